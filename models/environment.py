@@ -1,0 +1,49 @@
+"""The one place that reads environment variables."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from platformdirs import user_cache_path, user_data_path
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
+
+
+class Environment(BaseModel):
+    """What the surroundings say when a context does not."""
+
+    model_config = ConfigDict(frozen=True)
+
+    base_url: str | None = Field(default=None, description="OPENAI_BASE_URL: an OpenAI-compatible server.")
+    api_key: SecretStr | None = Field(default=None, description="OPENAI_API_KEY: its key.")
+    chat_model: str | None = Field(default=None, description="DRAMATURG_CHAT_MODEL: the name of a chat model.")
+    embedding_model: str | None = Field(default=None, description="DRAMATURG_EMBEDDING_MODEL: an embedding model.")
+    library: Path = Field(
+        default_factory=lambda: user_data_path("dramaturg") / "library",
+        description="DRAMATURG_LIBRARY: the folder of the roles.",
+    )
+    cache: Path = Field(
+        default_factory=lambda: user_cache_path("dramaturg"),
+        description="DRAMATURG_CACHE: weights, and answers where they are kept.",
+    )
+    threads: int | None = Field(default=None, ge=1, description="DRAMATURG_THREADS: of the embedded models.")
+
+
+VARIABLES = {
+    "base_url": "OPENAI_BASE_URL",
+    "api_key": "OPENAI_API_KEY",
+    "chat_model": "DRAMATURG_CHAT_MODEL",
+    "embedding_model": "DRAMATURG_EMBEDDING_MODEL",
+    "library": "DRAMATURG_LIBRARY",
+    "cache": "DRAMATURG_CACHE",
+    "threads": "DRAMATURG_THREADS",
+}
+
+
+def environment(variables: Mapping[str, str] = os.environ) -> Environment:
+    """Read the variables that are set and not empty.
+
+    Raises:
+        ValueError: a variable has a value that cannot be used (pydantic names it).
+    """
+    given = {field: variables[name] for field, name in VARIABLES.items() if variables.get(name)}
+    return Environment.model_validate(given)

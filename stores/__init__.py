@@ -1,0 +1,1 @@
+"""What a role knows, kept on disk."""

@@ -1,0 +1,1 @@
+"""One file a graph: its state, its context, its wiring."""
