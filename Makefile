@@ -1,0 +1,61 @@
+# Two commands matter: `make demo` and `make test`. Everything is installed into .venv, from constraints.txt.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+
+.PHONY: demo chat studio test test-slow lint bench docs clean
+.DEFAULT_GOAL := demo
+
+# torch comes first: on its own it is the smallest build for this machine, later it would be the largest.
+$(VENV)/.demo: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	@echo "Installing Dramaturg and its embedded models' runtime (a few minutes the first time) …"
+	$(PIP) torch
+	$(PIP) --editable ".[local]"
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.demo
+	@echo "Installing what tests, linters and the server need …"
+	$(PIP) --editable ".[local,multilingual,rerank,server,dev]"
+	@touch $@
+
+demo: $(VENV)/.demo
+	$(BIN)/dramaturg models pull
+	$(BIN)/dramaturg ask beethoven --evidence \
+	  "Who taught you when you were a boy in Bonn?" \
+	  "And what did you think of Haydn as a teacher?" \
+	  "Are your living and working rooms clean and tidy?"
+
+chat: $(VENV)/.demo
+	$(BIN)/dramaturg models pull
+	$(BIN)/dramaturg chat beethoven
+
+studio: $(VENV)/.dev
+	$(BIN)/dramaturg models pull
+	LANGGRAPH_STRICT_MSGPACK=true LANGGRAPH_CLI_NO_ANALYTICS=1 LANGSMITH_TRACING=false \
+	  $(BIN)/langgraph dev --no-browser --no-reload --n-jobs-per-worker 10
+
+# The second run leaves out the interpreter's own asserts: nothing may depend on them.
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -O -m pytest -m "not slow" -q
+
+test-slow: $(VENV)/.dev
+	$(BIN)/dramaturg models pull --all
+	$(BIN)/python -m pytest -m slow
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	rm -rf build/typecheck && $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --target build/typecheck .
+	cd build/typecheck && $(abspath $(BIN))/mypy --config-file ../../pyproject.toml -p dramaturg
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.dev
+	$(BIN)/python benchmarks/guided_selection.py
+	$(BIN)/python benchmarks/indexing.py
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .langgraph_api

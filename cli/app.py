@@ -1,0 +1,54 @@
+"""The command: its parts, and how an error becomes a sentence and an exit code."""
+
+import sys
+from importlib.metadata import version
+
+import typer
+
+from dramaturg.cli import doctor, library, talk, weights
+from dramaturg.cli.failures import exit_code, sentence
+from dramaturg.cli.screen import errors, screen
+
+app = typer.Typer(
+    name="dramaturg",
+    help="Role-playing agents as LangGraph workflows. Begin with: dramaturg models pull, then dramaturg chat beethoven.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+app.command("roles")(library.roles)
+app.command("new")(library.new)
+app.command("show")(library.show)
+app.command("index")(library.index)
+app.command("ask")(talk.ask)
+app.command("chat")(talk.chat)
+app.command("doctor")(doctor.doctor)
+app.add_typer(weights.app, name="models")
+
+
+@app.callback(invoke_without_command=True)
+def about(
+    context: typer.Context, show_version: bool = typer.Option(False, "--version", help="Print the version.")
+) -> None:
+    """What stands before every command."""
+    if show_version:
+        screen.print(version("dramaturg"))
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        screen.print(context.get_help())
+
+
+def main() -> None:
+    """Run the command.
+
+    Exit codes: 0 done; 1 something is not in order (doctor, models check); 2 the command, a setting or a role's files
+    are not as they must be; 3 the chat model gave no answer; 4 weights are missing or damaged; 5 an index is damaged;
+    130 interrupted.
+    """
+    try:
+        app()
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except (ValueError, RuntimeError, OSError) as error:
+        errors.print(f"[bold red]Error:[/] {sentence(error)}", highlight=False)
+        sys.exit(exit_code(error))

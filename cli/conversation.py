@@ -1,0 +1,73 @@
+"""A thread of a workflow as the command line holds it: with a saver, a context and a name."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from langchain_core.messages import AIMessageChunk, HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.graph.state import CompiledStateGraph
+
+from dramaturg.nodes.context import RoleContext, role_of
+from dramaturg.workflows.methods import chat_graph
+
+Show = Callable[[dict[str, Any]], None]
+
+
+class Conversation:
+    """Turns on one thread."""
+
+    def __init__(self, graph: CompiledStateGraph[Any, Any, Any, Any], context: RoleContext, thread: str) -> None:
+        self.graph = graph
+        self.context = context
+        self.config: Any = {"configurable": {"thread_id": thread}}
+
+    async def take_turn(self, text: str, show: Show = lambda _: None) -> dict[str, Any]:
+        """Send a message and return the output; `show` is given every part of the stream that a person may see."""
+        output: dict[str, Any] = {}
+        async for part in self.graph.astream(
+            {"messages": [HumanMessage(text)]},
+            self.config,
+            context=self.context,
+            stream_mode=["custom", "messages", "values"],
+            subgraphs=True,
+            version="v2",
+        ):
+            if part["type"] == "values" and not part["ns"]:
+                output = part["data"]
+            elif part["type"] == "custom" or is_speech(part):
+                show(part)
+        return output
+
+    async def values(self) -> dict[str, Any]:
+        """The state of the thread."""
+        return (await self.graph.aget_state(self.config)).values
+
+    async def speaker(self) -> str:
+        """The name of the role."""
+        return (await role_of(self.context)).card.name
+
+    def change(self, **settings: Any) -> None:
+        """Change settings from the next turn on."""
+        given = {name: getattr(self.context, name) for name in self.context.model_fields_set}
+        self.context = type(self.context).model_validate(given | settings)
+
+
+def is_speech(part: dict[str, Any]) -> bool:
+    """Whether a part of the stream is a piece of the reply (a whole message is sent again when its node is done)."""
+    return part["type"] == "messages" and isinstance(part["data"][0], AIMessageChunk)
+
+
+@asynccontextmanager
+async def conversation(method: str, context: RoleContext, thread: str, library: Path) -> AsyncIterator[Conversation]:
+    """Open a conversation of the library, or one that is forgotten where it has no name."""
+    if not thread:
+        yield Conversation(chat_graph(method).compile(InMemorySaver()), context, "once")
+        return
+    await role_of(context)  # a role that is not there gets no file
+    folder = library / ".conversations"
+    folder.mkdir(parents=True, exist_ok=True)
+    async with AsyncSqliteSaver.from_conn_string(str(folder / f"{context.role}.sqlite")) as saver:
+        yield Conversation(chat_graph(method).compile(saver), context, thread)

@@ -1,0 +1,76 @@
+"""Evidence and usage as tables."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+EXCERPT = 160
+
+
+def evidence_view(evidence: Mapping[str, Any]) -> Group:
+    """Why a reply is as it is, a table a mechanism."""
+    return Group(*views(evidence))
+
+
+def views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
+    """The tables that this evidence has something for."""
+    if "knowledge" in evidence:
+        yield passages_table("Knowledge: the most similar passages", evidence["knowledge"])
+    if "selection" in evidence:
+        selection = evidence["selection"]
+        yield passages_table(selection_title(selection), selection["selected"], selection["verdicts"])
+    if "attributes" in evidence:
+        yield attributes_table(evidence["attributes"], evidence.get("attributes_error", ""))
+    if remembered := [a for a in evidence.get("role_memory", []) if a not in evidence["attributes"]]:
+        yield Text("Remembered from earlier turns: " + "; ".join(a["attribute"] for a in remembered), style="dim")
+
+
+def selection_title(selection: Mapping[str, Any]) -> str:
+    """What guided selection did, in a line."""
+    judged, wasted, failed = selection["judged"], selection["wasted"], selection["failed"]
+    end = f"fell back to {selection['fallback']}" if selection["fallback"] else f"{len(selection['selected'])} selected"
+    notes = [f"{wasted} ahead of need"] * bool(wasted) + [f"{failed} without a verdict"] * bool(failed)
+    return f"Guided selection: {judged} judged, {end}" + (f" ({', '.join(notes)})" if notes else "")
+
+
+def passages_table(
+    title: str, passages: Sequence[Mapping[str, Any]], verdicts: Sequence[Mapping[str, Any]] = ()
+) -> Table:
+    """Passages under their headings, with similarity and, where they were judged, the judge's certainty."""
+    certainty = {v["passage"]: v["certainty"] for v in verdicts}
+    table = Table("similarity", *(["certainty"] if verdicts else []), "passage", title=title, title_justify="left")
+    for passage in passages:
+        sure = certainty.get(passage["passage"])
+        row = [f"{passage['score']:.3f}"] + ([f"{sure:.3f}" if sure is not None else "–"] if verdicts else [])
+        table.add_row(*row, Text(" > ".join(passage["headings"][1:]) + "\n" + excerpt(passage["text"])))
+    return table
+
+
+def attributes_table(attributes: Sequence[Mapping[str, Any]], error: str) -> RenderableType:
+    """What the extractor found."""
+    if not attributes:
+        return Text(f"Attributes: none found{f' ({error})' if error else ''}", style="dim")
+    table = Table("kind", "attribute", "passage", title="Attributes", title_justify="left")
+    for attribute in attributes:
+        table.add_row(attribute["kind"].replace("_", " "), Text(attribute["attribute"]), attribute["passage"])
+    return table
+
+
+def excerpt(text: str) -> str:
+    """The beginning of a passage, on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= EXCERPT else line[:EXCERPT] + " …"
+
+
+def usage_table(turns: Sequence[Mapping[str, Mapping[str, Any]]]) -> Table:
+    """What turns cost, by node."""
+    names = ("calls", "cached", "failures", "prompt_tokens", "completion_tokens", "seconds")
+    table = Table("node", *(n.replace("_", " ") for n in names), title="Usage", title_justify="left")
+    nodes = {node: None for turn in turns for node in turn}
+    for node in nodes:
+        rows = [turn[node] for turn in turns if node in turn]
+        table.add_row(node, *(f"{sum(row[name] for row in rows):,.{1 if name == 'seconds' else 0}f}" for name in names))
+    return table

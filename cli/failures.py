@@ -1,0 +1,22 @@
+"""Errors as sentences and exit codes."""
+
+from pydantic import ValidationError
+from rich.markup import escape
+
+from dramaturg.models.errors import ModelError, WeightsError
+from dramaturg.stores.errors import DamagedIndex
+
+CODES: tuple[tuple[type[Exception], int], ...] = ((ModelError, 3), (WeightsError, 4), (DamagedIndex, 5))
+
+
+def exit_code(error: Exception) -> int:
+    """The exit code for an error; 2 for everything that the caller can put right in what was given."""
+    return next((code for kind, code in CODES if isinstance(error, kind)), 2)
+
+
+def sentence(error: Exception) -> str:
+    """What went wrong, for a person."""
+    if isinstance(error, ValidationError):
+        problems = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)]
+        return escape("These settings cannot be used: " + "; ".join(problems) + ".")
+    return escape(str(error) or type(error).__name__)

@@ -1,0 +1,55 @@
+"""Options that several commands share, and how they become a context."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+
+from dramaturg.models.environment import environment
+from dramaturg.nodes.context import RoleContext
+from dramaturg.workflows.methods import METHODS, context_type
+
+MethodName = StrEnum("MethodName", {name: name for name in METHODS})  # type: ignore[misc]
+
+RoleArgument = Annotated[str, typer.Argument(help="The id of a role, e.g. beethoven.", show_default=False)]
+MethodOption = Annotated[MethodName, typer.Option("--method", help="How the role answers.")]
+LibraryOption = Annotated[
+    Path | None, typer.Option("--library", help="The folder of the roles.", envvar="DRAMATURG_LIBRARY")
+]
+ModelOption = Annotated[
+    str, typer.Option("--model", help="auto, embedded, a model's name at OPENAI_BASE_URL, or provider:name.")
+]
+SettingsOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Any setting of the method, e.g. slots=3; may be repeated."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a program.")]
+
+
+def library_path(library: Path | None) -> Path:
+    """The library that is meant."""
+    return library or environment().library
+
+
+def context_for(
+    method: str, role: str, library: Path | None, settings: Sequence[str] | None, **named: Any
+) -> RoleContext:
+    """Put the context of a run together.
+
+    Raises:
+        ValueError: a setting is unknown or out of its bounds.
+    """
+    given = dict(map(setting, settings or []))
+    return context_type(method).model_validate({"role": role, "library": str(library_path(library)), **named, **given})
+
+
+def setting(text: str) -> tuple[str, Any]:
+    """Read NAME=VALUE; the value as YAML reads it: a number, true, or text."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        msg = f"--set takes NAME=VALUE, not {text!r}."
+        raise ValueError(msg)
+    return name.strip().replace("-", "_"), yaml.safe_load(value)

@@ -1,0 +1,9 @@
+"""From which certainty an answer counts as yes, where it was measured; see docs/guided_selection.md."""
+
+MEASURED: dict[tuple[str, str], float] = {
+}
+
+
+def threshold(model: str, question: str) -> float:
+    """The threshold of a model for a kind of judgement; 0.5, what its own words would say, where none was measured."""
+    return MEASURED.get((model, question), 0.5)

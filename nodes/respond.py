@@ -1,0 +1,104 @@
+"""The reply: knowledge and attributes kept apart in the prompt, spoken by the role in its language."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
+from langgraph.runtime import Runtime
+from pydantic import Field
+
+from dramaturg.models.account import Usage
+from dramaturg.models.questions import write
+from dramaturg.nodes.attribute_extractor import Attribute
+from dramaturg.nodes.context import language_of, respondent_of, role_of, settings
+from dramaturg.nodes.passage_evidence import Candidate, in_context
+from dramaturg.nodes.retrieval import RetrievalSettings, passages_of
+from dramaturg.nodes.turn import TurnInput, WindowSettings
+from dramaturg.prompts import load
+from dramaturg.stores.passages import PassageStore
+
+
+class ReplySettings(WindowSettings):
+    """How freely and how long a role speaks."""
+
+    temperature: float = Field(default=0.7, ge=0, le=2, description="Sampling temperature of the reply.")
+    reply_tokens: int = Field(default=400, ge=16, le=8192, description="The most tokens of a reply.")
+
+
+class GroundedReplySettings(ReplySettings, RetrievalSettings):
+    """A reply that rests on passages."""
+
+
+class KnowledgeState(TurnInput):
+    """What a reply from knowledge alone reads."""
+
+    question: str
+    version: str
+    candidates: list[Candidate]
+
+
+class KnowledgeAndAttributesState(KnowledgeState):
+    """What a reply in AMADEUS reads: knowledge from retrieval, attributes from selection and extraction."""
+
+    selected: list[Candidate]
+    role_memory: list[Attribute]
+
+
+G = TypeVar("G", bound=GroundedReplySettings)
+Data = Mapping[str, str]
+
+
+async def respond(state: KnowledgeAndAttributesState, runtime: Runtime[G]) -> dict[str, Any]:
+    """Answer from the retrieved passages as knowledge and from GS and AE as attributes (AMADEUS, Figure 2).
+
+    Raises:
+        ModelError: the model gave no reply.
+    """
+    context = settings(runtime, GroundedReplySettings)
+    store = await passages_of(context, state["version"])
+    data = {
+        "knowledge": passages_text(store, state["candidates"][: context.knowledge]),
+        "attributes": attributes_text(store, state["selected"], state["role_memory"]),
+    }
+    reply, usage = await spoken(context, state, "respond_with_attributes", data)
+    return {"messages": [reply], "usage": {"respond": usage}}
+
+
+async def respond_from_knowledge(state: KnowledgeState, runtime: Runtime[G]) -> dict[str, Any]:
+    """Answer from the retrieved passages alone (naive RAG, the baseline of AMADEUS Table 6).
+
+    Raises:
+        ModelError: the model gave no reply.
+    """
+    context = settings(runtime, GroundedReplySettings)
+    store = await passages_of(context, state["version"])
+    data = {"knowledge": passages_text(store, state["candidates"][: context.knowledge])}
+    reply, usage = await spoken(context, state, "respond_from_knowledge", data)
+    return {"messages": [reply], "usage": {"respond_from_knowledge": usage}}
+
+
+async def spoken(context: ReplySettings, state: TurnInput, name: str, data: Data) -> tuple[AIMessage, Usage]:
+    """Have the role speak: the conversation so far, then the prompt's last section with what the reply rests on."""
+    role = await role_of(context)
+    respondent = respondent_of(context, role)
+    *system, last = load(name, language_of(context, role)).messages(
+        role=role.card.name, data={"profile": role.card.profile, "question": state["messages"][-1].text, **data}
+    )
+    messages = [*system, *earlier(state["messages"]), last]
+    text = await write(respondent, messages, temperature=context.temperature, max_tokens=context.reply_tokens)
+    return AIMessage(content=text, name=role.id), respondent.account.usage()
+
+
+def earlier(messages: Sequence[AnyMessage]) -> list[BaseMessage]:
+    """The conversation before the question, as plain text: clients send all kinds of content blocks."""
+    return [type(message)(content=message.text) for message in messages[:-1] if message.type in {"human", "ai"}]
+
+
+def passages_text(store: PassageStore, candidates: Sequence[Candidate]) -> str:
+    """Passages under their headings."""
+    return "\n\n".join(in_context(store.get(candidate["passage"])) for candidate in candidates)
+
+
+def attributes_text(store: PassageStore, selected: Sequence[Candidate], memory: Sequence[Attribute]) -> str:
+    """The attributes that are known of the role, and the passages of guided selection."""
+    return "\n\n".join(["\n".join(f"- {a['attribute']}" for a in memory), passages_text(store, selected)]).strip()

@@ -1,0 +1,82 @@
+"""One turn of a conversation: what every workflow takes and gives, and how a turn begins."""
+
+import operator
+from typing import Annotated, Any, TypeVar
+
+from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, RemoveMessage, trim_messages
+from langgraph.graph.message import add_messages
+from langgraph.runtime import Runtime
+from langgraph.types import Overwrite
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from dramaturg.models.account import Usage, add_usage
+from dramaturg.nodes.context import RoleContext, settings
+
+
+class TurnInput(TypedDict):
+    """What a workflow takes."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+
+
+class Report(TypedDict):
+    """What every node may add to: why the reply is as it is, by mechanism, and what it cost, by node."""
+
+    evidence: Annotated[dict[str, Any], operator.or_]
+    usage: Annotated[dict[str, Usage], add_usage]
+
+
+class TurnOutput(TurnInput, Report):
+    """What a workflow gives: the window of the conversation, evidence and usage of this turn."""
+
+
+class TurnState(TurnOutput):
+    """A turn under way: the user's last message is its question u."""
+
+    question: str
+
+
+class WindowSettings(RoleContext):
+    """How much of a conversation stays in its state."""
+
+    window: int = Field(default=20, ge=2, le=400, description="Messages that are kept in the state and shown the model.")
+
+
+W = TypeVar("W", bound=WindowSettings)
+
+
+async def read_turn(state: TurnInput, runtime: Runtime[W]) -> dict[str, Any]:
+    """Take the question from the last message, drop what has left the window, begin new evidence and usage.
+
+    Raises:
+        ValueError: the last message is not a user's, is empty, or is not valid Unicode.
+    """
+    messages = state["messages"]
+    return {
+        "question": question_in(messages),
+        "messages": outside_window(messages, settings(runtime, WindowSettings).window),
+        "evidence": Overwrite({}),
+        "usage": Overwrite({}),
+    }
+
+
+def question_in(messages: list[AnyMessage]) -> str:
+    """The text of the last message, which must be the user's."""
+    last = messages[-1] if messages else None
+    text = last.text.strip() if isinstance(last, HumanMessage) else ""
+    if not text:
+        msg = "There is nothing to answer: the last message must be the user's and hold some text."
+        raise ValueError(msg)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        msg = "The message is not valid Unicode (it holds half of a surrogate pair): send it again as UTF-8."
+        raise ValueError(msg) from error
+    return text
+
+
+def outside_window(messages: list[AnyMessage], window: int) -> list[BaseMessage]:
+    """Removals for all but the last `window` messages; the window begins with a user's message."""
+    kept = trim_messages(messages, max_tokens=window, token_counter=len, strategy="last", start_on="human")
+    return [RemoveMessage(id=str(message.id)) for message in messages[: len(messages) - len(kept)]]

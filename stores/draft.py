@@ -1,0 +1,120 @@
+"""A version that is being built: its passages, and the vectors had so far."""
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Self
+from zipfile import BadZipFile
+
+import numpy as np
+from dramaturg.stores.errors import RoleError
+from dramaturg.stores.files import inside, sha256, write_bytes
+from dramaturg.stores.index_folder import IndexFolder
+from dramaturg.stores.manifest import version_id
+from dramaturg.stores.passages import PASSAGES, StoredPassage, decode_passages, encode_passages
+from dramaturg.stores.vectors import Vectors
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+RECIPE = "draft.json"
+
+
+class Recipe(BaseModel):
+    """`draft.json`: what a version is made from, beside its passages."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: str
+    embedding: str
+    settings: dict[str, JsonValue]
+    sources: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Draft:
+    """`drafts/<version>/`; its name is the hash of its content, so a changed file cannot be taken for it."""
+
+    folder: Path
+    recipe: Recipe
+    passages: tuple[StoredPassage, ...]
+
+    @classmethod
+    def write(cls, index: IndexFolder, recipe: Recipe, passages: Sequence[StoredPassage]) -> Self:
+        """Put a draft in place, unless it is there already; vectors that it has are kept."""
+        lines = encode_passages(passages)
+        folder = index.drafts / _version(recipe, lines)
+        draft = cls(folder, recipe, tuple(passages))
+        if cls.read(index, folder.name) is None:
+            write_bytes(folder / PASSAGES, lines, within=index.role)
+            write_bytes(folder / RECIPE, recipe.model_dump_json().encode(), within=index.role)
+        return draft
+
+    @classmethod
+    def read(cls, index: IndexFolder, version: str) -> Self | None:
+        """Return a draft, or None if it is not there or not whole."""
+        folder = index.drafts / version
+        try:
+            lines = inside(folder / PASSAGES, index.role).read_bytes()
+            recipe = Recipe.model_validate_json(inside(folder / RECIPE, index.role).read_bytes())
+            return cls(folder, recipe, decode_passages(lines)) if _version(recipe, lines) == version else None
+        except (OSError, ValueError):
+            return None
+
+    @property
+    def version(self) -> str:
+        """The id that the draft will be published under."""
+        return self.folder.name
+
+    def save(self, index: IndexFolder, passages: Sequence[StoredPassage], vectors: Vectors) -> None:
+        """Keep the vectors of some passages; the file's name is its checksum."""
+        buffer = BytesIO()
+        keys = np.array([key(passage) for passage in passages])
+        np.savez(buffer, embedding=np.array(self.recipe.embedding), keys=keys, vectors=vectors)
+        data = buffer.getvalue()
+        write_bytes(self.folder / "vectors" / f"{sha256(data)}.npz", data, within=index.role)
+
+
+def key(passage: StoredPassage) -> str:
+    """Return what a vector is found by again: the hash of the text that was embedded."""
+    return sha256(passage.embedding_text.encode())
+
+
+def saved_vectors(index: IndexFolder, embedding: str) -> Iterator[tuple[str, Vectors]]:
+    """Give (key, vector) of all that the drafts have of an embedding model; damaged files count as not there."""
+    for path in sorted(index.drafts.glob("*/vectors/*.npz")):
+        try:
+            data = inside(path, index.role).read_bytes()
+        except (OSError, RoleError):
+            continue
+        if sha256(data) == path.stem:
+            yield from _rows(data, embedding)
+
+
+def remove_drafts(index: IndexFolder, done: str, *, keep: int) -> None:
+    """Remove the draft that is done, and all others but the ones that were touched last."""
+    others = [folder for folder in index.drafts.glob("*") if folder.name != done]
+    others.sort(key=_touched, reverse=True)
+    for folder in [index.drafts / done, *others[keep:]]:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _rows(data: bytes, embedding: str) -> Iterator[tuple[str, Vectors]]:
+    try:
+        with np.load(BytesIO(data), allow_pickle=False) as batch:
+            if str(batch["embedding"]) == embedding:
+                yield from zip(batch["keys"].tolist(), batch["vectors"], strict=True)
+    except (BadZipFile, KeyError, ValueError):
+        return
+
+
+def _version(recipe: Recipe, lines: bytes) -> str:
+    content: Mapping[str, JsonValue] = recipe.model_dump(mode="json")
+    return version_id({"format": 1, **content, "passages": sha256(lines)})
+
+
+def _touched(folder: Path) -> float:
+    try:
+        return max(path.stat().st_mtime for path in (folder, folder / "vectors") if path.exists())
+    except (OSError, ValueError):
+        return 0.0

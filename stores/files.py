@@ -1,0 +1,105 @@
+"""Files that are whole or not there: written aside, flushed to the disk, renamed."""
+
+import contextlib
+import hashlib
+import json
+import os
+from pathlib import Path
+from uuid import uuid4
+
+from dramaturg.stores.errors import RoleError, StorageError
+from pydantic import JsonValue
+
+
+def sha256(data: bytes) -> str:
+    """Return the SHA-256 of some bytes, in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def canonical(value: JsonValue) -> bytes:
+    """Return the one JSON text of a value: sorted keys, no spaces, UTF-8.
+
+    Raises:
+        ValueError: a number is not finite, or a text is not Unicode (a lone surrogate).
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+    return text.encode()
+
+
+def inside(path: Path, folder: Path) -> Path:
+    """Return the path with its links followed, if that is still in the folder.
+
+    Raises:
+        RoleError: a link or `..` leads out of the folder.
+    """
+    try:
+        resolved = path.resolve()
+    except (OSError, RuntimeError) as error:  # a loop of links: RuntimeError up to Python 3.12, OSError after it
+        raise RoleError(f"{path.name} is a link that leads nowhere: remove it.") from error
+    if not resolved.is_relative_to(folder.resolve()):
+        raise RoleError(f"{path.name} leads out of {folder.name}: put a copy there in place of the link.")
+    return resolved
+
+
+def write_bytes(path: Path, data: bytes, *, within: Path) -> None:
+    """Put a file in place in one step: after a crash there is the old file or the new one, never a part.
+
+    Raises:
+        RoleError: the path leads out of `within`.
+        StorageError: the file system refuses; the old file is still there.
+    """
+    inside(path.parent, within)
+    aside = path.parent / f".{path.name}.{uuid4().hex}.tmp"
+    try:
+        make_folder(path.parent)
+        with aside.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, path)  # noqa: PTH105 (one name for the step that tests interrupt)
+        _flush_folder(path.parent)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            aside.unlink(missing_ok=True)
+        raise _refusal(path, error) from error
+
+
+def move_folder(source: Path, target: Path, *, within: Path) -> None:
+    """Rename a folder whose files are flushed already; the target must not be there.
+
+    Raises:
+        RoleError: a path leads out of `within`.
+        StorageError: the file system refuses, or the target is there.
+    """
+    inside(source, within)
+    inside(target.parent, within)
+    try:
+        make_folder(target.parent)
+        os.replace(source, target)  # noqa: PTH105 (see above)
+        _flush_folder(target.parent)
+    except OSError as error:
+        raise _refusal(target, error) from error
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and its parents so that they outlive a power cut."""
+    if not folder.is_dir():
+        make_folder(folder.parent)
+        folder.mkdir(exist_ok=True)
+        _flush_folder(folder.parent)
+
+
+def _flush_folder(folder: Path) -> None:
+    """Flush the names in a folder; without it, a rename may be lost in a power cut."""
+    if os.name == "nt":
+        return  # Windows keeps names in its journal and cannot open a folder
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _refusal(path: Path, error: OSError) -> StorageError:
+    reason = error.strerror or str(error)
+    return StorageError(f"{path} cannot be written ({reason}): make room or give permission, then run it again.")

@@ -1,0 +1,150 @@
+"""The files of a role that people write: what they may hold, and how they are read."""
+
+from pathlib import Path
+from typing import Literal, Self
+
+from dramaturg.stores.files import sha256
+from dramaturg.stores.reading import M, read_bytes, read_lines, read_text, read_yaml
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+CARD = "role.yaml"
+
+
+class _Written(BaseModel):
+    """Closed: an unknown key is a slip."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class _Line(BaseModel):
+    """Open: what else a line says is kept."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", strict=True)
+
+
+class RoleCard(_Written):
+    """`role.yaml`: who the role is, in short."""
+
+    name: str = Field(min_length=1)
+    aliases: tuple[str, ...] = Field(default=(), strict=False)
+    """Other names under which texts speak of the role."""
+    language: Literal["en", "zh", "ko"] = "en"
+    """The language the role answers in; there are prompts for these."""
+    profile: str = ""
+    """Who the role is, in a few sentences; every prompt begins with it."""
+    sources: tuple[str, ...] = Field(default=(), strict=False)
+    """Where the facts are from; for people, never in a prompt."""
+
+
+class Document(_Written):
+    """A text of `persona/`: UTF-8 decoded, no byte order mark, line ends as a line feed."""
+
+    name: str
+    text: str
+    sha256: str
+    """Of the file's bytes."""
+
+
+class DialogueLine(_Line):
+    """A line that someone speaks in a scene."""
+
+    scene: str
+    speaker: str
+    text: str
+    place: str | None = None
+    date: str | None = None
+
+
+class Memory(_Line):
+    """A memory in free words, or as a question and its answer."""
+
+    text: str | None = None
+    question: str | None = None
+    answer: str | None = None
+    when: str | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        pair = self.question is not None and self.answer is not None
+        lone = self.question is not None or self.answer is not None
+        if (self.text is None) == lone and pair == lone:
+            return self
+        raise ValueError("a memory has either `text`, or `question` and `answer`")
+
+
+class Triple(_Written):
+    """A statement of identity: subject, relation, object (ID-RAG, section 3)."""
+
+    subject: str = Field(min_length=1)
+    relation: str = Field(min_length=1)
+    object: str = Field(min_length=1)
+    kind: Literal["belief", "trait", "value", "preference", "goal", "experience"]
+    core: bool = False
+    """A core triple is what the role would not be itself without."""
+
+
+class Chronicle(_Written):
+    """`chronicle.yaml`."""
+
+    triples: tuple[Triple, ...] = Field(default=(), strict=False)
+
+
+class Question(_Line):
+    """A question to try the role with."""
+
+    question: str = Field(min_length=1)
+    answer: str | None
+    """What a good answer says; None where there is none."""
+    scope: Literal["in", "out"]
+    """`out`: the role can't know."""
+    attribute: str | None = None
+    """What the question is about, such as `relationships`."""
+    reason: str | None = None
+    """Why the role can't know."""
+
+
+def read_card(role: Path) -> RoleCard:
+    """Return `role.yaml`."""
+    return read_yaml(role / CARD, RoleCard, within=role)
+
+
+def read_documents(role: Path) -> list[Document]:
+    """Return the Markdown files of `persona/`, by name; hidden ones and folders are left out."""
+    return [_document(path, role) for path in _listed(role / "persona", ".md")]
+
+
+def read_dialogues(role: Path) -> list[DialogueLine]:
+    """Return the lines of `dialogues/*.jsonl`, file by file."""
+    return [line for path in _listed(role / "dialogues", ".jsonl") for line in read_lines(path, DialogueLine, role)]
+
+
+def read_memories(role: Path) -> list[Memory]:
+    """Return `memories.jsonl`; empty if there is none."""
+    return _optional_lines(role / "memories.jsonl", Memory, role)
+
+
+def read_chronicle(role: Path) -> list[Triple]:
+    """Return the triples of `chronicle.yaml`; empty if there is none."""
+    path = role / "chronicle.yaml"
+    return list(read_yaml(path, Chronicle, within=role).triples) if path.exists() else []
+
+
+def read_questions(role: Path) -> list[Question]:
+    """Return `questions.jsonl`; empty if there is none."""
+    return _optional_lines(role / "questions.jsonl", Question, role)
+
+
+def _document(path: Path, role: Path) -> Document:
+    data = read_bytes(path, role)
+    return Document(name=path.name, text=read_text(data, path, role), sha256=sha256(data))
+
+
+def _listed(folder: Path, suffix: str) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    found = (path for path in folder.iterdir() if path.suffix.lower() == suffix and not path.name.startswith("."))
+    return sorted((path for path in found if not path.is_dir()), key=lambda path: path.name)
+
+
+def _optional_lines(path: Path, model: type[M], role: Path) -> list[M]:
+    return read_lines(path, model, role) if path.exists() else []

@@ -1,0 +1,79 @@
+"""Unit vectors and exact search over them: the only place that knows FAISS."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Vectors = NDArray[np.float32]
+
+
+def unit_rows(vectors: ArrayLike) -> Vectors:
+    """Scale each row of an array of shape (n, d) to length 1, so that an inner product is a cosine.
+
+    Raises:
+        ValueError: not two-dimensional, no columns, a number that is not finite, or a row of zeros.
+    """
+    rows = np.asarray(vectors, dtype=np.float64)
+    if rows.ndim != 2 or rows.shape[1] == 0:
+        raise ValueError(f"Vectors must have the shape (number, dimension), not {rows.shape}.")
+    if not np.isfinite(rows).all():
+        raise ValueError("A vector holds a number that is not finite: the embedding model failed on this text.")
+    largest = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
+    if (largest == 0.0).any():
+        raise ValueError("A vector is zero and has no direction: the embedding model failed on this text.")
+    rows = rows / largest  # squares of very large or small numbers would leave the range of a float
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def pack(vectors: Vectors) -> bytes:
+    """Return the FAISS file of unit vectors of shape (n, d)."""
+    import faiss
+
+    index = faiss.IndexFlatIP(vectors.shape[1])
+    index.add(np.ascontiguousarray(vectors))
+    return bytes(faiss.serialize_index(index))
+
+
+def unpack(data: bytes) -> Any:
+    """Return the FAISS index of a file whose checksum was compared: FAISS itself notices almost no damage.
+
+    Raises:
+        ValueError: this is no flat index of inner products.
+    """
+    import faiss
+
+    try:
+        index = faiss.deserialize_index(np.frombuffer(data, dtype=np.uint8))
+    except RuntimeError as error:
+        raise ValueError("The file is no FAISS index.") from error
+    if not isinstance(index, faiss.IndexFlat) or index.metric_type != faiss.METRIC_INNER_PRODUCT:
+        raise ValueError("The file is no flat FAISS index of inner products.")
+    return index
+
+
+def nearest(index: Any, query: Vectors, k: int) -> list[tuple[int, float]]:
+    """Return (position, score) of the k best rows for a query of shape (1, d); ties by position.
+
+    FAISS leaves open which of several equal rows it returns: it is asked for more until the tie at k is complete.
+    """
+    k = min(k, index.ntotal)
+    wanted = min(k + 1, index.ntotal)
+    scores, positions = _search(index, query, wanted)
+    while wanted < index.ntotal and scores[-1] == scores[k - 1]:
+        wanted = min(2 * wanted, index.ntotal)
+        scores, positions = _search(index, query, wanted)
+    order = np.lexsort((positions, -scores))[:k]
+    return [(int(positions[i]), float(scores[i])) for i in order]
+
+
+def _search(index: Any, query: Vectors, k: int) -> tuple[Vectors, NDArray[np.int64]]:
+    import faiss
+
+    threads = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)  # of this thread only; several threads make a single query slower under load
+    try:
+        scores, positions = index.search(query, k)
+    finally:
+        faiss.omp_set_num_threads(threads)
+    return scores[0], positions[0]

@@ -1,0 +1,58 @@
+"""AMADEUS (Park et al. 2025): adaptive splitter, guided selection, attribute extractor, reply."""
+
+from langgraph.graph import END, START, StateGraph
+
+from dramaturg.nodes.attribute_extractor import AttributeSettings, AttributeState, extract_attributes
+from dramaturg.nodes.guided_selection import (
+    SelectionSettings,
+    SelectionState,
+    begin_selection,
+    fall_back,
+    judge,
+    selection_outcome,
+)
+from dramaturg.nodes.indexing import IndexCheckState, IndexingSettings, check_index, index_outcome
+from dramaturg.nodes.respond import GroundedReplySettings, KnowledgeAndAttributesState, respond
+from dramaturg.nodes.retrieval import RetrievalState, retrieve
+from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
+from dramaturg.workflows.amadeus_index import graph as amadeus_index
+
+
+class AmadeusContext(SelectionSettings, AttributeSettings, GroundedReplySettings, IndexingSettings):
+    """Everything that AMADEUS may be told."""
+
+
+class AmadeusState(
+    TurnState, IndexCheckState, RetrievalState, SelectionState, AttributeState, KnowledgeAndAttributesState
+):
+    """A turn, and the role memory that lives on: the attributes found in this conversation."""
+
+
+def build() -> StateGraph[AmadeusState, AmadeusContext, TurnInput, TurnOutput]:
+    """Wire the graph (Figure 2)."""
+    builder = StateGraph(AmadeusState, AmadeusContext, input_schema=TurnInput, output_schema=TurnOutput)
+    builder.add_node(read_turn)
+    builder.add_node(check_index)
+    builder.add_node("amadeus_index", amadeus_index)
+    builder.add_node(retrieve)
+    builder.add_node(begin_selection)
+    builder.add_node(judge)
+    builder.add_node(fall_back)
+    builder.add_node(extract_attributes)
+    builder.add_node(respond)
+    builder.add_edge(START, "read_turn")
+    builder.add_edge("read_turn", "check_index")
+    builder.add_conditional_edges("check_index", index_outcome, {"current": "retrieve", "stale": "amadeus_index"})
+    builder.add_edge("amadeus_index", "retrieve")
+    builder.add_edge("retrieve", "begin_selection")
+    builder.add_edge("begin_selection", "judge")
+    builder.add_conditional_edges(
+        "judge", selection_outcome, {"more": "judge", "enough": "extract_attributes", "none": "fall_back"}
+    )
+    builder.add_edge("fall_back", "extract_attributes")
+    builder.add_edge("extract_attributes", "respond")
+    builder.add_edge("respond", END)
+    return builder
+
+
+graph = build().compile(name="amadeus")

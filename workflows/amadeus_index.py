@@ -1,0 +1,36 @@
+"""AMADEUS, the part that prepares a role: its persona split adaptively (ACTS), embedded and published."""
+
+from langgraph.graph import END, START, StateGraph
+
+from dramaturg.nodes.indexing import (
+    IndexingSettings,
+    IndexingState,
+    IndexInput,
+    IndexOutput,
+    embed_passages,
+    embedding_outcome,
+    publish_index,
+    split_persona,
+)
+
+
+class AmadeusIndexContext(IndexingSettings):
+    """Everything that indexing may be told."""
+
+
+def build() -> StateGraph[IndexingState, AmadeusIndexContext, IndexInput, IndexOutput]:
+    """Wire the graph."""
+    builder = StateGraph(IndexingState, AmadeusIndexContext, input_schema=IndexInput, output_schema=IndexOutput)
+    builder.add_node(split_persona)
+    builder.add_node(embed_passages)
+    builder.add_node(publish_index)
+    builder.add_edge(START, "split_persona")
+    builder.add_edge("split_persona", "embed_passages")
+    builder.add_conditional_edges(
+        "embed_passages", embedding_outcome, {"more": "embed_passages", "done": "publish_index"}
+    )
+    builder.add_edge("publish_index", END)
+    return builder
+
+
+graph = build().compile(name="amadeus_index")

@@ -1,0 +1,54 @@
+"""The methods by name, imported when one is asked for: a chat graph, its context, and the graph that prepares a role."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from langgraph.graph import StateGraph
+
+from dramaturg.nodes.context import RoleContext
+
+
+class Method(NamedTuple):
+    """Where a method's parts are."""
+
+    chat: str
+    index: str
+    context: str
+
+
+METHODS: Mapping[str, Method] = {
+    "amadeus": Method("amadeus", "amadeus_index", "AmadeusContext"),
+    "naive-rag": Method("naive_rag", "amadeus_index", "NaiveRagContext"),
+}
+
+
+def method(name: str) -> Method:
+    """Look a method up.
+
+    Raises:
+        ValueError: there is none of that name.
+    """
+    if name not in METHODS:
+        msg = f"There is no method {name!r}; there are: {', '.join(METHODS)}."
+        raise ValueError(msg)
+    return METHODS[name]
+
+
+def chat_graph(name: str) -> StateGraph[Any, Any, Any, Any]:
+    """The builder of a method's conversation."""
+    return _module(method(name).chat).build()  # type: ignore[no-any-return]
+
+
+def index_graph(name: str) -> StateGraph[Any, Any, Any, Any]:
+    """The builder of the graph that prepares a role for a method."""
+    return _module(method(name).index).build()  # type: ignore[no-any-return]
+
+
+def context_type(name: str) -> type[RoleContext]:
+    """What a method may be told."""
+    return getattr(_module(method(name).chat), method(name).context)  # type: ignore[no-any-return]
+
+
+def _module(name: str) -> Any:
+    return import_module(f"dramaturg.workflows.{name}")

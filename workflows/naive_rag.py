@@ -1,0 +1,45 @@
+"""Naive RAG, the baseline that AMADEUS is compared with: fixed passages, the nearest ones, reply."""
+
+from typing import Literal
+
+from langgraph.graph import END, START, StateGraph
+from pydantic import Field
+
+from dramaturg.nodes.indexing import IndexCheckState, IndexingSettings, check_index, index_outcome
+from dramaturg.nodes.respond import GroundedReplySettings, KnowledgeState, respond_from_knowledge
+from dramaturg.nodes.retrieval import RetrievalState, retrieve
+from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
+from dramaturg.workflows.amadeus_index import graph as amadeus_index
+
+
+class NaiveRagContext(GroundedReplySettings, IndexingSettings):
+    """Everything that naive RAG may be told."""
+
+    splitter: Literal["acts", "ats", "fixed"] = Field(
+        default="fixed",
+        description="fixed: one length for every persona; acts and ats: length by the longest paragraph.",
+    )
+
+
+class NaiveRagState(TurnState, IndexCheckState, RetrievalState, KnowledgeState):
+    """A turn."""
+
+
+def build() -> StateGraph[NaiveRagState, NaiveRagContext, TurnInput, TurnOutput]:
+    """Wire the graph."""
+    builder = StateGraph(NaiveRagState, NaiveRagContext, input_schema=TurnInput, output_schema=TurnOutput)
+    builder.add_node(read_turn)
+    builder.add_node(check_index)
+    builder.add_node("amadeus_index", amadeus_index)
+    builder.add_node(retrieve)
+    builder.add_node(respond_from_knowledge)
+    builder.add_edge(START, "read_turn")
+    builder.add_edge("read_turn", "check_index")
+    builder.add_conditional_edges("check_index", index_outcome, {"current": "retrieve", "stale": "amadeus_index"})
+    builder.add_edge("amadeus_index", "retrieve")
+    builder.add_edge("retrieve", "respond_from_knowledge")
+    builder.add_edge("respond_from_knowledge", END)
+    return builder
+
+
+graph = build().compile(name="naive_rag")
