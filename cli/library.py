@@ -50,7 +50,9 @@ def new(
     """Make a new role: a folder with role.yaml and an empty persona to be written."""
     card = RoleCard.model_validate({"name": name, "language": language, "profile": profile})
     made = Library(library_path(library)).create(role, card)
-    screen.print(f"Made {made.root}. Write Markdown into its folder persona/, then: dramaturg chat {role}", soft_wrap=True)
+    screen.print(
+        f"Made {made.root}. Write Markdown into its folder persona/, then: dramaturg chat {role}", soft_wrap=True
+    )
 
 
 def show(role: RoleArgument, library: LibraryOption = None, as_json: JsonOption = False) -> None:
@@ -117,5 +119,7 @@ async def indexed(context: RoleContext, method: str, rebuild: bool) -> dict[str,
             if part["type"] == "values":
                 report = part["data"].get("index", report)
             elif part["data"]["event"] == "embedded":
-                progress.update(task, description="Embedding", **{"completed": part["data"]["done"], "total": part["data"]["total"]})
+                progress.update(
+                    task, description="Embedding", completed=part["data"]["done"], total=part["data"]["total"]
+                )
     return report

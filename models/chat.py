@@ -1,109 +1,113 @@
-"""How a chat model is had from its name: one client a process and model."""
+"""Who is asked: a chat model, the bounds within which it answers, and the account of what that costs."""
 
+import asyncio
 import threading
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import weakref
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 from langchain_core.language_models import BaseChatModel
+from langchain_core.load import dumpd
 
+from dramaturg.models.account import Account
+from dramaturg.models.answer_cache import AnswerCache, open_answers
+from dramaturg.models.client import at_endpoint, chat_model, name_of
 from dramaturg.models.environment import Environment, environment
-from dramaturg.models.errors import ModelRefused
+from dramaturg.models.per_loop import PerLoop
 
-if TYPE_CHECKING:
-    from langchain_openai import ChatOpenAI
-
-DEFAULT_MODEL = "gpt-4.1-mini"  # gives log-probabilities and takes a temperature, unlike the reasoning models
-TIMEOUT = 600.0  # seconds for one read; what bounds a question is its deadline
-RETRIES = 2
-
-_models: dict[tuple[str, Environment], BaseChatModel] = {}
-_lock = threading.RLock()
+__all__ = ["Respondent", "chat_model", "respondent"]
 
 
-def chat_model(model: str | BaseChatModel) -> BaseChatModel:
-    """Build the client of a model, or give the one that this process has.
+@dataclass(frozen=True)
+class Shared:
+    """What all respondents of one model share: whose turn it is, and which ways of asking its server refuses."""
 
-    "auto" is the endpoint of the environment if it names one, else the embedded model; "embedded" starts that model
-    if it does not run yet, which takes seconds; "provider:name" is any provider that LangChain knows; another name is
-    a model at the endpoint of the environment (one with a colon in it is written "openai:name").
+    limits: dict[int, PerLoop[asyncio.Semaphore]] = field(default_factory=dict)
+    refused: set[str] = field(default_factory=set)
+
+
+_shared: dict[tuple[str, Environment] | int, Shared] = {}
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Respondent:
+    """A chat model as the questions use it.
+
+    `deadline` is in seconds, for one question with all its attempts, from the moment that it has its turn; `attempts`
+    bounds how often an answer is asked for; at most `concurrency` questions are with the model at once, in one event
+    loop. `language` is that of re-asks ("en", "zh", "ko"; others are re-asked in English).
+    """
+
+    model: str | BaseChatModel
+    name: str
+    deadline: float
+    attempts: int
+    concurrency: int
+    cache: AnswerCache | None
+    shared: Shared
+    language: str = "en"
+    account: Account = field(default_factory=Account)
+
+    @property
+    def chat(self) -> BaseChatModel:
+        """The client; the first use may start the embedded model, which blocks for seconds."""
+        return chat_model(self.model)
+
+    @property
+    def limit(self) -> asyncio.Semaphore:
+        """Lets `concurrency` questions through at once; shared by all respondents of this model and event loop."""
+        with _lock:
+            make = partial(asyncio.Semaphore, self.concurrency)
+            limits = self.shared.limits.setdefault(self.concurrency, PerLoop(make))
+        return limits.get()
+
+    @property
+    def identity(self) -> Any:
+        """What a kept answer depends on besides the question: name, endpoint and parameters, without secrets."""
+        if isinstance(self.model, BaseChatModel):
+            return [self.name, dumpd(self.model)]
+        surroundings = environment()
+        return [self.name, surroundings.base_url if at_endpoint(self.model, surroundings) else self.model]
+
+
+def respondent(
+    model: str | BaseChatModel = "auto",
+    *,
+    deadline: float = 120,
+    attempts: int = 2,
+    concurrency: int = 4,
+    cache: Path | None = None,
+    language: str = "en",
+) -> Respondent:
+    """Make a respondent with a fresh account. The client is built with the first question.
+
+    Args:
+        model: see `chat_model`.
+        deadline: seconds for one question, re-asks included.
+        attempts: how often an answer is asked for until it can be used.
+        concurrency: questions that are with the model at once.
+        cache: the file that answers are kept in and taken from; None: they are not kept.
+        language: the language of re-asks.
 
     Raises:
-        ModelRefused: the client cannot be built: no key, or the provider's package is missing.
-        WeightsError: the embedded model is not there; the message says how to get it.
+        ValueError: a bound is not positive, or the file of the cache cannot be used.
     """
-    if isinstance(model, BaseChatModel):
-        return model
-    key = (resolved(model), environment())
+    if deadline <= 0 or attempts < 1 or concurrency < 1:
+        msg = "The deadline, the attempts and the concurrency of a respondent must be positive."
+        raise ValueError(msg)
+    answers = open_answers(cache) if cache else None
+    return Respondent(model, name_of(model), deadline, attempts, concurrency, answers, shared(model), language)
+
+
+def shared(model: str | BaseChatModel) -> Shared:
+    """Find what the respondents of a model share. A model object takes its part with it when it goes."""
+    key = id(model) if isinstance(model, BaseChatModel) else (model, environment())
     with _lock:
-        if key not in _models:
-            _models[key] = build(*key)
-        return _models[key]
-
-
-def resolved(model: str) -> str:
-    """Say which model "auto" and an "openai:" in front stand for."""
-    if model != "auto":
-        return model.removeprefix("openai:")
-    surroundings = environment()
-    if surroundings.base_url or surroundings.api_key:
-        return surroundings.chat_model or DEFAULT_MODEL
-    return "embedded"
-
-
-def model_name(model: str | BaseChatModel) -> str:
-    """Give the name that reports, thresholds and cached answers go by, without building a client."""
-    if isinstance(model, BaseChatModel):
-        own = getattr(model, "model_name", None) or getattr(model, "model", None)
-        return own if isinstance(own, str) else model._llm_type
-    if (name := resolved(model)) != "embedded":
-        return name
-    from dramaturg.models.embedded import EMBEDDED_MODEL
-
-    return EMBEDDED_MODEL
-
-
-def build(model: str, surroundings: Environment) -> BaseChatModel:
-    """Build a new client; `model` is resolved."""
-    if model == "embedded":
-        return embedded()
-    if ":" in model:
-        return from_provider(model)
-    if not (surroundings.base_url or surroundings.api_key):
-        msg = f"The model {model!r} needs an endpoint: set OPENAI_API_KEY or OPENAI_BASE_URL, or choose 'embedded'."
-        raise ModelRefused(msg)
-    key = surroundings.api_key.get_secret_value() if surroundings.api_key else "none"
-    return openai_compatible(model, surroundings.base_url, key, retries=RETRIES)
-
-
-def embedded() -> BaseChatModel:
-    """Start the embedded model and build its client."""
-    from dramaturg.models.embedded import EMBEDDED_MODEL, serve
-
-    return openai_compatible(EMBEDDED_MODEL, serve(), "local", retries=0)
-
-
-def openai_compatible(model: str, base_url: str | None, key: str, *, retries: int) -> "ChatOpenAI":
-    """Build a client of OpenAI or of a server that speaks its protocol."""
-    from langchain_openai import ChatOpenAI
-    from pydantic import SecretStr
-
-    return ChatOpenAI(
-        model=model,
-        base_url=base_url,
-        api_key=SecretStr(key),
-        timeout=TIMEOUT,
-        stream_chunk_timeout=None,
-        max_retries=retries,
-        stream_usage=True,
-    )
-
-
-def from_provider(model: str) -> BaseChatModel:
-    """Build a client of any provider that LangChain knows, from "provider:name"."""
-    from langchain.chat_models import init_chat_model
-
-    try:
-        return init_chat_model(model)
-    except (ImportError, ValueError) as error:
-        msg = f"The model {model!r} cannot be built ({type(error).__name__}): install and set up its LangChain provider."
-        raise ModelRefused(msg) from None
+        if key not in _shared:
+            _shared[key] = Shared()
+            if isinstance(key, int):
+                weakref.finalize(model, _shared.pop, key)
+        return _shared[key]

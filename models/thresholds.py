@@ -1,7 +1,6 @@
 """From which certainty an answer counts as yes, where it was measured; see docs/guided_selection.md."""
 
-MEASURED: dict[tuple[str, str], float] = {
-}
+MEASURED: dict[tuple[str, str], float] = {}
 
 
 def threshold(model: str, question: str) -> float:

@@ -1,7 +1,7 @@
 """Indexing of a persona document: split, embed what changed, publish. Resumable at every step."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -10,8 +10,9 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from dramaturg.nodes.context import embedder_of, role_of, settings
+from dramaturg.nodes.passage_evidence import under_headings
 from dramaturg.nodes.retrieval import PassageSettings
-from dramaturg.nodes.splitter import split_document
+from dramaturg.nodes.splitter import Passage, split_document
 from dramaturg.stores.passages import StoredPassage
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import Document
@@ -76,9 +77,12 @@ async def split_persona(state: IndexingState, runtime: Runtime[X]) -> dict[str, 
     if not passages:
         msg = f"The role {role.id!r} has no persona yet: write Markdown into its folder persona/ and index it again."
         raise ValueError(msg)
-    builder = role.builder(context.splitter, model.name)
+    builder = role.builder(context.splitter)
+    if state.get("rebuild"):
+        await asyncio.to_thread(builder.clear)
+    sources = {document.name: document.sha256 for document in documents}
     draft = await asyncio.to_thread(
-        builder.draft, passages, settings=splitting(context), sources={d.name: d.sha256 for d in documents}
+        builder.draft, passages, embedding=model.name, settings=splitting(context), sources=sources
     )
     left = len(await asyncio.to_thread(builder.pending, draft))
     report: IndexReport = {
@@ -97,11 +101,11 @@ async def embed_passages(state: IndexingState, runtime: Runtime[X]) -> dict[str,
     context = settings(runtime, IndexingSettings)
     role = await role_of(context)
     model = await embedder_of(context, role)
-    builder = role.builder(context.splitter, model.name)
+    builder = role.builder(context.splitter)
     pending = await asyncio.to_thread(builder.pending, state["draft"])
     batch = pending[: context.embedding_batch]
     if batch:
-        vectors = np.array(await model.embeddings.aembed_documents([p.embedded for p in batch]), dtype=np.float32)
+        vectors = np.array(await model.embeddings.aembed_documents([p.embedding_text for p in batch]), np.float32)
         await asyncio.to_thread(builder.add_vectors, state["draft"], [p.id for p in batch], vectors)
     left = len(pending) - len(batch)
     total = state["index"]["embedded"]
@@ -118,8 +122,7 @@ async def publish_index(state: IndexingState, runtime: Runtime[X]) -> dict[str, 
     """Make the draft the version that is read from now on."""
     context = settings(runtime, IndexingSettings)
     role = await role_of(context)
-    model = await embedder_of(context, role)
-    await asyncio.to_thread(role.builder(context.splitter, model.name).publish, state["draft"])
+    await asyncio.to_thread(role.builder(context.splitter).publish, state["draft"])
     runtime.stream_writer({"event": "published", **state["index"]})
     return {"index": state["index"]}
 
@@ -148,7 +151,7 @@ def is_current(role: Role, context: PassageSettings, embedding: str) -> bool:
     )
 
 
-def splitting(context: PassageSettings) -> Mapping[str, str | int]:
+def splitting(context: PassageSettings) -> dict[str, Any]:
     """The settings that decide which passages there are."""
     if context.splitter == "fixed":
         return {"unit": context.unit, "length": context.fixed_length, "overlap": context.fixed_overlap}
@@ -156,10 +159,22 @@ def splitting(context: PassageSettings) -> Mapping[str, str | int]:
 
 
 def passages_in(documents: Sequence[Document], context: PassageSettings) -> list[StoredPassage]:
-    """Split each document; a passage is embedded under its headings (ĉ = c + H, Eq. 5)."""
-    options = splitting(context)
+    """Split each document."""
     return [
-        StoredPassage.of(document.name, passage)
+        stored(document.name, passage)
         for document in documents
-        for passage in split_document(document.text, method=context.splitter, **options)
+        for passage in split_document(document.text, method=context.splitter, **splitting(context))
     ]
+
+
+def stored(source: str, passage: Passage) -> StoredPassage:
+    """A passage as it is kept; one with headings is embedded under them (ĉ = c + H, Eq. 5)."""
+    return StoredPassage(
+        id=f"{source}:{passage.start}-{passage.end}",
+        text=passage.text,
+        headings=passage.headings,
+        source=source,
+        start=passage.start,
+        end=passage.end,
+        embedded=under_headings(passage.headings, passage.text) if passage.headings else None,
+    )

@@ -1,6 +1,6 @@
 """Passages as they stand in a state: an id and a score while a turn is under way, the text only as evidence."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from typing_extensions import TypedDict
 
@@ -41,5 +41,10 @@ def evidence(passage: StoredPassage, score: float) -> PassageEvidence:
 
 
 def in_context(passage: StoredPassage) -> str:
-    """A passage under its headings, as a model reads it (ĉ = c + H, AMADEUS Eq. 5)."""
-    return "\n".join([" > ".join(passage.headings), passage.text]).strip()
+    """A passage under its headings, as a model reads it."""
+    return under_headings(passage.headings, passage.text)
+
+
+def under_headings(headings: Sequence[str], text: str) -> str:
+    """A chunk with its hierarchical context (ĉ = c + H, AMADEUS Eq. 5)."""
+    return "\n".join([" > ".join(headings), text]).strip()

@@ -40,7 +40,9 @@ class TurnState(TurnOutput):
 class WindowSettings(RoleContext):
     """How much of a conversation stays in its state."""
 
-    window: int = Field(default=20, ge=2, le=400, description="Messages that are kept in the state and shown the model.")
+    window: int = Field(
+        default=20, ge=2, le=400, description="Messages that are kept in the state and shown the model."
+    )
 
 
 W = TypeVar("W", bound=WindowSettings)

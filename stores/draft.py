@@ -9,13 +9,14 @@ from typing import Self
 from zipfile import BadZipFile
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, JsonValue
+
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.files import inside, sha256, write_bytes
 from dramaturg.stores.index_folder import IndexFolder
 from dramaturg.stores.manifest import version_id
 from dramaturg.stores.passages import PASSAGES, StoredPassage, decode_passages, encode_passages
 from dramaturg.stores.vectors import Vectors
-from pydantic import BaseModel, ConfigDict, JsonValue
 
 RECIPE = "draft.json"
 

@@ -7,8 +7,9 @@ import os
 from pathlib import Path
 from uuid import uuid4
 
-from dramaturg.stores.errors import RoleError, StorageError
 from pydantic import JsonValue
+
+from dramaturg.stores.errors import RoleError, StorageError
 
 
 def sha256(data: bytes) -> str:

@@ -5,11 +5,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+from pydantic import ValidationError
+
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleBusy
 from dramaturg.stores.files import inside, make_folder, sha256, write_bytes
 from dramaturg.stores.manifest import Current, Manifest, Published
-from filelock import FileLock, Timeout
-from pydantic import ValidationError
 
 MANIFEST = "manifest.json"
 PATIENCE = 60.0  # seconds; each step under the lock takes far less

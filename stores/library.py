@@ -10,6 +10,7 @@ from threading import RLock
 from uuid import uuid4
 
 import yaml
+
 from dramaturg.stores.errors import RoleError, did_you_mean
 from dramaturg.stores.files import inside, make_folder, move_folder, write_bytes
 from dramaturg.stores.role import Role

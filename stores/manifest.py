@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Literal, Self
 
-from dramaturg.stores.files import canonical, sha256
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
+
+from dramaturg.stores.files import canonical, sha256
 
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 VersionId = Annotated[str, Field(pattern=r"^[0-9a-f]{24}$")]

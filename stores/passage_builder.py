@@ -5,6 +5,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pydantic import JsonValue
+
 from dramaturg.stores.draft import Draft, Recipe, key, remove_drafts, saved_vectors
 from dramaturg.stores.errors import DamagedIndex, EmbeddingMismatch, MissingIndex, RoleError
 from dramaturg.stores.files import move_folder, sha256, write_bytes
@@ -12,8 +15,6 @@ from dramaturg.stores.index_folder import MANIFEST, IndexFolder
 from dramaturg.stores.manifest import Current, EmbeddingRecord, FileRecord, Manifest, Published
 from dramaturg.stores.passages import PASSAGES, VECTORS, PassageStore, StoredPassage, encode_passages
 from dramaturg.stores.vectors import pack, unit_rows
-from numpy.typing import ArrayLike, NDArray
-from pydantic import JsonValue
 
 KEPT = 2  # versions beside the current one, and drafts of others
 

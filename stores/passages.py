@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
 from dramaturg.stores.errors import EmbeddingMismatch, RoleError
 from dramaturg.stores.index_folder import IndexFolder
 from dramaturg.stores.manifest import Manifest, Published
 from dramaturg.stores.vectors import Vectors, nearest, unit_rows, unpack
-from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 PASSAGES = "passages.jsonl"
 VECTORS = "vectors.faiss"

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import TypeVar
 
 import yaml
-from dramaturg.stores.errors import RoleFileError, did_you_mean
-from dramaturg.stores.files import inside
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
+
+from dramaturg.stores.errors import RoleFileError, did_you_mean
+from dramaturg.stores.files import inside
 
 LARGEST = 100_000_000  # bytes of one file; compared before it is read
 M = TypeVar("M", bound=BaseModel)

@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Literal, Self
 
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
 from dramaturg.stores.files import sha256
 from dramaturg.stores.reading import M, read_bytes, read_lines, read_text, read_yaml
-from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 CARD = "role.yaml"
 

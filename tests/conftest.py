@@ -5,6 +5,7 @@ import os
 os.environ["LANGGRAPH_STRICT_MSGPACK"] = "true"  # read when langgraph is imported
 
 import pytest
+
 from dramaturg.models.environment import VARIABLES
 
 

@@ -1,0 +1,81 @@
+"""How long a large persona takes to split, embed (with a stub) and publish.
+
+Run: python benchmarks/indexing.py [--megabytes 1]
+"""
+
+import argparse
+import asyncio
+import random
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from langchain_core.embeddings import Embeddings
+from rich.console import Console
+from rich.table import Table
+
+from dramaturg.stores.library import Library
+from dramaturg.stores.role_files import RoleCard
+from dramaturg.workflows.amadeus_index import AmadeusIndexContext, graph
+
+
+class StubEmbeddings(Embeddings):
+    """Vectors out of a random generator, as fast as that goes."""
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [self.embed_query(text) for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        generator = random.Random(text)
+        return [generator.gauss(0, 1) for _ in range(384)]
+
+
+def document(megabytes: float) -> str:
+    """A document with three levels of headings and paragraphs of different length."""
+    generator, parts, size = random.Random(0), [], 0
+    words = ["".join(generator.choices("abcdefghijklmnopqrstuvwxyz", k=generator.randint(2, 9))) for _ in range(5000)]
+    while size < megabytes * 1_000_000:
+        level = generator.choice([1, 2, 3, 0, 0, 0, 0])
+        text = " ".join(generator.choices(words, k=3 if level else generator.randint(30, 120)))
+        parts.append(f"{'#' * level} {text}" if level else f"{text}.")
+        size += len(parts[-1]) + 2
+    return "\n\n".join(parts)
+
+
+async def main(megabytes: float, folder: Path) -> None:
+    """Index twice: from nothing, and after one paragraph was changed."""
+    role = Library(folder).create("stub", RoleCard(name="Stub", language="en"))
+    persona, text = role.root / "persona" / "life.md", document(megabytes)
+    context = AmadeusIndexContext(
+        role="stub", library=str(folder), embedding_model=StubEmbeddings(), embedding_batch=256
+    )
+    table = Table(
+        "run", "passages", "embedded", "split s", "embed s", "publish s", "all s", title=f"{len(text):,} characters"
+    )
+    for run, content in {"from nothing": text, "one word changed": text[:-20] + " changed."}.items():
+        persona.write_text(content, encoding="utf-8")
+        table.add_row(run, *(await timed(context)))
+    Console().print(table)
+
+
+async def timed(context: AmadeusIndexContext) -> list[str]:
+    """Run the indexing graph and take the time at each node."""
+    spent: dict[str, float] = {}
+    began = last = time.perf_counter()
+    report: Any = None
+    async for update in graph.astream({"rebuild": False}, context=context, stream_mode="updates"):
+        now = time.perf_counter()
+        for node, written in update.items():
+            spent[node] = spent.get(node, 0) + now - last
+            report = (written or {}).get("index") or report
+        last = now
+    seconds = [spent["split_persona"], spent["embed_passages"], spent["publish_index"], last - began]
+    return [str(report["passages"]), str(report["embedded"]), *(f"{s:.2f}" for s in seconds)]
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--megabytes", type=float, default=1)
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(main(parser.parse_args().megabytes, Path(folder)))

@@ -1,0 +1,112 @@
+"""How the client of a chat model is had from the model's name: one a process and model."""
+
+import threading
+from typing import TYPE_CHECKING
+
+from langchain_core.language_models import BaseChatModel
+from pydantic import SecretStr
+
+from dramaturg.models.environment import Environment, environment
+from dramaturg.models.errors import ModelRefused
+
+if TYPE_CHECKING:
+    from langchain_openai import ChatOpenAI
+
+DEFAULT_MODEL = "gpt-4.1-mini"  # gives log-probabilities and takes a temperature, unlike the reasoning models
+TIMEOUT = 600.0  # seconds for one read; what bounds a question is its deadline
+RETRIES = 2
+
+_clients: dict[tuple[str, Environment], BaseChatModel] = {}
+_lock = threading.Lock()
+
+
+def chat_model(model: str | BaseChatModel) -> BaseChatModel:
+    """Build the client of a model, or give the one that this process has.
+
+    "auto" is the endpoint of the environment if it names one, else the embedded model; "embedded" starts that model
+    if it does not run yet, which takes seconds; "provider:name" is any provider that LangChain knows; another name is
+    a model at the endpoint of the environment (one with a colon in it is written "openai:name").
+
+    Raises:
+        ModelRefused: the client cannot be built: no key, or the provider's package is missing.
+        WeightsError: the embedded model is not there; the message says how to get it.
+    """
+    if isinstance(model, BaseChatModel):
+        return model
+    key = (model, environment())
+    with _lock:
+        if key not in _clients:
+            _clients[key] = build(*key)
+        return _clients[key]
+
+
+def name_of(model: str | BaseChatModel) -> str:
+    """Give the name that reports, thresholds and kept answers go by, without building a client."""
+    if isinstance(model, BaseChatModel):
+        own = getattr(model, "model_name", None) or getattr(model, "model", None)
+        return own if isinstance(own, str) else model._llm_type
+    if name := at_endpoint(model, environment()):
+        return name
+    if ":" in model:
+        return model
+    from dramaturg.models.embedded import EMBEDDED_MODEL
+
+    return EMBEDDED_MODEL
+
+
+def at_endpoint(model: str, surroundings: Environment) -> str | None:
+    """Give the model's name at the endpoint of the environment, or None if it is not asked there."""
+    if model == "auto":
+        named = surroundings.base_url or surroundings.api_key
+        return (surroundings.chat_model or DEFAULT_MODEL) if named else None
+    if model.startswith("openai:"):
+        return model.removeprefix("openai:")
+    return None if model == "embedded" or ":" in model else model
+
+
+def build(model: str, surroundings: Environment) -> BaseChatModel:
+    """Build a new client."""
+    if name := at_endpoint(model, surroundings):
+        return at_environment(name, surroundings)
+    return from_provider(model) if ":" in model else embedded()
+
+
+def at_environment(name: str, surroundings: Environment) -> BaseChatModel:
+    """Build the client of a model at the endpoint of the environment."""
+    if not (surroundings.base_url or surroundings.api_key):
+        msg = f"The model {name!r} needs an endpoint: set OPENAI_API_KEY or OPENAI_BASE_URL, or choose 'embedded'."
+        raise ModelRefused(msg)
+    return openai_compatible(name, surroundings.base_url, surroundings.api_key or SecretStr("none"), retries=RETRIES)
+
+
+def embedded() -> BaseChatModel:
+    """Start the embedded model and build its client."""
+    from dramaturg.models.embedded import EMBEDDED_MODEL, serve
+
+    return openai_compatible(EMBEDDED_MODEL, serve(), SecretStr("local"), retries=0)
+
+
+def openai_compatible(model: str, base_url: str | None, key: SecretStr, *, retries: int) -> "ChatOpenAI":
+    """Build a client of OpenAI or of a server that speaks its protocol."""
+    from langchain_openai import ChatOpenAI
+
+    return ChatOpenAI(
+        model=model,
+        base_url=base_url,
+        api_key=key,
+        timeout=TIMEOUT,
+        stream_chunk_timeout=None,
+        max_retries=retries,
+        stream_usage=True,
+    )
+
+
+def from_provider(model: str) -> BaseChatModel:
+    """Build a client of any provider that LangChain knows, from "provider:name"."""
+    from langchain.chat_models import init_chat_model
+
+    try:
+        return init_chat_model(model)
+    except (ImportError, ValueError) as error:
+        msg = f"The model {model!r} cannot be built ({type(error).__name__}): install its LangChain provider, set its key."
+        raise ModelRefused(msg) from None
