@@ -11,7 +11,7 @@ from dramaturg.cli.screen import errors, screen
 
 app = typer.Typer(
     name="dramaturg",
-    help="Role-playing agents as LangGraph workflows. Begin with: dramaturg models pull, then dramaturg chat beethoven.",
+    help="Role-playing agents as LangGraph workflows. Begin: dramaturg models pull, then dramaturg chat beethoven.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",

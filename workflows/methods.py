@@ -1,4 +1,4 @@
-"""The methods by name, imported when one is asked for: a chat graph, its context, and the graph that prepares a role."""
+"""The methods by name, imported when asked for: a chat graph, its context, and the graph that prepares a role."""
 
 from collections.abc import Mapping
 from importlib import import_module

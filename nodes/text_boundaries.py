@@ -1,0 +1,102 @@
+"""Where a text is cut best: between paragraphs, sentences, lines, words, and never inside a visible character."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import NamedTuple
+
+# Chinese and Japanese write no space after a sentence.
+_GAP = re.compile(r"([。！？][。！？…”’」』）》]*)\s*|\s+")
+_LINE_END = re.compile(r"\r\n|[\r\n\f]")
+_STOPS = (".", "!", "?", "…", "。", "！", "？")
+_CLOSERS = "\"'”’)]»」』）》*_"
+_JOINER = "\u200d"
+_LONGEST_CLUSTER = 64
+
+WORD, LINE, SENTENCE, PARAGRAPH = range(4)
+
+
+class Gap(NamedTuple):
+    """A place between two parts of a text: one ends at `end`, the next begins at `begin`."""
+
+    rank: int
+    end: int
+    begin: int
+
+
+def last_end(text: str, low: int, high: int) -> int | None:
+    """Where a part of the highest rank ends, the last of them, from low to high."""
+    # A few characters more, to see what kind of space follows.
+    found = [gap for gap in _gaps(text, low, high + 4) if low <= gap.end <= high]
+    return max(found, key=lambda gap: (gap.rank, gap.end)).end if found else None
+
+
+def first_begin(text: str, low: int, high: int) -> int | None:
+    """Where a part of the highest rank begins, the first of them, from low to high."""
+    found = [gap for gap in _gaps(text, max(low - 4, 0), high) if low <= gap.begin <= high]
+    return max(found, key=lambda gap: (gap.rank, -gap.begin)).begin if found else None
+
+
+def _gaps(text: str, low: int, high: int) -> Iterator[Gap]:
+    for match in _GAP.finditer(text, low, high):
+        end = match.start() if match[1] is None else match.end(1)
+        yield Gap(_rank(text, end, match.end()), end, match.end())
+
+
+def _rank(text: str, end: int, begin: int) -> int:
+    line_ends = len(_LINE_END.findall(text, end, begin))
+    if line_ends > 1:
+        return PARAGRAPH
+    if text[max(end - 4, 0) : end].rstrip(_CLOSERS).endswith(_STOPS):
+        return SENTENCE
+    return LINE if line_ends else WORD
+
+
+def cluster_start(text: str, position: int, low: int) -> int:
+    """The position, or where the visible character begins that it would cut through, if that is above low."""
+    back = position
+    while back > max(low, position - _LONGEST_CLUSTER) and _inside_cluster(text, back):
+        back -= 1
+    return position if _inside_cluster(text, back) else back
+
+
+def cluster_end(text: str, position: int, high: int) -> int:
+    """The position, or where the visible character ends that it would cut through, if that is below high."""
+    onward = position
+    while onward < min(high, position + _LONGEST_CLUSTER) and _inside_cluster(text, onward):
+        onward += 1
+    return position if _inside_cluster(text, onward) else onward
+
+
+def _inside_cluster(text: str, position: int) -> bool:
+    """Whether a cut here splits what is seen as one character.
+
+    The rules of Unicode's annex 29 that text in living languages meets: marks, emoji, flags, conjoining Hangul, CRLF.
+    """
+    if not 0 < position < len(text):
+        return False
+    before, after = text[position - 1], text[position]
+    if after < "\u0300":
+        return before == "\r" and after == "\n"
+    return before == _JOINER or _extends(after) or (_is_flag(after) and _flags_before(text, position) % 2 == 1)
+
+
+def _extends(character: str) -> bool:
+    return (
+        character == _JOINER
+        or unicodedata.category(character) in ("Mn", "Me", "Mc")
+        or "\u1160" <= character <= "\u11ff"  # vowels and final consonants of Hangul
+        or "\U0001f3fb" <= character <= "\U0001f3ff"  # skin tones
+        or "\U000e0020" <= character <= "\U000e007f"  # tags, as in the flag of Scotland
+    )
+
+
+def _is_flag(character: str) -> bool:
+    return "\U0001f1e6" <= character <= "\U0001f1ff"
+
+
+def _flags_before(text: str, position: int) -> int:
+    count = 0
+    while count < _LONGEST_CLUSTER and position > count and _is_flag(text[position - 1 - count]):
+        count += 1
+    return count

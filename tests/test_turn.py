@@ -1,0 +1,57 @@
+"""How a turn begins: the question, the window, nothing left of the turn before."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langgraph.runtime import Runtime
+from langgraph.types import Overwrite
+
+from dramaturg.nodes.turn import WindowSettings, outside_window, question_in, read_turn
+
+
+def talk(length: int) -> list[AnyMessage]:
+    """A conversation of so many messages, a user's first."""
+    kinds = (HumanMessage, AIMessage)
+    return [kinds[n % 2](content=f"message {n}", id=str(n)) for n in range(length)]
+
+
+@given(st.integers(0, 30), st.integers(2, 40))
+def test_what_stays_is_the_last_messages_and_begins_with_the_user(turns: int, window: int) -> None:
+    messages = talk(2 * turns + 1)
+    gone = [message.id for message in outside_window(messages, window)]
+    kept = [message for message in messages if message.id not in gone]
+    assert gone == [message.id for message in messages[: len(gone)]]
+    assert window - 1 <= len(kept) <= window or len(kept) == len(messages)
+    assert kept[0].type == "human"
+    assert kept[-1] is messages[-1]
+
+
+async def test_a_turn_begins_with_nothing_of_the_last_one() -> None:
+    written = await read_turn({"messages": talk(5)}, Runtime(context=WindowSettings(window=2)))
+    assert written["question"] == "message 4"
+    assert [message.id for message in written["messages"]] == ["0", "1", "2", "3"]
+    assert written["evidence"] == written["usage"] == Overwrite({})
+
+
+async def test_a_turn_without_a_context_has_the_defaults() -> None:
+    runtime: Runtime[Any] = Runtime(context=None)
+    written = await read_turn({"messages": talk(21)}, runtime)
+    assert [message.id for message in written["messages"]] == ["0", "1"]
+
+
+def test_the_question_is_text_also_where_a_client_sends_blocks() -> None:
+    assert question_in([HumanMessage([{"type": "text", "text": " Who are you? "}])]) == "Who are you?"
+
+
+@pytest.mark.parametrize("messages", [[], [AIMessage("hi")], [HumanMessage("")], [HumanMessage(" \n")]])
+def test_nothing_to_answer_is_refused(messages: list[AnyMessage]) -> None:
+    with pytest.raises(ValueError, match="nothing to answer"):
+        question_in(messages)
+
+
+def test_half_a_surrogate_pair_is_refused() -> None:
+    with pytest.raises(ValueError, match="not valid Unicode"):
+        question_in([HumanMessage("\ud83d")])
