@@ -9,11 +9,13 @@ from langchain_core.messages import AIMessageChunk, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import StreamPart
 
 from dramaturg.nodes.context import RoleContext, role_of
 from dramaturg.workflows.methods import chat_graph
 
-Show = Callable[[dict[str, Any]], None]
+Part = StreamPart[Any, Any]
+Show = Callable[[Part], None]
 
 
 class Conversation:
@@ -55,7 +57,7 @@ class Conversation:
         self.context = type(self.context).model_validate(given | settings)
 
 
-def is_speech(part: dict[str, Any]) -> bool:
+def is_speech(part: Part) -> bool:
     """Whether a part of the stream is a piece of the reply (a whole message is sent again when its node is done)."""
     return part["type"] == "messages" and isinstance(part["data"][0], AIMessageChunk)
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import NamedTuple
 
 import typer
@@ -71,7 +72,7 @@ def weights() -> Iterator[Finding]:
         yield Finding(row.name, there or None, row.state if there else f"{row.state}: dramaturg models pull {row.name}")
 
 
-def roles(root: str) -> str:
+def roles(root: Path) -> str:
     """The roles that can be opened."""
     return ", ".join(sorted({*Library(root).roles(), *examples()}))
 

@@ -84,7 +84,7 @@ def described(role: Role) -> dict[str, Any]:
         "memories": len(role.memories()),
         "identity triples": len(role.chronicle()),
         "questions": len(role.questions()),
-        "indexed": [f"{kind}: {m.passages} passages, {m.embedding.name}" for kind, m in manifests.items() if m],
+        "indexed": [f"{kind}: {m.counts['passages']} passages, {m.embedding.name}" for kind, m in manifests.items() if m],
     }
 
 
@@ -118,7 +118,7 @@ async def indexed(context: RoleContext, method: str, rebuild: bool) -> dict[str,
         ):
             if part["type"] == "values":
                 report = part["data"].get("index", report)
-            elif part["data"]["event"] == "embedded":
+            elif part["type"] == "custom" and part["data"]["event"] == "embedded":
                 progress.update(
                     task, description="Embedding", completed=part["data"]["done"], total=part["data"]["total"]
                 )

@@ -2,6 +2,7 @@
 
 from typing import Any, Self
 
+from langgraph.types import StreamPart
 from rich.markup import escape
 from rich.status import Status
 
@@ -26,7 +27,7 @@ class Stage:
         if self.speaking:
             screen.print()
 
-    def show(self, part: dict[str, Any]) -> None:
+    def show(self, part: StreamPart[Any, Any]) -> None:
         """Show one part of the stream."""
         if part["type"] == "custom":
             self.progress(part["data"])

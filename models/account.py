@@ -38,8 +38,8 @@ class Account:
         self.failures += not usable
         self.seconds += seconds
         if tokens:
-            self.prompt_tokens += tokens["input_tokens"]
-            self.completion_tokens += tokens["output_tokens"]
+            self.prompt_tokens += whole(tokens["input_tokens"])
+            self.completion_tokens += whole(tokens["output_tokens"])
 
     def record_cached(self) -> None:
         """Count one question that was answered from disk."""
@@ -55,6 +55,11 @@ class Account:
             completion_tokens=self.completion_tokens,
             seconds=self.seconds,
         )
+
+
+def whole(reported: object) -> int:
+    """A count of tokens, or 0 where a server reports something else."""
+    return reported if isinstance(reported, int) and reported > 0 else 0
 
 
 def add_usage(left: dict[str, Usage], right: dict[str, Usage]) -> dict[str, Usage]:

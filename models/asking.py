@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from dramaturg.models.answer_cache import answer_key
 from dramaturg.models.chat import Respondent
-from dramaturg.models.errors import ModelError, ModelTimeout, UnusableAnswer
+from dramaturg.models.errors import ModelError, ModelTimeout, UnusableAnswer, WeightsError
 from dramaturg.models.failures import failures, typed
 from dramaturg.models.reading import Unread
 
@@ -77,7 +77,7 @@ async def called(call: Awaitable[T], name: str) -> T:
     """Await a call of the client of model `name`, and raise what goes wrong as an error of the package."""
     try:
         return await call
-    except (ModelError, Unread, TimeoutError):
+    except (ModelError, WeightsError, Unread):
         raise
     except failures() as error:
         failed = typed(error, name)
@@ -116,6 +116,11 @@ async def until_usable(respondent: Respondent, kind: str, attempt: Callable[[Unr
             problem = unread
         except UnusableAnswer:
             problem = None
-    tried = f"{respondent.attempts} attempt{'s' if respondent.attempts > 1 else ''}"
-    msg = f"The model {respondent.name!r} gave no usable answer to a question of the kind {kind!r} in {tried}."
-    raise UnusableAnswer(msg)
+    raise unusable(respondent, kind)
+
+
+def unusable(respondent: Respondent, kind: str) -> UnusableAnswer:
+    """Say that a question has no answer, without a word of what the model said."""
+    tries = f"{respondent.attempts} attempt{'s' if respondent.attempts > 1 else ''}"
+    msg = f"The model {respondent.name!r} gave no usable answer to a question of the kind {kind!r} in {tries}."
+    return UnusableAnswer(msg)

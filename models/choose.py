@@ -9,8 +9,8 @@ from dramaturg.models.chat import Respondent
 from dramaturg.models.probabilities import enough, normal
 from dramaturg.models.reading import Unread
 from dramaturg.models.structured import Form, Interview
-from dramaturg.models.words import number, short, short_schema
 from dramaturg.models.wording import say
+from dramaturg.models.words import number, short, short_schema
 
 
 async def choose(respondent: Respondent, messages: Sequence[BaseMessage], options: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
 """How the client of a chat model is had from the model's name: one a process and model."""
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.language_models import BaseChatModel
 from pydantic import SecretStr
@@ -76,28 +76,34 @@ def at_environment(name: str, surroundings: Environment) -> BaseChatModel:
     if not (surroundings.base_url or surroundings.api_key):
         msg = f"The model {name!r} needs an endpoint: set OPENAI_API_KEY or OPENAI_BASE_URL, or choose 'embedded'."
         raise ModelRefused(msg)
-    return openai_compatible(name, surroundings.base_url, surroundings.api_key or SecretStr("none"), retries=RETRIES)
+    key = surroundings.api_key.get_secret_value() if surroundings.api_key else "none"
+    return openai_compatible(name, surroundings.base_url, key, max_retries=RETRIES)
 
 
 def embedded() -> BaseChatModel:
     """Start the embedded model and build its client."""
     from dramaturg.models.embedded import EMBEDDED_MODEL, serve
 
-    return openai_compatible(EMBEDDED_MODEL, serve(), SecretStr("local"), retries=0)
+    # The server is in this process: a new connection costs nothing, and none is left over when a loop ends.
+    return openai_compatible(EMBEDDED_MODEL, serve(), "local", max_retries=0, default_headers={"Connection": "close"})
 
 
-def openai_compatible(model: str, base_url: str | None, key: SecretStr, *, retries: int) -> "ChatOpenAI":
+def openai_compatible(model: str, base_url: str | None, key: str, **parameters: Any) -> "ChatOpenAI":
     """Build a client of OpenAI or of a server that speaks its protocol."""
     from langchain_openai import ChatOpenAI
+
+    from dramaturg.models.connection import blocking_connections, connections
 
     return ChatOpenAI(
         model=model,
         base_url=base_url,
-        api_key=key,
+        api_key=SecretStr(key),
         timeout=TIMEOUT,
         stream_chunk_timeout=None,
-        max_retries=retries,
         stream_usage=True,
+        http_client=blocking_connections(),
+        http_async_client=connections(),
+        **parameters,
     )
 
 
@@ -108,5 +114,6 @@ def from_provider(model: str) -> BaseChatModel:
     try:
         return init_chat_model(model)
     except (ImportError, ValueError) as error:
-        msg = f"The model {model!r} cannot be built ({type(error).__name__}): install its LangChain provider, set its key."
+        cause = type(error).__name__
+        msg = f"The model {model!r} cannot be built ({cause}): install its LangChain provider and set its key."
         raise ModelRefused(msg) from None

@@ -7,10 +7,10 @@ from langchain_core.messages import BaseMessage
 
 from dramaturg.models.asking import Question, ask
 from dramaturg.models.chat import Respondent
-from dramaturg.models.probabilities import begins, enough
+from dramaturg.models.probabilities import begins, enough, normal
 from dramaturg.models.reading import Unread
 from dramaturg.models.structured import Form, Interview
-from dramaturg.models.words import normal, short_schema, word
+from dramaturg.models.words import short_schema, word
 
 YES = ("yes", "true", "是", "对", "예", "네")
 NO = ("no", "false", "否", "不", "아니요", "아니오")

@@ -11,7 +11,7 @@ LEAST_MASS = 0.05  # of the named answers together: with less, the model is abou
 AROUND = " \t\r\n\"'`*_.,:;!?()[]{}<>。，：、！？「」"
 
 
-class Undecided(ValueError):  # noqa: N818 (internal: the question is asked in another way)
+class Undecided(ValueError):
     """The first token does not tell the answer."""
 
 

@@ -37,7 +37,7 @@ async def rate(respondent: Respondent, messages: Sequence[BaseMessage], *, low: 
         raise ValueError(msg)
     scale = range(low, high + 1)
     schema = short_schema({"type": "integer", "minimum": low, "maximum": high})
-    weigh = (lambda tokens: expected(tokens, scale)) if 0 <= low and high <= 9 else None
+    weigh = (lambda tokens: expected(tokens, scale)) if low >= 0 and high <= 9 else None
     form = Form("rate", schema, lambda text: Rating(float(on_scale(text, scale)), None), weigh)
     question = Question("rate", messages, Rating, {"low": low, "high": high})
     return await ask(respondent, question, lambda chat: Interview(chat, respondent, messages, form).answer())

@@ -37,9 +37,7 @@ def text_of(message: AIMessage, *, cut: bool = False) -> str:
     Raises:
         Unread: it is empty, refused, filtered, too long, or cut.
     """
-    if len(message.text) > LONGEST:
-        raise Unread("it is far too long.")
-    text, ended = clean(message.text), message.response_metadata.get("finish_reason")
+    text, ended = whole_text(message), message.response_metadata.get("finish_reason")
     if message.additional_kwargs.get("refusal") or ended == "content_filter":
         raise Unread("it was refused or filtered.")
     if not text.strip():
@@ -47,6 +45,17 @@ def text_of(message: AIMessage, *, cut: bool = False) -> str:
     if ended == "length" and not cut:
         raise Unread("it was cut before its end. Be brief.", text)
     return text
+
+
+def whole_text(message: AIMessage) -> str:
+    """All text of a message, storable; servers may send a list of blocks."""
+    try:
+        text = str(message.text)
+    except (TypeError, LookupError, AttributeError):
+        raise Unread("it is not text.") from None
+    if len(text) > LONGEST:
+        raise Unread("it is far too long.")
+    return clean(text)
 
 
 def parse_json(text: str) -> Any:

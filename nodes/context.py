@@ -55,7 +55,7 @@ C = TypeVar("C", bound=RoleContext)
 
 def settings(runtime: Runtime[Any], kind: type[C]) -> C:
     """The run's context, or the defaults: a graph that is called without `context=` has none."""
-    return kind() if runtime.context is None else runtime.context  # type: ignore[no-any-return]
+    return kind() if runtime.context is None else runtime.context
 
 
 async def role_of(context: RoleContext) -> Role:

@@ -154,7 +154,11 @@ def is_current(role: Role, context: PassageSettings, embedding: str) -> bool:
 def splitting(context: PassageSettings) -> dict[str, Any]:
     """The settings that decide which passages there are."""
     if context.splitter == "fixed":
-        return {"unit": context.unit, "length": context.fixed_length, "overlap": context.fixed_overlap}
+        return {
+            "unit": context.unit,
+            "fixed_length": context.fixed_length,
+            "fixed_overlap": context.fixed_overlap,
+        }
     return {"unit": context.unit, "longest": context.longest}
 
 

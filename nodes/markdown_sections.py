@@ -12,16 +12,18 @@ from markdown_it.token import Token
 # Possessive quantifiers: a run of a million spaces is read once, not once from every space in it.
 PARAGRAPH = re.compile(r"^[^\S\n]*+\S[^\n]*+(?:\n[^\S\n]*+\S[^\n]*+)*+", re.MULTILINE)
 
+MAYBE_HEADING = re.compile(r"^ {0,3}(?:#|=|-++[ \t]*+$)", re.MULTILINE)
+
 
 class Section(NamedTuple):
     """The text under one heading, up to the next heading of any level; the first section may have no heading.
 
-    `start` to `title_end` is the heading's line, `body` to `end` the text under it, as offsets into the document.
+    `title` to `title_end` is the heading's line, `body` to `end` the text under it, as offsets into the document.
     """
 
     headings: tuple[str, ...]
     level: int
-    start: int
+    title: int
     title_end: int
     body: int
     end: int
@@ -53,8 +55,9 @@ def sections(lines: str) -> list[Section]:
     for heading, start, end in zip(found, bounds, bounds[1:], strict=False):
         path = [*(above for above in path if above.level < heading.level), heading]
         titles = tuple(above.title for above in path)
-        title_end = starts[heading.first_line + 1]
-        cut.append(Section(titles, heading.level, start, title_end, starts[heading.next_line], end))
+        line = lines[start : starts[heading.first_line + 1]]
+        title, title_end = start + len(line) - len(line.lstrip()), start + len(line.rstrip())
+        cut.append(Section(titles, heading.level, title, title_end, starts[heading.next_line], end))
     return cut
 
 
@@ -74,6 +77,8 @@ def _parser() -> MarkdownIt:
 
 
 def _headings(lines: str) -> list[_Heading]:
+    if not MAYBE_HEADING.search(lines):
+        return []  # a long dialogue without headings need not wait for the parser
     tokens = _parser().parse(lines)
     # Each opening token is followed by the token that holds the title.
     return [_heading(opening, title) for opening, title in pairwise(tokens) if _is_heading(opening, title)]

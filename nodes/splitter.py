@@ -15,7 +15,7 @@ Method = Literal["fixed", "ats", "acts"]
 class Passage:
     """A chunk c_i and its hierarchical context H_i (AMADEUS, Equation 5).
 
-    `text` is `document[start:end]`, with the document as it was given; `headings` are the titles above, outermost first.
+    `text` is `document[start:end]` of the document as given; `headings` are the titles above it, outermost first.
     """
 
     text: str
@@ -86,7 +86,7 @@ def _longest(text: str, lines: str, cut: Sequence[Section], measure: Ruler) -> i
 def _adaptive(text: str, lines: str, cut: Sequence[Section], measure: Ruler, longest: int | None) -> Window:
     """l_max, and l_o as half of it; the longest heading stands in where a document has headings only."""
     l_max = _longest(text, lines, cut, measure) or max(
-        measure.length(section.start, section.title_end) for section in cut
+        measure.length(section.title, section.title_end) for section in cut
     )
     if longest is not None:
         l_max = min(l_max, longest)
@@ -100,7 +100,7 @@ def _parts(lines: str, cut: Sequence[Section]) -> Iterator[tuple[tuple[str, ...]
         if lines[section.body : section.end].strip():
             yield section.headings, section.body, section.end
         elif next_level <= section.level:
-            yield section.headings, section.start, section.title_end
+            yield section.headings, section.title, section.title_end
 
 
 def _check(method: str, longest: int | None, fixed_length: int, fixed_overlap: int) -> None:

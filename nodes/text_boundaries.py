@@ -12,6 +12,7 @@ _STOPS = (".", "!", "?", "…", "。", "！", "？")
 _CLOSERS = "\"'”’)]»」』）》*_"
 _JOINER = "\u200d"
 _LONGEST_CLUSTER = 64
+_FLAG_HALVES = "".join(map(chr, range(0x1F1E6, 0x1F200)))  # a flag is two of these letters
 
 WORD, LINE, SENTENCE, PARAGRAPH = range(4)
 
@@ -78,7 +79,7 @@ def _inside_cluster(text: str, position: int) -> bool:
     before, after = text[position - 1], text[position]
     if after < "\u0300":
         return before == "\r" and after == "\n"
-    return before == _JOINER or _extends(after) or (_is_flag(after) and _flags_before(text, position) % 2 == 1)
+    return before == _JOINER or _extends(after) or (after in _FLAG_HALVES and _flags_before(text, position) % 2 == 1)
 
 
 def _extends(character: str) -> bool:
@@ -91,12 +92,7 @@ def _extends(character: str) -> bool:
     )
 
 
-def _is_flag(character: str) -> bool:
-    return "\U0001f1e6" <= character <= "\U0001f1ff"
-
-
 def _flags_before(text: str, position: int) -> int:
-    count = 0
-    while count < _LONGEST_CLUSTER and position > count and _is_flag(text[position - 1 - count]):
-        count += 1
-    return count
+    """How many halves of flags stand before a position; past some hundreds in a row a flag may be cut."""
+    before = text[max(position - 512, 0) : position]
+    return len(before) - len(before.rstrip(_FLAG_HALVES))

@@ -1,7 +1,6 @@
 """A version that is being built: its passages, and the vectors had so far."""
 
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -12,9 +11,9 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from dramaturg.stores.errors import RoleError
-from dramaturg.stores.files import inside, sha256, write_bytes
+from dramaturg.stores.files import inside, remove, sha256, write_bytes
 from dramaturg.stores.index_folder import IndexFolder
-from dramaturg.stores.manifest import version_id
+from dramaturg.stores.manifest import Digest, version_id
 from dramaturg.stores.passages import PASSAGES, StoredPassage, decode_passages, encode_passages
 from dramaturg.stores.vectors import Vectors
 
@@ -29,7 +28,7 @@ class Recipe(BaseModel):
     kind: str
     embedding: str
     settings: dict[str, JsonValue]
-    sources: dict[str, str]
+    sources: dict[str, Digest]
 
 
 @dataclass(frozen=True)
@@ -81,15 +80,13 @@ def key(passage: StoredPassage) -> str:
     return sha256(passage.embedding_text.encode())
 
 
-def saved_vectors(index: IndexFolder, embedding: str) -> Iterator[tuple[str, Vectors]]:
-    """Give (key, vector) of all that the drafts have of an embedding model; damaged files count as not there."""
-    for path in sorted(index.drafts.glob("*/vectors/*.npz")):
-        try:
-            data = inside(path, index.role).read_bytes()
-        except (OSError, RoleError):
-            continue
-        if sha256(data) == path.stem:
-            yield from _rows(data, embedding)
+def read_batch(index: IndexFolder, path: Path, embedding: str) -> dict[str, Vectors]:
+    """Return the vectors of a saved file by their keys; none if it is damaged or of another embedding model."""
+    try:
+        data = inside(path, index.role).read_bytes()
+    except (OSError, RoleError):
+        return {}
+    return _rows(data, embedding) if sha256(data) == path.stem else {}
 
 
 def remove_drafts(index: IndexFolder, done: str, *, keep: int) -> None:
@@ -97,16 +94,16 @@ def remove_drafts(index: IndexFolder, done: str, *, keep: int) -> None:
     others = [folder for folder in index.drafts.glob("*") if folder.name != done]
     others.sort(key=_touched, reverse=True)
     for folder in [index.drafts / done, *others[keep:]]:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove(folder)
 
 
-def _rows(data: bytes, embedding: str) -> Iterator[tuple[str, Vectors]]:
+def _rows(data: bytes, embedding: str) -> dict[str, Vectors]:
     try:
         with np.load(BytesIO(data), allow_pickle=False) as batch:
-            if str(batch["embedding"]) == embedding:
-                yield from zip(batch["keys"].tolist(), batch["vectors"], strict=True)
+            same = str(batch["embedding"]) == embedding
+            return dict(zip(batch["keys"].tolist(), batch["vectors"], strict=True)) if same else {}
     except (BadZipFile, KeyError, ValueError):
-        return
+        return {}
 
 
 def _version(recipe: Recipe, lines: bytes) -> str:

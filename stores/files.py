@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import json
 import os
+import shutil
 from pathlib import Path
 from uuid import uuid4
 
@@ -52,7 +53,7 @@ def write_bytes(path: Path, data: bytes, *, within: Path) -> None:
     inside(path.parent, within)
     aside = path.parent / f".{path.name}.{uuid4().hex}.tmp"
     try:
-        make_folder(path.parent)
+        _make(path.parent)
         with aside.open("xb") as file:
             file.write(data)
             file.flush()
@@ -75,17 +76,35 @@ def move_folder(source: Path, target: Path, *, within: Path) -> None:
     inside(source, within)
     inside(target.parent, within)
     try:
-        make_folder(target.parent)
+        _make(target.parent)
         os.replace(source, target)  # noqa: PTH105 (see above)
         _flush_folder(target.parent)
     except OSError as error:
         raise _refusal(target, error) from error
 
 
-def make_folder(folder: Path) -> None:
-    """Make a folder and its parents so that they outlive a power cut."""
+def make_folder(folder: Path, *, within: Path) -> None:
+    """Make a folder and its parents so that they outlive a power cut.
+
+    Raises:
+        RoleError: the path leads out of `within`.
+        StorageError: the file system refuses.
+    """
+    inside(folder, within)
+    try:
+        _make(folder)
+    except OSError as error:
+        raise _refusal(folder, error) from error
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder as far as the system lets us: what stays is seen by nobody and goes the next time."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _make(folder: Path) -> None:
     if not folder.is_dir():
-        make_folder(folder.parent)
+        _make(folder.parent)
         folder.mkdir(exist_ok=True)
         _flush_folder(folder.parent)
 

@@ -1,5 +1,6 @@
 """Where one kind of index of a role lies: drafts, published versions, and the pointer to the current one."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -8,11 +9,12 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
-from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleBusy
+from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleBusy, RoleError, StorageError
 from dramaturg.stores.files import inside, make_folder, sha256, write_bytes
 from dramaturg.stores.manifest import Current, Manifest, Published
 
 MANIFEST = "manifest.json"
+_KIND = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 PATIENCE = 60.0  # seconds; each step under the lock takes far less
 
 
@@ -22,6 +24,10 @@ class IndexFolder:
 
     role: Path
     kind: str
+
+    def __post_init__(self) -> None:
+        if not _KIND.fullmatch(self.kind):
+            raise RoleError(f"{self.kind!r} is no kind of index: take small letters, digits, - and _.")
 
     @property
     def path(self) -> Path:
@@ -109,14 +115,19 @@ class IndexFolder:
         Raises:
             RoleBusy: someone else held it for a minute.
         """
-        folder = self.role / "index"
         inside(self.path, self.role)
-        make_folder(folder)
+        make_folder(self.role / "index", within=self.role)
+        lock = FileLock(self.role / "index" / f".{self.kind}.lock", timeout=PATIENCE)
         try:
-            with FileLock(folder / f".{self.kind}.lock", timeout=PATIENCE):
-                yield
+            lock.acquire()
         except Timeout as error:
             raise RoleBusy(f"Another program is indexing {self.role.name!r}: try again when it is done.") from error
+        except OSError as error:
+            raise StorageError(f"{lock.lock_file} cannot be locked ({error.strerror}): give permission.") from error
+        try:
+            yield
+        finally:
+            lock.release()
 
     def damaged(self, name: str) -> DamagedIndex:
         """Return the error for a file that is not what was written."""
@@ -136,4 +147,6 @@ class IndexFolder:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            raise self.damaged(path.name) from error
+            raise StorageError(
+                f"{path} cannot be read ({error.strerror}): give permission, or check the disk."
+            ) from error

@@ -2,19 +2,18 @@
 
 import os
 import re
-import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from threading import RLock
 from uuid import uuid4
 
-import yaml
-
-from dramaturg.stores.errors import RoleError, did_you_mean
-from dramaturg.stores.files import inside, make_folder, move_folder, write_bytes
+from dramaturg.stores.errors import RoleError, StorageError, did_you_mean
+from dramaturg.stores.files import make_folder, move_folder, remove, write_bytes
 from dramaturg.stores.role import Role
-from dramaturg.stores.role_files import CARD, RoleCard
+from dramaturg.stores.role_files import CARD, RoleCard, card_text
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _RESERVED = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]", re.IGNORECASE)  # device names on Windows
@@ -28,12 +27,16 @@ def check_id(role: str) -> str:
     Raises:
         RoleError: it may not.
     """
-    if _ID.fullmatch(role) and not _RESERVED.fullmatch(role):
+    if _may_be_id(role):
         return role
     raise RoleError(
         f"{role!r} can't be the id of a role: take 1 to 64 of the letters a-z, A-Z, digits, - and _, the first a "
         "letter or digit, and no device name of Windows such as con or nul."
     )
+
+
+def _may_be_id(role: object) -> bool:
+    return isinstance(role, str) and bool(_ID.fullmatch(role)) and not _RESERVED.fullmatch(role)
 
 
 class Library:
@@ -44,7 +47,7 @@ class Library:
 
     def roles(self) -> list[str]:
         """Return the ids of the roles, sorted; folders that are no role are left out."""
-        return sorted(name for name in self._names() if self._is_role(name))
+        return sorted(name for name in self._names() if _may_be_id(name) and not self._refusal(name))
 
     def create(self, role: str, card: RoleCard) -> Role:
         """Make a new role: a commented `role.yaml` and an empty persona folder.
@@ -56,10 +59,10 @@ class Library:
         taken = [name for name in self._names() if name.lower() == check_id(role).lower()]
         if taken:
             raise RoleError(f"There is {taken[0]!r} in {self.root} already: take another id, or edit that role.")
-        aside = self._aside(role)
-        write_bytes(aside / CARD, _card_text(card).encode(), within=self.root)
-        make_folder(aside / "persona")
-        self._put(aside, role)
+        with self._aside(role) as folder:
+            write_bytes(folder / CARD, card_text(card).encode(), within=self.root)
+            make_folder(folder / "persona", within=self.root)
+            move_folder(folder, self.root / role, within=self.root)
         return self.role(role)
 
     def role(self, role: str) -> Role:
@@ -70,11 +73,10 @@ class Library:
         """
         if check_id(role) not in self._names():
             raise self._unknown(role)
+        refusal = self._refusal(role)
+        if refusal:
+            raise RoleError(refusal)
         root = self.root / role
-        if inside(root, self.root) != root:
-            raise RoleError(f"{role!r} is a link: open the role that it leads to, or put a copy in its place.")
-        if not (root / CARD).is_file():
-            raise RoleError(f"{role!r} has no {CARD}: write one, or begin with `dramaturg new`.")
         with _lock:
             return _roles.setdefault(root, Role(root))
 
@@ -82,40 +84,48 @@ class Library:
         """Return a role, copied from the examples unless the library has it; the copy belongs to the user."""
         with _lock:
             if example not in self._names():
-                aside = self._aside(example)
-                _copy(_examples() / example, aside, self.root)
-                self._put(aside, example)
+                self._copy(example)
         return self.role(example)
 
     def _names(self) -> list[str]:
         try:
-            return os.listdir(self.root)  # noqa: PTH208 (names as they are written, whatever the system's case)
-        except FileNotFoundError:
+            return os.listdir(self.root)  # noqa: PTH208 (as they are written, also where the system ignores case)
+        except (FileNotFoundError, NotADirectoryError):
             return []
 
-    def _is_role(self, name: str) -> bool:
-        try:
-            return self.role(name) is not None
-        except RoleError:
-            return False
+    def _refusal(self, role: str) -> str:
+        """Return why a folder is no role; empty if it is one."""
+        root = self.root / role
+        if root.is_symlink() or root.resolve() != root:
+            return f"{role!r} is a link: put a copy of the role in its place."
+        if not (root / CARD).is_file():
+            return f"{role!r} has no {CARD}: write one, or begin with `dramaturg new`."
+        return ""
 
-    def _aside(self, role: str) -> Path:
-        return self.root / f".{role}.{uuid4().hex}.tmp"
-
-    def _put(self, aside: Path, role: str) -> None:
+    @contextmanager
+    def _aside(self, role: str) -> Iterator[Path]:
+        """Give a folder to write in; a reader never sees half a role."""
+        folder = self.root / f".{role}.{uuid4().hex}.tmp"
         try:
-            move_folder(aside, self.root / role, within=self.root)
-        except RuntimeError:
-            if role not in self._names():  # else another process was faster
-                raise
+            yield folder
         finally:
-            shutil.rmtree(aside, ignore_errors=True)
+            remove(folder)
+
+    def _copy(self, example: str) -> None:
+        with self._aside(example) as folder:
+            _copy_files(_examples() / example, folder, self.root)
+            try:
+                move_folder(folder, self.root / example, within=self.root)
+            except StorageError:
+                if example not in self._names():  # else another process was faster
+                    raise
 
     def _unknown(self, role: str) -> RoleError:
         known = sorted({*self.roles(), *examples()})
+        near = did_you_mean(role, known) or "."
         return RoleError(
-            f"There is no role {role!r} in {self.root}{did_you_mean(role, known) or '.'} "
-            f"There are: {', '.join(known) or 'none'}. `dramaturg new {role}` begins a new one."
+            f"There is no role {role!r} in {self.root}{near} There are: {', '.join(known) or 'none'}. "
+            f"`dramaturg new {role}` begins a new one."
         )
 
 
@@ -139,27 +149,9 @@ def _examples() -> Traversable:
     return files("dramaturg.examples")
 
 
-def _copy(source: Traversable, target: Path, within: Path) -> None:
+def _copy_files(source: Traversable, target: Path, within: Path) -> None:
     for entry in source.iterdir():
         if entry.is_dir():
-            _copy(entry, target / entry.name, within)
+            _copy_files(entry, target / entry.name, within)
         else:
             write_bytes(target / entry.name, entry.read_bytes(), within=within)
-
-
-def _card_text(card: RoleCard) -> str:
-    return "".join(f"# {comment}\n{_dump({name: getattr(card, name)})}" for name, comment in _COMMENTS.items())
-
-
-def _dump(field: dict[str, object]) -> str:
-    plain = {name: list(value) if isinstance(value, tuple) else value for name, value in field.items()}
-    return yaml.safe_dump(plain, allow_unicode=True, width=110)
-
-
-_COMMENTS = {
-    "name": "The name that the role calls itself by.",
-    "aliases": "Other names under which texts speak of it.",
-    "language": "The language it answers in: en, zh or ko.",
-    "profile": "Who it is, in a few sentences: every prompt begins with them.",
-    "sources": "Where the facts are from; for people, never in a prompt.",
-}

@@ -76,7 +76,7 @@ class Current(_Record):
         Raises:
             ValueError: the bytes are not what `seal` made for this kind.
         """
-        current = cls.model_validate(_sealed.validate_json(data)["current"], strict=False)
+        current = cls.model_validate(_sealed.validate_json(data).get("current"), strict=False)
         if current.seal() != data or current.kind != kind:
             raise ValueError("The pointer to the current version is not as it was written.")
         return current

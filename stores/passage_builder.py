@@ -1,20 +1,21 @@
 """How passages are published: a draft, vectors as they come, then all at once."""
 
-import shutil
+import contextlib
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from pydantic import JsonValue
 
-from dramaturg.stores.draft import Draft, Recipe, key, remove_drafts, saved_vectors
+from dramaturg.stores.draft import Draft, Recipe, key, remove_drafts
 from dramaturg.stores.errors import DamagedIndex, EmbeddingMismatch, MissingIndex, RoleError
-from dramaturg.stores.files import move_folder, sha256, write_bytes
-from dramaturg.stores.index_folder import MANIFEST, IndexFolder
-from dramaturg.stores.manifest import Current, EmbeddingRecord, FileRecord, Manifest, Published
-from dramaturg.stores.passages import PASSAGES, VECTORS, PassageStore, StoredPassage, encode_passages
-from dramaturg.stores.vectors import pack, unit_rows
+from dramaturg.stores.files import remove
+from dramaturg.stores.index_folder import IndexFolder
+from dramaturg.stores.known_vectors import KnownVectors
+from dramaturg.stores.manifest import Current, Manifest, Published
+from dramaturg.stores.passages import PassageStore, StoredPassage
+from dramaturg.stores.publication import store_version
+from dramaturg.stores.vectors import unit_rows
 
 KEPT = 2  # versions beside the current one, and drafts of others
 
@@ -29,6 +30,7 @@ class PassageBuilder:
 
     def __init__(self, folder: IndexFolder) -> None:
         self._folder = folder
+        self._known = KnownVectors(folder)
         self._drafts: dict[str, Draft] = {}
 
     def draft(
@@ -76,7 +78,7 @@ class PassageBuilder:
             if self._published(version):
                 return []
             draft = self._open(version)
-            known = self._known(draft.recipe.embedding)
+            known = self._known.of(draft.recipe.embedding)
         return [passage for passage in draft.passages if key(passage) not in known]
 
     def add_vectors(self, version: str, ids: Sequence[str], vectors: ArrayLike) -> None:
@@ -87,7 +89,9 @@ class PassageBuilder:
             EmbeddingMismatch: the model gave another dimension before.
             MissingIndex: there is no such draft.
         """
-        rows = unit_rows(vectors) if len(ids) else np.empty((0, 1), np.float32)
+        if not len(ids):
+            return
+        rows = unit_rows(vectors)
         if len(rows) != len(ids):
             raise ValueError(f"There are {len(ids)} passages but {len(rows)} vectors.")
         with self._folder.lock():
@@ -97,8 +101,7 @@ class PassageBuilder:
             if unknown:
                 raise RoleError(f"The draft {version} has no passage {unknown[0]!r}.")
             self._require_dimension(draft.recipe.embedding, rows.shape[1])
-            if len(ids):
-                draft.save(self._folder, [by_id[passage_id] for passage_id in ids], rows)
+            draft.save(self._folder, [by_id[passage_id] for passage_id in ids], rows)
 
     def publish(self, version: str) -> Manifest:
         """Make a version the one that is served; the last two before it are kept.
@@ -113,14 +116,16 @@ class PassageBuilder:
             before = [one for one in self._versions() if one.version != version]
             self._folder.switch([published, *before[:KEPT]])
             self._tidy({version, *(one.version for one in before[:KEPT])}, version)
-        self._drafts.pop(version, None)
+            self._drafts.pop(version, None)
+            self._known.forget()
         return manifest
 
     def clear(self) -> None:
         """Remove drafts and versions, so that everything is embedded again; nothing is served until then."""
         with self._folder.lock():
-            shutil.rmtree(self._folder.path, ignore_errors=True)
-        self._drafts.clear()
+            remove(self._folder.path)
+            self._drafts.clear()
+            self._known.forget()
 
     @property
     def _role(self) -> str:
@@ -156,59 +161,28 @@ class PassageBuilder:
         except (DamagedIndex, MissingIndex):
             return None
 
-    def _known(self, embedding: str) -> dict[str, NDArray[np.float32]]:
-        known: dict[str, NDArray[np.float32]] = {}
-        store = self._store_of(self._versions()[0]) if self._versions() else None
-        if store and store.manifest.embedding.name == embedding:
-            known.update(zip(map(key, store.passages), store.vectors(), strict=True))
-        known.update(saved_vectors(self._folder, embedding))
-        return known
-
     def _require_dimension(self, embedding: str, dimension: int) -> None:
-        store = self._store_of(self._versions()[0]) if self._versions() else None
-        if store and store.manifest.embedding.name == embedding:
-            store.require(embedding, dimension)
+        for vector in self._known.of(embedding).values():
+            if len(vector) != dimension:
+                raise EmbeddingMismatch(
+                    f"{embedding} gave {len(vector)} dimensions before and {dimension} now: give it back the model it "
+                    f"was, or run `dramaturg index {self._role} --rebuild`."
+                )
+            return
 
     def _store(self, draft: Draft) -> Published:
-        """Write the folder of a version beside the others and move it among them."""
-        known = self._known(draft.recipe.embedding)
+        """Put the folder of a version among the others."""
+        known = self._known.of(draft.recipe.embedding)
         missing = sum(key(passage) not in known for passage in draft.passages)
         if missing:
             raise MissingIndex(f"{missing} passages have no vector yet: run `dramaturg index {self._role}` again.")
-        rows = [known[key(passage)] for passage in draft.passages]
-        if len({len(row) for row in rows}) > 1:
-            raise EmbeddingMismatch(f"Vectors differ in length: run `dramaturg index {self._role} --rebuild`.")
-        files = {PASSAGES: encode_passages(draft.passages), VECTORS: pack(np.stack(rows))}
-        manifest = _manifest(draft, len(rows[0]), files).encoded()
-        return self._move_in(draft, {**files, MANIFEST: manifest})
-
-    def _move_in(self, draft: Draft, files: Mapping[str, bytes]) -> Published:
-        folder, target = draft.folder / "version", self._folder.versions / draft.version
-        shutil.rmtree(folder, ignore_errors=True)
-        for name, data in files.items():
-            write_bytes(folder / name, data, within=self._folder.role)
-        if target.exists():  # of a build that was killed before the switch, or damaged
-            move_folder(target, draft.folder / f"replaced-{sha256(files[MANIFEST])[:8]}", within=self._folder.role)
-        move_folder(folder, target, within=self._folder.role)
-        return Published(version=draft.version, manifest=sha256(files[MANIFEST]))
+        return store_version(self._folder, draft, np.stack([known[key(passage)] for passage in draft.passages]))
 
     def _tidy(self, versions: set[str], done: str) -> None:
         remove_drafts(self._folder, done, keep=KEPT)
         for folder in self._folder.versions.glob("*"):
             if folder.name not in versions:
-                shutil.rmtree(folder, ignore_errors=True)
+                remove(folder)
         for aside in self._folder.path.glob(".*.tmp"):
-            aside.unlink(missing_ok=True)
-
-
-def _manifest(draft: Draft, dimension: int, files: Mapping[str, bytes]) -> Manifest:
-    return Manifest(
-        kind=draft.recipe.kind,
-        version=draft.version,
-        created=datetime.now(UTC),
-        embedding=EmbeddingRecord(name=draft.recipe.embedding, dimension=dimension),
-        settings=draft.recipe.settings,
-        sources=draft.recipe.sources,
-        counts={"passages": len(draft.passages)},
-        files={name: FileRecord(sha256=sha256(data), bytes=len(data)) for name, data in files.items()},
-    )
+            with contextlib.suppress(OSError):
+                aside.unlink()

@@ -1,15 +1,15 @@
 """Reading what people write: every error names the file, the line and what to do."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
 
-from dramaturg.stores.errors import RoleFileError, did_you_mean
+from dramaturg.stores.errors import RoleFileError
 from dramaturg.stores.files import inside
+from dramaturg.stores.slips import first_slip
+from dramaturg.stores.yaml_lines import line_of, refuse_doubles
 
 LARGEST = 100_000_000  # bytes of one file; compared before it is read
 M = TypeVar("M", bound=BaseModel)
@@ -25,13 +25,11 @@ def read_bytes(path: Path, within: Path) -> bytes:
     real = inside(path, within)
     try:
         size = real.stat().st_size
-        if size <= LARGEST and real.is_file():
-            return real.read_bytes()
+        if size > LARGEST:
+            raise RoleFileError(f"{_name(path, within)} has more than {LARGEST:,} bytes: split it into several files.")
+        return real.read_bytes()
     except OSError as error:
-        raise RoleFileError(f"{_name(path, within)} cannot be read ({error.strerror}).") from error
-    raise RoleFileError(
-        f"{_name(path, within)} has {size:,} bytes, more than {LARGEST:,}: split it into several files."
-    )
+        raise RoleFileError(f"{_name(path, within)} cannot be read ({error.strerror}): put it there.") from error
 
 
 def read_text(data: bytes, path: Path, within: Path) -> str:
@@ -44,8 +42,8 @@ def read_text(data: bytes, path: Path, within: Path) -> str:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        hint = "it looks like UTF-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else f"byte {error.start + 1}"
-        raise _error(path, within, line, f"is not UTF-8 ({hint}): save the file with the encoding UTF-8") from error
+        hint = "it looks like UTF-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else f"byte {data[error.start]:#04x}"
+        raise _error(path, within, line, f"this is not UTF-8 ({hint}): save the file as UTF-8") from error
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise _error(path, within, line, "there is a zero character, as in files that are no text: remove it")
@@ -65,71 +63,38 @@ def read_lines(path: Path, model: type[M], within: Path) -> list[M]:
             try:
                 found.append(model.model_validate_json(line))
             except ValidationError as error:
-                raise _error(path, within, number, _sentence(error.errors()[0], model)) from error
+                raise _error(path, within, number, first_slip(error, model)) from error
     return found
 
 
-def read_yaml(path: Path, model: type[M], *, within: Path) -> M:
-    """Return the object that a YAML file describes.
+def parse_yaml(data: bytes, path: Path, model: type[M], within: Path) -> M:
+    """Return the object that the bytes of a YAML file describe; a key without a value counts as not there.
 
     Raises:
         RoleFileError: the file is no YAML, or a key or value in it cannot be used.
     """
-    text = read_text(read_bytes(path, within), path, within)
+    text = read_text(data, path, within)
     try:
         node = yaml.compose(text, yaml.SafeLoader)
-        _refuse_doubles(node, path, within)
+        refuse_doubles(node)
         value = yaml.safe_load(text)
     except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise _error(path, within, line, f"is no YAML ({error.problem}): check colons, quotes, indentation") from error
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark else 1
+        raise _error(path, within, line, f"{error.problem}: check colons, quotes and indentation") from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        if isinstance(error, RoleFileError):
-            raise
-        raise _error(path, within, 1, "is no YAML that can be read: check it with an editor") from error
+        raise _error(path, within, 1, "the file can't be read as YAML: look for what is odd in an editor") from error
     try:
-        return model.model_validate(value if value is not None else {})
+        return model.model_validate(_given(value))
     except ValidationError as error:
-        first = error.errors()[0]
-        raise _error(path, within, _line(node, first["loc"]), _sentence(first, model)) from error
+        line = line_of(node, error.errors()[0]["loc"])
+        raise _error(path, within, line, first_slip(error, model)) from error
 
 
-def _refuse_doubles(node: yaml.Node | None, path: Path, within: Path) -> None:
-    """YAML keeps the last of two equal keys without a word; a person would miss the first."""
-    if isinstance(node, yaml.SequenceNode):
-        for item in node.value:
-            _refuse_doubles(item, path, within)
-    elif isinstance(node, yaml.MappingNode):
-        seen: set[str] = set()
-        for name, item in node.value:
-            if str(name.value) in seen:
-                raise _error(path, within, name.start_mark.line + 1, f"`{name.value}` is there twice: keep one")
-            seen.add(str(name.value))
-            _refuse_doubles(item, path, within)
-
-
-def _line(node: yaml.Node | None, location: Sequence[str | int]) -> int:
-    """Return the line of the deepest node on the way to a location."""
-    line = node.start_mark.line + 1 if node else 1
-    for step in location:
-        if isinstance(node, yaml.SequenceNode) and isinstance(step, int):
-            node = node.value[step]
-        elif isinstance(node, yaml.MappingNode):
-            node, line = next(((v, k.start_mark.line + 1) for k, v in node.value if k.value == step), (None, line))
-            continue
-        else:
-            break
-        line = node.start_mark.line + 1
-    return line
-
-
-def _sentence(error: ErrorDetails, model: type[BaseModel]) -> str:
-    location = ".".join(str(step) for step in error["loc"])
-    if error["type"] == "extra_forbidden":
-        return f"there is no key `{location}` here{did_you_mean(str(error['loc'][-1]), model.model_fields)}"
-    if error["type"] == "missing":
-        return f"`{location}` is missing: add it"
-    return f"`{location}`: {error['msg']}" if location else error["msg"]
+def _given(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: item for name, item in value.items() if item is not None}
+    return {} if value is None else value
 
 
 def _name(path: Path, within: Path) -> str:

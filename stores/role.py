@@ -1,5 +1,6 @@
 """A role: what people wrote of it, and what was derived from that."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from threading import RLock
 
@@ -8,14 +9,16 @@ from dramaturg.stores.index_folder import IndexFolder
 from dramaturg.stores.manifest import Current, Manifest, Published
 from dramaturg.stores.passage_builder import PassageBuilder
 from dramaturg.stores.passages import PassageStore
+from dramaturg.stores.reading import read_bytes
 from dramaturg.stores.role_files import (
+    CARD,
     DialogueLine,
     Document,
     Memory,
     Question,
     RoleCard,
     Triple,
-    read_card,
+    parse_card,
     read_chronicle,
     read_dialogues,
     read_documents,
@@ -31,12 +34,21 @@ class Role:
         self.id = root.name
         self.root = root
         self._lock = RLock()
+        self._card: tuple[bytes, RoleCard] | None = None
+        self._builders: dict[str, PassageBuilder] = {}
         self._stores: dict[tuple[str, Published], PassageStore] = {}
 
     @property
     def card(self) -> RoleCard:
-        """`role.yaml`, as it is now."""
-        return read_card(self.root)
+        """`role.yaml`, as it is now; parsed again only when it changed.
+
+        Raises:
+            RoleFileError: the file cannot be used.
+        """
+        data = read_bytes(self.root / CARD, self.root)
+        if self._card is None or self._card[0] != data:
+            self._card = (data, parse_card(data, self.root))
+        return self._card[1]
 
     def documents(self) -> list[Document]:
         """Return the texts of `persona/`, sorted by name."""
@@ -78,32 +90,34 @@ class Role:
         folder = self._folder(kind)
         for attempt in range(3):
             current = folder.current()
+            if current is None:
+                raise folder.missing()
             published = _choose(folder, current, version)
             try:
-                return self._store(folder, published)
+                return self._store(folder, published, current.versions)
             except MissingIndex:
                 if attempt == 2 or folder.current() == current:
                     raise  # else a builder has removed the version since the pointer was read
         raise folder.missing(version)
 
     def builder(self, kind: str) -> PassageBuilder:
-        """Return the builder of one kind of passages."""
-        return PassageBuilder(self._folder(kind))
-
-    def _store(self, folder: IndexFolder, published: Published) -> PassageStore:
-        key = (folder.kind, published)
+        """Return the builder of one kind of passages, shared by threads."""
         with self._lock:
-            if key not in self._stores:
-                self._stores[key] = PassageStore.open(folder, published)
-            return self._stores[key]
+            return self._builders.setdefault(kind, PassageBuilder(self._folder(kind)))
+
+    def _store(self, folder: IndexFolder, published: Published, kept: Sequence[Published]) -> PassageStore:
+        with self._lock:
+            store = self._stores.get((folder.kind, published)) or PassageStore.open(folder, published)
+            others = {key: one for key, one in self._stores.items() if key[0] != folder.kind or key[1] in kept}
+            self._stores = {**others, (folder.kind, published): store}
+            return store
 
     def _folder(self, kind: str) -> IndexFolder:
         return IndexFolder(self.root, kind)
 
 
-def _choose(folder: IndexFolder, current: Current | None, version: str | None) -> Published:
-    versions = current.versions if current else ()
-    for published in versions:
+def _choose(folder: IndexFolder, current: Current, version: str | None) -> Published:
+    for published in current.versions:
         if version in (None, published.version):
             return published
     raise folder.missing(version)

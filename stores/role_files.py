@@ -3,10 +3,11 @@
 from pathlib import Path
 from typing import Literal, Self
 
+import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from dramaturg.stores.files import sha256
-from dramaturg.stores.reading import M, read_bytes, read_lines, read_text, read_yaml
+from dramaturg.stores.reading import M, parse_yaml, read_bytes, read_lines, read_text
 
 CARD = "role.yaml"
 
@@ -104,9 +105,9 @@ class Question(_Line):
     """Why the role can't know."""
 
 
-def read_card(role: Path) -> RoleCard:
-    """Return `role.yaml`."""
-    return read_yaml(role / CARD, RoleCard, within=role)
+def parse_card(data: bytes, role: Path) -> RoleCard:
+    """Return the card that the bytes of `role.yaml` describe."""
+    return parse_yaml(data, role / CARD, RoleCard, role)
 
 
 def read_documents(role: Path) -> list[Document]:
@@ -127,12 +128,17 @@ def read_memories(role: Path) -> list[Memory]:
 def read_chronicle(role: Path) -> list[Triple]:
     """Return the triples of `chronicle.yaml`; empty if there is none."""
     path = role / "chronicle.yaml"
-    return list(read_yaml(path, Chronicle, within=role).triples) if path.exists() else []
+    return list(parse_yaml(read_bytes(path, role), path, Chronicle, role).triples) if path.exists() else []
 
 
 def read_questions(role: Path) -> list[Question]:
     """Return `questions.jsonl`; empty if there is none."""
     return _optional_lines(role / "questions.jsonl", Question, role)
+
+
+def card_text(card: RoleCard) -> str:
+    """Return a `role.yaml` for people to edit: each field with what it is for."""
+    return "".join(f"# {comment}\n{_dumped(name, getattr(card, name))}" for name, comment in _COMMENTS.items())
 
 
 def _document(path: Path, role: Path) -> Document:
@@ -149,3 +155,25 @@ def _listed(folder: Path, suffix: str) -> list[Path]:
 
 def _optional_lines(path: Path, model: type[M], role: Path) -> list[M]:
     return read_lines(path, model, role) if path.exists() else []
+
+
+def _dumped(name: str, value: str | tuple[str, ...]) -> str:
+    plain = list(value) if isinstance(value, tuple) else value
+    return yaml.dump({name: plain}, Dumper=_BlockDumper, allow_unicode=True, width=110)
+
+
+class _BlockDumper(yaml.SafeDumper):
+    """Texts of several lines as a block, not in quotes with doubled line ends."""
+
+
+_BlockDumper.add_representer(
+    str,
+    lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None),
+)
+_COMMENTS = {
+    "name": "The name that the role calls itself by.",
+    "aliases": "Other names under which texts speak of it.",
+    "language": "The language it answers in: en, zh or ko.",
+    "profile": "Who it is, in a few sentences: every prompt begins with them.",
+    "sources": "Where the facts are from; for people, never in a prompt.",
+}

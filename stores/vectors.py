@@ -23,7 +23,8 @@ def unit_rows(vectors: ArrayLike) -> Vectors:
     if (largest == 0.0).any():
         raise ValueError("A vector is zero and has no direction: the embedding model failed on this text.")
     rows = rows / largest  # squares of very large or small numbers would leave the range of a float
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    unit: Vectors = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return unit
 
 
 def pack(vectors: Vectors) -> bytes:

@@ -69,12 +69,12 @@ class ScriptedChatModel(BaseChatModel):
     ) -> Iterator[ChatGenerationChunk]:
         answer = self.answer(messages, kwargs)
         for word in words(answer.text):
-            chunk = ChatGenerationChunk(message=AIMessageChunk(word))
+            chunk = ChatGenerationChunk(message=AIMessageChunk(content=word))
             if run_manager:
                 run_manager.on_llm_new_token(word, chunk=chunk)
             yield chunk
         last = AIMessageChunk(
-            "",
+            content="",
             usage_metadata=answer.usage_metadata,
             response_metadata=answer.response_metadata,
             additional_kwargs=answer.additional_kwargs,

@@ -52,9 +52,9 @@ class WordEmbeddings(Embeddings):
         return [self.embed_query(text) for text in texts]
 
     def embed_query(self, text: str) -> list[float]:
-        vector = np.full(64, 0.01)
+        vector = np.full(1024, 0.001)
         for word in re.findall(r"\w+", text.lower()):
-            vector[int(hashlib.sha256(word.encode()).hexdigest(), 16) % 64] += 1
+            vector[int(hashlib.sha256(word.encode()).hexdigest(), 16) % 1024] += 1
         return (vector / np.linalg.norm(vector)).tolist()
 
 
@@ -72,12 +72,17 @@ def actor(
     """Judge by what `verdict` says of a passage, extract `findings`, and reply with `reply`."""
 
     def answer(messages: list[BaseMessage]) -> str | Exception:
-        text = "\n".join(message.text for message in messages)
+        text = said(messages)
         if "<passage>" in text:
             return '{"answer": "yes"}' if verdict(fenced("passage", text)) else '{"answer": "no"}'
         return findings if "<passages>" in text else reply
 
     return ScriptedChatModel(reply=answer)
+
+
+def said(messages: list[BaseMessage]) -> str:
+    """All that a model is shown."""
+    return "\n".join(message.text for message in messages)
 
 
 def fenced(name: str, text: str) -> str:

@@ -13,7 +13,7 @@ class Method(NamedTuple):
     """Where a method's parts are."""
 
     chat: str
-    index: str
+    prepare: str
     context: str
 
 
@@ -42,7 +42,7 @@ def chat_graph(name: str) -> StateGraph[Any, Any, Any, Any]:
 
 def index_graph(name: str) -> StateGraph[Any, Any, Any, Any]:
     """The builder of the graph that prepares a role for a method."""
-    return _module(method(name).index).build()  # type: ignore[no-any-return]
+    return _module(method(name).prepare).build()  # type: ignore[no-any-return]
 
 
 def context_type(name: str) -> type[RoleContext]:

@@ -1,0 +1,78 @@
+"""The embedded chat model: a llama.cpp server in this process, on loopback."""
+
+import os
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dramaturg.models.environment import environment
+from dramaturg.models.errors import WeightsError
+from dramaturg.models.weights import find
+
+if TYPE_CHECKING:
+    from xllamacpp import CommonParams, Server
+
+EMBEDDED_MODEL = "qwen2.5-coder-1.5b"
+FILE = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
+SLOTS = 2  # requests at once; with more, two cores decode fewer tokens in all
+TOKENS_A_SLOT = 8192  # prompt and answer
+PROMPTS_KEPT_MIB = 256  # about 9,000 tokens of prompts that are not in a slot now; llama.cpp's own bound is 8 GiB
+
+_servers: list["Server"] = []
+_lock = threading.Lock()
+
+
+def serve() -> str:
+    """Start the server if this process has none yet, which takes seconds and 2.2 GB of memory.
+
+    It ends with the process. Blocks: an async caller uses `asyncio.to_thread`.
+
+    Returns:
+        The base URL for an OpenAI client: `http://127.0.0.1:<port>/v1`.
+
+    Raises:
+        WeightsError: the package or the weights are missing, or llama.cpp cannot start; the message says what to do.
+    """
+    with _lock:
+        if not _servers:
+            _servers.append(_start())
+        return f"{_servers[0].listening_address}/v1"
+
+
+def _start() -> "Server":
+    try:
+        import xllamacpp
+    except ImportError as error:
+        msg = (
+            "The embedded chat model needs xllamacpp: run `pip install 'dramaturg[local]'`, "
+            "or set OPENAI_API_KEY or OPENAI_BASE_URL."
+        )
+        raise WeightsError(msg) from error
+    surroundings = environment()
+    weights = find(EMBEDDED_MODEL, surroundings.cache) / FILE
+    settings = _settings(xllamacpp.CommonParams(), weights, surroundings.threads or os.cpu_count() or 1)
+    try:
+        return xllamacpp.Server(settings)
+    except RuntimeError as error:
+        msg = f"llama.cpp could not start with {weights}: see that about 3 GB of memory are free."
+        raise WeightsError(msg) from error
+
+
+def _settings(settings: "CommonParams", weights: Path, threads: int) -> "CommonParams":
+    settings.model.path = str(weights)
+    settings.model_alias = {EMBEDDED_MODEL}
+    # Each slot has its own part of the context: in a shared one, two long prompts at once end each other.
+    settings.n_parallel = SLOTS
+    settings.kv_unified = False
+    settings.n_ctx = SLOTS * TOKENS_A_SLOT
+    settings.cache_ram_mib = PROMPTS_KEPT_MIB
+    settings.cpuparams.n_threads = threads
+    settings.cpuparams_batch.n_threads = threads
+    settings.hostnames = ["127.0.0.1"]
+    settings.port = 0
+    # Nothing but this process is meant to ask it: no page of a browser, and no list of the prompts in work.
+    settings.cors_origins = ""
+    settings.endpoint_slots = False
+    settings.ui = False
+    settings.verbosity = 0
+    return settings

@@ -1,0 +1,69 @@
+"""A role to index, made-up passages, and vectors that depend on the text alone."""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dramaturg.stores.library import Library
+from dramaturg.stores.manifest import Manifest
+from dramaturg.stores.passages import StoredPassage
+from dramaturg.stores.role import Role
+from dramaturg.stores.role_files import RoleCard
+
+DIMENSION = 8
+EMBEDDING = "hash-8"
+SOURCES = {"life.md": "0" * 64}
+
+
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do not wait for the disk; which steps are taken, and in what order, stays the same."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+def names_in(folder: Path) -> list[str]:
+    """What lies in a folder, sorted."""
+    return sorted(path.name for path in folder.iterdir())
+
+
+def new_role(library: Path, role: str = "ada") -> Role:
+    """A role with nothing but a name."""
+    return Library(library).create(role, RoleCard(name="Ada"))
+
+
+def reopened(role: Role) -> Role:
+    """The same role, as another process would see it: nothing in memory."""
+    return Role(role.root)
+
+
+def passages_of(texts: Sequence[str]) -> list[StoredPassage]:
+    """Passages with these texts, one after the other."""
+    return [
+        StoredPassage(id=f"p{at}", text=text, source="life.md", start=at, end=at + 1) for at, text in enumerate(texts)
+    ]
+
+
+def embed(texts: Sequence[str]) -> NDArray[np.float32]:
+    """A direction for each text."""
+    seeds = [int.from_bytes(hashlib.sha256(text.encode()).digest()[:4]) for text in texts]
+    return np.stack([np.random.default_rng(seed).normal(size=DIMENSION).astype(np.float32) for seed in seeds])
+
+
+def build(role: Role, texts: Sequence[str], *, embedding: str = EMBEDDING, batch: int = 2) -> tuple[Manifest, int]:
+    """Index these texts; return the manifest and how many were embedded."""
+    builder, embedded = role.builder("acts"), 0
+    version = builder.draft(passages_of(texts), embedding=embedding, settings={"longest": 3}, sources=SOURCES)
+    while pending := builder.pending(version):
+        part = pending[:batch]
+        builder.add_vectors(version, [passage.id for passage in part], embed([one.embedding_text for one in part]))
+        embedded += len(part)
+    return builder.publish(version), embedded
+
+
+def texts_of(role: Role) -> list[str]:
+    """What a reader of the role sees now."""
+    return [passage.text for passage in role.passages("acts").passages]

@@ -1,0 +1,184 @@
+"""How a chat model is had: by name, once a process, with a limit that respondents share in one event loop."""
+
+import asyncio
+import gc
+from collections.abc import Iterator
+
+import pytest
+from dramaturg.models import client, embedded
+from dramaturg.models.chat import chat_model, respondent
+from dramaturg.models.connection import connections
+from dramaturg.models.errors import ModelRefused, WeightsError
+from dramaturg.models.per_loop import PerLoop
+from dramaturg.models.questions import decide, write
+from fakes import ScriptedChatModel, scripted
+from fault_server import GOOD, FaultServer, serving
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_openai import ChatOpenAI
+
+KEY = "sk-planted-0123456789abcdef"
+MESSAGES = [HumanMessage("Is it so?")]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[FaultServer]:
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def no_clients(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "_clients", {})
+
+
+@pytest.fixture
+def endpoint(monkeypatch: pytest.MonkeyPatch, server: FaultServer) -> str:
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url("none", "decide"))
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    return server.url("none", "decide")
+
+
+def test_auto_is_the_endpoint_of_the_environment(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    chat = chat_model("auto")
+    assert isinstance(chat, ChatOpenAI)
+    assert (chat.openai_api_base, chat.model_name) == (endpoint, client.DEFAULT_MODEL)
+    assert chat.max_retries == client.RETRIES
+    assert chat.stream_usage
+    monkeypatch.setenv("DRAMATURG_CHAT_MODEL", "other")
+    assert respondent("auto").name == "other"
+    assert getattr(chat_model("auto"), "model_name") == "other"
+
+
+@pytest.mark.parametrize(
+    ("model", "name"), [("some-model", "some-model"), ("openai:some-model", "some-model"), ("openai:a:8b", "a:8b")]
+)
+def test_a_name_is_a_model_at_the_endpoint(endpoint: str, model: str, name: str) -> None:
+    chat = chat_model(model)
+    assert isinstance(chat, ChatOpenAI)
+    assert (chat.model_name, chat.openai_api_base, respondent(model).name) == (name, endpoint, name)
+    assert chat_model(model) is chat
+
+
+async def test_auto_without_an_endpoint_is_the_embedded_model(
+    server: FaultServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded, "serve", lambda: server.url("none", "decide"))
+    asked = respondent("auto")
+    assert asked.name == embedded.EMBEDDED_MODEL == respondent("embedded").name
+    assert (await decide(asked, MESSAGES)).answer
+
+
+async def test_missing_weights_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> str:
+        msg = "Run `dramaturg models pull chat`."
+        raise WeightsError(msg)
+
+    monkeypatch.setattr(embedded, "serve", missing)
+    with pytest.raises(WeightsError, match="models pull"):
+        await decide(respondent("embedded"), MESSAGES)
+
+
+@pytest.mark.parametrize("model", ["some-model", "nowhere:some-model", "anthropic:some-model"])
+async def test_a_model_that_cannot_be_built(model: str) -> None:
+    with pytest.raises(ModelRefused, match="some-model"):
+        await decide(respondent(model), MESSAGES)
+
+
+def test_a_model_object_is_used_as_it_is() -> None:
+    model = scripted("yes")
+    assert respondent(model).chat is chat_model(model) is model
+    assert respondent(ChatOpenAI(model="m", api_key=KEY)).name == "m"
+    assert respondent(model).name == "scripted"
+
+
+@pytest.mark.parametrize("bounds", [{"deadline": 0}, {"attempts": 0}, {"concurrency": 0}])
+def test_bounds_are_positive(bounds: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="positive"):
+        respondent(scripted("yes"), **bounds)
+
+
+class SlowModel(ScriptedChatModel):
+    """Takes its time, and counts who is with it at once."""
+
+    at_once: int = 0
+    most: int = 0
+
+    async def _agenerate(self, *args: object, **kwargs: object) -> object:
+        self.at_once += 1
+        self.most = max(self.most, self.at_once)
+        await asyncio.sleep(0.01)
+        self.at_once -= 1
+        return super()._generate(*args, **kwargs)
+
+
+def test_respondents_of_a_model_share_its_limit_in_every_loop() -> None:
+    model = SlowModel(reply=lambda _: "yes")
+
+    async def many() -> None:
+        asked = [respondent(model, concurrency=2, deadline=0.5) for _ in range(10)]
+        await asyncio.gather(*(decide(one, MESSAGES) for one in asked))
+
+    for _ in range(3):
+        asyncio.run(many())
+    assert len(model.calls) == 30
+    assert model.most == 2
+
+
+def test_the_deadline_begins_with_the_turn() -> None:
+    model = SlowModel(reply=lambda _: "yes")
+
+    async def many() -> None:
+        asked = respondent(model, concurrency=1, deadline=0.1)
+        await asyncio.gather(*(decide(asked, MESSAGES) for _ in range(20)))
+
+    asyncio.run(many())
+    assert len(model.calls) == 20
+
+
+def test_what_respondents_share_goes_with_the_model() -> None:
+    from dramaturg.models.chat import _shared
+
+    before = len(_shared)
+    asked = [respondent(scripted("yes")) for _ in range(5)]
+    assert len(_shared) == before + 5
+    asked.clear()
+    gc.collect()
+    assert len(_shared) <= before
+
+
+def test_things_of_closed_loops_are_forgotten() -> None:
+    made = PerLoop(object)
+
+    async def get() -> tuple[object, object]:
+        return made.get(), made.get()
+
+    seen = [asyncio.run(get()) for _ in range(3)]
+    assert all(one is other for one, other in seen)
+    assert len({id(one) for one, _ in seen}) == 3
+    assert len(made._things) == 1
+
+
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+def test_a_client_outlives_an_event_loop(server: FaultServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url("kept alive", "write"))
+    for _ in range(3):
+        assert asyncio.run(write(respondent("m"), MESSAGES)) == GOOD["write"]
+    connections()._pools._things.clear()
+    gc.collect()
+
+
+async def test_text_streams_and_judgements_do_not() -> None:
+    from langgraph.graph import START, MessagesState, StateGraph
+
+    model = scripted("yes", "Good evening, my friend.")
+
+    async def node(state: MessagesState) -> dict[str, list[AIMessage]]:
+        asked = respondent(model)
+        await decide(asked, state["messages"])
+        return {"messages": [AIMessage(await write(asked, state["messages"]))]}
+
+    graph = StateGraph(MessagesState).add_node(node).add_edge(START, "node").compile()
+    parts = [part async for part, _ in graph.astream({"messages": MESSAGES}, stream_mode="messages")]
+    words = [part.text for part in parts if part.text]
+    assert words[:4] == ["Good ", "evening, ", "my ", "friend."]
+    assert "yes" not in words

@@ -1,0 +1,117 @@
+"""Whatever happens to a stored file, it is refused or was harmless; nothing wrong is ever loaded."""
+
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+from passage_samples import build, embed, new_role, passages_of, quick, reopened, texts_of
+
+from dramaturg.stores.errors import DamagedIndex, MissingIndex
+from dramaturg.stores.passages import StoredPassage
+from dramaturg.stores.role import Role
+
+TEXTS = ["a", "b", "c", "d"]
+MUTATIONS = 200
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    quick(monkeypatch)
+
+
+def mutated(data: bytes, chance: random.Random) -> bytes:
+    """Change one byte, flip one bit, cut, lengthen, double or empty."""
+    at = chance.randrange(len(data))
+    changed = bytes([chance.choice([one for one in range(256) if one != data[at]])])
+    flipped = bytes([data[at] ^ (1 << chance.randrange(8))])
+    return chance.choice(
+        [
+            data[:at] + changed + data[at + 1 :],
+            data[:at] + flipped + data[at + 1 :],
+            data[:at],
+            data[at + 1 :],
+            data + changed,
+            data[:at] + changed + data[at:],
+            data + data,
+            b"",
+        ]
+    )
+
+
+def artefacts(role: Role) -> dict[str, Path]:
+    paths = [path for path in (role.root / "index").rglob("*") if path.is_file() and not path.name.endswith(".lock")]
+    return {path.name: path for path in paths}
+
+
+@pytest.mark.parametrize("name", ["passages.jsonl", "vectors.faiss", "manifest.json", "current.json"])
+def test_no_mutation_is_loaded(tmp_path: Path, name: str) -> None:
+    role = new_role(tmp_path)
+    build(role, TEXTS)
+    assert set(artefacts(role)) == {"passages.jsonl", "vectors.faiss", "manifest.json", "current.json"}
+    path, chance = artefacts(role)[name], random.Random(name)
+    whole = path.read_bytes()
+    for _ in range(MUTATIONS):
+        path.write_bytes(mutated(whole, chance))
+        with pytest.raises(DamagedIndex, match="run `dramaturg index ada --rebuild`"):
+            reopened(role).passages("acts")
+    path.write_bytes(whole)
+    assert texts_of(reopened(role)) == TEXTS
+
+
+@pytest.mark.parametrize("name", ["passages.jsonl", "vectors.faiss", "manifest.json", "current.json"])
+def test_the_same_content_built_again_heals(tmp_path: Path, name: str) -> None:
+    role = new_role(tmp_path)
+    build(role, TEXTS)
+    artefacts(role)[name].write_bytes(b"")
+    _, embedded = build(reopened(role), TEXTS)
+    assert embedded == len(TEXTS)  # vectors of a damaged version are not trusted
+    assert texts_of(reopened(role)) == TEXTS
+
+
+def test_a_missing_file_or_version(tmp_path: Path) -> None:
+    role = new_role(tmp_path)
+    build(role, TEXTS)
+    artefacts(role)["vectors.faiss"].unlink()
+    with pytest.raises(DamagedIndex, match=r"vectors\.faiss"):
+        reopened(role).passages("acts")
+    shutil.rmtree(role.root / "index" / "acts" / "versions")
+    with pytest.raises(MissingIndex, match="run `dramaturg index ada`"):
+        reopened(role).passages("acts")
+    shutil.rmtree(role.root / "index")
+    assert reopened(role).current("acts") is None
+    assert build(role, TEXTS)[1] == 4
+
+
+def test_a_pointer_from_elsewhere(tmp_path: Path) -> None:
+    role, other = new_role(tmp_path), new_role(tmp_path, "tom")
+    build(role, TEXTS)
+    build(other, ["x"])
+    shutil.copy(artefacts(other)["current.json"], artefacts(role)["current.json"])
+    with pytest.raises(MissingIndex):
+        reopened(role).passages("acts")
+    shutil.copytree(other.root / "index" / "acts", other.root / "index" / "ats")
+    with pytest.raises(DamagedIndex):
+        other.passages("ats")
+
+
+@pytest.mark.parametrize("name", ["passages.jsonl", "draft.json", "npz"])
+def test_no_damaged_draft_is_published(tmp_path: Path, name: str) -> None:
+    role, chance = new_role(tmp_path), random.Random(name)
+    build(role, TEXTS)
+    for _ in range(40):
+        builder = reopened(role).builder("acts")
+        version = builder.draft(passages := _edited(), embedding="hash-8", settings={}, sources={})
+        builder.add_vectors(version, ["e1"], embed(["edited"]))
+        path = next(path for path in role.root.glob(f"index/acts/drafts/{version}/**/*{name}"))
+        path.write_bytes(mutated(path.read_bytes(), chance))
+        later = reopened(role).builder("acts")
+        assert later.draft(passages, embedding="hash-8", settings={}, sources={}) == version
+        assert [one.id for one in later.pending(version)] == (["e1"] if name == "npz" else [])
+        assert texts_of(reopened(role)) == TEXTS
+        shutil.rmtree(role.root / "index" / "acts" / "drafts")
+
+
+def _edited() -> list[StoredPassage]:
+    passages = passages_of(["a", "edited"])
+    return [passage.model_copy(update={"id": f"e{at}"}) for at, passage in enumerate(passages)]

@@ -1,0 +1,222 @@
+"""A build may stop anywhere: the old version is served until the new one is whole, and nothing is embedded twice."""
+
+import os
+from collections.abc import Callable
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import pytest
+from filelock import FileLock
+from passage_samples import (
+    DIMENSION,
+    EMBEDDING,
+    SOURCES,
+    build,
+    embed,
+    names_in,
+    new_role,
+    passages_of,
+    quick,
+    reopened,
+    texts_of,
+)
+
+from dramaturg.stores import index_folder
+from dramaturg.stores.errors import EmbeddingMismatch, MissingIndex, RoleBusy, RoleError, StorageError
+from dramaturg.stores.role import Role
+
+OLD, NEW = ["a", "b", "c"], ["a", "x", "y", "z"]
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    quick(monkeypatch)
+
+
+class Killed(BaseException):
+    """The process is gone: nothing that catches errors sees this."""
+
+
+def stop_at(number: int, error: Callable[[], BaseException], monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Let the n-th flush or rename fail; return the count of those begun."""
+    calls = [0]
+
+    def counted(step: Callable[..., None]) -> Callable[..., None]:
+        def run(*arguments: object) -> None:
+            calls[0] += 1
+            if calls[0] == number:
+                raise error()
+            step(*arguments)
+
+        return run
+
+    monkeypatch.setattr(os, "replace", counted(os.replace))
+    monkeypatch.setattr(os, "fsync", counted(os.fsync))
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [(Killed, Killed), (lambda: OSError(28, "No space left on device"), StorageError)],
+    ids=["killed", "no space"],
+)
+def test_a_build_that_stops_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Callable[[], BaseException], raised: type[BaseException]
+) -> None:
+    number, finished = 0, False
+    while not finished:
+        number += 1
+        role = new_role(tmp_path, f"ada{number}")
+        build(role, OLD)
+        with monkeypatch.context() as patch:
+            calls = stop_at(number, error, patch)
+            try:
+                build(role, NEW)
+                finished = calls[0] < number
+            except raised:
+                pass
+        after = reopened(role)
+        assert texts_of(after) in ([NEW] if finished else [OLD, NEW])
+        before = len(list(role.root.glob("index/acts/drafts/*/vectors/*.npz")))
+        _, embedded = build(after, NEW)
+        assert embedded <= 3 - min(before * 2, 3)  # x, y, z in batches of two; what was saved is not embedded again
+        assert texts_of(reopened(role)) == texts_of(role) == NEW
+        assert leftovers(role) == []
+    assert number > 20
+
+
+def leftovers(role: Role) -> list[str]:
+    folder = role.root / "index" / "acts"
+    return [path.name for path in folder.rglob("*") if path.name.endswith((".tmp", ".npz"))]
+
+
+def test_only_what_changed_is_embedded(tmp_path: Path) -> None:
+    role = new_role(tmp_path)
+    texts = [f"text {at}" for at in range(50)]
+    assert build(role, texts)[1] == 50
+    assert build(reopened(role), [*texts[:20], "new", *texts[21:]])[1] == 1
+    assert build(reopened(role), ["first", *texts])[1] == 2  # text 20 is not in the last published version
+    assert build(role, texts, embedding="other")[1] == 50
+    store = role.passages("acts")
+    assert store.vectors() == pytest.approx(embed(texts) / np.linalg.norm(embed(texts), axis=1, keepdims=True))
+
+
+def test_what_a_killed_build_embedded_serves_an_edited_text(tmp_path: Path) -> None:
+    role = new_role(tmp_path)
+    builder = role.builder("acts")
+    version = builder.draft(passages_of(NEW), embedding=EMBEDDING, settings={}, sources=SOURCES)
+    builder.add_vectors(version, ["p0", "p1"], embed(NEW[:2]))
+    assert build(reopened(role), [*NEW, "edited"])[1] == 3
+
+
+def test_the_same_content_is_the_same_version(tmp_path: Path) -> None:
+    first, second = new_role(tmp_path, "ada"), new_role(tmp_path, "tom")
+    version = build(first, OLD)[0].version
+    assert build(second, OLD)[0].version == version
+    assert build(first, NEW)[0].version != version
+    assert build(first, OLD) == (first.current("acts"), 0)  # back to what is still there
+    assert build(first, OLD, embedding="other")[0].version != version
+
+
+def test_the_manifest_says_what_was_made_from_what(tmp_path: Path) -> None:
+    role = new_role(tmp_path)
+    manifest, _ = build(role, OLD)
+    assert manifest == reopened(role).current("acts") == role.passages("acts").manifest
+    assert (manifest.kind, manifest.counts, manifest.settings) == ("acts", {"passages": 3}, {"longest": 3})
+    assert (manifest.embedding.name, manifest.embedding.dimension) == (EMBEDDING, DIMENSION)
+    assert manifest.sources == SOURCES
+    assert set(manifest.files) == {"passages.jsonl", "vectors.faiss"}
+    assert manifest.created.utcoffset() is not None
+
+
+def test_two_versions_are_kept_beside_the_current_one(tmp_path: Path) -> None:
+    role = new_role(tmp_path)
+    versions = [build(role, [text])[0].version for text in "abcde"]
+    assert names_in(role.root / "index" / "acts" / "versions") == sorted(versions[2:])
+    assert [texts.text for texts in reopened(role).passages("acts", versions[2]).passages] == ["c"]
+    assert names_in(role.root / "index" / "acts" / "drafts") == []
+
+
+def test_everything_is_embedded_again_after_clear(tmp_path: Path) -> None:
+    role = new_role(tmp_path)
+    build(role, OLD)
+    role.builder("acts").clear()
+    assert role.current("acts") is None
+    assert build(role, OLD)[1] == 3
+
+
+@pytest.mark.parametrize(
+    ("ids", "vectors", "says"),
+    [
+        (["p0"], np.full((1, DIMENSION), np.nan), "not finite"),
+        (["p0"], np.zeros((1, DIMENSION)), "zero"),
+        (["p0"], np.ones(DIMENSION), "shape"),
+        (["p0", "p1"], np.ones((1, DIMENSION)), "2 passages but 1 vectors"),
+        (["p9"], np.ones((1, DIMENSION)), "no passage 'p9'"),
+    ],
+)
+def test_vectors_that_cannot_be_used(tmp_path: Path, ids: list[str], vectors: np.ndarray, says: str) -> None:
+    builder = new_role(tmp_path).builder("acts")
+    version = builder.draft(passages_of(OLD), embedding=EMBEDDING, settings={}, sources=SOURCES)
+    with pytest.raises(ValueError, match=says):
+        builder.add_vectors(version, ids, vectors)
+    assert len(builder.pending(version)) == 3
+
+
+def test_a_model_that_changed_its_dimension(tmp_path: Path) -> None:
+    role = new_role(tmp_path)
+    build(role, OLD)
+    builder = role.builder("acts")
+    version = builder.draft(passages_of(NEW), embedding=EMBEDDING, settings={}, sources=SOURCES)
+    with pytest.raises(EmbeddingMismatch, match="8 dimensions before and 9 now"):
+        builder.add_vectors(version, ["p1"], np.ones((1, 9)))
+
+
+def test_nothing_is_published_before_all_is_there(tmp_path: Path) -> None:
+    builder = new_role(tmp_path).builder("acts")
+    version = builder.draft(passages_of(OLD), embedding=EMBEDDING, settings={}, sources=SOURCES)
+    builder.add_vectors(version, [], [])
+    builder.add_vectors(version, ["p0"], embed(["a"]))
+    with pytest.raises(MissingIndex, match="2 passages have no vector yet"):
+        builder.publish(version)
+    for unknown in ("0" * 24, "../../..", ""):
+        with pytest.raises(MissingIndex, match="no draft"):
+            builder.publish(unknown)
+
+
+def test_drafts_that_make_no_sense(tmp_path: Path) -> None:
+    builder = new_role(tmp_path).builder("acts")
+    with pytest.raises(RoleError, match="no passages"):
+        builder.draft([], embedding=EMBEDDING, settings={}, sources=SOURCES)
+    with pytest.raises(RoleError, match="the same id"):
+        builder.draft(passages_of(["a"]) * 2, embedding=EMBEDDING, settings={}, sources=SOURCES)
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        builder.draft(passages_of(["a"]), embedding=EMBEDDING, settings={"x": float("nan")}, sources=SOURCES)
+
+
+def test_one_builder_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    role = new_role(tmp_path)
+    build(role, OLD)
+    monkeypatch.setattr(index_folder, "PATIENCE", 0.05)
+    with FileLock(role.root / "index" / ".acts.lock"), pytest.raises(RoleBusy, match="try again"):
+        role.builder("acts").clear()
+    assert texts_of(role) == OLD
+
+
+def _publish(root: Path, texts: list[str]) -> None:
+    build(Role(root), texts)
+
+
+def test_two_processes_lose_nothing(tmp_path: Path) -> None:
+    role = new_role(tmp_path)
+    spawn = get_context("spawn")
+    processes = [spawn.Process(target=_publish, args=(role.root, [f"{name}{at}" for at in range(9)])) for name in "ab"]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(60)
+    assert [process.exitcode for process in processes] == [0, 0]
+    current = texts_of(role)
+    assert current in ([f"{name}{at}" for at in range(9)] for name in "ab")
+    assert len(names_in(role.root / "index" / "acts" / "versions")) == 2  # the other one can be had by its name

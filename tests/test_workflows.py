@@ -1,0 +1,98 @@
+"""What holds for every workflow: drawn as expected, nodes write only declared keys, settings are described."""
+
+import json
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+from langchain_core.messages import HumanMessage
+from syrupy.assertion import SnapshotAssertion
+
+from dramaturg.workflows import amadeus, amadeus_index, naive_rag
+from dramaturg.workflows.methods import METHODS, chat_graph, context_type, index_graph
+from roles import actor, run_settings, small_role
+
+GRAPHS = {"amadeus": amadeus, "amadeus_index": amadeus_index, "naive_rag": naive_rag}
+STATES = {
+    "amadeus": amadeus.AmadeusState,
+    "amadeus_index": amadeus_index.IndexingState,
+    "naive_rag": naive_rag.NaiveRagState,
+}
+CONTEXTS = {
+    "amadeus": amadeus.AmadeusContext,
+    "amadeus_index": amadeus_index.AmadeusIndexContext,
+    "naive_rag": naive_rag.NaiveRagContext,
+}
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_a_graph_as_it_is_drawn(name: str, snapshot: SnapshotAssertion) -> None:
+    assert GRAPHS[name].graph.get_graph(xray=True).draw_mermaid() == snapshot
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_a_graph_is_served_under_its_module(name: str) -> None:
+    served = json.loads((Path(__file__).parents[1] / "langgraph.json").read_text(encoding="utf-8"))["graphs"]
+    assert served[name]["path"] == f"dramaturg.workflows.{name}:graph"
+    assert served[name]["description"]
+    assert GRAPHS[name].graph.name == name
+    assert GRAPHS[name].graph.checkpointer is None
+    assert set(served) == set(GRAPHS)
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("verdict", [True, False])
+async def test_every_key_that_a_node_writes_is_a_channel(name: str, verdict: bool, tmp_path: Path) -> None:
+    small_role(tmp_path)
+    given: Any = {"rebuild": True} if name == "amadeus_index" else {"messages": [HumanMessage("Storms?")]}
+    context = CONTEXTS[name](**run_settings(tmp_path, actor(lambda _: verdict)))
+    nodes = set()
+    async for part in GRAPHS[name].graph.astream(given, context=context, stream_mode="updates"):
+        for node, written in part.items():
+            nodes.add(node)
+            assert set(written or {}) <= set(get_type_hints(STATES[name])), node
+    assert len(nodes) >= 3
+
+
+@pytest.mark.parametrize("name", CONTEXTS)
+def test_every_setting_is_described_and_bounded(name: str) -> None:
+    schema = GRAPHS[name].graph.get_context_jsonschema()
+    for setting, field in schema["properties"].items():
+        assert field.get("description"), setting
+        assert bounded(field), setting
+
+
+def bounded(field: dict[str, Any]) -> bool:
+    """Whether a value is one of a few, or has limits."""
+    if "anyOf" in field:
+        return all(bounded(kind) for kind in field["anyOf"])
+    return (
+        "enum" in field
+        or field["type"] in {"boolean", "null"}
+        or {"maxLength", "pattern"} & set(field)
+        or bool({"maximum", "exclusiveMaximum"} & set(field) and {"minimum", "exclusiveMinimum"} & set(field))
+    )
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_is_found_by_its_name(name: str) -> None:
+    assert {"messages", "evidence", "usage"} == set(chat_graph(name).compile().get_output_jsonschema()["properties"])
+    assert set(index_graph(name).compile().get_output_jsonschema()["properties"]) == {"index"}
+    assert context_type(name)().role == "beethoven"
+
+
+def test_an_unknown_method_is_named() -> None:
+    with pytest.raises(ValueError, match="no method 'amadeuz'; there are: amadeus"):
+        chat_graph("amadeuz")
+
+
+async def test_naive_rag_answers_from_the_nearest_fixed_passages(tmp_path: Path) -> None:
+    small_role(tmp_path)
+    model = actor()
+    context = naive_rag.NaiveRagContext(**run_settings(tmp_path, model, fixed_length=120, fixed_overlap=10))
+    output = await naive_rag.graph.ainvoke({"messages": [HumanMessage("Storms?")]}, context=context)
+    assert output["messages"][-1].text == "I keep the light."
+    assert len(model.calls) == 1
+    assert len(output["evidence"]["knowledge"]) == 4
+    assert all(len(passage["text"]) <= 120 for passage in output["evidence"]["knowledge"])
+    assert set(output["usage"]) == {"respond_from_knowledge"}
