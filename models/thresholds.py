@@ -1,7 +1,11 @@
 """From which certainty an answer counts as yes, where it was measured; see docs/guided_selection.md."""
 
-MEASURED: dict[tuple[str, str], float] = {
+from collections.abc import Mapping
+
+MEASURED: Mapping[tuple[str, str], float] = {
     ("qwen2.5-coder-1.5b", "judge"): 0.4,
+    ("cross-encoder", "judge"): -3.0,
+}
 
 
 def threshold(model: str, question: str) -> float:

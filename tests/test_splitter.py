@@ -66,7 +66,7 @@ def sample(blocks: list[Block], eol: str, bom: bool, final: bool) -> Sample:
     for block in blocks:
         if block.level:
             path = [*(above for above in path if above.level < block.level), block]
-        start = len(text)
+        start = len(text) if placed else 0  # a byte order mark belongs to the first block
         text += eol.join(block.lines)
         placed.append((block, start, len(text), tuple(above.title for above in path)))
         text += eol * 2
