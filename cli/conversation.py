@@ -63,13 +63,13 @@ def is_speech(part: Part) -> bool:
 
 
 @asynccontextmanager
-async def conversation(method: str, context: RoleContext, thread: str, library: Path) -> AsyncIterator[Conversation]:
+async def conversation(method: str, context: RoleContext, thread: str) -> AsyncIterator[Conversation]:
     """Open a conversation of the library, or one that is forgotten where it has no name."""
     if not thread:
         yield Conversation(chat_graph(method).compile(InMemorySaver()), context, "once")
         return
     await role_of(context)  # a role that is not there gets no file
-    folder = library / ".conversations"
+    folder = Path(str(context.library)) / ".conversations"
     folder.mkdir(parents=True, exist_ok=True)
     async with AsyncSqliteSaver.from_conn_string(str(folder / f"{context.role}.sqlite")) as saver:
         yield Conversation(chat_graph(method).compile(saver), context, thread)

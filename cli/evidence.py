@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 EXCERPT = 160
@@ -68,7 +68,8 @@ def excerpt(text: str) -> str:
 def usage_table(turns: Sequence[Mapping[str, Mapping[str, Any]]]) -> Table:
     """What turns cost, by node."""
     names = ("calls", "cached", "failures", "prompt_tokens", "completion_tokens", "seconds")
-    table = Table("node", *(n.replace("_", " ") for n in names), title="Usage", title_justify="left")
+    node_column = Column("node", no_wrap=True)
+    table = Table(node_column, *(name.replace("_", " ") for name in names), title="Usage", title_justify="left")
     nodes = {node: None for turn in turns for node in turn}
     for node in nodes:
         rows = [turn[node] for turn in turns if node in turn]

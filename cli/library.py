@@ -84,7 +84,7 @@ def described(role: Role) -> dict[str, Any]:
         "memories": len(role.memories()),
         "identity triples": len(role.chronicle()),
         "questions": len(role.questions()),
-        "indexed": [f"{kind}: {m.counts['passages']} passages, {m.embedding.name}" for kind, m in manifests.items() if m],
+        "indexed": [f"{k}: {m.counts['passages']} passages, {m.embedding.name}" for k, m in manifests.items() if m],
     }
 
 

@@ -18,7 +18,6 @@ from dramaturg.cli.options import (
     RoleArgument,
     SettingsOption,
     context_for,
-    library_path,
 )
 from dramaturg.cli.screen import print_json, screen
 from dramaturg.cli.stage import Stage
@@ -49,7 +48,7 @@ async def answered(
 ) -> None:
     """Take one turn a question, and print each as it comes."""
     usage = []
-    async with conversation(method, context, thread, library_path(context.library)) as talk:
+    async with conversation(method, context, thread) as talk:
         for question in questions:
             began = time.perf_counter()
             output = await turn(talk, question, quiet=as_json, evidence=evidence)
@@ -99,7 +98,7 @@ def chat(
 
 async def chatted(method: str, context: Any, thread: str) -> None:
     """Read lines and take turns until the user leaves."""
-    async with conversation(method, context, thread, library_path(context.library)) as talk:
+    async with conversation(method, context, thread) as talk:
         screen.print(f"[dim]{HELP}[/]")
         await recall(talk)
         while (line := await asyncio.to_thread(read_line)) not in {None, "/quit", "/exit"}:

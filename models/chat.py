@@ -68,7 +68,7 @@ class Respondent:
     def identity(self) -> Any:
         """What a kept answer depends on besides the question: name, endpoint and parameters, without secrets."""
         if isinstance(self.model, BaseChatModel):
-            return [self.name, dumpd(self.model)]
+            return [self.name, identity_of(self.model)]
         surroundings = environment()
         return [self.name, surroundings.base_url if at_endpoint(self.model, surroundings) else self.model]
 
@@ -100,6 +100,14 @@ def respondent(
         raise ValueError(msg)
     answers = open_answers(cache) if cache else None
     return Respondent(model, name_of(model), deadline, attempts, concurrency, answers, shared(model), language)
+
+
+def identity_of(model: BaseChatModel) -> Any:
+    """What LangChain serializes of a model, with secrets left out; of others, what they say identifies them."""
+    known = dumpd(model)
+    if known["type"] == "constructor":
+        return known
+    return [known["id"], {name: repr(value) for name, value in model._identifying_params.items()}]
 
 
 def shared(model: str | BaseChatModel) -> Shared:

@@ -10,7 +10,7 @@ from dramaturg.models.probabilities import enough, normal
 from dramaturg.models.reading import Unread
 from dramaturg.models.structured import Form, Interview
 from dramaturg.models.wording import say
-from dramaturg.models.words import number, short, short_schema
+from dramaturg.models.words import short, short_schema
 
 
 async def choose(respondent: Respondent, messages: Sequence[BaseMessage], options: Sequence[str]) -> str:
@@ -30,7 +30,7 @@ async def choose(respondent: Respondent, messages: Sequence[BaseMessage], option
     asked = [*messages, say("options", respondent.language, options=listed)]
     schema = short_schema({"type": "integer", "minimum": 1, "maximum": len(options)})
     weigh = (lambda tokens: most_probable(tokens, options)) if len(options) <= 9 else None
-    form = Form("choose", schema, lambda text: named(text, options), weigh)
+    form = Form("choose", schema, lambda text: chosen(text, options), weigh)
     question = Question("choose", messages, str, {"options": list(options)})
     return await ask(respondent, question, lambda chat: Interview(chat, respondent, asked, form).answer())
 
@@ -42,15 +42,11 @@ def most_probable(tokens: Mapping[str, float], options: Sequence[str]) -> str:
     return options[weights.index(max(weights))]
 
 
-def named(text: str, options: Sequence[str]) -> str:
+def chosen(text: str, options: Sequence[str]) -> str:
     """Read an option that is named by its number or its text."""
-    said = short(text)
-    if isinstance(said, str):
-        for option in options:
-            if normal(option) == normal(said):
-                return option
-    label = number(text)
-    if 1 <= label <= len(options):
-        return options[label - 1]
+    said = normal(str(short(text)))
+    named = {normal(option): option for option in options} | {str(n): option for n, option in enumerate(options, 1)}
+    if said in named:
+        return named[said]
     problem = f"the answer must be a number from 1 to {len(options)}."
     raise Unread(problem, text)

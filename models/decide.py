@@ -12,8 +12,8 @@ from dramaturg.models.reading import Unread
 from dramaturg.models.structured import Form, Interview
 from dramaturg.models.words import short_schema, word
 
-YES = ("yes", "true", "是", "对", "예", "네")
-NO = ("no", "false", "否", "不", "아니요", "아니오")
+YES = ("yes", "true", "是", "是的", "对", "예", "네")
+NO = ("no", "false", "否", "不", "不是", "不对", "아니요", "아니오")
 
 
 @dataclass(frozen=True)

@@ -110,16 +110,17 @@ def findings(passages: int) -> type[Findings]:
 
 
 def traced(answer: Findings, passages: Sequence[StoredPassage]) -> list[Attribute]:
-    """Give each attribute the id of the passage that it names."""
+    """Give each attribute the id of the passage that it names; one that is said twice counts once, the first time."""
     kinds: list[tuple[Kind, list[Finding]]] = [
         ("belief_and_value", answer.belief_and_value),
         ("psychological_trait", answer.psychological_traits),
     ]
-    return [
+    attributes: list[Attribute] = [
         {"kind": kind, "attribute": finding.attribute.strip(), "passage": passages[finding.passage - 1].id}
         for kind, found in kinds
         for finding in found
     ]
+    return list({a["attribute"].casefold(): a for a in reversed(attributes)}.values())[::-1]
 
 
 def remembered(memory: Sequence[Attribute], found: Sequence[Attribute], most: int) -> list[Attribute]:

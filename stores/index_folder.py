@@ -133,7 +133,7 @@ class IndexFolder:
         """Return the error for a file that is not what was written."""
         return DamagedIndex(
             f"The index {self.kind!r} of {self.role.name!r} is damaged ({name} is not as it was written): "
-            f"run `dramaturg index {self.role.name} --rebuild`."
+            f"run `dramaturg index {self.role.name} --rebuild` with the method that was asked."
         )
 
     def missing(self, version: str | None = None) -> MissingIndex:

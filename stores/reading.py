@@ -8,7 +8,7 @@ from pydantic import BaseModel, ValidationError
 
 from dramaturg.stores.errors import RoleFileError
 from dramaturg.stores.files import inside
-from dramaturg.stores.slips import first_slip
+from dramaturg.stores.slips import clause, worst
 from dramaturg.stores.yaml_lines import line_of, refuse_doubles
 
 LARGEST = 100_000_000  # bytes of one file; compared before it is read
@@ -63,7 +63,7 @@ def read_lines(path: Path, model: type[M], within: Path) -> list[M]:
             try:
                 found.append(model.model_validate_json(line))
             except ValidationError as error:
-                raise _error(path, within, number, first_slip(error, model)) from error
+                raise _error(path, within, number, clause(worst(error), model)) from error
     return found
 
 
@@ -87,8 +87,8 @@ def parse_yaml(data: bytes, path: Path, model: type[M], within: Path) -> M:
     try:
         return model.model_validate(_given(value))
     except ValidationError as error:
-        line = line_of(node, error.errors()[0]["loc"])
-        raise _error(path, within, line, first_slip(error, model)) from error
+        slip = worst(error)
+        raise _error(path, within, line_of(node, slip["loc"]), clause(slip, model)) from error
 
 
 def _given(value: object) -> object:

@@ -1,7 +1,5 @@
 """What is wrong with a value that a person wrote, in one clause."""
 
-import re
-import types
 from typing import get_args
 
 from pydantic import BaseModel, ValidationError
@@ -10,14 +8,16 @@ from pydantic_core import ErrorDetails
 from dramaturg.stores.errors import did_you_mean
 
 
-def first_slip(error: ValidationError, model: type[BaseModel]) -> str:
-    """Return what is wrong first, with what to do about it."""
-    slip = error.errors(include_url=False)[0]
+def worst(error: ValidationError) -> ErrorDetails:
+    """Return the slip to name: an unknown key, which explains the missing one, or else the first."""
+    slips = error.errors(include_url=False)
+    return next((slip for slip in slips if slip["type"] == "extra_forbidden"), slips[0])
+
+
+def clause(slip: ErrorDetails, model: type[BaseModel]) -> str:
+    """Return what is wrong, and what to do about it."""
     where = ".".join(str(step + 1 if isinstance(step, int) else step) for step in slip["loc"])
-    return _clause(slip, where, _keys(model, slip))
-
-
-def _clause(slip: ErrorDetails, where: str, keys: list[str]) -> str:
+    keys = _keys(model, slip)
     match slip["type"]:
         case "extra_forbidden":
             near = did_you_mean(str(slip["loc"][-1]), keys).rstrip("?")
@@ -26,10 +26,15 @@ def _clause(slip: ErrorDetails, where: str, keys: list[str]) -> str:
             return f"`{where}` is missing: add it"
         case "string_type":
             return f"`{where}` must be text: put it in quotes"
+        case "string_too_short":
+            return f"`{where}` must not be empty"
+        case "tuple_type":
+            return f"`{where}` must be a list: put each item on a line of its own, after `- `"
+        case "model_type" | "model_attributes_type":
+            return f"{where or 'this'} must hold keys and values; the keys are {', '.join(keys)}"
         case "json_invalid":
-            return re.sub(r" at line 1 column (\d+)$", r" at column \1", slip["msg"]).replace(
-                "Invalid JSON: ", "no JSON, "
-            )
+            what = slip["msg"].removeprefix("Invalid JSON: ").replace(" at line 1 column ", " at column ")
+            return f"no JSON, {what}"
     message = slip["msg"].removeprefix("Value error, ").removeprefix("Input ")
     return f"`{where}` {message}" if where else message
 
@@ -44,8 +49,4 @@ def _keys(model: type[BaseModel], slip: ErrorDetails) -> list[str]:
 
 
 def _is_model(annotation: object) -> bool:
-    return (
-        isinstance(annotation, type)
-        and not isinstance(annotation, types.GenericAlias)
-        and issubclass(annotation, BaseModel)
-    )
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)

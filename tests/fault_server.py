@@ -3,7 +3,6 @@
 import json
 import math
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,6 +28,8 @@ FOREVER = 20.0  # seconds until a hanging answer is given up by the server too
 
 class Exchange(BaseHTTPRequestHandler):
     """One request to `/<fault>/<kind of question>/v1/chat/completions`."""
+
+    ended: threading.Event
 
     def do_POST(self) -> None:
         _, self.fault, self.kind, *_ = unquote(self.path).split("/")
@@ -102,7 +103,15 @@ class Exchange(BaseHTTPRequestHandler):
 
 def completion(choices: Any, **more: Any) -> dict[str, Any]:
     used = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
-    return {"id": "x", "object": "chat.completion", "created": 1, "model": "m", "choices": choices, "usage": used, **more}
+    return {
+        "id": "x",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m",
+        "choices": choices,
+        "usage": used,
+        **more,
+    }
 
 
 def chunk(delta: dict[str, Any] | None, ended: str | None = None) -> bytes:
@@ -130,7 +139,7 @@ def says(make: Callable[[str], Any], **how: Any) -> Callable[[Exchange], None]:
 
 def answers(value: str) -> Callable[[Exchange], None]:
     """Answer with this JSON for the value."""
-    return lambda exchange: exchange.say('{"%s": %s}' % ("name" if exchange.kind == "extract" else "answer", value))
+    return lambda exchange: exchange.say(f'{{"{"name" if exchange.kind == "extract" else "answer"}": {value}}}')
 
 
 def refusing(parameter: str) -> Callable[[Exchange], None]:

@@ -3,18 +3,24 @@
 import asyncio
 import gc
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.outputs import ChatResult
+from langchain_openai import ChatOpenAI
+from langgraph.graph import START, MessagesState, StateGraph
+from pydantic import BaseModel, SecretStr
+
 from dramaturg.models import client, embedded
 from dramaturg.models.chat import chat_model, respondent
 from dramaturg.models.connection import connections
 from dramaturg.models.errors import ModelRefused, WeightsError
 from dramaturg.models.per_loop import PerLoop
-from dramaturg.models.questions import decide, write
+from dramaturg.models.questions import decide, extract, write
+
 from fakes import ScriptedChatModel, scripted
-from fault_server import GOOD, FaultServer, serving
-from langchain_core.messages import AIMessage, HumanMessage
-from langchain_openai import ChatOpenAI
+from fault_server import FaultServer, serving
 
 KEY = "sk-planted-0123456789abcdef"
 MESSAGES = [HumanMessage("Is it so?")]
@@ -46,7 +52,8 @@ def test_auto_is_the_endpoint_of_the_environment(endpoint: str, monkeypatch: pyt
     assert chat.stream_usage
     monkeypatch.setenv("DRAMATURG_CHAT_MODEL", "other")
     assert respondent("auto").name == "other"
-    assert getattr(chat_model("auto"), "model_name") == "other"
+    assert isinstance(other := chat_model("auto"), ChatOpenAI)
+    assert other.model_name == "other"
 
 
 @pytest.mark.parametrize(
@@ -87,14 +94,19 @@ async def test_a_model_that_cannot_be_built(model: str) -> None:
 def test_a_model_object_is_used_as_it_is() -> None:
     model = scripted("yes")
     assert respondent(model).chat is chat_model(model) is model
-    assert respondent(ChatOpenAI(model="m", api_key=KEY)).name == "m"
+    assert respondent(ChatOpenAI(model="m", api_key=SecretStr(KEY))).name == "m"
     assert respondent(model).name == "scripted"
 
 
 @pytest.mark.parametrize("bounds", [{"deadline": 0}, {"attempts": 0}, {"concurrency": 0}])
-def test_bounds_are_positive(bounds: dict[str, int]) -> None:
+def test_bounds_are_positive(bounds: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="positive"):
         respondent(scripted("yes"), **bounds)
+
+
+class Person(BaseModel):
+    name: str
+    born: int
 
 
 class SlowModel(ScriptedChatModel):
@@ -103,7 +115,7 @@ class SlowModel(ScriptedChatModel):
     at_once: int = 0
     most: int = 0
 
-    async def _agenerate(self, *args: object, **kwargs: object) -> object:
+    async def _agenerate(self, *args: Any, **kwargs: Any) -> ChatResult:
         self.at_once += 1
         self.most = max(self.most, self.at_once)
         await asyncio.sleep(0.01)
@@ -159,17 +171,15 @@ def test_things_of_closed_loops_are_forgotten() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
-def test_a_client_outlives_an_event_loop(server: FaultServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", server.url("kept alive", "write"))
+def test_a_client_outlives_an_event_loop(server: FaultServer) -> None:
+    model = client.openai_compatible("m", server.url("kept alive", "extract"), KEY, max_retries=0)
     for _ in range(3):
-        assert asyncio.run(write(respondent("m"), MESSAGES)) == GOOD["write"]
+        assert asyncio.run(extract(respondent(model), MESSAGES, Person)).born == 1770
     connections()._pools._things.clear()
     gc.collect()
 
 
 async def test_text_streams_and_judgements_do_not() -> None:
-    from langgraph.graph import START, MessagesState, StateGraph
-
     model = scripted("yes", "Good evening, my friend.")
 
     async def node(state: MessagesState) -> dict[str, list[AIMessage]]:
@@ -178,7 +188,8 @@ async def test_text_streams_and_judgements_do_not() -> None:
         return {"messages": [AIMessage(await write(asked, state["messages"]))]}
 
     graph = StateGraph(MessagesState).add_node(node).add_edge(START, "node").compile()
-    parts = [part async for part, _ in graph.astream({"messages": MESSAGES}, stream_mode="messages")]
-    words = [part.text for part in parts if part.text]
+    asked = MessagesState(messages=[*MESSAGES])
+    parts = [part async for part, _ in graph.astream(asked, stream_mode="messages")]
+    words = [part.text for part in parts if isinstance(part, BaseMessage)]
     assert words[:4] == ["Good ", "evening, ", "my ", "friend."]
     assert "yes" not in words

@@ -6,13 +6,16 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langgraph.graph import START, MessagesState, StateGraph
+from pydantic import BaseModel, Field
+
 from dramaturg.models.chat import Respondent, respondent
 from dramaturg.models.client import openai_compatible
 from dramaturg.models.errors import ModelError, ModelRefused, ModelTimeout, ModelUnavailable, UnusableAnswer
 from dramaturg.models.questions import Decision, Rating, choose, decide, extract, rate, write
+
 from fault_server import FAULTS, SECRET, FaultServer, serving
-from langchain_core.messages import HumanMessage, SystemMessage
-from pydantic import BaseModel, Field
 
 # The client library warns of messages that are not made as they should be, before it fails on them.
 pytestmark = [
@@ -152,8 +155,10 @@ async def test_an_answer_can_be_stored(server: FaultServer, fault: str, kind: st
 @pytest.mark.parametrize("fault", ["hang", "drip", "drip of tokens"])
 async def test_the_deadline_bounds_all_attempts(server: FaultServer, fault: str, kind: str) -> None:
     begun = time.monotonic()
-    error = await error_of(ASK[kind](asked_of(server, fault, kind, retries=2, deadline=0.3, attempts=3)))
+    asked = asked_of(server, fault, kind, retries=2, deadline=0.3, attempts=3)
+    error = await error_of(ASK[kind](asked))
     assert isinstance(error, ModelTimeout)
+    assert asked.account.usage()["failures"] == asked.account.usage()["calls"] == 1
     assert "0.3 s" in str(error)
     assert 0.3 <= time.monotonic() - begun < 1.3
 
@@ -165,7 +170,8 @@ async def test_no_server(server: FaultServer, unused_tcp_port: int) -> None:
 
 async def test_log_probabilities_are_used(server: FaultServer) -> None:
     decision = await decide(asked_of(server, "logprobs", "decide"), MESSAGES, threshold=0.8)
-    assert decision == Decision(False, pytest.approx(0.7 / 0.9))
+    assert not decision.answer
+    assert decision.probability == pytest.approx(0.7 / 0.9)
     rating = await rate(asked_of(server, "logprobs", "rate"), MESSAGES, low=1, high=5)
     assert rating.value == pytest.approx(4.0)
     assert rating.distribution == pytest.approx({1: 0, 2: 0, 3: 0.25, 4: 0.5, 5: 0.25})
@@ -216,6 +222,22 @@ async def test_a_form_is_asked_for_by_schema_and_never_by_tools(server: FaultSer
     assert body["response_format"]["json_schema"]["schema"] == Person.model_json_schema()
     assert "tools" not in body
     assert not body.get("stream")
+
+
+async def test_a_judgement_is_asked_in_one_piece_where_a_graph_streams(server: FaultServer) -> None:
+    server.asked.clear()
+    asked = asked_of(server, "logprobs", "decide")
+
+    async def node(state: MessagesState) -> dict[str, list[AIMessage]]:
+        decision = await decide(asked, state["messages"])
+        return {"messages": [AIMessage(str(decision.probability))]}
+
+    graph = StateGraph(MessagesState).add_node(node).add_edge(START, "node").compile()
+    parts = [
+        part async for part, _ in graph.astream(MessagesState(messages=[HumanMessage("So?")]), stream_mode="messages")
+    ]
+    assert [part.text[:4] for part in parts if isinstance(part, AIMessage)] == ["0.77"]
+    assert [body.get("stream") for _, body in server.asked] == [False]
 
 
 async def test_a_text_that_was_begun_is_not_asked_for_again(server: FaultServer) -> None:

@@ -1,11 +1,13 @@
 """What people write is read as they meant it, or refused with the file, the line and what to do."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from passage_samples import quick
 
 from dramaturg.stores import reading
 from dramaturg.stores.errors import RoleError, RoleFileError
@@ -15,6 +17,11 @@ from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import RoleCard, Triple, card_text, parse_card
 
 printable = st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.just("\n"))
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    quick(monkeypatch)
 
 
 @pytest.fixture
@@ -88,13 +95,16 @@ def test_a_card_survives_its_file(card: RoleCard) -> None:
         ("", "line 1: `name` is missing"),
         ("name: 1984", "line 1: `name` must be text: put it in quotes"),
         ("name: Ada\n\naliases:\n- A\n- 7", "line 5: `aliases.2` must be text: put it in quotes"),
+        ("name: ''", "line 1: `name` must not be empty"),
+        ("name: Ada\nsources: one", "line 2: `sources` must be a list: put each item on a line of its own"),
         ("name: Ada\nlanguage: fr", "line 2: `language` should be 'en', 'zh' or 'ko'"),
         ("name: Ada\nname: Ida", "line 2: `name` is there twice"),
         ("name: Ada\nprofile: a: b", "line 2: mapping values are not allowed here: check colons"),
         ("name: [Ada", "check colons, quotes and indentation"),
         ("name: Ada\n\tprofile: x", "line 2: "),
-        ("- name", "line 1: "),
-        ("just words", "line 1: "),
+        ("- name", "line 1: this must hold keys and values; the keys are name, aliases"),
+        ("nam: Ada", "line 1: there is no key `nam`; did you mean 'name'"),
+        ("just words", "line 1: this must hold keys and values"),
         ("name: !!python/object/apply:os.getcwd []", "line 1: could not determine a constructor"),
         ("a: &a [*a]", "no key `a`"),
         ("[" * 5000, "line 1: "),
@@ -112,11 +122,11 @@ def test_cards_that_are_refused(role: Role, text: str, says: str) -> None:
 
 
 def test_aliases_of_yaml_do_not_explode(role: Role) -> None:
-    bomb = "a: &a [x, x]\n" + "".join(
-        f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip("abcdefghijklmnopqrstuvwx", "bcdefghijklmnopqrstuvwxy", strict=True)
-    )
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    doubled = (f"{new}: &{new} [*{old}, *{old}]\n" for old, new in pairwise(letters))
+    bomb = "a: &a [x, x]\n" + "".join(doubled)
     write(role, "role.yaml", bomb)
-    with pytest.raises(RoleFileError, match="no key `a`|`name` is missing"):
+    with pytest.raises(RoleFileError, match="there is no key `a`"):
         _ = role.card
 
 
@@ -136,7 +146,11 @@ def test_aliases_of_yaml_do_not_explode(role: Role) -> None:
         ("questions.jsonl", '{"question": "Q", "answer": "A", "scope": "no"}', "`scope` should be 'in' or 'out'"),
         ("chronicle.yaml", "triple: []", "line 2: there is no key `triple`; did you mean 'triples'"),
         ("chronicle.yaml", "triples:\n- subject: A\n  relation: r\n  object: o\n  kind: x", "line 6: `triples.1.kind`"),
-        ("chronicle.yaml", "triples:\n- {subject: A, relations: r}", "line 3: `triples.1.relation` is missing"),
+        (
+            "chronicle.yaml",
+            "triples:\n- {subject: A, relations: r}",
+            "line 3: there is no key `triples.1.relations`; did you mean 'relation'",
+        ),
         (
             "chronicle.yaml",
             "triples:\n- subject: A\n  relation: r\n  object: o\n  kind: goal\n  cores: true",

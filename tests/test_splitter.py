@@ -212,9 +212,20 @@ def test_windows_advance_by_half_and_meet_at_sentences() -> None:
 
 
 def test_paragraph_ends_are_preferred_to_later_sentence_ends() -> None:
-    first = sentences(9)
-    text = f"{first}\n\n{sentences(10)}"
-    assert split_document(text)[0].text == first
+    first = sentences(8)
+    text = f"{first}\n\n{sentences(20, 4)}"
+    assert split_document(text, longest=600)[0].text == first
+
+
+def test_a_good_end_at_the_limit_is_taken() -> None:
+    text = f"{'a' * 31} bcdefgh. Another sentence follows here."
+    assert split_document(text, longest=40)[0].text == text[:40]
+
+
+def test_a_far_sentence_does_not_shorten_the_overlap() -> None:
+    text = sentences(60, 25)
+    for one, following in pairwise(split_document(text, longest=800)):
+        assert 300 - 10 <= one.end - following.start <= 400
 
 
 def test_words_are_kept_where_there_are_no_sentences() -> None:
@@ -390,8 +401,8 @@ def test_a_form_feed_ends_a_line() -> None:
 
 @pytest.mark.parametrize("cluster", [FAMILY, "e\u0301", "🇰🇷", "👍🏽", "\u1112\u1161\u11ab", "हि", "❤\ufe0f"])
 def test_visible_characters_stay_whole(cluster: str) -> None:
-    text = cluster * 200
-    for passage in split_document(text, longest=101):
+    text = cluster * 60
+    for passage in (passage for longest in range(16, 32) for passage in split_document(text, longest=longest)):
         assert passage.start % len(cluster) == 0
         assert passage.end % len(cluster) == 0
 
@@ -406,6 +417,15 @@ def test_a_visible_character_longer_than_the_limit_is_cut() -> None:
 def test_tokens_are_words_marks_and_cjk_characters() -> None:
     assert longest_paragraph("Don't stop, 悟空! 한국.", "tokens") == 3 + 2 + 3 + 3
     assert longest_paragraph("x" * 33, "tokens") == 3
+
+
+@pytest.mark.parametrize("overlap", [0, 1])
+@pytest.mark.parametrize("length", [2, 3, 4, 7])
+def test_tokens_cut_for_the_sake_of_an_accent_are_neither_lost_nor_too_many(length: int, overlap: int) -> None:
+    text = "cafe\u0301" * 50  # "cafe" is a token and so is the accent, but "e" and the accent are one letter
+    found = split_document(text, method="fixed", unit="tokens", fixed_length=length, fixed_overlap=overlap)
+    assert not uncovered(text, found)
+    assert max(count(passage.text, "tokens") for passage in found) <= length
 
 
 def test_tokens_do_not_count_spaces() -> None:
@@ -446,12 +466,13 @@ def test_langchain_splitter_gives_the_same_passages(method: Method) -> None:
     splitter = PersonaTextSplitter(method=method, longest=300)
     expected = split_document(text, method=method, longest=300)
     assert splitter.split_text(text) == [passage.text for passage in expected]
-    source = Document(text, metadata={"source": "life.md"})
+    source = Document(text, metadata={"source": "life.md", "tags": ["life"]})
     for made in (splitter.split_documents([source]), splitter.transform_documents([source])):
         assert [
             Passage(d.page_content, d.metadata["headings"], d.metadata["start"], d.metadata["end"]) for d in made
         ] == expected
         assert {d.metadata["source"] for d in made} == {"life.md"}
+        assert all(d.metadata["tags"] is not source.metadata["tags"] for d in made)
     assert json.loads(splitter.create_documents([text])[0].model_dump_json())["metadata"]["start"] == expected[0].start
     assert "start" not in source.metadata
 

@@ -1,0 +1,101 @@
+"""An OpenAI-compatible endpoint on loopback: plays AMADEUS by the script of `roles.actor`, embeds by hashed words."""
+
+import base64
+import json
+import re
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import numpy as np
+from langchain_core.messages import HumanMessage
+
+from roles import WordEmbeddings, actor
+
+USAGE = {"prompt_tokens": 11, "completion_tokens": 5, "total_tokens": 16}
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers chat completions, in one piece or streamed, and embeddings."""
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        server = self.server
+        assert isinstance(server, Endpoint)
+        server.asked.append(body)
+        if self.path.endswith("/embeddings"):
+            return self.send({"object": "list", "model": "words", "data": vectors(body), "usage": USAGE})
+        time.sleep(server.latency)
+        text = "\n".join(str(message["content"]) for message in body["messages"])
+        answer = server.model.reply([HumanMessage(text)])
+        return self.stream(str(answer)) if body.get("stream") else self.send(completion({"content": answer}))
+
+    def send(self, body: Any) -> None:
+        data = json.dumps(body).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def stream(self, text: str) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        for word in re.split(r"(?<= )", text):
+            self.wfile.write(b"data: " + json.dumps(completion({"content": word}, "delta")).encode() + b"\n\n")
+        self.wfile.write(b"data: [DONE]\n\n")
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def completion(message: dict[str, Any], key: str = "message") -> dict[str, Any]:
+    choice = {"index": 0, "finish_reason": "stop", key: {"role": "assistant", **message}}
+    return {"id": "x", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": USAGE}
+
+
+def vectors(body: dict[str, Any]) -> list[dict[str, Any]]:
+    texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
+    rows: list[Any] = WordEmbeddings().embed_documents(texts)
+    if body.get("encoding_format") == "base64":
+        rows = [base64.b64encode(np.array(row, "<f4").tobytes()).decode() for row in rows]
+    return [{"object": "embedding", "index": n, "embedding": row} for n, row in enumerate(rows)]
+
+
+class Endpoint(ThreadingHTTPServer):
+    """The server; `latency` is in seconds and may be changed while it runs."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.model = actor()
+        self.latency = 0.0
+        self.asked: list[dict[str, Any]] = []
+
+    def variables(self) -> dict[str, str]:
+        """What makes a process use it."""
+        return {
+            "OPENAI_BASE_URL": f"http://127.0.0.1:{self.server_port}/v1",
+            "OPENAI_API_KEY": "stub",
+            "DRAMATURG_CHAT_MODEL": "stub",
+            "DRAMATURG_EMBEDDING_MODEL": "openai:words",
+        }
+
+
+@contextmanager
+def endpoint() -> Iterator[Endpoint]:
+    """Run it, for a fixture."""
+    server = Endpoint()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,201 @@
+"""The command as a person and as a program use it, against a model on loopback."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from dramaturg.cli.app import main
+from dramaturg.stores.library import Library
+from dramaturg.stores.role_files import RoleCard
+from roles import small_role
+from stub_endpoint import Endpoint, endpoint
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def stub() -> Iterator[Endpoint]:
+    with endpoint() as running:
+        yield running
+
+
+@pytest.fixture
+def run(
+    stub: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Command:
+    """Run the command over a library with one role; gives exit code, output and errors."""
+    small_role(tmp_path)
+    for name, value in {**stub.variables(), "DRAMATURG_LIBRARY": str(tmp_path)}.items():
+        monkeypatch.setenv(name, value)
+
+    def command(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["dramaturg", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+            sys.exit(0)
+        said = capsys.readouterr()
+        return int(ended.value.code or 0), said.out, " ".join(said.err.split())
+
+    return command
+
+
+def test_a_question_is_answered_with_evidence_and_usage(run: Command) -> None:
+    code, out, _ = run("ask", "ada", "Do storms frighten you?", "--evidence")
+    assert code == 0
+    assert "Ada Quill: I keep the light." in out
+    for part in ("Knowledge", "Guided selection: ", "Attributes", "Usage", "extract_attributes"):
+        assert part in out
+
+
+def test_several_questions_are_turns_of_one_conversation(run: Command, stub: Endpoint) -> None:
+    stub.asked.clear()
+    assert run("ask", "ada", "Who are you?", "And your brother?")[0] == 0
+    last = [message["content"] for message in stub.asked[-1]["messages"]]
+    assert last[1:3] == ["Who are you?", "I keep the light."]
+
+
+def test_a_program_gets_one_json_document_a_turn(run: Command) -> None:
+    code, out, _ = run("ask", "ada", "Who are you?", "Why?", "--json")
+    turns = [json.loads(line) for line in out.splitlines()]
+    assert code == 0
+    assert [turn["question"] for turn in turns] == ["Who are you?", "Why?"]
+    assert all(turn["reply"] == "I keep the light." for turn in turns)
+    assert set(turns[0]) == {"question", "reply", "evidence", "usage", "seconds"}
+
+
+def test_a_named_conversation_goes_on_after_a_restart(run: Command, stub: Endpoint) -> None:
+    assert run("ask", "ada", "Who are you?", "--thread", "tea")[0] == 0
+    stub.asked.clear()
+    assert run("ask", "ada", "And then?", "--thread", "tea")[0] == 0
+    assert "Who are you?" in [message["content"] for message in stub.asked[-1]["messages"]]
+
+
+def test_chat_goes_on_where_it_stopped_and_knows_its_commands(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = iter(["Who are you?", "", "/evidence", "/usage", "/model stub-2", "/nonsense", "/quit", "Where?"])
+    monkeypatch.setattr("rich.console.Console.input", lambda *_: next(lines))
+    code, out, _ = run("chat", "ada")
+    assert code == 0
+    assert "Ada Quill: I keep the light." in out
+    assert "Guided selection: " in out
+    assert "From now on: stub-2" in out
+    code, out, _ = run("chat", "ada")
+    assert "You: Who are you?" in out
+    assert code == 0
+
+
+def test_chat_ends_with_the_input(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def end(*_: object) -> str:
+        raise EOFError
+
+    monkeypatch.setattr("rich.console.Console.input", end)
+    assert run("chat", "ada")[0] == 0
+
+
+def test_settings_are_given_by_name(run: Command) -> None:
+    code, out, _ = run("ask", "ada", "Who?", "--json", "--set", "slots=1", "--set", "judged-at-once=1")
+    assert code == 0
+    assert len(json.loads(out)["evidence"]["selection"]["selected"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (("ask", "nobody", "Who?"), 2, "nobody"),
+        (("ask", "../ada", "Who?"), 2, "role"),
+        (("ask", "ada", " "), 2, "There is nothing to answer"),
+        (("ask", "ada", "Who?", "--set", "slots=0"), 2, "slots: Input should be greater than or equal to 1"),
+        (("ask", "ada", "Who?", "--set", "slotz=1"), 2, "slotz"),
+        (("ask", "ada", "Who?", "--set", "slots"), 2, "--set takes NAME=VALUE, not 'slots'"),
+        (("ask", "ada", "Who?", "--method", "amadeuz"), 2, "amadeus"),
+        (("new", "ada", "--name", "Ada"), 2, "ada"),
+        (("new", "con", "--name", "Con"), 2, "con"),
+        (("models", "pull", "gpt-9"), 4, "gpt-9"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_sentence(
+    run: Command, arguments: tuple[str, ...], code: int, sentence: str
+) -> None:
+    ended, out, err = run(*arguments)
+    assert ended == code
+    assert sentence in err
+    assert "Traceback" not in err + out
+
+
+def test_a_model_that_is_not_there_has_an_exit_code_of_its_own(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("index", "ada")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("DRAMATURG_EMBEDDING_MODEL", "minilm")
+    code, _, err = run("ask", "ada", "Who?")
+    assert code == 4
+    assert "dramaturg models pull minilm" in err
+
+
+def test_roles_are_listed_with_the_examples(run: Command) -> None:
+    assert "wukong" in run("roles")[1]
+    rows = {row["role"]: row for row in json.loads(run("roles", "--json")[1])}
+    assert rows["ada"] == {"role": "ada", "name": "Ada Quill", "where": "library"}
+    assert rows["beethoven"]["where"] == "example"
+
+
+def test_a_new_role_is_a_folder_to_be_written_into(run: Command, tmp_path: Path) -> None:
+    code, out, _ = run("new", "kit", "--name", "Kit Marlowe")
+    assert code == 0
+    assert "dramaturg chat kit" in " ".join(out.split())
+    assert (tmp_path / "kit" / "persona").is_dir()
+    code, _, err = run("ask", "kit", "Who?")
+    assert code == 2
+    assert "has no persona yet" in err
+
+
+def test_a_role_is_shown_with_what_is_indexed(run: Command) -> None:
+    assert json.loads(run("show", "ada", "--json")[1])["indexed"] == []
+    report = json.loads(run("index", "ada", "--json")[1])
+    assert report["passages"] == report["embedded"] == 7
+    assert json.loads(run("index", "ada", "--json")[1])["embedded"] == 0
+    assert json.loads(run("index", "ada", "--rebuild", "--json")[1])["embedded"] == 7
+    code, out, _ = run("show", "ada")
+    assert code == 0
+    assert "acts: 7 passages, openai:words" in out
+
+
+def test_doctor_says_what_answers(run: Command) -> None:
+    code, out, _ = run("doctor", "--json")
+    found = {row["what"]: row for row in json.loads(out)}
+    assert found["chat model"]["ok"] is True
+    assert "stub says" in found["chat model"]["found"]
+    assert found["embedding model"]["ok"] is True
+    assert code == 0
+
+
+def test_doctor_fails_when_nothing_answers(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    monkeypatch.delenv("OPENAI_API_KEY")
+    code, out, _ = run("doctor")
+    assert code == 1
+    assert "dramaturg models pull" in " ".join(out.split())
+
+
+def test_weights_are_listed(run: Command) -> None:
+    rows = {row["name"]: row for row in json.loads(run("models", "list", "--json")[1])}
+    assert rows["minilm"]["state"] == "absent"
+    assert "Apache-2.0" in run("models", "list")[1]
+    assert run("models", "check")[0] == 1
+
+
+def test_help_and_version(run: Command) -> None:
+    code, out, _ = run("--help")
+    assert code == 0
+    for name in ("roles", "new", "index", "ask", "chat", "show", "doctor", "models"):
+        assert name in out
+    assert run("--version")[1].strip()
+
+
+def test_a_library_can_be_named(run: Command, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    Library(other).create("bob", RoleCard(name="Bob", language="en"))
+    rows = [row["role"] for row in json.loads(run("roles", "--library", str(other), "--json")[1])]
+    assert "bob" in rows
+    assert "ada" not in rows
