@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from langchain_core.messages import AIMessageChunk, HumanMessage
+from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph.state import CompiledStateGraph
@@ -39,7 +39,7 @@ class Conversation:
         ):
             if part["type"] == "values" and not part["ns"]:
                 output = part["data"]
-            elif part["type"] == "custom" or is_speech(part):
+            else:
                 show(part)
         return output
 
@@ -55,11 +55,6 @@ class Conversation:
         """Change settings from the next turn on."""
         given = {name: getattr(self.context, name) for name in self.context.model_fields_set}
         self.context = type(self.context).model_validate(given | settings)
-
-
-def is_speech(part: Part) -> bool:
-    """Whether a part of the stream is a piece of the reply (a whole message is sent again when its node is done)."""
-    return part["type"] == "messages" and isinstance(part["data"][0], AIMessageChunk)
 
 
 @asynccontextmanager

@@ -1,8 +1,13 @@
 """The embedded chat model: a llama.cpp server in this process, on loopback."""
 
+import atexit
 import os
+import socket
+import stat
 import threading
+from contextlib import suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 from typing import TYPE_CHECKING
 
 from dramaturg.models.environment import environment
@@ -36,6 +41,7 @@ def serve() -> str:
     with _lock:
         if not _servers:
             _servers.append(_start())
+            atexit.register(_stop)
         return f"{_servers[0].listening_address}/v1"
 
 
@@ -76,3 +82,23 @@ def _settings(settings: "CommonParams", weights: Path, threads: int) -> "CommonP
     settings.ui = False
     settings.verbosity = 0
     return settings
+
+
+def _stop() -> None:
+    """End the server while the interpreter is whole."""
+    _hang_up(urlsplit(_servers[0].listening_address).port)
+    _servers.clear()
+
+
+def _hang_up(port: int | None) -> None:
+    """Close the connections of a port of this process.
+
+    llama.cpp does not end before its clients have: with a request of a daemon thread it would wait for ever.
+    """
+    descriptors = Path("/dev/fd")  # Windows has none
+    for name in os.listdir(descriptors) if descriptors.is_dir() else ():  # noqa: PTH208
+        with suppress(OSError):
+            if stat.S_ISSOCK(os.fstat(int(name)).st_mode):
+                with socket.socket(fileno=os.dup(int(name))) as connection:
+                    if connection.family == socket.AF_INET and connection.getsockname()[1] == port:
+                        connection.shutdown(socket.SHUT_RDWR)

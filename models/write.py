@@ -7,6 +7,7 @@ from typing import Any, TypeAlias, cast
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.runnables import Runnable
+from pydantic import BaseModel, Field
 
 from dramaturg.models.asking import Question, ask, counted, unusable
 from dramaturg.models.chat import Respondent
@@ -15,6 +16,13 @@ from dramaturg.models.reading import LONGEST, Unread, text_of
 from dramaturg.models.structured import speaks_openai
 
 Chat: TypeAlias = Runnable[LanguageModelInput, AIMessage]
+
+
+class Written(BaseModel):
+    """A text, and the id under which its tokens were streamed; one from the cache of answers was not."""
+
+    text: str
+    streamed_as: str | None = Field(default=None, exclude=True)
 
 
 async def write(
@@ -31,17 +39,32 @@ async def write(
     Raises:
         ModelError: there is no text; see `dramaturg.models.errors` for the kinds.
     """
+    return (await write_message(respondent, messages, temperature=temperature, max_tokens=max_tokens)).text
+
+
+async def write_message(
+    respondent: Respondent,
+    messages: Sequence[BaseMessage],
+    *,
+    temperature: float | None = None,
+    max_tokens: int = 1024,
+) -> AIMessage:
+    """Ask for a text as `write` does, and give it as a message with the id of its streamed tokens.
+
+    A node that returns this message does not stream it a second time.
+    """
     settings: dict[str, Any] = {"max_tokens": max_tokens} | (
         {} if temperature is None else {"temperature": temperature}
     )
 
-    async def answer(chat: BaseChatModel) -> str:
+    async def answer(chat: BaseChatModel) -> Written:
         return await told(respondent, with_settings(chat, settings), messages)
 
-    return await ask(respondent, Question("write", messages, str, settings), answer)
+    written = await ask(respondent, Question("write", messages, Written, settings), answer)
+    return AIMessage(written.text, id=written.streamed_as)
 
 
-async def told(respondent: Respondent, chat: Chat, messages: Sequence[BaseMessage]) -> str:
+async def told(respondent: Respondent, chat: Chat, messages: Sequence[BaseMessage]) -> Written:
     """Have a text written; again only as long as nothing of it was shown."""
     for _ in range(respondent.attempts):
         shown: list[str] = []
@@ -53,9 +76,9 @@ async def told(respondent: Respondent, chat: Chat, messages: Sequence[BaseMessag
     raise unusable(respondent, "write")
 
 
-def said(message: AIMessage) -> str:
+def said(message: AIMessage) -> Written:
     """The text of a message, also if the tokens ended before it did."""
-    return text_of(message, cut=True).strip()
+    return Written(text=text_of(message, cut=True).strip(), streamed_as=message.id)
 
 
 async def streamed(chat: Chat, messages: Sequence[BaseMessage], shown: list[str]) -> AIMessage:

@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 from pydantic import Field
 
 from dramaturg.models.account import Usage
-from dramaturg.models.questions import write
+from dramaturg.models.write import write_message
 from dramaturg.nodes.attribute_extractor import Attribute
 from dramaturg.nodes.context import language_of, respondent_of, role_of, settings
 from dramaturg.nodes.passage_evidence import Candidate, in_context
@@ -85,8 +85,8 @@ async def spoken(context: ReplySettings, state: TurnInput, name: str, data: Data
         role=role.card.name, data={"profile": role.card.profile, "question": state["messages"][-1].text, **data}
     )
     messages = [*system, *earlier(state["messages"]), last]
-    text = await write(respondent, messages, temperature=context.temperature, max_tokens=context.reply_tokens)
-    return AIMessage(content=text, name=role.id), respondent.account.usage()
+    reply = await write_message(respondent, messages, temperature=context.temperature, max_tokens=context.reply_tokens)
+    return reply.model_copy(update={"name": role.id}), respondent.account.usage()
 
 
 def earlier(messages: Sequence[AnyMessage]) -> list[BaseMessage]:

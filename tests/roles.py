@@ -12,6 +12,7 @@ from langchain_core.messages import BaseMessage
 
 from dramaturg.stores.library import Library
 from dramaturg.stores.role_files import RoleCard
+
 from fakes import ScriptedChatModel
 
 LIFE = """# Ada Quill

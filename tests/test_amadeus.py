@@ -11,6 +11,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from dramaturg.models.errors import ModelUnavailable, UnusableAnswer
 from dramaturg.workflows.amadeus import AmadeusContext, build
+
 from fakes import ScriptedChatModel
 from roles import FINDINGS, LIFE, actor, fenced, run_settings, said, small_role
 
@@ -188,9 +189,8 @@ async def test_nothing_in_a_checkpoint_grows_with_the_turns(library: Path) -> No
 
 async def test_verdicts_are_streamed(library: Path) -> None:
     context = AmadeusContext(**run_settings(library, actor()))
-    events = []
-    async for event in build().compile().astream(QUESTION, context=context, stream_mode="custom", subgraphs=True):
-        events.append(event[1])
+    stream = build().compile().astream(QUESTION, context=context, stream_mode="custom", subgraphs=True)
+    events = [event async for _, event in stream]
     names = [event["event"] for event in events]
     assert names[:4] == ["split", "embedded", "published", "retrieved"]
     assert names.count("judged") == 4
@@ -204,7 +204,8 @@ async def test_only_the_reply_is_streamed_as_messages(library: Path) -> None:
     async for chunk, data in build().compile().astream(QUESTION, context=context, stream_mode="messages"):
         parts.append((data["langgraph_node"], type(chunk).__name__, chunk.text))
     assert {node for node, _, _ in parts} == {"respond"}
-    assert "".join(text for _, kind, text in parts if kind == "AIMessageChunk") == "I keep the light."
+    assert {kind for _, kind, _ in parts} == {"AIMessageChunk"}
+    assert "".join(text for _, _, text in parts) == "I keep the light."
 
 
 async def test_a_changed_persona_is_read_in_the_next_turn(library: Path) -> None:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from stub_endpoint import Endpoint, endpoint
 
 from dramaturg.cli.app import main
 from dramaturg.stores.library import Library
 from dramaturg.stores.role_files import RoleCard
+
 from roles import small_role
-from stub_endpoint import Endpoint, endpoint
 
 Command = Callable[..., tuple[int, str, str]]
 
@@ -23,9 +24,7 @@ def stub() -> Iterator[Endpoint]:
 
 
 @pytest.fixture
-def run(
-    stub: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Command:
+def run(stub: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
     """Run the command over a library with one role; gives exit code, output and errors."""
     small_role(tmp_path)
     for name, value in {**stub.variables(), "DRAMATURG_LIBRARY": str(tmp_path)}.items():
@@ -33,11 +32,13 @@ def run(
 
     def command(*arguments: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["dramaturg", *arguments])
-        with pytest.raises(SystemExit) as ended:
+        code: object = 0
+        try:
             main()
-            sys.exit(0)
+        except SystemExit as ended:
+            code = ended.code or 0
         said = capsys.readouterr()
-        return int(ended.value.code or 0), said.out, " ".join(said.err.split())
+        return int(str(code)), said.out, " ".join(said.err.split())
 
     return command
 
@@ -74,7 +75,7 @@ def test_a_named_conversation_goes_on_after_a_restart(run: Command, stub: Endpoi
 
 
 def test_chat_goes_on_where_it_stopped_and_knows_its_commands(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = iter(["Who are you?", "", "/evidence", "/usage", "/model stub-2", "/nonsense", "/quit", "Where?"])
+    lines = iter(["Who are you?", "", "/evidence", "/usage", "/model stub-2", "/nonsense", "/quit", "/quit"])
     monkeypatch.setattr("rich.console.Console.input", lambda *_: next(lines))
     code, out, _ = run("chat", "ada")
     assert code == 0

@@ -57,7 +57,14 @@ def test_memories_and_identity_are_there_and_differ(role: Role) -> None:
     triples = [(triple.subject, triple.relation, triple.object) for triple in role.chronicle()]
     assert len(triples) >= 45
     assert len(set(triples)) == len(triples)
-    assert {triple.kind for triple in role.chronicle()} == {"belief", "trait", "value", "preference", "goal", "experience"}
+    assert {triple.kind for triple in role.chronicle()} == {
+        "belief",
+        "trait",
+        "value",
+        "preference",
+        "goal",
+        "experience",
+    }
 
 
 def test_questions_cover_the_six_attributes_and_what_the_role_cannot_know(role: Role) -> None:

@@ -38,7 +38,16 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         copy = target / "source" / name
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes((ROOT / name).read_bytes())
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(target), str(target / "source")]
+    command = [
+        sys.executable,
+        "-m",
+        "build",
+        "--wheel",
+        "--no-isolation",
+        "--outdir",
+        str(target),
+        str(target / "source"),
+    ]
     subprocess.run(command, check=True, capture_output=True)
     return next(target.glob("*.whl"))
 

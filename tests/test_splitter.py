@@ -194,6 +194,13 @@ def test_acts_leaves_out_heading_lines_of_anything_at_most(text: str, unit: Unit
     assert set(missing) <= set(titles) | set("#=-") | {BOM}
 
 
+def test_a_run_of_spaces_in_the_window_does_not_hold_it_back() -> None:
+    text = "a" * 8 + " " * 7 + "b" * 20
+    passages = split_document(text, method="fixed", fixed_length=16, fixed_overlap=8)
+    check_offsets_and_progress(text, passages)
+    assert not uncovered(text, passages)
+
+
 def sentences(number: int, size: int = 8) -> str:
     return " ".join(" ".join(f"word{n}x{m}" for m in range(size)).capitalize() + "." for n in range(number))
 

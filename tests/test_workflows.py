@@ -10,6 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from dramaturg.workflows import amadeus, amadeus_index, naive_rag
 from dramaturg.workflows.methods import METHODS, chat_graph, context_type, index_graph
+
 from roles import actor, run_settings, small_role
 
 GRAPHS = {"amadeus": amadeus, "amadeus_index": amadeus_index, "naive_rag": naive_rag}
