@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from stub_endpoint import Endpoint, endpoint
 
 from dramaturg.cli.app import main
 from dramaturg.stores.library import Library
 from dramaturg.stores.role_files import RoleCard
 
 from roles import small_role
+from stub_endpoint import Endpoint, endpoint
 
 Command = Callable[..., tuple[int, str, str]]
 

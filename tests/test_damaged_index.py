@@ -5,11 +5,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from passage_samples import build, embed, new_role, passages_of, quick, reopened, texts_of
 
 from dramaturg.stores.errors import DamagedIndex, MissingIndex
 from dramaturg.stores.passages import StoredPassage
 from dramaturg.stores.role import Role
+
+from passage_samples import build, embed, new_role, passages_of, quick, reopened, texts_of
 
 TEXTS = ["a", "b", "c", "d"]
 MUTATIONS = 200

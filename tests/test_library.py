@@ -4,13 +4,14 @@ import threading
 from pathlib import Path
 
 import pytest
-from passage_samples import build, names_in, quick
 
 from dramaturg.stores import library as library_module
 from dramaturg.stores.errors import RoleError, StorageError
 from dramaturg.stores.library import Library, examples, open_role
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import RoleCard
+
+from passage_samples import build, names_in, quick
 
 CARD = RoleCard(name="Ada", aliases=("Miss Quill",), language="zh", profile="Keeps a light.\nSays little.")
 BAD_IDS = [

@@ -8,6 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from filelock import FileLock
+
+from dramaturg.stores import index_folder
+from dramaturg.stores.errors import EmbeddingMismatch, MissingIndex, RoleBusy, RoleError, StorageError
+from dramaturg.stores.role import Role
+
 from passage_samples import (
     DIMENSION,
     EMBEDDING,
@@ -21,10 +26,6 @@ from passage_samples import (
     reopened,
     texts_of,
 )
-
-from dramaturg.stores import index_folder
-from dramaturg.stores.errors import EmbeddingMismatch, MissingIndex, RoleBusy, RoleError, StorageError
-from dramaturg.stores.role import Role
 
 OLD, NEW = ["a", "b", "c"], ["a", "x", "y", "z"]
 

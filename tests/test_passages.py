@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from passage_samples import DIMENSION, EMBEDDING, build, embed, new_role, passages_of, quick, texts_of
 
 from dramaturg.stores.errors import EmbeddingMismatch, MissingIndex, RoleError
 from dramaturg.stores.manifest import EmbeddingRecord, Manifest
 from dramaturg.stores.passages import PassageStore, StoredPassage, decode_passages, encode_passages
 from dramaturg.stores.vectors import nearest, pack, unit_rows, unpack
+
+from passage_samples import DIMENSION, EMBEDDING, build, embed, new_role, passages_of, quick, texts_of
 
 rows = st.integers(1, 40).flatmap(
     lambda n: arrays.arrays(np.float32, (n, 5), elements=st.integers(-3, 3).map(float), fill=st.nothing()).filter(

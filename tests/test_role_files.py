@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from passage_samples import quick
 
 from dramaturg.stores import reading
 from dramaturg.stores.errors import RoleError, RoleFileError
@@ -15,6 +14,8 @@ from dramaturg.stores.files import sha256
 from dramaturg.stores.library import Library, examples, open_role
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import RoleCard, Triple, card_text, parse_card
+
+from passage_samples import quick
 
 printable = st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.just("\n"))
 

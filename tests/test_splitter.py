@@ -62,7 +62,9 @@ class Sample(NamedTuple):
 
 
 def sample(blocks: list[Block], eol: str, bom: bool, final: bool) -> Sample:
-    text, placed, path = BOM if bom else "", [], list[Block]()
+    text = BOM if bom else ""
+    placed: list[tuple[Block, int, int, tuple[str, ...]]] = []
+    path: list[Block] = []
     for block in blocks:
         if block.level:
             path = [*(above for above in path if above.level < block.level), block]
