@@ -13,7 +13,7 @@ from langchain_core.load import dumpd
 
 from dramaturg.models.account import Account
 from dramaturg.models.answer_cache import AnswerCache, open_answers
-from dramaturg.models.client import at_endpoint, chat_model, name_of
+from dramaturg.models.client import at_endpoint, chat_model, name_of, slots
 from dramaturg.models.environment import Environment, environment
 from dramaturg.models.per_loop import PerLoop
 
@@ -88,7 +88,7 @@ def respondent(
         model: see `chat_model`.
         deadline: seconds for one question, re-asks included.
         attempts: how often an answer is asked for until it can be used.
-        concurrency: questions that are with the model at once.
+        concurrency: questions that are with the model at once; the embedded model takes no more than it has slots.
         cache: the file that answers are kept in and taken from; None: they are not kept.
         language: the language of re-asks.
 
@@ -98,8 +98,8 @@ def respondent(
     if deadline <= 0 or attempts < 1 or concurrency < 1:
         msg = "The deadline, the attempts and the concurrency of a respondent must be positive."
         raise ValueError(msg)
-    answers = open_answers(cache) if cache else None
-    return Respondent(model, name_of(model), deadline, attempts, concurrency, answers, shared(model), language)
+    answers, at_once = open_answers(cache) if cache else None, min(concurrency, slots(model))
+    return Respondent(model, name_of(model), deadline, attempts, at_once, answers, shared(model), language)
 
 
 def identity_of(model: BaseChatModel) -> Any:

@@ -1,5 +1,6 @@
 """How the client of a chat model is had from the model's name: one a process and model."""
 
+import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -78,6 +79,15 @@ def at_environment(name: str, surroundings: Environment) -> BaseChatModel:
         raise ModelRefused(msg)
     key = surroundings.api_key.get_secret_value() if surroundings.api_key else "none"
     return openai_compatible(name, surroundings.base_url, key, max_retries=RETRIES)
+
+
+def slots(model: str | BaseChatModel) -> int:
+    """How many questions a model takes at once, where that is known."""
+    if isinstance(model, BaseChatModel) or ":" in model or at_endpoint(model, environment()):
+        return sys.maxsize
+    from dramaturg.models.embedded import SLOTS
+
+    return SLOTS
 
 
 def embedded() -> BaseChatModel:

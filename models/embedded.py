@@ -7,8 +7,8 @@ import stat
 import threading
 from contextlib import suppress
 from pathlib import Path
-from urllib.parse import urlsplit
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from dramaturg.models.environment import environment
 from dramaturg.models.errors import WeightsError

@@ -9,8 +9,7 @@ from dramaturg.models.catalogue import WeightFile, Weights
 from dramaturg.models.errors import WeightsError
 
 HUB = "https://huggingface.co"
-FRUITLESS = 3  # attempts in a row that bring nothing
-BLOCK = 1 << 20
+FRUITLESS = 3  # attempts in a row that bring nothing new
 # An unreachable hub is noticed in seconds; one that sends may pause for half a minute.
 TIMEOUT = httpx.Timeout(30, connect=5)
 
@@ -46,8 +45,8 @@ def _from(before: int, progress: Report) -> Report:
 
 
 def _download(client: httpx.Client, url: str, file: WeightFile, target: Path, progress: Report) -> None:
-    fruitless = 0
-    while (before := _size(target)) != file.size:
+    fruitless, most = 0, _size(target)
+    while _size(target) != file.size:
         if fruitless == FRUITLESS:
             raise WeightsError(f"the model hub broke off the transfer of {file.path}")
         try:
@@ -60,7 +59,8 @@ def _download(client: httpx.Client, url: str, file: WeightFile, target: Path, pr
             pass  # broken off: continued with what is there
         except httpx.HTTPError as error:
             raise WeightsError(f"the model hub sent no file for {file.path}") from error
-        fruitless = 0 if _size(target) > before else fruitless + 1
+        fruitless = 0 if _size(target) > most else fruitless + 1
+        most = max(most, _size(target))
 
 
 def _transfer(client: httpx.Client, url: str, file: WeightFile, target: Path, progress: Report) -> None:
@@ -75,7 +75,8 @@ def _transfer(client: httpx.Client, url: str, file: WeightFile, target: Path, pr
         response.raise_for_status()
         continued = response.headers.get("Content-Range", "").startswith(f"bytes {there}-")
         with target.open("ab" if continued else "wb") as out:
-            for block in response.iter_bytes(BLOCK):
+            # As blocks come: one that is gathered to a certain size is lost when the transfer breaks off.
+            for block in response.iter_raw():
                 out.write(block[: file.size - out.tell()])
                 progress(out.tell())
                 if out.tell() == file.size:

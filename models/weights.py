@@ -68,6 +68,8 @@ def pull(name: str, cache: Path, *, progress: Progress | None = None, hub: str =
                 _pull(weights, places, hub, progress)
     except OSError as error:
         raise WeightsError(f"The model {name} cannot be kept in {cache}: {error.strerror or error}.") from error
+    if progress is not None:
+        progress(weights.size, weights.size)
     return places.folder
 
 

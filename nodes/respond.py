@@ -21,7 +21,7 @@ from dramaturg.stores.passages import PassageStore
 class ReplySettings(WindowSettings):
     """How freely and how long a role speaks."""
 
-    temperature: float = Field(default=0.7, ge=0, le=2, description="Sampling temperature of the reply.")
+    temperature: float = Field(default=0.3, ge=0, le=2, description="Sampling temperature of the reply.")
     reply_tokens: int = Field(default=400, ge=16, le=8192, description="The most tokens of a reply.")
 
 
@@ -51,14 +51,18 @@ Data = Mapping[str, str]
 async def respond(state: KnowledgeAndAttributesState, runtime: Runtime[G]) -> dict[str, Any]:
     """Answer from the retrieved passages as knowledge and from GS and AE as attributes (AMADEUS, Figure 2).
 
+    A passage that is knowledge and was selected too stands in the prompt once, as knowledge.
+
     Raises:
         ModelError: the model gave no reply.
     """
     context = settings(runtime, GroundedReplySettings)
     store = await passages_of(context, state["version"])
+    knowledge = state["candidates"][: context.knowledge]
+    more = [candidate for candidate in state["selected"] if candidate not in knowledge]
     data = {
-        "knowledge": passages_text(store, state["candidates"][: context.knowledge]),
-        "attributes": attributes_text(store, state["selected"], state["role_memory"]),
+        "knowledge": passages_text(store, knowledge),
+        "attributes": attributes_text(store, more, state["role_memory"]),
     }
     reply, usage = await spoken(context, state, "respond_with_attributes", data)
     return {"messages": [reply], "usage": {"respond": usage}}

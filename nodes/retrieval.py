@@ -30,7 +30,7 @@ class PassageSettings(RoleContext):
 class RetrievalSettings(PassageSettings):
     """How much is retrieved."""
 
-    knowledge: int = Field(default=4, ge=1, le=50, description="Passages that are given to the reply as knowledge (k).")
+    knowledge: int = Field(default=3, ge=1, le=50, description="Passages that are given to the reply as knowledge (k).")
 
     @property
     def depth(self) -> int:

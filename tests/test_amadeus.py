@@ -71,7 +71,7 @@ async def test_the_same_passages_are_selected_one_at_a_time_and_several_at_once(
 async def test_nothing_selected_falls_back_to_the_most_similar(library: Path) -> None:
     model = actor(lambda _: False)
     output = await answered(library, model)
-    ranking = [passage["passage"] for passage in output["evidence"]["knowledge"]]
+    ranking = [verdict["passage"] for verdict in selection(output)["verdicts"]]
     assert [passage["passage"] for passage in selection(output)["selected"]] == ranking[:3]
     assert selection(output)["fallback"] == "top-K+1"
     assert selection(output)["judged"] == 7

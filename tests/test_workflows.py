@@ -94,6 +94,6 @@ async def test_naive_rag_answers_from_the_nearest_fixed_passages(tmp_path: Path)
     output = await naive_rag.graph.ainvoke({"messages": [HumanMessage("Storms?")]}, context=context)
     assert output["messages"][-1].text == "I keep the light."
     assert len(model.calls) == 1
-    assert len(output["evidence"]["knowledge"]) == 4
+    assert len(output["evidence"]["knowledge"]) == 3
     assert all(len(passage["text"]) <= 120 for passage in output["evidence"]["knowledge"])
     assert set(output["usage"]) == {"respond_from_knowledge"}

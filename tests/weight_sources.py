@@ -1,4 +1,4 @@
-"""A small model, and the two places it can come from: a model hub on loopback, and data wheels that a fake pip brings."""
+"""A small model and where it comes from: a model hub on loopback, or data wheels that a fake pip brings."""
 
 import hashlib
 import re
