@@ -58,10 +58,13 @@ def _start() -> "Server":
     weights = find(EMBEDDED_MODEL, surroundings.cache) / FILE
     settings = _settings(xllamacpp.CommonParams(), weights, surroundings.threads or os.cpu_count() or 1)
     try:
-        return xllamacpp.Server(settings)
+        server = xllamacpp.Server(settings)
+        # Its loop starts a moment later, and a server that is told to end before that never ends: see it answer.
+        server.handle_completions({"prompt": "a", "n_predict": 1})
     except RuntimeError as error:
         msg = f"llama.cpp could not start with {weights}: see that about 3 GB of memory are free."
         raise WeightsError(msg) from error
+    return server
 
 
 def _settings(settings: "CommonParams", weights: Path, threads: int) -> "CommonParams":
