@@ -16,7 +16,6 @@ from langchain_core.embeddings import Embeddings
 from langchain_openai import ChatOpenAI
 from langchain_tests.integration_tests import EmbeddingsIntegrationTests
 from pydantic import BaseModel, Field, SecretStr
-from weight_sources import together
 
 from dramaturg.models.cross_encoder import cross_encoder
 from dramaturg.models.embedded import EMBEDDED_MODEL, serve
@@ -24,6 +23,8 @@ from dramaturg.models.embeddings import embedder
 from dramaturg.models.environment import environment
 from dramaturg.models.errors import WeightsError
 from dramaturg.models.weights import CATALOGUE, find
+
+from weight_sources import together
 
 pytestmark = pytest.mark.slow
 CACHE = environment().cache  # before each test gets a cache of its own

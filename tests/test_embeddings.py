@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_tests.integration_tests import EmbeddingsIntegrationTests
-from weight_sources import together
 
 from dramaturg.models import cross_encoder as ce
 from dramaturg.models import embeddings
@@ -24,6 +23,7 @@ from dramaturg.models.errors import ModelRefused, ModelUnavailable, WeightsError
 from dramaturg.models.sentence_embeddings import SentenceEmbeddings
 
 import stub_endpoint
+from weight_sources import together
 
 
 class FakeModel:
@@ -33,7 +33,8 @@ class FakeModel:
         self.busy = threading.Lock()
 
     def encode_document(self, texts: list[str], **_: Any) -> Any:
-        assert self.busy.acquire(blocking=False), "two threads at once"
+        if not self.busy.acquire(blocking=False):
+            pytest.fail("two threads at once")
         try:
             time.sleep(0.001)
             return np.array([[len(text.encode()), 1.0] for text in texts], np.float32)

