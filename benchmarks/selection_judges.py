@@ -89,7 +89,7 @@ def row(name: str, scores: np.ndarray[Any, Any], above: float, seconds: float) -
 
 async def main(role: str, count: int, depth: int, at_once: int) -> None:
     """Print a row for each judge, and their agreement."""
-    context = AmadeusIndexContext(role=role, concurrency=at_once)
+    context = AmadeusIndexContext(role=role, concurrency=at_once, answer_cache=True)
     drawn = await cases(context, count, depth)
     began = time.perf_counter()
     model = np.array(await by_model(context, drawn))
@@ -102,7 +102,7 @@ async def main(role: str, count: int, depth: int, at_once: int) -> None:
     table = Table(*columns, title=f"{role}: {len(drawn)} questions, the {depth} most similar passages of each")
     table.add_row(*row(name, model, limits[0], between - began))
     table.add_row(*row("cross-encoder", encoder, limits[1], ended - between))
-    Console().print(table)
+    Console(width=110).print(table)
     verdicts = (model[:, 2:] >= limits[0]).ravel(), (encoder[:, 2:] >= limits[1]).ravel()
     same = np.mean(verdicts[0] == verdicts[1])
     print(f"Same verdict on the most similar passages: {same:.2f}, Cohen's kappa {cohen_kappa_score(*verdicts):.2f}")

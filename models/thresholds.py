@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 MEASURED: Mapping[tuple[str, str], float] = {
     ("qwen2.5-coder-1.5b", "judge"): 0.4,
-    ("cross-encoder", "judge"): -3.0,
+    ("cross-encoder", "judge"): -8.0,
 }
 
 

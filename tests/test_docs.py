@@ -1,0 +1,47 @@
+"""The documentation is that of this code: the picture, the links, the commands, the settings."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from dramaturg.workflows.amadeus import AmadeusContext, graph
+from dramaturg.workflows.methods import METHODS
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def test_the_picture_in_the_readme_is_the_graph() -> None:
+    drawn = graph.get_graph().draw_mermaid().split("---\n", 2)[2].strip()
+    assert f"```mermaid\n{drawn}\n```" in README
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+def test_every_page_is_linked_from_the_readme() -> None:
+    assert {page.name for page in PAGES[1:]} <= set(re.findall(r"docs/([a-z_]+\.md)", README))
+
+
+def test_the_readme_names_every_method_and_graph() -> None:
+    served = json.loads((ROOT / "langgraph.json").read_text(encoding="utf-8"))["graphs"]
+    assert all(f"`{name}`" in README for name in [*METHODS, *served])
+
+
+def test_the_python_in_the_readme_compiles_and_is_short() -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    compile(code, "README.md", "exec")
+    assert len([line for line in code.splitlines() if line.strip()]) <= 12
+
+
+def test_settings_named_in_the_page_of_amadeus_exist() -> None:
+    page = (ROOT / "docs" / "amadeus.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([a-z_]+)(?: ?=|\"|`)", page)) & {"knowledge", "remembered", "fallback", "slots"}
+    assert named
+    assert named <= set(AmadeusContext.model_fields)
