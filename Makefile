@@ -23,10 +23,10 @@ $(VENV)/.dev: $(VENV)/.demo
 
 demo: $(VENV)/.demo
 	$(BIN)/dramaturg models pull
-	$(BIN)/dramaturg ask beethoven --evidence \
-	  "Who taught you when you were a boy in Bonn?" \
-	  "And what did you think of Haydn as a teacher?" \
-	  "Are your living and working rooms clean and tidy?"
+	$(BIN)/dramaturg ask beethoven --evidence --set temperature=0 \
+	  "What did you think of Haydn as a teacher?" \
+	  "Do you like to be alone in the woods?" \
+	  "Would you bow to an emperor?"
 
 chat: $(VENV)/.demo
 	$(BIN)/dramaturg models pull

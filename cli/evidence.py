@@ -8,6 +8,14 @@ from rich.table import Column, Table
 from rich.text import Text
 
 EXCERPT = 160
+COSTS = {
+    "calls": "calls",
+    "cached": "cached",
+    "failures": "failed",
+    "prompt_tokens": "tokens in",
+    "completion_tokens": "tokens out",
+    "seconds": "seconds",
+}
 
 
 def evidence_view(evidence: Mapping[str, Any]) -> Group:
@@ -67,11 +75,9 @@ def excerpt(text: str) -> str:
 
 def usage_table(turns: Sequence[Mapping[str, Mapping[str, Any]]]) -> Table:
     """What turns cost, by node."""
-    names = ("calls", "cached", "failures", "prompt_tokens", "completion_tokens", "seconds")
-    node_column = Column("node", no_wrap=True)
-    table = Table(node_column, *(name.replace("_", " ") for name in names), title="Usage", title_justify="left")
+    table = Table(Column("node", no_wrap=True), *COSTS.values(), title="Usage", title_justify="left")
     nodes = {node: None for turn in turns for node in turn}
     for node in nodes:
         rows = [turn[node] for turn in turns if node in turn]
-        table.add_row(node, *(f"{sum(row[name] for row in rows):,.{1 if name == 'seconds' else 0}f}" for name in names))
+        table.add_row(node, *(f"{sum(row[name] for row in rows):,.{1 if name == 'seconds' else 0}f}" for name in COSTS))
     return table

@@ -29,6 +29,7 @@ def pull_weights(
         TransferSpeedColumn(),
         TimeRemainingColumn(),
         console=errors,
+        transient=True,
     ) as progress:
         for name in names or (CATALOGUE if every else DEFAULT):
             task = progress.add_task(name, total=None)
