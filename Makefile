@@ -13,7 +13,7 @@ $(VENV)/.demo: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	@echo "Installing Dramaturg and its embedded models' runtime (a few minutes the first time) …"
 	$(PIP) torch
-	$(PIP) --editable ".[local]"
+	$(PIP) --editable ".[local,multilingual]"
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.demo

@@ -58,14 +58,14 @@ async def cases(context: Any, count: int, depth: int) -> list[Case]:
 async def by_model(context: Any, drawn: list[Case]) -> list[list[float]]:
     """P(yes) for each passage of each case."""
     role = open_role(context.role, environment().library)
-    respondent, prompt = respondent_of(context, role), load("judge", role.card.language)
+    respondent, prompt = await respondent_of(context, role), load("judge", role.card.language)
 
     async def certainty(question: str, passage: str) -> float:
         messages = prompt.messages(role=role.card.name, data={"question": question, "passage": passage})
         decision = await decide(respondent, messages)
         return float(decision.answer) if decision.probability is None else decision.probability
 
-    return [[await certainty(case.question, passage) for passage in passages(case)] for case in drawn]
+    return [list(await asyncio.gather(*(certainty(case.question, p) for p in passages(case)))) for case in drawn]
 
 
 def by_cross_encoder(drawn: list[Case]) -> list[list[float]]:
@@ -89,14 +89,14 @@ def row(name: str, scores: np.ndarray[Any, Any], above: float, seconds: float) -
 
 async def main(role: str, count: int, depth: int, at_once: int) -> None:
     """Print a row for each judge, and their agreement."""
-    context = AmadeusIndexContext(role=role, concurrency=at_once, answer_cache=True)
+    context = AmadeusIndexContext(role=role, concurrency=at_once)
     drawn = await cases(context, count, depth)
     began = time.perf_counter()
     model = np.array(await by_model(context, drawn))
     between = time.perf_counter()
     encoder = np.array(by_cross_encoder(drawn))
     ended = time.perf_counter()
-    name = respondent_of(context, open_role(role, environment().library)).name
+    name = (await respondent_of(context, open_role(role, environment().library))).name
     limits = threshold(name, "judge"), threshold("cross-encoder", "judge")
     columns = ("judge", "AUC", "threshold", "answer yes", "far yes", "top yes", "best threshold", "s a passage")
     table = Table(*columns, title=f"{role}: {len(drawn)} questions, the {depth} most similar passages of each")

@@ -1,5 +1,6 @@
 """The command: its parts, and how an error becomes a sentence and an exit code."""
 
+import sqlite3
 import sys
 from importlib.metadata import version
 
@@ -26,29 +27,34 @@ app.command("doctor")(doctor.doctor)
 app.add_typer(weights.app, name="models")
 
 
-@app.callback(invoke_without_command=True)
-def about(
-    context: typer.Context, show_version: bool = typer.Option(False, "--version", help="Print the version.")
-) -> None:
-    """What stands before every command."""
-    if show_version:
+def print_version(wanted: bool) -> None:
+    """Print the version and end."""
+    if wanted:
         screen.print(version("dramaturg"))
         raise typer.Exit
-    if context.invoked_subcommand is None:
-        screen.print(context.get_help())
+
+
+@app.callback()
+def about(
+    show_version: bool = typer.Option(
+        False, "--version", help="Print the version.", is_eager=True, callback=print_version
+    ),
+) -> None:
+    """What stands before every command."""
 
 
 def main() -> None:
     """Run the command.
 
     Exit codes: 0 done; 1 something is not in order (doctor, models check); 2 the command, a setting or a role's files
-    are not as they must be; 3 the chat model gave no answer; 4 weights are missing or damaged; 5 an index is damaged;
+    are not as they must be; 3 the chat model gave no answer; 4 weights are missing or damaged; 5 an index or a
+    conversation is damaged;
     130 interrupted.
     """
     try:
         app()
     except KeyboardInterrupt:
         sys.exit(130)
-    except (ValueError, RuntimeError, OSError) as error:
-        errors.print(f"[bold red]Error:[/] {sentence(error)}", highlight=False)
+    except (ValueError, RuntimeError, OSError, sqlite3.Error) as error:
+        errors.print(f"Error: {sentence(error)}", style="red", soft_wrap=True)
         sys.exit(exit_code(error))

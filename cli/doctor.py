@@ -9,6 +9,7 @@ from typing import NamedTuple
 import typer
 from langchain_core.messages import HumanMessage
 from rich.table import Table
+from rich.text import Text
 
 from dramaturg.cli.options import JsonOption, LibraryOption, ModelOption, library_path
 from dramaturg.cli.screen import errors, print_json, screen
@@ -45,7 +46,7 @@ def doctor(model: ModelOption = "auto", library: LibraryOption = None, as_json: 
             *weights(),
             Finding("library", True, f"{library_path(library)}: {roles(library_path(library))}"),
             asyncio.run(chat_answer(model)),
-            embedding_answer(),
+            *map(embedding_answer, languages(library_path(library))),
         ]
     if as_json:
         print_json([finding._asdict() for finding in found])
@@ -87,19 +88,26 @@ async def chat_answer(model: str) -> Finding:
     return Finding("chat model", True, f"{asked.name} says {answer.strip()!r}")
 
 
-def embedding_answer() -> Finding:
-    """Have the embedding model embed a word."""
+def languages(root: Path) -> list[str]:
+    """English, and the languages of the library's roles."""
+    shelf = Library(root)
+    return sorted({"en", *(shelf.role(role).card.language for role in shelf.roles())})
+
+
+def embedding_answer(language: str) -> Finding:
+    """Have the embedding model of a language embed a word."""
+    what = f"embedding model ({language})"
     try:
-        model = embedder("auto", "en")
+        model = embedder("auto", language)
         length = len(model.embeddings.embed_query("hello"))
-    except (RuntimeError, ValueError) as error:
-        return Finding("embedding model", False, str(error))
-    return Finding("embedding model", True, f"{model.name}, {length} dimensions")
+    except (RuntimeError, ValueError, OSError) as error:
+        return Finding(what, False, str(error))
+    return Finding(what, True, f"{model.name}, {length} dimensions")
 
 
 def as_table(found: list[Finding]) -> Table:
     """The findings, with a mark each."""
-    marks = {True: "[green]✓[/]", False: "[red]✗[/]", None: "[dim]–[/]"}
+    marks = {True: Text("✓", "green"), False: Text("✗", "red"), None: Text("–", "dim")}
     table = Table("", "what", "found")
     for finding in found:
         table.add_row(marks[finding.ok], finding.what, finding.found)

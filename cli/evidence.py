@@ -7,6 +7,8 @@ from rich.console import Group, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
+from dramaturg.cli.screen import printable
+
 EXCERPT = 160
 COSTS = {
     "calls": "calls",
@@ -69,7 +71,7 @@ def attributes_table(attributes: Sequence[Mapping[str, Any]], error: str) -> Ren
 
 def excerpt(text: str) -> str:
     """The beginning of a passage, on one line."""
-    line = " ".join(text.split())
+    line = printable(" ".join(text.split()))
     return line if len(line) <= EXCERPT else line[:EXCERPT] + " …"
 
 

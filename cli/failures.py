@@ -1,12 +1,18 @@
 """Errors as sentences and exit codes."""
 
+import sqlite3
+
 from pydantic import ValidationError
-from rich.markup import escape
 
 from dramaturg.models.errors import ModelError, WeightsError
 from dramaturg.stores.errors import DamagedIndex
 
-CODES: tuple[tuple[type[Exception], int], ...] = ((ModelError, 3), (WeightsError, 4), (DamagedIndex, 5))
+CODES: tuple[tuple[type[Exception], int], ...] = (
+    (ModelError, 3),
+    (WeightsError, 4),
+    (DamagedIndex, 5),
+    (sqlite3.Error, 5),
+)
 
 
 def exit_code(error: Exception) -> int:
@@ -17,6 +23,8 @@ def exit_code(error: Exception) -> int:
 def sentence(error: Exception) -> str:
     """What went wrong, for a person."""
     if isinstance(error, ValidationError):
-        problems = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)]
-        return escape("These settings cannot be used: " + "; ".join(problems) + ".")
-    return escape(str(error) or type(error).__name__)
+        problems = {f"{e['loc'][0] if e['loc'] else 'all'}: {e['msg']}" for e in error.errors(include_url=False)}
+        return "These settings cannot be used: " + "; ".join(sorted(problems)) + "."
+    if isinstance(error, sqlite3.Error):
+        return f"The conversations of this role are in use or damaged ({error}): see the folder .conversations."
+    return str(error) or type(error).__name__

@@ -52,4 +52,8 @@ def setting(text: str) -> tuple[str, Any]:
     if not equals:
         msg = f"--set takes NAME=VALUE, not {text!r}."
         raise ValueError(msg)
-    return name.strip().replace("-", "_"), yaml.safe_load(value)
+    try:
+        return name.strip().replace("-", "_"), yaml.safe_load(value)
+    except yaml.YAMLError as error:
+        msg = f"The value of --set {name.strip()} cannot be read: put quotation marks around it."
+        raise ValueError(msg) from error

@@ -3,10 +3,9 @@
 from typing import Any, Self
 
 from langgraph.types import StreamPart
-from rich.markup import escape
 from rich.status import Status
 
-from dramaturg.cli.screen import errors, screen
+from dramaturg.cli.screen import errors, printable, screen
 
 
 class Stage:
@@ -54,5 +53,5 @@ class Stage:
         if text and not self.speaking:
             self.speaking = True
             self.status.stop()
-            screen.print(f"[bold green]{escape(self.speaker)}:[/] ", end="")
-        screen.print(text, end="", markup=False, highlight=False, soft_wrap=True)
+            screen.print(f"{self.speaker}: ", style="bold green", end="")
+        screen.print(printable(text), end="", soft_wrap=True)

@@ -5,10 +5,10 @@ import time
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from dramaturg.cli.conversation import Conversation, conversation
 from dramaturg.cli.evidence import evidence_view, usage_table
+from dramaturg.cli.failures import sentence
 from dramaturg.cli.options import (
     JsonOption,
     LibraryOption,
@@ -19,7 +19,7 @@ from dramaturg.cli.options import (
     SettingsOption,
     context_for,
 )
-from dramaturg.cli.screen import print_json, screen
+from dramaturg.cli.screen import print_json, printable, screen
 from dramaturg.cli.stage import Stage
 
 HELP = "/evidence why the last reply is as it is · /usage · /model NAME another chat model · /quit"
@@ -51,7 +51,7 @@ async def answered(
     async with conversation(method, context, thread) as talk:
         for question in questions:
             began = time.perf_counter()
-            output = await turn(talk, question, quiet=as_json, evidence=evidence)
+            output = await (talk.take_turn(question) if as_json else shown(talk, question, evidence=evidence))
             usage.append(output["usage"])
             if as_json:
                 print_json(as_record(question, output, time.perf_counter() - began))
@@ -70,17 +70,20 @@ def as_record(question: str, output: dict[str, Any], seconds: float) -> dict[str
     }
 
 
-async def turn(talk: Conversation, question: str, *, quiet: bool = False, evidence: bool = False) -> dict[str, Any]:
-    """Take one turn; unless `quiet`, show what happens and the reply as it is spoken."""
-    if quiet:
-        return await talk.take_turn(question)
-    screen.print(f"\n[bold]You:[/] {escape(question)}")
-    name = await talk.speaker()
-    with Stage(name) as stage:
-        output = await talk.take_turn(question, stage.show)
+async def shown(talk: Conversation, question: str, *, evidence: bool) -> dict[str, Any]:
+    """Take one turn, and show what happens and the reply as it is spoken."""
+    screen.print()
+    screen.print(f"You: {printable(question)}", style="bold")
+    output = await spoken(talk, question)
     if evidence:
         screen.print(evidence_view(output["evidence"]))
     return output
+
+
+async def spoken(talk: Conversation, question: str) -> dict[str, Any]:
+    """Take one turn on a stage."""
+    with Stage(await talk.speaker()) as stage:
+        return await talk.take_turn(question, stage.show)
 
 
 def chat(
@@ -93,38 +96,37 @@ def chat(
 ) -> None:
     """Talk to a role; the conversation goes on where it stopped, also after a restart."""
     context = context_for(method, role, library, settings, chat_model=model)
-    asyncio.run(chatted(method, context, thread))
-
-
-async def chatted(method: str, context: Any, thread: str) -> None:
-    """Read lines and take turns until the user leaves."""
-    async with conversation(method, context, thread) as talk:
-        screen.print(f"[dim]{HELP}[/]")
-        await recall(talk)
-        while (line := await asyncio.to_thread(read_line)) not in {None, "/quit", "/exit"}:
-            if not line:
-                continue
-            if line.startswith("/"):
-                await command(talk, *line.split(maxsplit=1))
-            else:
-                await spoken_or_explained(talk, line)
+    # Lines are read outside of the event loop, which would keep Ctrl-C from the prompt.
+    with asyncio.Runner() as runner:
+        opened = conversation(method, context, thread)
+        talk = runner.run(opened.__aenter__())
+        try:
+            screen.print(HELP, style="dim")
+            runner.run(recall(talk))
+            while (line := read_line()) not in {None, "/quit", "/exit"}:
+                runner.run(obeyed(talk, line or ""))
+        finally:
+            runner.run(opened.__aexit__(None, None, None))
 
 
 def read_line() -> str | None:
     """A line from the user; None at the end of the input."""
     try:
-        return screen.input("\n[bold]You:[/] ").strip()
-    except EOFError:
+        screen.print()
+        return screen.input("You: ").strip()
+    except (EOFError, RuntimeError):  # the input has ended, or was closed before it began
         return None
 
 
-async def spoken_or_explained(talk: Conversation, line: str) -> None:
-    """Take a turn; an error of the model ends the turn, not the conversation."""
+async def obeyed(talk: Conversation, line: str) -> None:
+    """Do what a line says; an error ends the turn, not the conversation."""
     try:
-        with Stage(await talk.speaker()) as stage:
-            await talk.take_turn(line, stage.show)
-    except RuntimeError as error:
-        screen.print(f"[red]{escape(str(error))}[/]")
+        if line.startswith("/"):
+            await command(talk, *line.split(maxsplit=1))
+        elif line:
+            await spoken(talk, line)
+    except (ValueError, RuntimeError) as error:
+        screen.print(sentence(error), style="red", soft_wrap=True)
 
 
 async def recall(talk: Conversation) -> None:
@@ -132,7 +134,7 @@ async def recall(talk: Conversation) -> None:
     values = await talk.values()
     for message in values.get("messages", [])[-2:]:
         who = "You" if message.type == "human" else await talk.speaker()
-        screen.print(f"[dim]{escape(who)}: {escape(message.text)}[/]")
+        screen.print(f"{who}: {printable(message.text)}", style="dim", soft_wrap=True)
 
 
 async def command(talk: Conversation, name: str, argument: str = "") -> None:
@@ -144,6 +146,6 @@ async def command(talk: Conversation, name: str, argument: str = "") -> None:
         screen.print(usage_table([values.get("usage", {})]))
     elif name == "/model" and argument:
         talk.change(chat_model=argument)
-        screen.print(f"[dim]From now on: {escape(argument)}[/]")
+        screen.print(f"From now on: {argument}", style="dim")
     else:
-        screen.print(f"[dim]{HELP}[/]")
+        screen.print(HELP, style="dim")

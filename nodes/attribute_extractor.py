@@ -1,14 +1,14 @@
 """Attribute extractor: beliefs, values and psychological traits from the selected passages (AMADEUS 3.3)."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
 from typing_extensions import TypedDict
 
-from dramaturg.models.errors import UnusableAnswer
+from dramaturg.models.errors import ModelTimeout, UnusableAnswer
 from dramaturg.models.questions import extract
 from dramaturg.nodes.context import language_of, respondent_of, role_of, settings
 from dramaturg.nodes.passage_evidence import Candidate, in_context
@@ -32,6 +32,7 @@ class AttributeSettings(PassageSettings):
 class Attribute(TypedDict):
     """What the passages show of a role, with the id of the passage that shows it."""
 
+    role: str
     kind: Kind
     attribute: str
     passage: str
@@ -52,7 +53,7 @@ class Finding(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    attribute: str = Field(min_length=1, max_length=200)
+    attribute: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
     passage: int
 
 
@@ -71,21 +72,23 @@ A = TypeVar("A", bound=AttributeSettings)
 async def extract_attributes(state: AttributeState, runtime: Runtime[A]) -> dict[str, Any]:
     """Extract the role's attributes from the selected passages, and add them to the role memory.
 
-    Where the answer cannot be used, the turn goes on with what the role memory holds, and the evidence says so.
+    Where the answer cannot be used or does not come in time, the turn goes on with what the role memory holds, and the
+    evidence says so.
     """
     context = settings(runtime, AttributeSettings)
     role = await role_of(context)
-    respondent = respondent_of(context, role)
+    respondent = await respondent_of(context, role)
     store = await passages_of(context, state["version"])
     passages = [store.get(candidate["passage"]) for candidate in state["selected"]]
     messages = prompt(role, language_of(context, role), state["question"], passages)
     evidence: dict[str, Any] = {}
     found: list[Attribute] = []
     try:
-        found = traced(await extract(respondent, messages, findings(len(passages))), passages)
-    except UnusableAnswer as error:
+        found = traced(await extract(respondent, messages, findings(len(passages))), passages, role.id)
+    except (UnusableAnswer, ModelTimeout) as error:
         evidence["attributes_error"] = str(error)
-    memory = remembered(state.get("role_memory", []), found, context.remembered)
+    own = [attribute for attribute in state.get("role_memory", []) if attribute["role"] == role.id]
+    memory = remembered(own, found, context.remembered)
     runtime.stream_writer({"event": "extracted", "attributes": found})
     return {
         "attributes": found,
@@ -109,14 +112,19 @@ def findings(passages: int) -> type[Findings]:
     return create_model("Findings", __base__=Findings, belief_and_value=kind, psychological_traits=kind)
 
 
-def traced(answer: Findings, passages: Sequence[StoredPassage]) -> list[Attribute]:
+def traced(answer: Findings, passages: Sequence[StoredPassage], role: str) -> list[Attribute]:
     """Give each attribute the id of the passage that it names; one that is said twice counts once, the first time."""
     kinds: list[tuple[Kind, list[Finding]]] = [
         ("belief_and_value", answer.belief_and_value),
         ("psychological_trait", answer.psychological_traits),
     ]
     attributes: list[Attribute] = [
-        {"kind": kind, "attribute": finding.attribute.strip(), "passage": passages[finding.passage - 1].id}
+        {
+            "role": role,
+            "kind": kind,
+            "attribute": finding.attribute,
+            "passage": passages[finding.passage - 1].id,
+        }
         for kind, found in kinds
         for finding in found
     ]

@@ -72,9 +72,10 @@ def language_of(context: RoleContext, role: Role) -> str:
     return role.card.language if context.language == "auto" else context.language
 
 
-def respondent_of(context: RoleContext, role: Role) -> Respondent:
+async def respondent_of(context: RoleContext, role: Role) -> Respondent:
     """The chat model of a run with its bounds, and a fresh account of what it is asked."""
-    return respondent(
+    return await asyncio.to_thread(
+        respondent,
         context.chat_model,
         deadline=context.deadline,
         attempts=context.attempts,

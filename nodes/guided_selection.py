@@ -35,7 +35,7 @@ class SelectionSettings(RetrievalSettings):
         default=None,
         ge=-20,
         le=20,
-        description="P(yes), or the cross-encoder's logit, above which a passage is accepted; null: the value measured "
+        description="P(yes), or the cross-encoder's logit, from which a passage is accepted; null: the value measured "
         "for the judge.",
     )
     judged_at_once: int = Field(
@@ -45,7 +45,7 @@ class SelectionSettings(RetrievalSettings):
     @property
     def depth(self) -> int:
         """How many passages are ranked."""
-        return max(self.knowledge, self.search_limit)
+        return max(self.knowledge, self.search_limit, self.slots + 1)
 
 
 class SelectionState(Report):
@@ -72,15 +72,14 @@ async def judge(state: SelectionState, runtime: Runtime[S]) -> dict[str, Any]:
     A passage whose verdict cannot be had counts as judged and not selected.
 
     Raises:
-        ModelUnavailable: not one of these passages could be judged, because the model cannot be reached.
+        ModelRefused: the model refuses every question: its key or its name is wrong.
     """
     context = settings(runtime, SelectionSettings)
     role = await role_of(context)
     store = await passages_of(context, state["version"])
-    respondent = respondent_of(context, role)
+    respondent = await respondent_of(context, role)
     batch = next_batch(state, context, respondent)
     new = await verdicts_on(batch, state["question"], store, role, respondent, runtime)
-    refuse_if_unreachable(new)
     verdicts = without_wasted([*state["verdicts"], *new], context.slots)
     selected = [taken(v) for v in verdicts if v["verdict"] == "yes" and not v["wasted"]]
     return {
@@ -101,7 +100,12 @@ def selection_outcome(state: SelectionState, runtime: Runtime[S]) -> Literal["en
 
 
 async def fall_back(state: SelectionState, runtime: Runtime[S]) -> dict[str, Any]:
-    """Take the most similar passages, because none was selected (Algorithm 1, lines 14–16)."""
+    """Take the most similar passages, because none was selected (Algorithm 1, lines 14–16).
+
+    Raises:
+        ModelUnavailable: not one passage could be judged, because the model cannot be reached.
+    """
+    refuse_if_unreachable(state["verdicts"])
     context = settings(runtime, SelectionSettings)
     store = await passages_of(context, state["version"])
     selected = state["candidates"][: context.slots + (context.fallback == "top-K+1")]
@@ -129,12 +133,12 @@ async def verdicts_on(
     context = settings(runtime, SelectionSettings)
 
     def announce(verdict: Verdict) -> None:
-        runtime.stream_writer({"event": "judged", **verdict})
+        known = {key: value for key, value in verdict.items() if key != "wasted"}  # known when the batch is done
+        runtime.stream_writer({"event": "judged", **known})
 
+    above = accepted_from(context, respondent)
     if context.selection_judge == "cross-encoder":
-        above = threshold("cross-encoder", "judge") if context.accept_above is None else context.accept_above
         return await judged_by_cross_encoder(batch, question, store, above=above, announce=announce)
-    above = threshold(respondent.name, "judge") if context.accept_above is None else context.accept_above
     return await judged_by_model(
         batch,
         question,
@@ -145,6 +149,13 @@ async def verdicts_on(
         above=above,
         announce=announce,
     )
+
+
+def accepted_from(context: SelectionSettings, respondent: Respondent) -> float:
+    """The threshold of a run: the setting, or what was measured for the judge."""
+    if context.accept_above is not None:
+        return context.accept_above
+    return threshold("cross-encoder" if context.selection_judge == "cross-encoder" else respondent.name, "judge")
 
 
 def refuse_if_unreachable(verdicts: Sequence[Verdict]) -> None:
@@ -174,6 +185,6 @@ def selection_evidence(
         "verdicts": list(verdicts),
         "judged": len(verdicts),
         "wasted": sum(v["wasted"] for v in verdicts),
-        "failed": sum(v["verdict"] == "failed" for v in verdicts),
+        "failed": sum(v["verdict"] == "failed" and not v["wasted"] for v in verdicts),
         "fallback": None,
     }

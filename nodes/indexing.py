@@ -44,6 +44,7 @@ class IndexOutput(TypedDict):
     """What indexing gives."""
 
     index: IndexReport
+    version: str
 
 
 class IndexingState(IndexInput, IndexOutput):
@@ -54,9 +55,10 @@ class IndexingState(IndexInput, IndexOutput):
 
 
 class IndexCheckState(TypedDict):
-    """Whether an index must be made before a role can be asked."""
+    """Whether an index must be made before a role can be asked, or else which version the turn reads."""
 
     stale: bool
+    version: str
 
 
 P = TypeVar("P", bound=PassageSettings)
@@ -124,7 +126,7 @@ async def publish_index(state: IndexingState, runtime: Runtime[X]) -> dict[str, 
     role = await role_of(context)
     await asyncio.to_thread(role.builder(context.splitter).publish, state["draft"])
     runtime.stream_writer({"event": "published", **state["index"]})
-    return {"index": state["index"]}
+    return {"index": state["index"], "version": state["draft"], "rebuild": False}
 
 
 async def check_index(state: IndexCheckState, runtime: Runtime[P]) -> dict[str, Any]:
@@ -132,7 +134,8 @@ async def check_index(state: IndexCheckState, runtime: Runtime[P]) -> dict[str, 
     context = settings(runtime, PassageSettings)
     role = await role_of(context)
     model = await embedder_of(context, role)
-    return {"stale": not await asyncio.to_thread(is_current, role, context, model.name)}
+    version = await asyncio.to_thread(current_version, role, context, model.name)
+    return {"stale": version is None, "version": version or ""}
 
 
 def index_outcome(state: IndexCheckState) -> Literal["current", "stale"]:
@@ -140,15 +143,16 @@ def index_outcome(state: IndexCheckState) -> Literal["current", "stale"]:
     return "stale" if state["stale"] else "current"
 
 
-def is_current(role: Role, context: PassageSettings, embedding: str) -> bool:
-    """Compare what is published with the sources and settings of now."""
+def current_version(role: Role, context: PassageSettings, embedding: str) -> str | None:
+    """The version that is published, if it was made from the sources and settings of now."""
     manifest = role.current(context.splitter)
-    return (
+    current = (
         manifest is not None
         and manifest.embedding.name == embedding
         and manifest.settings == splitting(context)
         and manifest.sources == {d.name: d.sha256 for d in role.documents()}
     )
+    return manifest.version if manifest and current else None
 
 
 def splitting(context: PassageSettings) -> dict[str, Any]:

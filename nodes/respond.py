@@ -8,8 +8,9 @@ from langgraph.runtime import Runtime
 from pydantic import Field
 
 from dramaturg.models.account import Usage
+from dramaturg.models.encodable import encodable
 from dramaturg.models.write import write_message
-from dramaturg.nodes.attribute_extractor import Attribute
+from dramaturg.nodes.attribute_extractor import Attribute, remembered
 from dramaturg.nodes.context import language_of, respondent_of, role_of, settings
 from dramaturg.nodes.passage_evidence import Candidate, in_context
 from dramaturg.nodes.retrieval import RetrievalSettings, passages_of
@@ -29,10 +30,15 @@ class GroundedReplySettings(ReplySettings, RetrievalSettings):
     """A reply that rests on passages."""
 
 
-class KnowledgeState(TurnInput):
-    """What a reply from knowledge alone reads."""
+class AskedState(TurnInput):
+    """What every reply reads: the conversation and its question u."""
 
     question: str
+
+
+class KnowledgeState(AskedState):
+    """What a reply from knowledge alone reads."""
+
     version: str
     candidates: list[Candidate]
 
@@ -41,6 +47,7 @@ class KnowledgeAndAttributesState(KnowledgeState):
     """What a reply in AMADEUS reads: knowledge from retrieval, attributes from selection and extraction."""
 
     selected: list[Candidate]
+    attributes: list[Attribute]
     role_memory: list[Attribute]
 
 
@@ -62,7 +69,7 @@ async def respond(state: KnowledgeAndAttributesState, runtime: Runtime[G]) -> di
     more = [candidate for candidate in state["selected"] if candidate not in knowledge]
     data = {
         "knowledge": passages_text(store, knowledge),
-        "attributes": attributes_text(store, more, state["role_memory"]),
+        "attributes": attributes_text(store, more, known_of_self(state)),
     }
     reply, usage = await spoken(context, state, "respond_with_attributes", data)
     return {"messages": [reply], "usage": {"respond": usage}}
@@ -81,12 +88,12 @@ async def respond_from_knowledge(state: KnowledgeState, runtime: Runtime[G]) -> 
     return {"messages": [reply], "usage": {"respond_from_knowledge": usage}}
 
 
-async def spoken(context: ReplySettings, state: TurnInput, name: str, data: Data) -> tuple[AIMessage, Usage]:
+async def spoken(context: ReplySettings, state: AskedState, name: str, data: Data) -> tuple[AIMessage, Usage]:
     """Have the role speak: the conversation so far, then the prompt's last section with what the reply rests on."""
     role = await role_of(context)
-    respondent = respondent_of(context, role)
+    respondent = await respondent_of(context, role)
     *system, last = load(name, language_of(context, role)).messages(
-        role=role.card.name, data={"profile": role.card.profile, "question": state["messages"][-1].text, **data}
+        role=role.card.name, data={"profile": role.card.profile, "question": state["question"], **data}
     )
     messages = [*system, *earlier(state["messages"]), last]
     reply = await write_message(respondent, messages, temperature=context.temperature, max_tokens=context.reply_tokens)
@@ -95,7 +102,13 @@ async def spoken(context: ReplySettings, state: TurnInput, name: str, data: Data
 
 def earlier(messages: Sequence[AnyMessage]) -> list[BaseMessage]:
     """The conversation before the question, as plain text: clients send all kinds of content blocks."""
-    return [type(message)(content=message.text) for message in messages[:-1] if message.type in {"human", "ai"}]
+    said = [message for message in messages[:-1] if message.type in {"human", "ai"}]
+    return [type(message)(content=encodable(message.text)) for message in said if message.text.strip()]
+
+
+def known_of_self(state: KnowledgeAndAttributesState) -> list[Attribute]:
+    """The role memory, and what this turn found also where a role remembers less than that."""
+    return remembered(state["role_memory"], state["attributes"], len(state["role_memory"]) + len(state["attributes"]))
 
 
 def passages_text(store: PassageStore, candidates: Sequence[Candidate]) -> str:

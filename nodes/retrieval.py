@@ -39,7 +39,7 @@ class RetrievalSettings(PassageSettings):
 
 
 class RetrievalState(Report):
-    """What retrieval reads and writes; `version` is the index that the whole turn reads."""
+    """What retrieval reads and writes; `version` is the index that the turn reads, the current one if empty."""
 
     question: str
     version: str
@@ -59,7 +59,7 @@ async def retrieve(state: RetrievalState, runtime: Runtime[R]) -> dict[str, Any]
     context = settings(runtime, RetrievalSettings)
     role = await role_of(context)
     model = await embedder_of(context, role)
-    store = await asyncio.to_thread(role.passages, context.splitter)
+    store = await asyncio.to_thread(role.passages, context.splitter, state.get("version") or None)
     vector = await model.embeddings.aembed_query(state["question"])
     store.require(model.name, len(vector))
     candidates = ranked(store, vector, context.depth)

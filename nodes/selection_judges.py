@@ -8,7 +8,8 @@ from typing_extensions import TypedDict
 
 from dramaturg.models.chat import Respondent
 from dramaturg.models.cross_encoder import cross_encoder
-from dramaturg.models.errors import ModelError
+from dramaturg.models.errors import ModelError, ModelRefused
+from dramaturg.models.failures import RequestRejected
 from dramaturg.models.questions import decide
 from dramaturg.nodes.passage_evidence import Candidate, in_context
 from dramaturg.prompts import load
@@ -53,6 +54,9 @@ async def judged_by_model(
     """Ask the chat model of each passage whether attributes regarding u can be inferred from it (line 8).
 
     A verdict that cannot be had is `failed`, with the kind of error.
+
+    Raises:
+        ModelRefused: the key or the model's name is wrong, so that no question will be answered.
     """
     prompt = load("judge", language)
 
@@ -62,6 +66,8 @@ async def judged_by_model(
         try:
             decision = await decide(respondent, messages, threshold=above)
         except ModelError as error:
+            if isinstance(error, ModelRefused) and not isinstance(error, RequestRejected):
+                raise
             verdict = verdict_on(candidate, "failed", error=type(error).__name__)
         else:
             verdict = verdict_on(candidate, "yes" if decision.answer else "no", decision.probability)
@@ -79,7 +85,7 @@ async def judged_by_cross_encoder(
     model = await asyncio.to_thread(cross_encoder)
     logits = await asyncio.to_thread(model.scores, question, texts)
     verdicts = [
-        verdict_on(candidate, "yes" if logit > above else "no", logit)
+        verdict_on(candidate, "yes" if logit >= above else "no", logit)
         for candidate, logit in zip(candidates, logits, strict=True)
     ]
     for verdict in verdicts:

@@ -66,7 +66,7 @@ async def read_turn(state: TurnInput, runtime: Runtime[W]) -> dict[str, Any]:
 def question_in(messages: list[AnyMessage]) -> str:
     """The text of the last message, which must be the user's."""
     last = messages[-1] if messages else None
-    text = last.text.strip() if isinstance(last, HumanMessage) else ""
+    text = last.text.replace("\0", "").strip() if isinstance(last, HumanMessage) else ""
     if not text:
         msg = "There is nothing to answer: the last message must be the user's and hold some text."
         raise ValueError(msg)

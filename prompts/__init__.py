@@ -16,7 +16,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 SECTION = re.compile(r"^# (system|user|assistant)[ \t]*\n", re.MULTILINE)
 COMMENT = re.compile(r"\A(?:\s*<!--.*?-->)*", re.DOTALL)
-TAG = re.compile(r"<(?=/?[a-z_]+>)")
+TAG = re.compile(r"<(?=\s*/?\s*[A-Za-z_])")
 MESSAGES: Mapping[str, type[BaseMessage]] = {
     "system": SystemMessage,
     "user": HumanMessage,

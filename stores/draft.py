@@ -1,5 +1,6 @@
 """A version that is being built: its passages, and the vectors had so far."""
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
@@ -18,6 +19,7 @@ from dramaturg.stores.passages import PASSAGES, StoredPassage, decode_passages, 
 from dramaturg.stores.vectors import Vectors
 
 RECIPE = "draft.json"
+IN_WORK = 3600.0  # seconds since a draft was touched in which somebody may go on with it
 
 
 class Recipe(BaseModel):
@@ -90,10 +92,11 @@ def read_batch(index: IndexFolder, path: Path, embedding: str) -> dict[str, Vect
 
 
 def remove_drafts(index: IndexFolder, done: str, *, keep: int) -> None:
-    """Remove the draft that is done, and all others but the ones that were touched last."""
+    """Remove the draft that is done, and others but the ones touched last or within the hour: they may be in work."""
     others = [folder for folder in index.drafts.glob("*") if folder.name != done]
     others.sort(key=_touched, reverse=True)
-    for folder in [index.drafts / done, *others[keep:]]:
+    idle = [folder for folder in others[keep:] if time.time() - _touched(folder) > IN_WORK]
+    for folder in [index.drafts / done, *idle]:
         remove(folder)
 
 

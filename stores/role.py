@@ -88,6 +88,8 @@ class Role:
             DamagedIndex: a file is not what was published.
         """
         folder = self._folder(kind)
+        if (opened := self._opened(kind, version)) is not None:
+            return opened
         for attempt in range(3):
             current = folder.current()
             if current is None:
@@ -99,6 +101,12 @@ class Role:
                 if attempt == 2 or folder.current() == current:
                     raise  # else a builder has removed the version since the pointer was read
         raise folder.missing(version)
+
+    def _opened(self, kind: str, version: str | None) -> PassageStore | None:
+        """A named version that this process has open is served also when it was removed meanwhile."""
+        with self._lock:
+            found = (store for (of, _), store in self._stores.items() if (of, store.version) == (kind, version))
+            return next(found, None)
 
     def builder(self, kind: str) -> PassageBuilder:
         """Return the builder of one kind of passages, shared by threads."""

@@ -12,7 +12,7 @@ texts = st.text("abAB", min_size=1, max_size=3)
 
 
 def attribute(text: str, passage: str = "p") -> Attribute:
-    return {"kind": "psychological_trait", "attribute": text, "passage": passage}
+    return {"role": "ada", "kind": "psychological_trait", "attribute": text, "passage": passage}
 
 
 def passages(*ids: str) -> list[StoredPassage]:
@@ -44,9 +44,9 @@ def test_an_attribute_has_the_passage_that_shows_it() -> None:
             "psychological_traits": [{"attribute": "He is proud.", "passage": 1}],
         }
     )
-    assert traced(answer, passages("one", "two")) == [
-        {"kind": "belief_and_value", "attribute": "Art is a duty.", "passage": "two"},
-        {"kind": "psychological_trait", "attribute": "He is proud.", "passage": "one"},
+    assert traced(answer, passages("one", "two"), "ada") == [
+        {"role": "ada", "kind": "belief_and_value", "attribute": "Art is a duty.", "passage": "two"},
+        {"role": "ada", "kind": "psychological_trait", "attribute": "He is proud.", "passage": "one"},
     ]
 
 

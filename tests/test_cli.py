@@ -167,7 +167,7 @@ def test_doctor_says_what_answers(run: Command) -> None:
     found = {row["what"]: row for row in json.loads(out)}
     assert found["chat model"]["ok"] is True
     assert "stub says" in found["chat model"]["found"]
-    assert found["embedding model"]["ok"] is True
+    assert found["embedding model (en)"]["ok"] is True
     assert code == 0
 
 

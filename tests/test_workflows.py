@@ -78,7 +78,7 @@ def bounded(field: dict[str, Any]) -> bool:
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_is_found_by_its_name(name: str) -> None:
     assert {"messages", "evidence", "usage"} == set(chat_graph(name).compile().get_output_jsonschema()["properties"])
-    assert set(index_graph(name).compile().get_output_jsonschema()["properties"]) == {"index"}
+    assert set(index_graph(name).compile().get_output_jsonschema()["properties"]) == {"index", "version"}
     assert context_type(name)().role == "beethoven"
 
 

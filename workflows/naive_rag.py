@@ -1,4 +1,8 @@
-"""Naive RAG, the baseline that AMADEUS is compared with: fixed passages, the nearest ones, reply."""
+"""Naive RAG, the baseline that AMADEUS is compared with: fixed passages, the nearest ones, reply.
+
+Call it with `context=NaiveRagContext(…)`: without a context, nodes have the defaults of their own files, and those are
+AMADEUS's splitter.
+"""
 
 from typing import Literal
 
