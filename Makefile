@@ -23,7 +23,7 @@ $(VENV)/.dev: $(VENV)/.demo
 
 demo: $(VENV)/.demo
 	$(BIN)/dramaturg models pull
-	$(BIN)/dramaturg ask beethoven --evidence --set temperature=0 \
+	$(BIN)/dramaturg ask beethoven --evidence \
 	  "What did you think of Haydn as a teacher?" \
 	  "Do you like to be alone in the woods?" \
 	  "Would you bow to an emperor?"

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
 from langchain_core.messages import BaseMessage
 from langgraph.cache.sqlite import SqliteCache
 
@@ -70,7 +71,9 @@ def open_answers(path: Path) -> AnswerCache:
         if path not in _caches:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                _caches[path] = AnswerCache(path)
+                # Two processes that set up one new file at once would find it locked.
+                with FileLock(path.with_name(f"{path.name}.lock"), timeout=60):
+                    _caches[path] = AnswerCache(path)
             except (OSError, sqlite3.Error) as error:
                 msg = (
                     f"The answers at {path} cannot be opened ({type(error).__name__}): remove the file or name another."

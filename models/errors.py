@@ -25,5 +25,9 @@ class ModelRefused(ModelError):
     """The server refuses the request as it is: key, model name, or a prompt that is too long."""
 
 
+class PromptRefused(ModelRefused):
+    """This prompt is too long for the model or cannot be encoded; another one may pass."""
+
+
 class UnusableAnswer(ModelError):
     """The model answered, also when asked again, but not in a form that answers the question."""

@@ -2,7 +2,14 @@
 
 from functools import cache
 
-from dramaturg.models.errors import ModelError, ModelRefused, ModelTimeout, ModelUnavailable, UnusableAnswer
+from dramaturg.models.errors import (
+    ModelError,
+    ModelRefused,
+    ModelTimeout,
+    ModelUnavailable,
+    PromptRefused,
+    UnusableAnswer,
+)
 
 
 class RequestRejected(ModelRefused):
@@ -13,6 +20,7 @@ ADVICE: dict[type[ModelError], str] = {
     ModelUnavailable: "The model {name!r} cannot be reached ({seen}): see that its server runs, or ask again later.",
     ModelTimeout: "The model {name!r} took too long ({seen}): allow a longer deadline or choose a faster model.",
     ModelRefused: "The model {name!r} refuses the request ({seen}): check its name, the key and the prompt's length.",
+    PromptRefused: "The model {name!r} cannot take this prompt ({seen}): make what is sent shorter.",
     RequestRejected: "The model {name!r} refuses the request ({seen}): check the prompt's length and its settings.",
     UnusableAnswer: "The model {name!r} sent something else than an answer ({seen}): check that a chat model is there.",
 }
@@ -26,7 +34,7 @@ def kinds() -> tuple[tuple[type[ModelError], tuple[type[Exception], ...]], ...]:
     from langchain_core import exceptions as core
 
     return (
-        (ModelRefused, (core.ContextOverflowError, UnicodeEncodeError)),
+        (PromptRefused, (core.ContextOverflowError, UnicodeEncodeError)),
         (ModelTimeout, (core.ModelTimeoutError, openai.APITimeoutError, TimeoutError)),
         (RequestRejected, (core.ModelInvalidRequestError, openai.BadRequestError, openai.UnprocessableEntityError)),
         (ModelUnavailable, (core.ModelRateLimitError, core.ModelAPIError, core.ModelConnectionError)),

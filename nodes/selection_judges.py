@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 
 from dramaturg.models.chat import Respondent
 from dramaturg.models.cross_encoder import cross_encoder
-from dramaturg.models.errors import ModelError, ModelRefused
+from dramaturg.models.errors import ModelError, ModelRefused, PromptRefused
 from dramaturg.models.failures import RequestRejected
 from dramaturg.models.questions import decide
 from dramaturg.nodes.passage_evidence import Candidate, in_context
@@ -66,7 +66,7 @@ async def judged_by_model(
         try:
             decision = await decide(respondent, messages, threshold=above)
         except ModelError as error:
-            if isinstance(error, ModelRefused) and not isinstance(error, RequestRejected):
+            if isinstance(error, ModelRefused) and not isinstance(error, PromptRefused | RequestRejected):
                 raise
             verdict = verdict_on(candidate, "failed", error=type(error).__name__)
         else:
