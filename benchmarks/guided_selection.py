@@ -1,6 +1,6 @@
 """Guided selection one at a time and several at once, with a model of fixed latency: rounds, calls, waste, same set.
 
-Run: python benchmarks/guided_selection.py [--latency 0.05] [--questions 20]
+Run: python benchmarks/guided_selection.py [--latency 0.05] [--questions 10]
 """
 
 import argparse
@@ -54,7 +54,8 @@ class StubJudge(BaseChatModel):
         return "stub"
 
     def _generate(self, messages: list[BaseMessage], *args: Any, **options: Any) -> ChatResult:
-        answer = "yes" if random.Random(messages[-1].text).random() < self.share else "no"
+        drawn = random.Random("".join(message.text for message in messages)).random()
+        answer = "yes" if drawn < self.share else "no"
         return ChatResult(generations=[ChatGeneration(message=AIMessage(content=f'{{"answer": "{answer}"}}'))])
 
     async def _agenerate(
@@ -134,7 +135,7 @@ async def main(latency: float, count: int, folder: Path) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--latency", type=float, default=0.05, help="seconds for one judgement")
-    parser.add_argument("--questions", type=int, default=20)
+    parser.add_argument("--questions", type=int, default=10)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(main(arguments.latency, arguments.questions, Path(folder)))
