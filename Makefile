@@ -26,7 +26,7 @@ demo: $(VENV)/.demo
 	$(BIN)/dramaturg ask beethoven --evidence \
 	  "What did you think of Haydn as a teacher?" \
 	  "Do you like to be alone in the woods?" \
-	  "Would you bow to an emperor?"
+	  "What makes you angry?"
 
 chat: $(VENV)/.demo
 	$(BIN)/dramaturg models pull
