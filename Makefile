@@ -26,7 +26,7 @@ demo: $(VENV)/.demo
 	$(BIN)/dramaturg ask beethoven --evidence \
 	  "What did you think of Haydn as a teacher?" \
 	  "Do you like to be alone in the woods?" \
-	  "What makes you angry?"
+	  "Are you ever lonely?"
 
 chat: $(VENV)/.demo
 	$(BIN)/dramaturg models pull

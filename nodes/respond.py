@@ -23,7 +23,7 @@ class ReplySettings(WindowSettings):
     """How freely and how long a role speaks."""
 
     temperature: float = Field(default=0.3, ge=0, le=2, description="Sampling temperature of the reply.")
-    reply_tokens: int = Field(default=400, ge=16, le=8192, description="The most tokens of a reply.")
+    reply_tokens: int = Field(default=250, ge=16, le=8192, description="The most tokens of a reply.")
 
 
 class GroundedReplySettings(ReplySettings, RetrievalSettings):
