@@ -26,7 +26,7 @@ demo: $(VENV)/.demo
 	$(BIN)/dramaturg ask beethoven --evidence \
 	  "What did you think of Haydn as a teacher?" \
 	  "Do you like to be alone in the woods?" \
-	  "Are you ever lonely?"
+	  "What do you do when you are angry?"
 
 chat: $(VENV)/.demo
 	$(BIN)/dramaturg models pull

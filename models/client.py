@@ -83,11 +83,25 @@ def at_environment(name: str, surroundings: Environment) -> BaseChatModel:
 
 def slots(model: str | BaseChatModel) -> int:
     """How many questions a model takes at once, where that is known."""
-    if isinstance(model, BaseChatModel) or ":" in model or at_endpoint(model, environment()):
+    if not is_embedded(model):
         return sys.maxsize
     from dramaturg.models.embedded import SLOTS
 
     return SLOTS
+
+
+def writing(model: str | BaseChatModel) -> dict[str, Any]:
+    """The parameters with which a model writes free text best, where that was measured."""
+    if not is_embedded(model):
+        return {}
+    from dramaturg.models.embedded import WRITING
+
+    return WRITING
+
+
+def is_embedded(model: str | BaseChatModel) -> bool:
+    """Whether a model is the embedded one."""
+    return not (isinstance(model, BaseChatModel) or ":" in model or at_endpoint(model, environment()))
 
 
 def embedded() -> BaseChatModel:

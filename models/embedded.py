@@ -2,6 +2,7 @@
 
 import atexit
 import os
+import platform
 import socket
 import stat
 import threading
@@ -21,6 +22,8 @@ EMBEDDED_MODEL = "qwen2.5-coder-1.5b"
 FILE = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
 SLOTS = 2  # requests at once; with more, two cores decode fewer tokens in all
 TOKENS_A_SLOT = 8192  # prompt and answer
+# Left to itself the model says a sentence again and again, and takes up the third person of what it was shown.
+WRITING = {"extra_body": {"repeat_penalty": 1.15, "repeat_last_n": 256}}
 PROMPTS_KEPT_MIB = 256  # about 9,000 tokens of prompts that are not in a slot now; llama.cpp's own bound is 8 GiB
 
 _servers: list["Server"] = []
@@ -75,6 +78,9 @@ def _settings(settings: "CommonParams", weights: Path, threads: int) -> "CommonP
     settings.kv_unified = False
     settings.n_ctx = SLOTS * TOKENS_A_SLOT
     settings.cache_ram_mib = PROMPTS_KEPT_MIB
+    settings.fit_params = False  # looking for what fits into memory would read the model a second time
+    # On x86 the weights as they are in the file read prompts as fast as repacked ones, and are there in a second.
+    settings.no_extra_bufts = platform.machine() in {"x86_64", "AMD64"}
     settings.cpuparams.n_threads = threads
     settings.cpuparams_batch.n_threads = threads
     settings.hostnames = ["127.0.0.1"]

@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 
 from dramaturg.models.asking import Question, ask, counted, unusable
 from dramaturg.models.chat import Respondent
+from dramaturg.models.client import writing
 from dramaturg.models.errors import UnusableAnswer
 from dramaturg.models.reading import LONGEST, Unread, text_of
 from dramaturg.models.structured import speaks_openai
@@ -53,9 +54,9 @@ async def write_message(
 
     A node that returns this message does not stream it a second time.
     """
-    settings: dict[str, Any] = {"max_tokens": max_tokens} | (
-        {} if temperature is None else {"temperature": temperature}
-    )
+    settings = writing(respondent.model) | {"max_tokens": max_tokens}
+    if temperature is not None:
+        settings["temperature"] = temperature
 
     async def answer(chat: BaseChatModel) -> Written:
         return await told(respondent, with_settings(chat, settings), messages)

@@ -159,7 +159,8 @@ def _optional_lines(path: Path, model: type[M], role: Path) -> list[M]:
 
 def _dumped(name: str, value: str | tuple[str, ...]) -> str:
     plain = list(value) if isinstance(value, tuple) else value
-    return yaml.dump({name: plain}, Dumper=_BlockDumper, allow_unicode=True, width=110)
+    dumped = yaml.dump({name: plain}, Dumper=_BlockDumper, allow_unicode=True, width=110)
+    return dumped.replace("\n...\n", "\n")  # the end of a document, which a block that ends with blank lines brings
 
 
 class _BlockDumper(yaml.SafeDumper):

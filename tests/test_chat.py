@@ -21,6 +21,7 @@ from dramaturg.models.questions import decide, extract, write
 
 from fakes import ScriptedChatModel, scripted
 from fault_server import FaultServer, serving
+from stub_endpoint import endpoint as endpoint_of_stub
 
 KEY = "sk-planted-0123456789abcdef"
 MESSAGES = [HumanMessage("Is it so?")]
@@ -73,6 +74,17 @@ async def test_auto_without_an_endpoint_is_the_embedded_model(
     asked = respondent("auto")
     assert asked.name == embedded.EMBEDDED_MODEL == respondent("embedded").name
     assert (await decide(asked, MESSAGES)).answer
+
+
+async def test_only_the_embedded_model_is_kept_from_repeating_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    with endpoint_of_stub() as stub:
+        monkeypatch.setattr(embedded, "serve", lambda: stub.variables()["OPENAI_BASE_URL"])
+        await write(respondent("auto"), MESSAGES, temperature=0.3, max_tokens=9)
+        monkeypatch.setenv("OPENAI_BASE_URL", stub.variables()["OPENAI_BASE_URL"])
+        await write(respondent("auto"), MESSAGES)
+    own, other = stub.asked
+    assert (own["repeat_penalty"], own["repeat_last_n"], own["temperature"]) == (1.15, 256, 0.3)
+    assert "repeat_penalty" not in other
 
 
 async def test_missing_weights_are_named(monkeypatch: pytest.MonkeyPatch) -> None:

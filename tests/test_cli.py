@@ -1,6 +1,7 @@
 """The command as a person and as a program use it, against a model on loopback."""
 
 import json
+import sqlite3
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -8,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from dramaturg.cli.app import main
+from dramaturg.models.errors import ModelUnavailable, WeightsError
+from dramaturg.stores.errors import DamagedIndex
 from dramaturg.stores.library import Library
 from dramaturg.stores.role_files import RoleCard
 
@@ -85,6 +88,50 @@ def test_chat_goes_on_where_it_stopped_and_knows_its_commands(run: Command, monk
     code, out, _ = run("chat", "ada")
     assert "You: Who are you?" in out
     assert code == 0
+
+
+def test_a_model_named_in_a_chat_answers_from_then_on(
+    run: Command, stub: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = iter(["Who are you?", "/model stub-2", "And now?", "/quit"])
+    monkeypatch.setattr("rich.console.Console.input", lambda *_: next(lines))
+    stub.asked.clear()
+    run("chat", "ada")
+    models = [asked["model"] for asked in stub.asked if "messages" in asked]
+    assert list(dict.fromkeys(models)) == ["stub", "stub-2"]
+
+
+def test_a_model_that_fails_ends_the_turn_and_not_the_chat(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = iter(["/model nobody:at-all", "Who are you?", "/model stub", "And now?", "/quit"])
+    monkeypatch.setattr("rich.console.Console.input", lambda *_: next(lines))
+    code, out, _ = run("chat", "ada")
+    assert code == 0
+    assert "'nobody:at-all' cannot be built" in out
+    assert "Ada Quill: I keep the light." in out
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ModelUnavailable("The model does not answer."), 3),
+        (WeightsError("Run `dramaturg models pull`."), 4),
+        (DamagedIndex("Run `dramaturg index ada`."), 5),
+        (sqlite3.DatabaseError("file is not a database"), 5),
+        (ValueError("This cannot be."), 2),
+        (KeyboardInterrupt(), 130),
+    ],
+)
+def test_exit_codes_mean_something(
+    run: Command, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int
+) -> None:
+    async def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("dramaturg.cli.conversation.Conversation.take_turn", fail)
+    ended, out, err = run("ask", "ada", "Who?", "--json")
+    assert ended == code
+    assert str(error) in err
+    assert "Traceback" not in out + err
 
 
 def test_chat_ends_with_the_input(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dramaturg.stores import reading
@@ -81,6 +81,7 @@ def test_the_card_is_read_again_when_it_changed(role: Role) -> None:
     assert role.card == RoleCard(name="Ida", aliases=("I", "II"), language="ko")
 
 
+@example(RoleCard(name="...", profile="\n", aliases=("a\n...\n", "\n\n")))
 @given(st.builds(RoleCard, name=printable.filter(bool), profile=printable, aliases=st.lists(printable).map(tuple)))
 def test_a_card_survives_its_file(card: RoleCard) -> None:
     assert parse_card(card_text(card).encode(), Path("library/ada")) == card
