@@ -1,0 +1,117 @@
+"""How a checkpoint becomes rows and comes back: what LangGraph puts is what LangGraph gets."""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from langgraph.checkpoint.base import Checkpoint, CheckpointTuple
+
+from dramaturg.stores.saver import messages as saver_messages
+from dramaturg.stores.saver import rows as saver_rows
+from dramaturg.stores.saver import values as saver_values
+from dramaturg.stores.saver import writes as saver_writes
+from dramaturg.stores.saver.config import Place, at
+from dramaturg.stores.saver.messages import CHANNEL, Utterance
+from dramaturg.stores.saver.rows import Line, Link
+from dramaturg.stores.saver.serde import StrictSerializer
+from dramaturg.stores.saver.values import Unreadable, as_keys
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A checkpoint as it will be stored, its messages apart (None: they stayed in the state)."""
+
+    checkpoint_id: str
+    messages: list[Utterance] | None
+    metadata: str
+    kind: str
+    data: bytes
+
+
+def pack(serializer: StrictSerializer, checkpoint: Checkpoint, checkpoint_ns: str, metadata: str) -> Packed:
+    """Serialize a checkpoint, in the caller's thread: the graph may change its values afterwards.
+
+    Raises:
+        ValueError: it holds what could not be read back.
+    """
+    values: Mapping[str, Any] = checkpoint["channel_values"]
+    messages = saver_messages.utterances(serializer, values.get(CHANNEL)) if checkpoint_ns == "" else None
+    if messages is not None:
+        rest = {name: value for name, value in values.items() if name != CHANNEL}
+        checkpoint = {**checkpoint, "channel_values": rest}
+    return Packed(checkpoint["id"], messages, metadata, *serializer.dumps_typed(checkpoint))
+
+
+def put(connection: sqlite3.Connection, place: Place, packed: Packed) -> None:
+    """Write a checkpoint and make it the head; one with the same id is replaced and keeps its parent.
+
+    Raises:
+        ValueError: the checkpoint that it continues is not there.
+    """
+    line = saver_rows.ensure_line(connection, place.thread_id, place.checkpoint_ns)
+    old = saver_rows.find(connection, line, packed.checkpoint_id)
+    parent = _parent(connection, line, place, packed) if old is None else old.parent
+    window = None if packed.messages is None else saver_messages.store(connection, line, packed.messages)
+    link = Link(
+        saver_rows.next_key(connection) if old is None else old.key,
+        line.key,
+        saver_rows.next_sequence(connection),
+        packed.checkpoint_id,
+        parent,
+        None if window is None else as_keys(window),
+        as_keys(new_in(connection, window, parent)),
+    )
+    if old is not None:
+        saver_rows.save_said(connection, old.key, old.new, present=False)
+        connection.execute("DELETE FROM checkpoints WHERE key = ?", (old.key,))
+    saver_rows.insert(connection, link, packed.metadata, packed.kind, packed.data)
+    saver_rows.save_line(connection, replace(line, head=link.key, size=line.size + (old is None)))
+
+
+def new_in(connection: sqlite3.Connection, window: Sequence[int] | None, parent: int | None) -> list[int]:
+    """Return the messages of a window that the parent's window does not hold, each once."""
+    before = set() if parent is None else set(saver_rows.link(connection, parent).window)
+    return [key for key in dict.fromkeys(window or ()) if key not in before]
+
+
+def load(connection: sqlite3.Connection, serializer: StrictSerializer, line: Line, link: Link) -> CheckpointTuple:
+    """Return a checkpoint with its metadata, its parent and its pending writes.
+
+    Raises:
+        DamagedConversations: a row is missing or not what was written.
+    """
+    metadata, kind, blob = saver_rows.content(connection, link)
+    checkpoint = saver_values.revive(serializer, kind, blob)
+    if not isinstance(checkpoint, dict) or checkpoint.get("id") != link.checkpoint_id:
+        raise Unreadable("holds a checkpoint that is none")
+    if link.message_keys is not None:
+        messages = saver_messages.load(connection, serializer, line.key, link.window)
+        checkpoint["channel_values"][CHANNEL] = [messages[key] for key in link.window]
+    parent = None if link.parent is None else saver_rows.link(connection, link.parent).checkpoint_id
+    return CheckpointTuple(
+        at(line.thread_id, line.checkpoint_ns, link.checkpoint_id),
+        checkpoint,  # type: ignore[arg-type]
+        saver_values.revive_metadata(metadata),  # type: ignore[arg-type]
+        None if parent is None else at(line.thread_id, line.checkpoint_ns, parent),
+        saver_writes.load(connection, serializer, line.key, link.checkpoint_id),
+    )
+
+
+def get(connection: sqlite3.Connection, serializer: StrictSerializer, place: Place) -> CheckpointTuple | None:
+    """Return the checkpoint that a configuration means, or None."""
+    line = saver_rows.line(connection, place.thread_id, place.checkpoint_ns)
+    if line is None:
+        return None
+    wanted = place.checkpoint_id
+    link = saver_rows.head(connection, line) if wanted is None else saver_rows.find(connection, line, wanted)
+    return None if link is None else load(connection, serializer, line, link)
+
+
+def _parent(connection: sqlite3.Connection, line: Line, place: Place, packed: Packed) -> int | None:
+    if place.checkpoint_id in (None, packed.checkpoint_id):
+        return None
+    found = saver_rows.find(connection, line, place.checkpoint_id)
+    if found is None and place.checkpoint_ns == "":
+        raise ValueError(f"The thread {place.thread_id!r} has no checkpoint {place.checkpoint_id!r} to continue.")
+    return None if found is None else found.key

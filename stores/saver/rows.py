@@ -1,0 +1,187 @@
+"""The rows of a file of conversations: each is verified when it is read, and sealed when it is written."""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from dramaturg.stores.saver.values import Unreadable, Value, checksum, keys_in, require
+
+
+@dataclass(frozen=True)
+class Line:
+    """One namespace of a thread: its newest checkpoint (None before the first) and how many it has."""
+
+    key: int
+    thread_id: str
+    checkpoint_ns: str
+    head: int | None
+    size: int
+
+
+@dataclass(frozen=True)
+class Link:
+    """A checkpoint's place: its parent, its window of messages (None: they are in the state), and what is new in it."""
+
+    key: int
+    line: int
+    sequence: int
+    checkpoint_id: str
+    parent: int | None
+    message_keys: str | None
+    said: str
+
+    @property
+    def window(self) -> list[int]:
+        """The keys of the messages of the window, in order."""
+        return keys_in(self.message_keys or "[]")
+
+    @property
+    def new(self) -> list[int]:
+        """The keys of the messages that the parent's window did not hold, in order."""
+        return keys_in(self.said)
+
+
+LINK = "key, line, sequence, checkpoint_id, parent, message_keys, said, link"
+
+
+def link_of(row: Sequence[object]) -> Link:
+    """Return the link of a row of the columns `LINK`."""
+    *values, seal = row
+    require(seal, *values)  # type: ignore[arg-type]
+    return Link(*values)  # type: ignore[arg-type]
+
+
+def links(connection: sqlite3.Connection, where: str, values: Iterable[Value]) -> list[Link]:
+    """Return the verified links that a condition names."""
+    # All at once: a cursor that an error leaves half read would keep the file locked for as long as the error lives.
+    # The condition is a text of this package; what comes from outside is bound.
+    rows = connection.execute(f"SELECT {LINK} FROM checkpoints WHERE {where}", tuple(values)).fetchall()  # noqa: S608
+    return [link_of(row) for row in rows]
+
+
+def link(connection: sqlite3.Connection, key: int) -> Link:
+    """Return the link that another row points to.
+
+    Raises:
+        Unreadable: it is gone.
+    """
+    found = links(connection, "key = ?", (key,))
+    if found:
+        return found[0]
+    raise Unreadable("lacks a checkpoint that another row points to")
+
+
+def find(connection: sqlite3.Connection, line: Line, checkpoint_id: str) -> Link | None:
+    """Return the link with an id, or None."""
+    return next(iter(links(connection, "line = ? AND checkpoint_id = ?", (line.key, checkpoint_id))), None)
+
+
+def head(connection: sqlite3.Connection, line: Line) -> Link | None:
+    """Return the newest checkpoint of a line, or None before the first."""
+    if line.head is None:
+        return None
+    found = link(connection, line.head)
+    if found.line != line.key:
+        raise Unreadable("points to another conversation's checkpoint")
+    return found
+
+
+def lines(connection: sqlite3.Connection, thread_id: str | None, checkpoint_ns: str | None = None) -> list[Line]:
+    """Return the lines of a thread, or one of them, or all there are."""
+    wanted = {"thread_id": thread_id, "checkpoint_ns": checkpoint_ns}
+    named = {column: value for column, value in wanted.items() if value is not None}
+    where = " AND ".join(f"{column} = :{column}" for column in named) or "TRUE"
+    rows = connection.execute(
+        f"SELECT key, thread_id, checkpoint_ns, head, size, checksum FROM lines WHERE {where} ORDER BY key",  # noqa: S608
+        named,
+    ).fetchall()
+    found = []
+    for *values, seal in rows:
+        require(seal, *values)
+        found.append(Line(*values))
+    return found
+
+
+def line(connection: sqlite3.Connection, thread_id: str, checkpoint_ns: str) -> Line | None:
+    """Return the line of a namespace, or None before anything was put there."""
+    return next(iter(lines(connection, thread_id, checkpoint_ns)), None)
+
+
+def ensure_line(connection: sqlite3.Connection, thread_id: str, checkpoint_ns: str) -> Line:
+    """Return the line of a namespace, which is made if it is not there."""
+    found = line(connection, thread_id, checkpoint_ns)
+    if found is None:
+        found = Line(_next(connection, "lines", "key"), thread_id, checkpoint_ns, None, 0)
+        save_line(connection, found)
+    return found
+
+
+def save_line(connection: sqlite3.Connection, line: Line) -> None:
+    """Write a line, over what it was."""
+    values = (line.key, line.thread_id, line.checkpoint_ns, line.head, line.size)
+    connection.execute("INSERT OR REPLACE INTO lines VALUES (?, ?, ?, ?, ?, ?)", (*values, checksum(*values)))
+
+
+def save_link(connection: sqlite3.Connection, link: Link) -> None:
+    """Write the link of a checkpoint that is there, and the relation of what was said in it."""
+    values = _values(link)
+    (old,) = links(connection, "key = ?", (link.key,))
+    connection.execute(
+        "UPDATE checkpoints SET sequence = ?, parent = ?, message_keys = ?, said = ?, link = ? WHERE key = ?",
+        (link.sequence, link.parent, link.message_keys, link.said, checksum(*values), link.key),
+    )
+    save_said(connection, old.key, old.new, present=False)
+    save_said(connection, link.key, link.new, present=True)
+
+
+def save_said(connection: sqlite3.Connection, checkpoint: int, messages: Iterable[int], *, present: bool) -> None:
+    """Write or remove the rows of what was said in a checkpoint."""
+    change = "INSERT INTO said VALUES (?, ?)" if present else "DELETE FROM said WHERE message = ? AND checkpoint = ?"
+    connection.executemany(change, [(message, checkpoint) for message in messages])
+
+
+def insert(connection: sqlite3.Connection, link: Link, metadata: str, kind: str, blob: bytes) -> None:
+    """Write a new checkpoint."""
+    values = _values(link)
+    seals = (checksum(*values), checksum(link.key, link.checkpoint_id, metadata, kind, blob))
+    connection.execute(
+        "INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*values, *seals, metadata, kind, blob)
+    )
+    save_said(connection, link.key, link.new, present=True)
+
+
+def content(connection: sqlite3.Connection, link: Link) -> tuple[str, str, bytes]:
+    """Return the metadata, the kind and the bytes of a checkpoint."""
+    row = connection.execute(
+        "SELECT metadata, type, checkpoint, checksum FROM checkpoints WHERE key = ?", (link.key,)
+    ).fetchone()
+    *values, seal = row
+    require(seal, link.key, link.checkpoint_id, *values)
+    metadata, kind, blob = values
+    return metadata, kind, blob
+
+
+def next_key(connection: sqlite3.Connection) -> int:
+    """Return a key that no checkpoint has."""
+    return _next(connection, "checkpoints", "key")
+
+
+def make_head(connection: sqlite3.Connection, line: Line, key: int) -> None:
+    """Make a checkpoint that is there the newest of its line."""
+    newest = replace(link(connection, key), sequence=next_sequence(connection))
+    save_link(connection, newest)
+    save_line(connection, replace(line, head=key))
+
+
+def next_sequence(connection: sqlite3.Connection) -> int:
+    """Return the number of the next write: it grows with every one, whatever the clock says."""
+    return _next(connection, "checkpoints", "sequence")
+
+
+def _values(link: Link) -> tuple[Value, ...]:
+    return (link.key, link.line, link.sequence, link.checkpoint_id, link.parent, link.message_keys, link.said)
+
+
+def _next(connection: sqlite3.Connection, table: str, column: str) -> int:
+    (last,) = connection.execute(f"SELECT ifnull(max({column}), 0) FROM {table}").fetchone()  # noqa: S608
+    return int(last) + 1

@@ -1,0 +1,104 @@
+"""A conversation as its turns: what was said at each step of a branch, and where a message was said."""
+
+import sqlite3
+from dataclasses import dataclass
+
+from langchain_core.messages import BaseMessage
+
+from dramaturg.stores.saver import messages as saver_messages
+from dramaturg.stores.saver import rows as saver_rows
+from dramaturg.stores.saver.rows import Line, Link, link_of
+from dramaturg.stores.saver.serde import StrictSerializer
+from dramaturg.stores.saver.values import Unreadable
+
+# CROSS JOIN keeps the order of the tables: each step is one look-up by key.
+_CHAIN = (
+    "WITH RECURSIVE chain (depth, step) AS (SELECT 0, ?1 UNION ALL SELECT depth + 1, checkpoints.parent "
+    "FROM chain CROSS JOIN checkpoints ON checkpoints.key = chain.step "
+    "WHERE checkpoints.parent IS NOT NULL AND depth < ?2) "
+    "SELECT key, line, sequence, checkpoint_id, parent, message_keys, said, link "
+    "FROM chain LEFT JOIN checkpoints ON checkpoints.key = chain.step ORDER BY depth DESC"
+)
+_SAID = (
+    "SELECT checkpoints.key, checkpoints.line, checkpoints.sequence, checkpoints.checkpoint_id, checkpoints.parent, "
+    "checkpoints.message_keys, checkpoints.said, checkpoints.link, messages.key FROM messages "
+    "CROSS JOIN said ON said.message = messages.key CROSS JOIN checkpoints ON checkpoints.key = said.checkpoint "
+    "WHERE messages.line = ? AND messages.message_id = ? ORDER BY checkpoints.sequence DESC"
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A checkpoint of a branch, and the messages in it that its parent's window did not hold."""
+
+    checkpoint_id: str
+    parent_id: str | None
+    said: tuple[BaseMessage, ...]
+
+
+def steps(
+    connection: sqlite3.Connection,
+    serializer: StrictSerializer,
+    thread_id: str,
+    checkpoint_id: str | None,
+    limit: int | None,
+) -> list[Step]:
+    """Return the chain of parents that ends in a checkpoint; see `ConversationSaver.asteps`."""
+    line = saver_rows.line(connection, thread_id, "")
+    last = None if line is None else _end(connection, line, checkpoint_id)
+    if line is None or last is None:
+        if checkpoint_id is not None:
+            raise ValueError(f"The thread {thread_id!r} has no checkpoint {checkpoint_id!r}.")
+        return []
+    chain = _chain(connection, line, last, line.size if limit is None else limit)
+    spoken = saver_messages.load(connection, serializer, line.key, (key for link, _ in chain for key in link.new))
+    return [Step(link.checkpoint_id, parent, tuple(spoken[key] for key in link.new)) for link, parent in chain]
+
+
+def said(connection: sqlite3.Connection, thread_id: str, message_id: str) -> list[str]:
+    """Return the checkpoints that said a message, newest first; see `ConversationSaver.asaid`."""
+    line = saver_rows.line(connection, thread_id, "")
+    if line is None:
+        return []
+    found = []
+    for *row, message in connection.execute(_SAID, (line.key, message_id)).fetchall():
+        link = link_of(row)
+        if message not in link.new or link.line != line.key:
+            raise Unreadable("holds a message in a checkpoint that did not say it")
+        found.append(link.checkpoint_id)
+    return list(dict.fromkeys(found))
+
+
+def threads(connection: sqlite3.Connection) -> list[str]:
+    """Return the threads that have a checkpoint, that of the newest write first."""
+    newest: dict[str, int] = {}
+    for line in saver_rows.lines(connection, None):
+        head = saver_rows.head(connection, line)
+        if head is not None:
+            newest[line.thread_id] = max(head.sequence, newest.get(line.thread_id, 0))
+    return sorted(newest, key=lambda thread: -newest[thread])
+
+
+def _end(connection: sqlite3.Connection, line: Line, checkpoint_id: str | None) -> Link | None:
+    if checkpoint_id is None:
+        return saver_rows.head(connection, line)
+    return saver_rows.find(connection, line, checkpoint_id)
+
+
+def _chain(connection: sqlite3.Connection, line: Line, last: Link, count: int) -> list[tuple[Link, str | None]]:
+    """Return up to `count` links, oldest first, each with its parent's id."""
+    if count < 1:
+        return []
+    chain: list[tuple[Link, str | None]] = []
+    before: Link | None = None
+    for row in connection.execute(_CHAIN, (last.key, count)).fetchall():
+        if row[0] is None:
+            raise Unreadable("lacks a checkpoint that another one continues")
+        link = link_of(row)
+        if link.line != line.key:
+            raise Unreadable("continues another conversation's checkpoint")
+        chain.append((link, None if before is None else before.checkpoint_id))
+        before = link
+    if len(chain) > line.size:
+        raise Unreadable("holds a conversation that continues itself")
+    return chain[-count:]
