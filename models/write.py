@@ -6,7 +6,7 @@ from typing import Any, TypeAlias, cast
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
-from langchain_core.runnables import Runnable
+from langchain_core.runnables import Runnable, RunnableConfig
 from pydantic import BaseModel, Field
 
 from dramaturg.models.asking import Question, ask, counted, unusable
@@ -14,7 +14,7 @@ from dramaturg.models.chat import Respondent
 from dramaturg.models.client import writing
 from dramaturg.models.errors import UnusableAnswer
 from dramaturg.models.reading import LONGEST, Unread, text_of
-from dramaturg.models.structured import speaks_openai
+from dramaturg.models.structured import QUIET, speaks_openai
 
 Chat: TypeAlias = Runnable[LanguageModelInput, AIMessage]
 
@@ -32,15 +32,18 @@ async def write(
     *,
     temperature: float | None = None,
     max_tokens: int = 1024,
+    quiet: bool = False,
 ) -> str:
-    """Ask for a text; its tokens stream to whoever listens, as in LangGraph's mode `messages`.
+    """Ask for a text; its tokens stream to whoever listens, as in LangGraph's mode `messages`, unless it is `quiet`.
 
-    A text that ends where the tokens ended is an answer: it was shown. A text that was begun is not asked for again.
+    A text that ends where the tokens ended is an answer: it was shown. A text that was begun is not asked for again,
+    unless nobody saw it.
 
     Raises:
         ModelError: there is no text; see `dramaturg.models.errors` for the kinds.
     """
-    return (await write_message(respondent, messages, temperature=temperature, max_tokens=max_tokens)).text
+    message = await write_message(respondent, messages, temperature=temperature, max_tokens=max_tokens, quiet=quiet)
+    return message.text
 
 
 async def write_message(
@@ -49,6 +52,7 @@ async def write_message(
     *,
     temperature: float | None = None,
     max_tokens: int = 1024,
+    quiet: bool = False,
 ) -> AIMessage:
     """Ask for a text as `write` does, and give it as a message with the id of its streamed tokens.
 
@@ -59,20 +63,21 @@ async def write_message(
         settings["temperature"] = temperature
 
     async def answer(chat: BaseChatModel) -> Written:
-        return await told(respondent, with_settings(chat, settings), messages)
+        return await told(respondent, with_settings(chat, settings), messages, quiet=quiet)
 
     written = await ask(respondent, Question("write", messages, Written, settings), answer)
     return AIMessage(written.text, id=written.streamed_as)
 
 
-async def told(respondent: Respondent, chat: Chat, messages: Sequence[BaseMessage]) -> Written:
+async def told(respondent: Respondent, chat: Chat, messages: Sequence[BaseMessage], *, quiet: bool) -> Written:
     """Have a text written; again only as long as nothing of it was shown."""
+    config = QUIET if quiet else None
     for _ in range(respondent.attempts):
         shown: list[str] = []
         try:
-            return await counted(respondent, streamed(chat, messages, shown), said)
+            return await counted(respondent, streamed(chat, messages, shown, config), said)
         except (Unread, UnusableAnswer):
-            if any(shown):
+            if any(shown) and not quiet:
                 break
     raise unusable(respondent, "write")
 
@@ -82,10 +87,12 @@ def said(message: AIMessage) -> Written:
     return Written(text=text_of(message, cut=True).strip(), streamed_as=message.id)
 
 
-async def streamed(chat: Chat, messages: Sequence[BaseMessage], shown: list[str]) -> AIMessage:
+async def streamed(
+    chat: Chat, messages: Sequence[BaseMessage], shown: list[str], config: RunnableConfig | None
+) -> AIMessage:
     """Put a streamed message together; `shown` gets its parts as they come."""
     message = AIMessageChunk(content="")
-    stream = cast("AsyncGenerator[AIMessageChunk]", chat.astream(list(messages)))
+    stream = cast("AsyncGenerator[AIMessageChunk]", chat.astream(list(messages), config))
     async with aclosing(stream):
         async for chunk in stream:
             message += chunk

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
 from langgraph.runtime import Runtime
 from pydantic import Field
 
@@ -14,7 +14,8 @@ from dramaturg.nodes.attribute_extractor import Attribute, remembered
 from dramaturg.nodes.context import language_of, respondent_of, role_of, settings
 from dramaturg.nodes.passage_evidence import Candidate, in_context
 from dramaturg.nodes.retrieval import RetrievalSettings, passages_of
-from dramaturg.nodes.turn import TurnInput, WindowSettings
+from dramaturg.nodes.summary import SummaryState, recalled
+from dramaturg.nodes.turn import WindowSettings
 from dramaturg.prompts import load
 from dramaturg.stores.passages import PassageStore
 
@@ -30,8 +31,8 @@ class GroundedReplySettings(ReplySettings, RetrievalSettings):
     """A reply that rests on passages."""
 
 
-class AskedState(TurnInput):
-    """What every reply reads: the conversation and its question u."""
+class AskedState(SummaryState):
+    """What every reply reads: the conversation, the summary of what has left its window, and its question u."""
 
     question: str
 
@@ -89,12 +90,18 @@ async def respond_from_knowledge(state: KnowledgeState, runtime: Runtime[G]) -> 
 
 
 async def spoken(context: ReplySettings, state: AskedState, name: str, data: Data) -> tuple[AIMessage, Usage]:
-    """Have the role speak: the conversation so far, then the prompt's last section with what the reply rests on."""
+    """Have the role speak: the conversation so far, then the prompt's last section with what the reply rests on.
+
+    The summary stands in that section and not in a message of its own: there are servers that refuse two messages of
+    the user in a row.
+    """
     role = await role_of(context)
     respondent = await respondent_of(context, role)
-    *system, last = load(name, language_of(context, role)).messages(
+    language = language_of(context, role)
+    *system, last = load(name, language).messages(
         role=role.card.name, data={"profile": role.card.profile, "question": state["question"], **data}
     )
+    last = HumanMessage(recalled(state.get("summary", ""), role.card.name, language) + last.text)
     messages = [*system, *earlier(state["messages"]), last]
     reply = await write_message(respondent, messages, temperature=context.temperature, max_tokens=context.reply_tokens)
     return reply.model_copy(update={"name": role.id}), respondent.account.usage()

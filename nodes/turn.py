@@ -41,7 +41,7 @@ class WindowSettings(RoleContext):
     """How much of a conversation stays in its state."""
 
     window: int = Field(
-        default=20, ge=2, le=400, description="Messages that are kept in the state and shown the model."
+        default=20, ge=2, le=400, description="Messages kept in the state, and shown the model before the question."
     )
 
 
@@ -49,7 +49,10 @@ W = TypeVar("W", bound=WindowSettings)
 
 
 async def read_turn(state: TurnInput, runtime: Runtime[W]) -> dict[str, Any]:
-    """Take the question from the last message, drop what has left the window, begin new evidence and usage.
+    """Take the question from the last message, and begin new evidence and usage.
+
+    More than the window and the question comes from elsewhere: a client that sends a whole conversation, a window that
+    was made smaller, turns that had no reply. What is too old then is dropped without a summary.
 
     Raises:
         ValueError: the last message is not a user's, is empty, or is not valid Unicode.
@@ -57,7 +60,7 @@ async def read_turn(state: TurnInput, runtime: Runtime[W]) -> dict[str, Any]:
     messages = state["messages"]
     return {
         "question": question_in(messages),
-        "messages": outside_window(messages, settings(runtime, WindowSettings).window),
+        "messages": removals(leaving(messages, settings(runtime, WindowSettings).window + 1)),
         "evidence": Overwrite({}),
         "usage": Overwrite({}),
     }
@@ -78,7 +81,12 @@ def question_in(messages: list[AnyMessage]) -> str:
     return text
 
 
-def outside_window(messages: list[AnyMessage], window: int) -> list[BaseMessage]:
-    """Removals for all but the last `window` messages; the window begins with a user's message."""
-    kept = trim_messages(messages, max_tokens=window, token_counter=len, strategy="last", start_on="human")
-    return [RemoveMessage(id=str(message.id)) for message in messages[: len(messages) - len(kept)]]
+def leaving(messages: list[AnyMessage], most: int) -> list[AnyMessage]:
+    """The oldest messages, so that at most `most` are left and the first of those is a user's."""
+    kept = trim_messages(messages, max_tokens=most, token_counter=len, strategy="last", start_on="human")
+    return messages[: len(messages) - len(kept)]
+
+
+def removals(messages: list[AnyMessage]) -> list[BaseMessage]:
+    """What a node returns to take messages out of the state."""
+    return [RemoveMessage(id=str(message.id)) for message in messages]

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
-from dramaturg.nodes.turn import WindowSettings, outside_window, question_in, read_turn
+from dramaturg.nodes.turn import WindowSettings, leaving, question_in, read_turn, removals
 
 
 def talk(length: int) -> list[AnyMessage]:
@@ -21,7 +21,7 @@ def talk(length: int) -> list[AnyMessage]:
 @given(st.integers(0, 30), st.integers(2, 40))
 def test_what_stays_is_the_last_messages_and_begins_with_the_user(turns: int, window: int) -> None:
     messages = talk(2 * turns + 1)
-    gone = [message.id for message in outside_window(messages, window)]
+    gone = [message.id for message in removals(leaving(messages, window))]
     kept = [message for message in messages if message.id not in gone]
     assert gone == [message.id for message in messages[: len(gone)]]
     assert window - 1 <= len(kept) <= window or len(kept) == len(messages)
@@ -32,14 +32,15 @@ def test_what_stays_is_the_last_messages_and_begins_with_the_user(turns: int, wi
 async def test_a_turn_begins_with_nothing_of_the_last_one() -> None:
     written = await read_turn({"messages": talk(5)}, Runtime(context=WindowSettings(window=2)))
     assert written["question"] == "message 4"
-    assert [message.id for message in written["messages"]] == ["0", "1", "2", "3"]
+    assert [message.id for message in written["messages"]] == ["0", "1"]
     assert written["evidence"] == written["usage"] == Overwrite({})
 
 
 async def test_a_turn_without_a_context_has_the_defaults() -> None:
     runtime: Runtime[Any] = Runtime(context=None)
-    written = await read_turn({"messages": talk(21)}, runtime)
-    assert [message.id for message in written["messages"]] == ["0", "1"]
+    assert (await read_turn({"messages": talk(21)}, runtime))["messages"] == []
+    written = await read_turn({"messages": talk(1001)}, runtime)
+    assert [message.id for message in written["messages"]] == [str(n) for n in range(980)]
 
 
 def test_the_question_is_text_also_where_a_client_sends_blocks() -> None:

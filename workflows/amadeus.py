@@ -14,18 +14,25 @@ from dramaturg.nodes.guided_selection import (
 from dramaturg.nodes.indexing import IndexCheckState, IndexingSettings, check_index, index_outcome
 from dramaturg.nodes.respond import GroundedReplySettings, KnowledgeAndAttributesState, respond
 from dramaturg.nodes.retrieval import RetrievalState, retrieve
+from dramaturg.nodes.summary import SummarySettings, SummaryState, summarize, window_outcome
 from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
 from dramaturg.workflows.amadeus_index import graph as amadeus_index
 
 
-class AmadeusContext(SelectionSettings, AttributeSettings, GroundedReplySettings, IndexingSettings):
+class AmadeusContext(SelectionSettings, AttributeSettings, GroundedReplySettings, IndexingSettings, SummarySettings):
     """Everything that AMADEUS may be told."""
 
 
 class AmadeusState(
-    TurnState, IndexCheckState, RetrievalState, SelectionState, AttributeState, KnowledgeAndAttributesState
+    TurnState,
+    IndexCheckState,
+    RetrievalState,
+    SelectionState,
+    AttributeState,
+    KnowledgeAndAttributesState,
+    SummaryState,
 ):
-    """A turn, and the role memory that lives on: the attributes found in this conversation."""
+    """A turn, and what lives on: the window and its summary, and the role memory of attributes that were found."""
 
 
 def build() -> StateGraph[AmadeusState, AmadeusContext, TurnInput, TurnOutput]:
@@ -40,6 +47,7 @@ def build() -> StateGraph[AmadeusState, AmadeusContext, TurnInput, TurnOutput]:
     builder.add_node(fall_back)
     builder.add_node(extract_attributes)
     builder.add_node(respond)
+    builder.add_node(summarize)
     builder.add_edge(START, "read_turn")
     builder.add_edge("read_turn", "check_index")
     builder.add_conditional_edges("check_index", index_outcome, {"current": "retrieve", "stale": "amadeus_index"})
@@ -51,7 +59,8 @@ def build() -> StateGraph[AmadeusState, AmadeusContext, TurnInput, TurnOutput]:
     )
     builder.add_edge("fall_back", "extract_attributes")
     builder.add_edge("extract_attributes", "respond")
-    builder.add_edge("respond", END)
+    builder.add_conditional_edges("respond", window_outcome, {"room": END, "full": "summarize"})
+    builder.add_edge("summarize", END)
     return builder
 
 

@@ -12,11 +12,12 @@ from pydantic import Field
 from dramaturg.nodes.indexing import IndexCheckState, IndexingSettings, check_index, index_outcome
 from dramaturg.nodes.respond import GroundedReplySettings, KnowledgeState, respond_from_knowledge
 from dramaturg.nodes.retrieval import RetrievalState, retrieve
+from dramaturg.nodes.summary import SummarySettings, SummaryState, summarize, window_outcome
 from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
 from dramaturg.workflows.amadeus_index import graph as amadeus_index
 
 
-class NaiveRagContext(GroundedReplySettings, IndexingSettings):
+class NaiveRagContext(GroundedReplySettings, IndexingSettings, SummarySettings):
     """Everything that naive RAG may be told."""
 
     splitter: Literal["acts", "ats", "fixed"] = Field(
@@ -25,8 +26,8 @@ class NaiveRagContext(GroundedReplySettings, IndexingSettings):
     )
 
 
-class NaiveRagState(TurnState, IndexCheckState, RetrievalState, KnowledgeState):
-    """A turn."""
+class NaiveRagState(TurnState, IndexCheckState, RetrievalState, KnowledgeState, SummaryState):
+    """A turn, and what lives on: the window and its summary."""
 
 
 def build() -> StateGraph[NaiveRagState, NaiveRagContext, TurnInput, TurnOutput]:
@@ -37,12 +38,14 @@ def build() -> StateGraph[NaiveRagState, NaiveRagContext, TurnInput, TurnOutput]
     builder.add_node("amadeus_index", amadeus_index)
     builder.add_node(retrieve)
     builder.add_node(respond_from_knowledge)
+    builder.add_node(summarize)
     builder.add_edge(START, "read_turn")
     builder.add_edge("read_turn", "check_index")
     builder.add_conditional_edges("check_index", index_outcome, {"current": "retrieve", "stale": "amadeus_index"})
     builder.add_edge("amadeus_index", "retrieve")
     builder.add_edge("retrieve", "respond_from_knowledge")
-    builder.add_edge("respond_from_knowledge", END)
+    builder.add_conditional_edges("respond_from_knowledge", window_outcome, {"room": END, "full": "summarize"})
+    builder.add_edge("summarize", END)
     return builder
 
 
