@@ -1,0 +1,55 @@
+"""A LangChain retriever over the passages of a role, for flows of one's own."""
+
+import asyncio
+from collections.abc import Sequence
+
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.retrievers import BaseRetriever
+from pydantic import Field
+
+from dramaturg.stores.passages import StoredPassage
+from dramaturg.stores.role import Role
+
+
+class PassageRetriever(BaseRetriever):
+    """Passages that `dramaturg index` made, nearest first: those that are published when it is asked, not copied.
+
+    It only reads: what a role knows changes by its documents.
+
+    Raises:
+        MissingIndex: the role has no index of these passages.
+        EmbeddingMismatch: the index was made by another embedding model.
+        DamagedIndex: a file of the index is not what was published.
+    """
+
+    role: Role
+    embedding: Embeddings
+    embedding_name: str
+    """The name that the index was made with: `name` of `dramaturg.models.embeddings.embedder`."""
+    kind: str = "acts"
+    """The splitter that made the passages."""
+    k: int = Field(default=4, ge=1)
+    """How many passages; `invoke(question, k=…)` takes another number."""
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
+    ) -> list[Document]:
+        return self._nearest(self.embedding.embed_query(query), k)
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, k: int | None = None
+    ) -> list[Document]:
+        return await asyncio.to_thread(self._nearest, await self.embedding.aembed_query(query), k)
+
+    def _nearest(self, vector: Sequence[float], k: int | None) -> list[Document]:
+        store = self.role.passages(self.kind)
+        store.require(self.embedding_name, len(vector))
+        found = store.search(vector, self.k if k is None else k)
+        return [_document(store.get(name), score, store.version) for name, score in found]
+
+
+def _document(passage: StoredPassage, score: float, version: str) -> Document:
+    where = {"source": passage.source, "headings": list(passage.headings), "start": passage.start, "end": passage.end}
+    return Document(id=passage.id, page_content=passage.text, metadata={**where, "score": score, "version": version})
