@@ -15,6 +15,7 @@ from langchain_core.embeddings import Embeddings
 from rich.console import Console
 from rich.table import Table
 
+from dramaturg.stores.learning import learn
 from dramaturg.stores.library import Library
 from dramaturg.stores.role_files import RoleCard
 from dramaturg.workflows.amadeus_index import AmadeusIndexContext, graph
@@ -43,19 +44,42 @@ def document(megabytes: float) -> str:
     return "\n\n".join(parts)
 
 
+def edited(text: str, places: int) -> str:
+    """Write one percent anew, in so many places, with words of other lengths; headings stay."""
+    generator, size = random.Random(places), len(text) // 100 // places
+    for at in sorted((generator.randrange(len(text) - size) for _ in range(places)), reverse=True):
+        lines = text[at : at + size].split("\n")
+        new = (one if "#" in one else " ".join("xy" * generator.randint(1, 4) for _ in one.split()) for one in lines)
+        text = text[:at] + "\n".join(new) + text[at + size :]
+    return text
+
+
 async def main(megabytes: float, folder: Path) -> None:
-    """Index twice: from nothing, and after one paragraph was changed."""
-    role = Library(folder).create("stub", RoleCard(name="Stub", language="en"))
-    persona, text = role.root / "persona" / "life.md", document(megabytes)
-    context = AmadeusIndexContext(
-        role="stub", library=str(folder), embedding_model=StubEmbeddings(), embedding_batch=256
+    """Index from nothing, then after edits of the text that was first; the edit before each is taken back first."""
+    text, columns = (
+        document(megabytes),
+        ("passages", "embedded", "% of all", "split s", "embed s", "publish s", "all s"),
     )
-    table = Table(
-        "run", "passages", "embedded", "split s", "embed s", "publish s", "all s", title=f"{len(text):,} characters"
-    )
-    for run, content in {"from nothing": text, "one word changed": text[:-20] + " changed."}.items():
-        persona.write_text(content, encoding="utf-8")
-        table.add_row(run, *(await timed(context)))
+    table = Table("splitter", "run", *columns, title=f"{len(text):,} characters")
+    longer = max(text.split("\n\n"), key=len)
+    runs = {
+        "from nothing": text,
+        "one word": text[:-20] + " changed.",
+        "1 % in one place": edited(text, 1),
+        "1 % in ten places": edited(text, 10),
+        "longest paragraph, +5 %": text.replace(longer, f"{longer} {longer[: len(longer) // 20]}"),
+        "longest paragraph, +50 %": text.replace(longer, f"{longer} {longer[: len(longer) // 2]}"),
+    }
+    for splitter in ("acts", "fixed"):
+        role = Library(folder).create(f"stub-{splitter}", RoleCard(name="Stub", language="en"))
+        context = AmadeusIndexContext(
+            role=role.id, library=str(folder), embedding_model=StubEmbeddings(), embedding_batch=256, splitter=splitter
+        )
+        for run, content in runs.items():
+            learn(role, [("life.md", text.encode())])
+            await graph.ainvoke({}, context=context) if run != "from nothing" else None
+            learn(role, [("life.md", content.encode())])
+            table.add_row(splitter, run, *(await timed(context)))
     Console().print(table)
 
 
@@ -71,7 +95,8 @@ async def timed(context: AmadeusIndexContext) -> list[str]:
             report = (written or {}).get("index") or report
         last = now
     seconds = [spent["split_persona"], spent["embed_passages"], spent["publish_index"], last - began]
-    return [str(report["passages"]), str(report["embedded"]), *(f"{s:.2f}" for s in seconds)]
+    share = 100 * report["embedded"] / report["passages"]
+    return [str(report["passages"]), str(report["embedded"]), f"{share:.2f}", *(f"{s:.2f}" for s in seconds)]
 
 
 if __name__ == "__main__":

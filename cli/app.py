@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 import typer
 
-from dramaturg.cli import doctor, library, talk, weights
+from dramaturg.cli import doctor, library, persona, talk, transcripts, versions, weights
 from dramaturg.cli.failures import exit_code, sentence
 from dramaturg.cli.screen import errors, screen
 
@@ -21,8 +21,16 @@ app.command("roles")(library.roles)
 app.command("new")(library.new)
 app.command("show")(library.show)
 app.command("index")(library.index)
+app.command("learn")(persona.learn)
+app.command("forget")(persona.forget)
+app.command("edit")(persona.edit)
+app.command("versions")(versions.versions)
+app.command("undo")(versions.undo)
 app.command("ask")(talk.ask)
 app.command("chat")(talk.chat)
+app.command("conversations")(transcripts.conversations)
+app.command("export")(transcripts.export)
+app.command("import")(transcripts.import_)
 app.command("doctor")(doctor.doctor)
 app.add_typer(weights.app, name="models")
 

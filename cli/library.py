@@ -20,6 +20,7 @@ from dramaturg.cli.options import (
 from dramaturg.cli.screen import errors, print_json, screen
 from dramaturg.nodes.context import RoleContext
 from dramaturg.nodes.splitter import longest_paragraph
+from dramaturg.stores.errors import DamagedIndex, MissingIndex
 from dramaturg.stores.library import Library, examples, open_role
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import RoleCard
@@ -69,7 +70,7 @@ def show(role: RoleArgument, library: LibraryOption = None, as_json: JsonOption 
 
 def described(role: Role) -> dict[str, Any]:
     """Count what a role's files hold."""
-    documents, manifests = role.documents(), {kind: role.current(kind) for kind in ("acts", "ats", "fixed")}
+    documents = role.documents()
     return {
         "role": role.id,
         "name": role.card.name,
@@ -84,14 +85,25 @@ def described(role: Role) -> dict[str, Any]:
         "memories": len(role.memories()),
         "identity triples": len(role.chronicle()),
         "questions": len(role.questions()),
-        "indexed": [f"{k}: {m.counts['passages']} passages, {m.embedding.name}" for k, m in manifests.items() if m],
+        "indexed": [line for kind in ("acts", "ats", "fixed") if (line := index_line(role, kind))],
     }
+
+
+def index_line(role: Role, kind: str) -> str:
+    """One kind of index in a line; empty if there is none."""
+    try:
+        manifest = role.current(kind)
+    except (DamagedIndex, MissingIndex):
+        return f"{kind}: damaged, run `dramaturg index {role.id}`"
+    return f"{kind}: {manifest.counts['passages']} passages, {manifest.embedding.name}" if manifest else ""
 
 
 def index(
     role: RoleArgument,
     method: MethodOption = MethodName.amadeus,  # type: ignore[attr-defined]
-    rebuild: Annotated[bool, typer.Option(help="Throw away what is there and begin anew.")] = False,
+    rebuild: Annotated[
+        bool, typer.Option(help="Split and embed all of it anew; the old is served until then.")
+    ] = False,
     library: LibraryOption = None,
     settings: SettingsOption = None,
     as_json: JsonOption = False,

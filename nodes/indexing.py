@@ -1,7 +1,6 @@
 """Indexing of a persona document: split, embed what changed, publish. Resumable at every step."""
 
 import asyncio
-from collections.abc import Sequence
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -10,12 +9,12 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from dramaturg.nodes.context import embedder_of, role_of, settings
-from dramaturg.nodes.passage_evidence import under_headings
+from dramaturg.nodes.current_index import current_version, served_or_none
+from dramaturg.nodes.document_splitting import split_documents, splitting
 from dramaturg.nodes.retrieval import PassageSettings
-from dramaturg.nodes.splitter import Passage, split_document
-from dramaturg.stores.passages import StoredPassage
-from dramaturg.stores.role import Role
-from dramaturg.stores.role_files import Document
+from dramaturg.stores.errors import MissingIndex, StaleDraft
+
+PATIENCE = 50  # times that an index is made again because the persona was changed meanwhile
 
 
 class IndexingSettings(PassageSettings):
@@ -35,7 +34,7 @@ class IndexReport(TypedDict):
 
 
 class IndexInput(TypedDict, total=False):
-    """What indexing may be told; with `rebuild`, what is there is thrown away first."""
+    """What indexing may be told; with `rebuild`, all is split and embedded anew, and the old served until then."""
 
     rebuild: bool
 
@@ -48,10 +47,11 @@ class IndexOutput(TypedDict):
 
 
 class IndexingState(IndexInput, IndexOutput):
-    """Indexing under way: the draft on disk, and how many of its passages have no vector yet."""
+    """Indexing under way: the draft on disk, its passages without a vector, how often the persona has changed."""
 
     draft: str
     left: int
+    overtaken: int
 
 
 class IndexCheckState(TypedDict):
@@ -75,16 +75,22 @@ async def split_persona(state: IndexingState, runtime: Runtime[X]) -> dict[str, 
     role = await role_of(context)
     model = await embedder_of(context, role)
     documents = await asyncio.to_thread(role.documents)
-    passages = await asyncio.to_thread(passages_in, documents, context)
+    rebuild = bool(state.get("rebuild"))
+    before = None if rebuild else await asyncio.to_thread(served_or_none, role, context)
+    passages, lengths = await asyncio.to_thread(split_documents, documents, context, before)
     if not passages:
         msg = f"The role {role.id!r} has no persona yet: write Markdown into its folder persona/ and index it again."
         raise ValueError(msg)
     builder = role.builder(context.splitter)
-    if state.get("rebuild"):
-        await asyncio.to_thread(builder.clear)
-    sources = {document.name: document.sha256 for document in documents}
+    again = state.get("overtaken", 0)
     draft = await asyncio.to_thread(
-        builder.draft, passages, embedding=model.name, settings=splitting(context), sources=sources
+        builder.draft,
+        passages,
+        embedding=model.name,
+        settings={**splitting(context), **lengths},
+        sources={document.name: document.sha256 for document in documents},
+        fresh=rebuild,
+        after=state["draft"] if again else "",
     )
     left = len(await asyncio.to_thread(builder.pending, draft))
     report: IndexReport = {
@@ -92,7 +98,7 @@ async def split_persona(state: IndexingState, runtime: Runtime[X]) -> dict[str, 
         "splitter": context.splitter,
         "documents": len(documents),
         "passages": len(passages),
-        "embedded": left,
+        "embedded": left + (state["index"]["embedded"] if again else 0),
     }
     runtime.stream_writer({"event": "split", **report})
     return {"draft": draft, "left": left, "index": report}
@@ -104,11 +110,14 @@ async def embed_passages(state: IndexingState, runtime: Runtime[X]) -> dict[str,
     role = await role_of(context)
     model = await embedder_of(context, role)
     builder = role.builder(context.splitter)
-    pending = await asyncio.to_thread(builder.pending, state["draft"])
-    batch = pending[: context.embedding_batch]
-    if batch:
-        vectors = np.array(await model.embeddings.aembed_documents([p.embedding_text for p in batch]), np.float32)
-        await asyncio.to_thread(builder.add_vectors, state["draft"], [p.id for p in batch], vectors)
+    try:
+        pending = await asyncio.to_thread(builder.pending, state["draft"])
+        batch = pending[: context.embedding_batch]
+        if batch:
+            vectors = np.array(await model.embeddings.aembed_documents([p.embedding_text for p in batch]), np.float32)
+            await asyncio.to_thread(builder.add_vectors, state["draft"], [p.id for p in batch], vectors)
+    except MissingIndex:
+        return {"left": 0}  # somebody else was faster with the same draft: publishing finds out
     left = len(pending) - len(batch)
     total = state["index"]["embedded"]
     runtime.stream_writer({"event": "embedded", "done": total - left, "total": total})
@@ -121,12 +130,28 @@ def embedding_outcome(state: IndexingState) -> Literal["more", "done"]:
 
 
 async def publish_index(state: IndexingState, runtime: Runtime[X]) -> dict[str, Any]:
-    """Make the draft the version that is read from now on."""
+    """Make the draft the version that is read from now on, unless the persona is no longer what it was made from.
+
+    Raises:
+        StaleDraft: the persona was changed each time that it was indexed.
+        MissingIndex: the draft, or a vector of it, was taken away each time.
+    """
     context = settings(runtime, IndexingSettings)
     role = await role_of(context)
-    await asyncio.to_thread(role.builder(context.splitter).publish, state["draft"])
+    try:
+        await asyncio.to_thread(role.builder(context.splitter).publish, state["draft"], role.persona)
+    except (StaleDraft, MissingIndex):
+        overtaken = state.get("overtaken", 0) + 1
+        if overtaken == PATIENCE:
+            raise
+        return {"version": "", "overtaken": overtaken}
     runtime.stream_writer({"event": "published", **state["index"]})
-    return {"index": state["index"], "version": state["draft"], "rebuild": False}
+    return {"index": state["index"], "version": state["draft"], "rebuild": False, "overtaken": 0}
+
+
+def publishing_outcome(state: IndexingState) -> Literal["done", "stale"]:
+    """Whether the draft is what is read now, or must be made again from what the persona became meanwhile."""
+    return "done" if state["version"] else "stale"
 
 
 async def check_index(state: IndexCheckState, runtime: Runtime[P]) -> dict[str, Any]:
@@ -141,48 +166,3 @@ async def check_index(state: IndexCheckState, runtime: Runtime[P]) -> dict[str, 
 def index_outcome(state: IndexCheckState) -> Literal["current", "stale"]:
     """Whether the index can be read as it is."""
     return "stale" if state["stale"] else "current"
-
-
-def current_version(role: Role, context: PassageSettings, embedding: str) -> str | None:
-    """The version that is published, if it was made from the sources and settings of now."""
-    manifest = role.current(context.splitter)
-    current = (
-        manifest is not None
-        and manifest.embedding.name == embedding
-        and manifest.settings == splitting(context)
-        and manifest.sources == {d.name: d.sha256 for d in role.documents()}
-    )
-    return manifest.version if manifest and current else None
-
-
-def splitting(context: PassageSettings) -> dict[str, Any]:
-    """The settings that decide which passages there are."""
-    if context.splitter == "fixed":
-        return {
-            "unit": context.unit,
-            "fixed_length": context.fixed_length,
-            "fixed_overlap": context.fixed_overlap,
-        }
-    return {"unit": context.unit, "longest": context.longest}
-
-
-def passages_in(documents: Sequence[Document], context: PassageSettings) -> list[StoredPassage]:
-    """Split each document."""
-    return [
-        stored(document.name, passage)
-        for document in documents
-        for passage in split_document(document.text, method=context.splitter, **splitting(context))
-    ]
-
-
-def stored(source: str, passage: Passage) -> StoredPassage:
-    """A passage as it is kept; one with headings is embedded under them (ĉ = c + H, Eq. 5)."""
-    return StoredPassage(
-        id=f"{source}:{passage.start}-{passage.end}",
-        text=passage.text,
-        headings=passage.headings,
-        source=source,
-        start=passage.start,
-        end=passage.end,
-        embedded=under_headings(passage.headings, passage.text) if passage.headings else None,
-    )

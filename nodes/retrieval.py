@@ -65,7 +65,8 @@ async def retrieve(state: RetrievalState, runtime: Runtime[R]) -> dict[str, Any]
     candidates = ranked(store, vector, context.depth)
     knowledge = as_evidence(store, candidates[: context.knowledge])
     runtime.stream_writer({"event": "retrieved", "knowledge": knowledge})
-    return {"version": store.version, "candidates": candidates, "evidence": {"knowledge": knowledge}}
+    evidence = {"knowledge": knowledge, **({"warning": store.warning} if store.warning else {})}
+    return {"version": store.version, "candidates": candidates, "evidence": evidence}
 
 
 def ranked(store: PassageStore, vector: list[float], depth: int) -> list[Candidate]:

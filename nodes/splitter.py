@@ -58,7 +58,7 @@ def split_document(
     cut = sections(lines)
     fixed = Window(fixed_length, fixed_overlap)
     window = fixed if method == "fixed" else _adaptive(text, lines, cut, measure, longest)
-    parts = _parts(lines, cut) if method == "acts" else [((), 0, len(text))]
+    parts = parts_of(lines, cut) if method == "acts" else [((), 0, len(text))]
     return [
         Passage(text[begin:stop], headings, begin, stop)
         for headings, start, end in parts
@@ -93,7 +93,7 @@ def _adaptive(text: str, lines: str, cut: Sequence[Section], measure: Ruler, lon
     return Window(l_max, l_max // 2)
 
 
-def _parts(lines: str, cut: Sequence[Section]) -> Iterator[tuple[tuple[str, ...], int, int]]:
+def parts_of(lines: str, cut: Sequence[Section]) -> Iterator[tuple[tuple[str, ...], int, int]]:
     """What windows slide over: the text of each section, or its heading if nothing stands under that."""
     levels = [section.level for section in cut[1:]] + [0]
     for section, next_level in zip(cut, levels, strict=True):

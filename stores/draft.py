@@ -12,13 +12,15 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from dramaturg.stores.errors import RoleError
-from dramaturg.stores.files import inside, remove, sha256, write_bytes
+from dramaturg.stores.files import inside, move_folder, remove, remove_file, sha256, write_bytes
 from dramaturg.stores.index_folder import IndexFolder
 from dramaturg.stores.manifest import Digest, version_id
 from dramaturg.stores.passages import PASSAGES, StoredPassage, decode_passages, encode_passages
 from dramaturg.stores.vectors import Vectors
 
 RECIPE = "draft.json"
+FRESH = "fresh"
+MOST = 8  # drafts of others that are kept, however new
 IN_WORK = 3600.0  # seconds since a draft was touched in which somebody may go on with it
 
 
@@ -42,15 +44,32 @@ class Draft:
     passages: tuple[StoredPassage, ...]
 
     @classmethod
-    def write(cls, index: IndexFolder, recipe: Recipe, passages: Sequence[StoredPassage]) -> Self:
-        """Put a draft in place, unless it is there already; vectors that it has are kept."""
-        lines = encode_passages(passages)
-        folder = index.drafts / _version(recipe, lines)
-        draft = cls(folder, recipe, tuple(passages))
-        if cls.read(index, folder.name) is None:
-            write_bytes(folder / PASSAGES, lines, within=index.role)
-            write_bytes(folder / RECIPE, recipe.model_dump_json().encode(), within=index.role)
-        return draft
+    def of(cls, index: IndexFolder, recipe: Recipe, passages: Sequence[StoredPassage]) -> Self:
+        """Return a draft that need not be on the disk yet."""
+        version = _version(recipe, encode_passages(passages))
+        return cls(index.drafts / version, recipe, tuple(passages))
+
+    def write(self, index: IndexFolder) -> None:
+        """Put the draft in place, unless it is there already; vectors that it has are kept."""
+        if self.read(index, self.version) is None:
+            write_bytes(self.folder / PASSAGES, encode_passages(self.passages), within=index.role)
+            write_bytes(self.folder / RECIPE, self.recipe.model_dump_json().encode(), within=index.role)
+
+    @property
+    def fresh(self) -> bool:
+        """Whether all of it is embedded anew, whatever vectors there are of the same texts."""
+        return (self.folder / FRESH).exists()
+
+    def mark(self, index: IndexFolder, *, fresh: bool, after: str = "") -> None:
+        """Begin to embed all of it anew, or stop that; goes on with the vectors of a draft `after` which this comes."""
+        if not fresh:
+            remove_file(self.folder / FRESH, within=index.role) if self.fresh else None
+        elif not self.fresh:
+            remove(self.folder)
+            former = index.drafts / after
+            if after and (former / FRESH).exists() and (former / "vectors").is_dir():
+                move_folder(former / "vectors", self.folder / "vectors", within=index.role)
+            write_bytes(self.folder / FRESH, b"", within=index.role)
 
     @classmethod
     def read(cls, index: IndexFolder, version: str) -> Self | None:
@@ -95,7 +114,8 @@ def remove_drafts(index: IndexFolder, done: str, *, keep: int) -> None:
     """Remove the draft that is done, and others but the ones touched last or within the hour: they may be in work."""
     others = [folder for folder in index.drafts.glob("*") if folder.name != done]
     others.sort(key=_touched, reverse=True)
-    idle = [folder for folder in others[keep:] if time.time() - _touched(folder) > IN_WORK]
+    now = time.time()
+    idle = [one for at, one in enumerate(others[keep:], keep) if at >= MOST or now - _touched(one) > IN_WORK]
     for folder in [index.drafts / done, *idle]:
         remove(folder)
 

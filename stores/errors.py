@@ -31,6 +31,10 @@ class RoleBusy(RuntimeError):
     """Another program is changing the same index; the same call works a little later."""
 
 
+class StaleDraft(RoleBusy):
+    """The documents were changed while a version was made of them; it is not published, made again it will be."""
+
+
 class StorageError(RuntimeError):
     """The file system refused: no space, no permission, a broken disk. What was there before still is."""
 
@@ -39,3 +43,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return a clause with the nearest known words, empty when none is near."""
     near = get_close_matches(word, list(known), n=3, cutoff=0.6)
     return f"; did you mean {' or '.join(repr(match) for match in near)}?" if near else ""
+
+
+class DamagedConversations(RuntimeError):
+    """The file of a role's conversations is not what was written."""

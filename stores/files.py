@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 from uuid import uuid4
@@ -11,6 +12,8 @@ from uuid import uuid4
 from pydantic import JsonValue
 
 from dramaturg.stores.errors import RoleError, StorageError
+
+_ASIDE = re.compile(r"\..+\.[0-9a-f]{32}\.tmp", re.DOTALL)
 
 
 def sha256(data: bytes) -> str:
@@ -97,9 +100,32 @@ def make_folder(folder: Path, *, within: Path) -> None:
         raise _refusal(folder, error) from error
 
 
+def remove_file(path: Path, *, within: Path) -> None:
+    """Remove a file for good; one that is not there is removed already.
+
+    Raises:
+        RoleError: the path leads out of `within`.
+        StorageError: the file system refuses.
+    """
+    inside(path.parent, within)
+    try:
+        path.unlink(missing_ok=True)
+        _flush_folder(path.parent)
+    except OSError as error:
+        raise _refusal(path, error) from error
+
+
 def remove(folder: Path) -> None:
     """Remove a folder as far as the system lets us: what stays is seen by nobody and goes the next time."""
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def sweep(folder: Path) -> None:
+    """Remove what a killed process wrote aside; call it only where nobody else can be writing."""
+    for path in folder.glob(".*.tmp"):
+        if _ASIDE.fullmatch(path.name):
+            with contextlib.suppress(OSError):
+                path.unlink()
 
 
 def _make(folder: Path) -> None:

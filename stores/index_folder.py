@@ -1,21 +1,22 @@
 """Where one kind of index of a role lies: drafts, published versions, and the pointer to the current one."""
 
+import contextlib
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
-from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleBusy, RoleError, StorageError
-from dramaturg.stores.files import inside, make_folder, sha256, write_bytes
+from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, StorageError
+from dramaturg.stores.files import inside, sha256, write_bytes
 from dramaturg.stores.manifest import Current, Manifest, Published
+from dramaturg.stores.role_lock import role_lock
 
 MANIFEST = "manifest.json"
 _KIND = re.compile(r"[a-z][a-z0-9_-]{0,31}")
-PATIENCE = 60.0  # seconds; each step under the lock takes far less
+POINTERS = ("current.json", "current.copy.json")
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class IndexFolder:
     kind: str
 
     def __post_init__(self) -> None:
-        if not _KIND.fullmatch(self.kind):
+        if not _KIND.fullmatch(self.kind) or self.kind == "documents":  # where the sources are kept
             raise RoleError(f"{self.kind!r} is no kind of index: take small letters, digits, - and _.")
 
     @property
@@ -45,23 +46,28 @@ class IndexFolder:
         return self.path / "versions"
 
     def current(self) -> Current | None:
-        """Return what is published, or None.
+        """Return what is published, or None; if the pointer is damaged or gone, its copy says it.
 
         Raises:
-            DamagedIndex: the pointer is not what was written.
+            DamagedIndex: neither of the two is what was written.
         """
-        data = self._read(self.path / "current.json")
-        if data is None:
-            return None
-        try:
-            return Current.unseal(data, self.kind)
-        except ValueError as error:
-            raise self.damaged("current.json") from error
+        found = [data for name in POINTERS if (data := self._read(self.path / name)) is not None]
+        for data in found:
+            with contextlib.suppress(ValueError):
+                return Current.unseal(data, self.kind)
+        if found:
+            raise self.damaged(POINTERS[0])
+        return None
 
     def switch(self, versions: Sequence[Published]) -> None:
         """Publish: the first of these versions is served from now on, the others are kept."""
-        current = Current(kind=self.kind, versions=tuple(versions))
-        write_bytes(self.path / "current.json", current.seal(), within=self.role)
+        sealed = Current(kind=self.kind, versions=tuple(versions)).seal()
+        for name in POINTERS:
+            write_bytes(self.path / name, sealed, within=self.role)
+
+    def folder_of(self, published: Published) -> Path:
+        """Return the folder of a version; the same content that was built again lies in another one."""
+        return self.versions / f"{published.version}-{published.manifest[:12]}"
 
     def manifest(self, published: Published) -> Manifest:
         """Return the verified manifest of a version.
@@ -70,7 +76,7 @@ class IndexFolder:
             MissingIndex: the version is no longer there.
             DamagedIndex: the manifest is not what was published.
         """
-        data = self.read(published.version, MANIFEST)
+        data = self._file(published, MANIFEST)
         if sha256(data) != published.manifest:
             raise self.damaged(MANIFEST)
         try:
@@ -81,7 +87,7 @@ class IndexFolder:
             raise self.damaged(MANIFEST)
         return manifest
 
-    def content(self, manifest: Manifest, name: str) -> bytes:
+    def content(self, published: Published, manifest: Manifest, name: str) -> bytes:
         """Return the bytes of a file of a version, after its size and checksum were compared.
 
         Raises:
@@ -89,45 +95,14 @@ class IndexFolder:
             DamagedIndex: the file is not what was published.
         """
         record = manifest.files.get(name)
-        data = self.read(manifest.version, name)
+        data = self._file(published, name)
         if record is None or len(data) != record.bytes or sha256(data) != record.sha256:
             raise self.damaged(name)
         return data
 
-    def read(self, version: str, name: str) -> bytes:
-        """Return the bytes of a file of a version, unverified.
-
-        Raises:
-            MissingIndex: the version is no longer there.
-            DamagedIndex: the version is there without this file.
-        """
-        data = self._read(self.versions / version / name)
-        if data is not None:
-            return data
-        if (self.versions / version).is_dir():
-            raise self.damaged(name)
-        raise self.missing(version)
-
-    @contextmanager
-    def lock(self) -> Iterator[None]:
-        """Hold the index for one step, across threads and processes.
-
-        Raises:
-            RoleBusy: someone else held it for a minute.
-        """
-        inside(self.path, self.role)
-        make_folder(self.role / "index", within=self.role)
-        lock = FileLock(self.role / "index" / f".{self.kind}.lock", timeout=PATIENCE)
-        try:
-            lock.acquire()
-        except Timeout as error:
-            raise RoleBusy(f"Another program is indexing {self.role.name!r}: try again when it is done.") from error
-        except OSError as error:
-            raise StorageError(f"{lock.lock_file} cannot be locked ({error.strerror}): give permission.") from error
-        try:
-            yield
-        finally:
-            lock.release()
+    def lock(self) -> AbstractContextManager[None]:
+        """Hold the role for one step, across threads and processes."""
+        return role_lock(self.role)
 
     def damaged(self, name: str) -> DamagedIndex:
         """Return the error for a file that is not what was written."""
@@ -140,6 +115,15 @@ class IndexFolder:
         """Return the error for an index, or a version of it, that is not there."""
         what = "is not indexed" if version is None else f"has no version {version!r}"
         return MissingIndex(f"{self.role.name!r} {what} ({self.kind}): run `dramaturg index {self.role.name}`.")
+
+    def _file(self, published: Published, name: str) -> bytes:
+        folder = self.folder_of(published)
+        data = self._read(folder / name)
+        if data is not None:
+            return data
+        if folder.is_dir():
+            raise self.damaged(name)
+        raise self.missing(published.version)
 
     def _read(self, path: Path) -> bytes | None:
         try:

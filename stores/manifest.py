@@ -28,7 +28,8 @@ class EmbeddingRecord(_Record):
 
     name: str = Field(min_length=1)
     dimension: int = Field(ge=1)
-    normalized: Literal[True] = True
+    normalized: bool = True
+    """Whether the vectors are of length 1, so that an inner product is a cosine; others are not searched."""
 
 
 class Manifest(_Record):

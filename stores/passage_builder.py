@@ -1,23 +1,24 @@
 """How passages are published: a draft, vectors as they come, then all at once."""
 
-import contextlib
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import JsonValue
 
-from dramaturg.stores.draft import Draft, Recipe, key, remove_drafts
-from dramaturg.stores.errors import DamagedIndex, EmbeddingMismatch, MissingIndex, RoleError
-from dramaturg.stores.files import remove
+from dramaturg.stores.draft import FRESH, Draft, Recipe, key
+from dramaturg.stores.errors import EmbeddingMismatch, MissingIndex, RoleError
 from dramaturg.stores.index_folder import IndexFolder
-from dramaturg.stores.known_vectors import KnownVectors
-from dramaturg.stores.manifest import Current, Manifest, Published
+from dramaturg.stores.known_vectors import KnownVectors, Vector
+from dramaturg.stores.manifest import Manifest, Published
 from dramaturg.stores.passages import PassageStore, StoredPassage
-from dramaturg.stores.publication import store_version
+from dramaturg.stores.persona import Persona
+from dramaturg.stores.publication import store_version, tidy
 from dramaturg.stores.vectors import unit_rows
+from dramaturg.stores.whole_versions import listed, whole_version
 
-KEPT = 2  # versions beside the current one, and drafts of others
+KEPT = 4  # versions beside the one that is served
+DRAFTS = 2  # drafts of others
 
 
 class PassageBuilder:
@@ -31,6 +32,7 @@ class PassageBuilder:
     def __init__(self, folder: IndexFolder) -> None:
         self._folder = folder
         self._known = KnownVectors(folder)
+        self._own: dict[str, KnownVectors] = {}
         self._drafts: dict[str, Draft] = {}
 
     def draft(
@@ -40,6 +42,8 @@ class PassageBuilder:
         embedding: str,
         settings: Mapping[str, JsonValue],
         sources: Mapping[str, str],
+        fresh: bool = False,
+        after: str = "",
     ) -> str:
         """Begin a version, or find it again.
 
@@ -48,6 +52,8 @@ class PassageBuilder:
             embedding: the name of the embedding model.
             settings: how the passages were made; part of what makes the version.
             sources: the SHA-256 of each document, by its name.
+            fresh: embed all of it, whatever vectors there are; begun once, it goes on until it is published.
+            after: the fresh draft that this one takes the place of, with its vectors.
 
         Returns:
             The id of the version: the hash of all of this.
@@ -61,8 +67,10 @@ class PassageBuilder:
         if len({passage.id for passage in passages}) < len(passages):
             raise RoleError("Two passages have the same id: give each its own.")
         recipe = Recipe(kind=self._folder.kind, embedding=embedding, settings=dict(settings), sources=dict(sources))
+        draft = Draft.of(self._folder, recipe, passages)
         with self._folder.lock():
-            draft = Draft.write(self._folder, recipe, passages)
+            draft.mark(self._folder, fresh=fresh, after=after)
+            draft.write(self._folder)
         self._drafts[draft.version] = draft
         return draft.version
 
@@ -78,8 +86,13 @@ class PassageBuilder:
             if self._published(version):
                 return []
             draft = self._open(version)
-            known = self._known.of(draft.recipe.embedding)
+            known = self._known_to(draft)
         return [passage for passage in draft.passages if key(passage) not in known]
+
+    def unknown(self, passages: Sequence[StoredPassage], embedding: str) -> list[StoredPassage]:
+        """Return which of these passages would have to be embedded; nothing is written."""
+        known = KnownVectors(self._folder).of(embedding)
+        return [passage for passage in passages if key(passage) not in known]
 
     def add_vectors(self, version: str, ids: Sequence[str], vectors: ArrayLike) -> None:
         """Save vectors of shape (len(ids), d) of some passages of a draft, at once and for good.
@@ -100,32 +113,43 @@ class PassageBuilder:
             unknown = [passage_id for passage_id in ids if passage_id not in by_id]
             if unknown:
                 raise RoleError(f"The draft {version} has no passage {unknown[0]!r}.")
-            self._require_dimension(draft.recipe.embedding, rows.shape[1])
+            self._require_dimension(draft, rows.shape[1])
             draft.save(self._folder, [by_id[passage_id] for passage_id in ids], rows)
 
-    def publish(self, version: str) -> Manifest:
-        """Make a version the one that is served; the last two before it are kept.
+    def publish(self, version: str, persona: Persona | None = None) -> Manifest:
+        """Make a version the one that is served; the last four before it are kept.
+
+        Args:
+            version: the draft.
+            persona: the documents that it was made from; they are compared, and kept with the version. Without it, who
+                publishes last is served.
 
         Raises:
             MissingIndex: there is no such draft, or a passage of it has no vector yet.
-            StorageError: the file system refuses; the old version is still served.
+            StaleDraft: the documents have changed since; the old version is still served.
+            StorageError: the file system refuses; the old version is still served, or the new one already.
         """
         with self._folder.lock():
-            published = self._published(version) or self._store(self._open(version))
+            published = self._published(version)
+            if persona is not None:
+                persona.keep(
+                    self._folder.manifest(published).sources if published else self._open(version).recipe.sources
+                )
+            published = published or self._store(self._open(version))
             manifest = PassageStore.open(self._folder, published).manifest
-            before = [one for one in self._versions() if one.version != version]
+            before = [
+                one for one in listed(self._folder) if one.version != version and self._folder.folder_of(one).is_dir()
+            ]
             self._folder.switch([published, *before[:KEPT]])
-            self._tidy({version, *(one.version for one in before[:KEPT])}, version)
-            self._drafts.pop(version, None)
-            self._known.forget()
+            tidy(self._folder, [published, *before[:KEPT]], done=version, drafts=DRAFTS)
+            self._forget(version)
         return manifest
 
-    def clear(self) -> None:
-        """Remove drafts and versions, so that everything is embedded again; nothing is served until then."""
+    def forget(self) -> None:
+        """Let go of what is in memory."""
         with self._folder.lock():
-            remove(self._folder.path)
             self._drafts.clear()
-            self._known.forget()
+            self._forget("")
 
     @property
     def _role(self) -> str:
@@ -138,31 +162,25 @@ class PassageBuilder:
         self._drafts[version] = draft
         return draft
 
-    def _current(self) -> Current | None:
-        try:
-            return self._folder.current()
-        except DamagedIndex:
-            return None  # what is built now takes its place
+    def _forget(self, version: str) -> None:
+        self._drafts.pop(version, None)
+        self._own.pop(version, None)
+        self._known.forget()
 
-    def _versions(self) -> Sequence[Published]:
-        current = self._current()
-        return current.versions if current else ()
+    def _known_to(self, draft: Draft) -> Mapping[str, Vector]:
+        """The vectors that count for a draft."""
+        known = self._known
+        if draft.fresh:
+            known = self._own.setdefault(draft.version, KnownVectors(self._folder, draft.version))
+        return known.of(draft.recipe.embedding)
 
     def _published(self, version: str) -> Published | None:
-        """Return a version that is published and whole."""
-        for published in self._versions():
-            if published.version == version and self._store_of(published):
-                return published
-        return None
+        """Return a version that is published and whole, unless it is being embedded anew."""
+        return None if (self._folder.drafts / version / FRESH).exists() else whole_version(self._folder, version)
 
-    def _store_of(self, published: Published) -> PassageStore | None:
-        try:
-            return PassageStore.open(self._folder, published)
-        except (DamagedIndex, MissingIndex):
-            return None
-
-    def _require_dimension(self, embedding: str, dimension: int) -> None:
-        for vector in self._known.of(embedding).values():
+    def _require_dimension(self, draft: Draft, dimension: int) -> None:
+        embedding = draft.recipe.embedding
+        for vector in self._known_to(draft).values():
             if len(vector) != dimension:
                 raise EmbeddingMismatch(
                     f"{embedding} gave {len(vector)} dimensions before and {dimension} now: give it back the model it "
@@ -172,17 +190,8 @@ class PassageBuilder:
 
     def _store(self, draft: Draft) -> Published:
         """Put the folder of a version among the others."""
-        known = self._known.of(draft.recipe.embedding)
+        known = self._known_to(draft)
         missing = sum(key(passage) not in known for passage in draft.passages)
         if missing:
             raise MissingIndex(f"{missing} passages have no vector yet: run `dramaturg index {self._role}` again.")
         return store_version(self._folder, draft, np.stack([known[key(passage)] for passage in draft.passages]))
-
-    def _tidy(self, versions: set[str], done: str) -> None:
-        remove_drafts(self._folder, done, keep=KEPT)
-        for folder in self._folder.versions.glob("*"):
-            if folder.name not in versions:
-                remove(folder)
-        for aside in self._folder.path.glob(".*.tmp"):
-            with contextlib.suppress(OSError):
-                aside.unlink()

@@ -1,6 +1,7 @@
 """The passages of a role: read once, verified, and searched by cosine."""
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -58,6 +59,7 @@ class PassageStore:
         self.passages: Sequence[StoredPassage] = tuple(passages)
         self._index = index
         self._by_id: Mapping[str, StoredPassage] = {passage.id: passage for passage in self.passages}
+        self.warning = ""
 
     @classmethod
     def open(cls, folder: IndexFolder, published: Published) -> Self:
@@ -68,7 +70,7 @@ class PassageStore:
             DamagedIndex: a file is not what was published.
         """
         manifest = folder.manifest(published)
-        texts, vectors = folder.content(manifest, PASSAGES), folder.content(manifest, VECTORS)
+        texts, vectors = (folder.content(published, manifest, name) for name in (PASSAGES, VECTORS))
         try:
             store = cls(manifest, decode_passages(texts), unpack(vectors))
         except (ValidationError, ValueError) as error:
@@ -76,6 +78,12 @@ class PassageStore:
         if not store._whole():
             raise folder.damaged(VECTORS)
         return store
+
+    def in_place_of(self, error: Exception) -> Self:
+        """Return the same version, with a warning that a newer one could not be read."""
+        standing_in = copy(self)
+        standing_in.warning = f"{error} Until then the version of {self.manifest.created:%Y-%m-%d %H:%M} UTC is read."
+        return standing_in
 
     def search(self, vector: Sequence[float] | NDArray[np.floating[Any]], k: int) -> list[tuple[str, float]]:
         """Return (passage id, cosine similarity) of the k nearest passages, best first, ties by passage order.
@@ -115,9 +123,13 @@ class PassageStore:
         """Refuse to compare what different embedding models made.
 
         Raises:
-            EmbeddingMismatch: the index was made by another model, or with another dimension.
+            EmbeddingMismatch: the index was made by another model, with another dimension, or not normalized.
         """
         record = self.manifest.embedding
+        if not record.normalized:
+            raise EmbeddingMismatch(
+                "The role is indexed with vectors that are not of length 1, which cannot be compared: index it again."
+            )
         if embedding != record.name or dimension not in (None, record.dimension):
             asked = embedding if dimension is None else f"{embedding} ({dimension} dimensions)"
             raise EmbeddingMismatch(

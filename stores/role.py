@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from threading import RLock
 
-from dramaturg.stores.errors import MissingIndex
+from dramaturg.stores.document_changes import changing
+from dramaturg.stores.errors import DamagedIndex, MissingIndex
 from dramaturg.stores.index_folder import IndexFolder
 from dramaturg.stores.manifest import Current, Manifest, Published
 from dramaturg.stores.passage_builder import PassageBuilder
 from dramaturg.stores.passages import PassageStore
+from dramaturg.stores.persona import Persona
 from dramaturg.stores.reading import read_bytes
 from dramaturg.stores.role_files import (
     CARD,
@@ -25,6 +27,7 @@ from dramaturg.stores.role_files import (
     read_memories,
     read_questions,
 )
+from dramaturg.stores.role_lock import role_lock
 
 
 class Role:
@@ -33,6 +36,7 @@ class Role:
     def __init__(self, root: Path) -> None:
         self.id = root.name
         self.root = root
+        self.persona = Persona(root)
         self._lock = RLock()
         self._card: tuple[bytes, RoleCard] | None = None
         self._builders: dict[str, PassageBuilder] = {}
@@ -51,7 +55,10 @@ class Role:
         return self._card[1]
 
     def documents(self) -> list[Document]:
-        """Return the texts of `persona/`, sorted by name."""
+        """Return the texts of `persona/`, sorted by name; a change that has begun is finished first."""
+        if changing(self.root):
+            with role_lock(self.root):
+                pass
         return read_documents(self.root)
 
     def dialogues(self) -> list[DialogueLine]:
@@ -83,24 +90,37 @@ class Role:
     def passages(self, kind: str, version: str | None = None) -> PassageStore:
         """Return the current or the named version, verified; loaded once and kept for all threads.
 
+        A current version that is damaged is stood in for by the last one that is whole; its `warning` says so.
+
         Raises:
             MissingIndex: the role is not indexed, or has no such version.
-            DamagedIndex: a file is not what was published.
+            DamagedIndex: the named version, or every version, is not what was published.
         """
         folder = self._folder(kind)
         if (opened := self._opened(kind, version)) is not None:
             return opened
-        for attempt in range(3):
+        for _ in range(3):
             current = folder.current()
-            if current is None:
-                raise folder.missing()
-            published = _choose(folder, current, version)
-            try:
-                return self._store(folder, published, current.versions)
-            except MissingIndex:
-                if attempt == 2 or folder.current() == current:
-                    raise  # else a builder has removed the version since the pointer was read
+            store, error = self._first_whole(folder, current, version)
+            if error is not None and folder.current() != current:
+                continue  # a builder has removed the version since the pointer was read
+            if store is None:
+                raise error or folder.missing(version if current else None)
+            return store if error is None else store.in_place_of(error)
         raise folder.missing(version)
+
+    def _first_whole(
+        self, folder: IndexFolder, current: Current | None, version: str | None
+    ) -> tuple[PassageStore | None, DamagedIndex | MissingIndex | None]:
+        """The first version that can be read, and why the one before it could not."""
+        trouble: DamagedIndex | MissingIndex | None = None
+        for published in current.versions if current else ():
+            if version in (None, published.version):
+                try:
+                    return self._store(folder, published, current.versions if current else ()), trouble
+                except (DamagedIndex, MissingIndex) as error:
+                    trouble = trouble or error
+        return None, trouble
 
     def _opened(self, kind: str, version: str | None) -> PassageStore | None:
         """A named version that this process has open is served also when it was removed meanwhile."""
@@ -113,6 +133,14 @@ class Role:
         with self._lock:
             return self._builders.setdefault(kind, PassageBuilder(self._folder(kind)))
 
+    def forget_opened(self) -> None:
+        """Let go of the versions that are open, and of what builders remember."""
+        with self._lock:
+            self._stores = {}
+            builders = list(self._builders.values())
+        for builder in builders:
+            builder.forget()
+
     def _store(self, folder: IndexFolder, published: Published, kept: Sequence[Published]) -> PassageStore:
         with self._lock:
             store = self._stores.get((folder.kind, published)) or PassageStore.open(folder, published)
@@ -122,10 +150,3 @@ class Role:
 
     def _folder(self, kind: str) -> IndexFolder:
         return IndexFolder(self.root, kind)
-
-
-def _choose(folder: IndexFolder, current: Current, version: str | None) -> Published:
-    for published in current.versions:
-        if version in (None, published.version):
-            return published
-    raise folder.missing(version)

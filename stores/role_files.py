@@ -112,7 +112,12 @@ def parse_card(data: bytes, role: Path) -> RoleCard:
 
 def read_documents(role: Path) -> list[Document]:
     """Return the Markdown files of `persona/`, by name; hidden ones and folders are left out."""
-    return [_document(path, role) for path in _listed(role / "persona", ".md")]
+    return [document(read_bytes(path, role), path, role) for path in document_paths(role)]
+
+
+def document_paths(role: Path) -> list[Path]:
+    """Return the paths of the documents, sorted by name."""
+    return _listed(role / "persona", ".md")
 
 
 def read_dialogues(role: Path) -> list[DialogueLine]:
@@ -141,8 +146,8 @@ def card_text(card: RoleCard) -> str:
     return "".join(f"# {comment}\n{_dumped(name, getattr(card, name))}" for name, comment in _COMMENTS.items())
 
 
-def _document(path: Path, role: Path) -> Document:
-    data = read_bytes(path, role)
+def document(data: bytes, path: Path, role: Path) -> Document:
+    """Return the document that these bytes are, or would be at this path."""
     return Document(name=path.name, text=read_text(data, path, role), sha256=sha256(data))
 
 

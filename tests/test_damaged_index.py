@@ -13,6 +13,7 @@ from dramaturg.stores.role import Role
 from passage_samples import build, embed, new_role, passages_of, quick, reopened, texts_of
 
 TEXTS = ["a", "b", "c", "d"]
+VERSION, POINTERS = ("passages.jsonl", "vectors.faiss", "manifest.json"), ("current.json", "current.copy.json")
 MUTATIONS = 200
 
 
@@ -49,7 +50,9 @@ def artefacts(role: Role) -> dict[str, Path]:
 def test_no_mutation_is_loaded(tmp_path: Path, name: str) -> None:
     role = new_role(tmp_path)
     build(role, TEXTS)
-    assert set(artefacts(role)) == {"passages.jsonl", "vectors.faiss", "manifest.json", "current.json"}
+    assert set(artefacts(role)) == {*VERSION, *POINTERS}
+    if name == POINTERS[0]:
+        artefacts(role)[POINTERS[1]].unlink()
     path, chance = artefacts(role)[name], random.Random(name)
     whole = path.read_bytes()
     for _ in range(MUTATIONS):
@@ -64,7 +67,8 @@ def test_no_mutation_is_loaded(tmp_path: Path, name: str) -> None:
 def test_the_same_content_built_again_heals(tmp_path: Path, name: str) -> None:
     role = new_role(tmp_path)
     build(role, TEXTS)
-    artefacts(role)[name].write_bytes(b"")
+    for damaged in POINTERS if name == POINTERS[0] else [name]:
+        artefacts(role)[damaged].write_bytes(b"")
     _, embedded = build(reopened(role), TEXTS)
     assert embedded == len(TEXTS)  # vectors of a damaged version are not trusted
     assert texts_of(reopened(role)) == TEXTS
@@ -84,11 +88,24 @@ def test_a_missing_file_or_version(tmp_path: Path) -> None:
     assert build(role, TEXTS)[1] == 4
 
 
+def test_an_index_of_an_earlier_layout_is_made_anew(tmp_path: Path) -> None:
+    role = new_role(tmp_path)
+    build(role, TEXTS)
+    folder = next((role.root / "index" / "acts" / "versions").iterdir())
+    folder.rename(folder.with_name(folder.name.split("-")[0]))
+    artefacts(role)[POINTERS[1]].unlink()
+    with pytest.raises(MissingIndex, match="run `dramaturg index ada`"):
+        reopened(role).passages("acts")
+    assert build(reopened(role), TEXTS)[1] == len(TEXTS)
+    assert texts_of(reopened(role)) == TEXTS
+
+
 def test_a_pointer_from_elsewhere(tmp_path: Path) -> None:
     role, other = new_role(tmp_path), new_role(tmp_path, "tom")
     build(role, TEXTS)
     build(other, ["x"])
-    shutil.copy(artefacts(other)["current.json"], artefacts(role)["current.json"])
+    for name in POINTERS:
+        shutil.copy(artefacts(other)[name], artefacts(role)[name])
     with pytest.raises(MissingIndex):
         reopened(role).passages("acts")
     shutil.copytree(other.root / "index" / "acts", other.root / "index" / "ats")

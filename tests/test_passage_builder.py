@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from filelock import FileLock
 
-from dramaturg.stores import index_folder
+from dramaturg.stores import role_lock
 from dramaturg.stores.errors import EmbeddingMismatch, MissingIndex, RoleBusy, RoleError, StorageError
 from dramaturg.stores.role import Role
 
@@ -131,20 +131,55 @@ def test_the_manifest_says_what_was_made_from_what(tmp_path: Path) -> None:
     assert manifest.created.utcoffset() is not None
 
 
-def test_two_versions_are_kept_beside_the_current_one(tmp_path: Path) -> None:
+def test_four_versions_are_kept_beside_the_current_one(tmp_path: Path) -> None:
     role = new_role(tmp_path)
-    versions = [build(role, [text])[0].version for text in "abcde"]
-    assert names_in(role.root / "index" / "acts" / "versions") == sorted(versions[2:])
+    versions = [build(role, [text])[0].version for text in "ABabcde"]
+    assert [name[:24] for name in names_in(role.root / "index" / "acts" / "versions")] == sorted(versions[2:])
+    versions = versions[2:]
     assert [texts.text for texts in reopened(role).passages("acts", versions[2]).passages] == ["c"]
     assert names_in(role.root / "index" / "acts" / "drafts") == []
 
 
-def test_everything_is_embedded_again_after_clear(tmp_path: Path) -> None:
+def test_a_fresh_draft_embeds_everything_again_and_the_old_version_is_served_until_then(tmp_path: Path) -> None:
+    role = new_role(tmp_path)
+    first, _ = build(role, OLD)
+    fresh = role.builder("acts")
+
+    def begun() -> str:
+        return fresh.draft(passages_of(OLD), embedding=EMBEDDING, settings={"longest": 3}, sources=SOURCES, fresh=True)
+
+    assert begun() == first.version
+    assert len(fresh.pending(first.version)) == 3
+    fresh.add_vectors(first.version, ["p0"], embed(OLD[:1]))
+    assert texts_of(reopened(role)) == OLD
+    assert begun() == first.version  # after it was killed, say: it goes on
+    assert [one.id for one in reopened(role).builder("acts").pending(first.version)] == ["p1", "p2"]
+    with pytest.raises(MissingIndex, match="2 passages have no vector yet"):
+        fresh.publish(first.version)
+    fresh.add_vectors(first.version, ["p1", "p2"], embed(OLD[1:]))
+    fresh.publish(first.version)
+    assert texts_of(reopened(role)) == OLD
+    assert len(names_in(role.root / "index" / "acts" / "versions")) == 1
+    assert build(reopened(role), OLD)[1] == 0
+
+
+def test_a_fresh_draft_that_was_overtaken_hands_its_vectors_on(tmp_path: Path) -> None:
     role = new_role(tmp_path)
     build(role, OLD)
-    role.builder("acts").clear()
-    assert role.current("acts") is None
-    assert build(role, OLD)[1] == 3
+    builder, given = role.builder("acts"), {"embedding": EMBEDDING, "settings": {}, "sources": SOURCES, "fresh": True}
+    first = builder.draft(passages_of(OLD), **given)
+    builder.add_vectors(first, ["p0", "p1"], embed(OLD[:2]))
+    second = builder.draft(passages_of([*OLD, "d"]), **given, after=first)
+    assert [one.text for one in builder.pending(second)] == ["c", "d"]
+
+
+def test_a_plain_draft_ends_a_fresh_one(tmp_path: Path) -> None:
+    role = new_role(tmp_path)
+    build(role, OLD)
+    builder = role.builder("acts")
+    version = builder.draft(passages_of(OLD), embedding=EMBEDDING, settings={"longest": 3}, sources=SOURCES, fresh=True)
+    assert len(builder.pending(version)) == 3
+    assert build(role, OLD)[1] == 0
 
 
 @pytest.mark.parametrize(
@@ -199,9 +234,9 @@ def test_drafts_that_make_no_sense(tmp_path: Path) -> None:
 def test_one_builder_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     role = new_role(tmp_path)
     build(role, OLD)
-    monkeypatch.setattr(index_folder, "PATIENCE", 0.05)
-    with FileLock(role.root / "index" / ".acts.lock"), pytest.raises(RoleBusy, match="try again"):
-        role.builder("acts").clear()
+    monkeypatch.setattr(role_lock, "PATIENCE", 0.05)
+    with FileLock(role.root / "index" / ".lock"), pytest.raises(RoleBusy, match="try again"):
+        build(role, NEW)
     assert texts_of(role) == OLD
 
 

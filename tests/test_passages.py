@@ -162,13 +162,13 @@ def test_readers_keep_the_version_they_opened(tmp_path: Path) -> None:
     role = new_role(tmp_path)
     first, _ = build(role, ["a", "b"])
     early = role.passages("acts")
-    for texts in (["c"], ["d"], ["e"], ["f"]):
+    for texts in (["c"], ["d"], ["e"], ["e2"], ["e3"], ["f"]):
         build(role, texts)
     assert [early.get(name).text for name, _ in early.search(embed(["b"])[0], 2)] == ["b", "a"]
     assert early.version == first.version
     assert texts_of(role) == ["f"]
     with pytest.raises(MissingIndex, match="no version"):
-        role.passages("acts", first.version)  # the last two before the current one are kept
+        role.passages("acts", first.version)  # the last four before the current one are kept
 
 
 def test_readers_while_others_publish(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from syrupy.assertion import SnapshotAssertion
 
 from dramaturg.workflows import amadeus, amadeus_index, naive_rag
@@ -45,14 +45,17 @@ def test_a_graph_is_served_under_its_module(name: str) -> None:
 @pytest.mark.parametrize("verdict", [True, False])
 async def test_every_key_that_a_node_writes_is_a_channel(name: str, verdict: bool, tmp_path: Path) -> None:
     small_role(tmp_path)
-    given: Any = {"rebuild": True} if name == "amadeus_index" else {"messages": [HumanMessage("Storms?")]}
-    context = CONTEXTS[name](**run_settings(tmp_path, actor(lambda _: verdict)))
+    talk = [HumanMessage("Who are you?"), AIMessage("Ada."), HumanMessage("Storms?")]
+    given: Any = {"rebuild": True} if name == "amadeus_index" else {"messages": talk}
+    window = {} if name == "amadeus_index" else {"window": 2}
+    context = CONTEXTS[name](**run_settings(tmp_path, actor(lambda _: verdict), **window))
     nodes = set()
     async for part in GRAPHS[name].graph.astream(given, context=context, stream_mode="updates"):
         for node, written in part.items():
             nodes.add(node)
             assert set(written or {}) <= set(get_type_hints(STATES[name])), node
     assert len(nodes) >= 3
+    assert ("summarize" in nodes) == bool(window)
 
 
 @pytest.mark.parametrize("name", CONTEXTS)

@@ -10,6 +10,7 @@ from dramaturg.nodes.indexing import (
     embed_passages,
     embedding_outcome,
     publish_index,
+    publishing_outcome,
     split_persona,
 )
 
@@ -29,7 +30,7 @@ def build() -> StateGraph[IndexingState, AmadeusIndexContext, IndexInput, IndexO
     builder.add_conditional_edges(
         "embed_passages", embedding_outcome, {"more": "embed_passages", "done": "publish_index"}
     )
-    builder.add_edge("publish_index", END)
+    builder.add_conditional_edges("publish_index", publishing_outcome, {"done": END, "stale": "split_persona"})
     return builder
 
 

@@ -1,0 +1,77 @@
+"""Several documents are changed at once, or not at all: first it is written down what will be, then it is done."""
+
+import contextlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict
+
+from dramaturg.stores.files import canonical, inside, make_folder, remove_file, sha256, sweep, write_bytes
+from dramaturg.stores.kept_documents import KeptDocuments
+
+
+class _Journal(BaseModel):
+    """`change.json`: the hash that each document will have, None if it will be gone, and a checksum of this."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    documents: dict[str, str | None]
+    sha256: str
+
+    @classmethod
+    def of(cls, documents: Mapping[str, str | None]) -> Self:
+        return cls(documents=dict(documents), sha256=sha256(canonical(dict(documents))))
+
+
+def change_documents(role: Path, changes: Mapping[str, bytes | None]) -> None:
+    """Write (bytes) and remove (None) documents of `persona/`; for callers that hold the role's lock.
+
+    After a crash either nothing has changed, or the next one who takes the lock does what is left.
+
+    Raises:
+        StorageError: the file system refuses.
+    """
+    kept = KeptDocuments(role)
+    digests = {name: None if data is None else kept.keep(data) for name, data in changes.items()}
+    write_bytes(_path(role), _Journal.of(digests).model_dump_json().encode(), within=role)
+    finish_change(role)
+
+
+def changing(role: Path) -> bool:
+    """Whether a change has begun that is not done."""
+    return _path(role).exists()
+
+
+def finish_change(role: Path) -> None:
+    """Do what is written down, if anything is; for callers that hold the role's lock.
+
+    Raises:
+        StorageError: the file system refuses.
+    """
+    path = _path(role)
+    if not path.exists():
+        return
+    kept = KeptDocuments(role)
+    make_folder(role / "persona", within=role)
+    sweep(role / "persona")
+    for name, digest in _read(path, role).items():
+        target = role / "persona" / name
+        if digest is None:
+            remove_file(target, within=role)
+        elif (data := kept.read(digest)) is not None:
+            write_bytes(target, data, within=role)
+    remove_file(path, within=role)
+
+
+def _path(role: Path) -> Path:
+    return role / "index" / "change.json"
+
+
+def _read(path: Path, role: Path) -> Mapping[str, str | None]:
+    """What is written down; nothing if it is damaged: then not a document was changed yet, or all are kept."""
+    with contextlib.suppress(OSError, ValueError):
+        journal = _Journal.model_validate_json(inside(path, role).read_bytes())
+        if journal == _Journal.of(journal.documents):
+            return journal.documents
+    return {}

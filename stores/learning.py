@@ -1,0 +1,164 @@
+"""What a role learns and forgets: documents that come into its persona, and go."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from dramaturg.stores.errors import RoleError, RoleFileError, did_you_mean
+from dramaturg.stores.files import sha256
+from dramaturg.stores.reading import LARGEST, read_text
+from dramaturg.stores.role import Role
+
+TEXTS = (".md", ".markdown", ".txt", ".text", "")
+_NAME = re.compile(r'[^\x00-\x1f\x7f<>:"/\\|?*]+')
+_RESERVED = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9])(\..*)?", re.IGNORECASE)  # device names on Windows
+
+
+class Change(NamedTuple):
+    """What becomes of a document; lengths in characters, and how many lines come and go."""
+
+    document: str
+    change: Literal["new", "replaced", "unchanged", "removed"]
+    before: int
+    after: int
+    added: int
+    removed: int
+
+
+def document_from(path: Path, name: str | None = None) -> tuple[str, bytes]:
+    """Read a Markdown or plain text file from anywhere; return the name it will have in `persona/`, and its bytes.
+
+    Raises:
+        RoleFileError: it is not there, a folder, larger than 100 MB, not UTF-8, no text, or without any.
+        RoleError: the name may not be used.
+    """
+    if path.is_dir():
+        raise RoleFileError(f"{path} is a folder: name the files in it.")
+    if name is None and path.suffix.lower() not in TEXTS:
+        raise RoleFileError(f"{path.name} is no Markdown or plain text by its name: save it as .md or .txt.")
+    try:
+        if path.stat().st_size > LARGEST:
+            raise RoleFileError(f"{path.name} has more than {LARGEST:,} bytes: split it into several files.")
+        data = path.read_bytes()
+    except OSError as error:
+        raise RoleFileError(f"{path} cannot be read ({error.strerror}): give the path of a file.") from error
+    return document_name(name if name is not None else path.stem), checked(data, path)
+
+
+def document_name(name: str) -> str:
+    """Return the name of a document, with `.md` at its end.
+
+    Raises:
+        RoleError: it may not be the name of a file on every system.
+    """
+    full = name if name.lower().endswith(".md") else f"{name}.md"
+    stem = full[:-3]
+    if not _NAME.fullmatch(stem) or _RESERVED.fullmatch(full) or stem[0] in ". " or stem[-1] in ". ":
+        raise RoleError(f"{name!r} can't be the name of a document: take letters, digits, spaces, - and _.")
+    if len(full.encode(errors="surrogatepass")) > 200 or not full.isprintable():
+        raise RoleError(f"{name[:40]!r} can't be the name of a document: take a shorter one of letters and digits.")
+    return full
+
+
+def checked(data: bytes, path: Path) -> bytes:
+    """Return the bytes of a document if they are text.
+
+    Raises:
+        RoleFileError: they are not UTF-8, hold a zero character, or nothing but spaces.
+    """
+    if not read_text(data, path, path.parent).strip():
+        raise RoleFileError(f"{path.name} holds no text: write some.")
+    return data
+
+
+def changes(role: Role, documents: Sequence[tuple[str, bytes]]) -> list[Change]:
+    """Return what learning these documents would change.
+
+    Raises:
+        RoleError: two have the same name, or one differs from a document there is in case alone.
+    """
+    names = role.persona.names()
+    known = {name.lower(): name for name in names}
+    lower = [name.lower() for name, _ in documents]
+    for name, _ in documents:
+        if lower.count(name.lower()) > 1:
+            raise RoleError(f"Two of the files would both be {name}: learn one with --as another name.")
+        if known.get(name.lower(), name) != name:
+            raise RoleError(f"There is {known[name.lower()]} already: learn it under this name, or another.")
+    return [_change(name, role.persona.read(name) if name in names else None, data) for name, data in documents]
+
+
+def learn(
+    role: Role, documents: Sequence[tuple[str, bytes]], *, was: Mapping[str, str | None] | None = None
+) -> list[Change]:
+    """Put documents into the persona, all or none; one of the same name is replaced.
+
+    Args:
+        role: who learns.
+        documents: names and bytes, as `document_from` gives them.
+        was: the SHA-256 that documents must still have; None: not there.
+
+    Raises:
+        RoleError: the names can't be used together.
+        StaleDraft: a document is not what `was` says.
+        RoleBusy: another program holds the role.
+        StorageError: the file system refuses.
+    """
+    found = changes(role, documents)
+    role.persona.change(dict(documents), was=was)
+    return found
+
+
+def forget(role: Role, name: str) -> Change:
+    """Take a document out of the persona; versions of an index that were made from it keep it until they are erased.
+
+    Raises:
+        RoleError: there is no such document.
+        RoleBusy: another program holds the role.
+        StorageError: the file system refuses.
+    """
+    data = role.persona.read(the_document(role, name))
+    role.persona.change({name: None})
+    return _change(name, data, None)
+
+
+def the_document(role: Role, name: str | None) -> str:
+    """Return the name of a document that is there; without a name, that of the only one.
+
+    Raises:
+        RoleError: there is none of that name, or more than one to choose from.
+    """
+    names = role.persona.names()
+    if name is None and len(names) == 1:
+        return names[0]
+    if name in names:
+        return name
+    there = f"There are: {', '.join(names) or 'none'}."
+    if name is None:
+        raise RoleError(f"Name one of the documents of {role.id!r}. {there}")
+    raise RoleError(f"{role.id!r} has no document {name!r}{did_you_mean(name, names) or '.'} {there}")
+
+
+def digest_of(role: Role, name: str) -> str:
+    """Return the SHA-256 of a document."""
+    return sha256(role.persona.read(name))
+
+
+def _change(name: str, before: bytes | None, after: bytes | None) -> Change:
+    old, new = _text(before), _text(after)
+    if before == after:
+        kind: Literal["new", "replaced", "unchanged", "removed"] = "unchanged"
+    else:
+        kind = "new" if before is None else "removed" if after is None else "replaced"
+    lines = Counter(_lines(new)), Counter(_lines(old))
+    return Change(name, kind, len(old), len(new), (lines[0] - lines[1]).total(), (lines[1] - lines[0]).total())
+
+
+def _text(data: bytes | None) -> str:
+    return (data or b"").decode("utf-8-sig", errors="replace").replace("\r\n", "\n")
+
+
+def _lines(text: str) -> Iterable[str]:
+    return (line for line in text.split("\n") if line.strip())

@@ -1,0 +1,161 @@
+"""The versions of an index: listed, taken back together with their documents, and erased."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+from dramaturg.stores.document_changes import change_documents
+from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, StorageError, did_you_mean
+from dramaturg.stores.files import remove
+from dramaturg.stores.index_folder import IndexFolder
+from dramaturg.stores.kept_documents import KeptDocuments
+from dramaturg.stores.manifest import Manifest, Published
+from dramaturg.stores.publication import drop_documents, kinds
+from dramaturg.stores.role import Role
+from dramaturg.stores.role_lock import role_lock
+from dramaturg.stores.whole_versions import opened
+
+
+class Version(NamedTuple):
+    """A version of an index."""
+
+    version: str
+    created: datetime
+    documents: tuple[str, ...]
+    passages: int
+    served: bool
+    """Whether it is the one that is read from now."""
+    restorable: bool
+    """Whether the documents that it was made from are all kept."""
+
+
+def versions(role: Role, kind: str) -> list[Version]:
+    """Return the versions that can be taken back, the one that is served first; damaged ones are left out.
+
+    Raises:
+        DamagedIndex: the pointer is not what was written.
+    """
+    found = _manifests(IndexFolder(role.root, kind))
+    return [_described(role, manifest, served=at == 0) for at, manifest in enumerate(found.values())]
+
+
+def take_back(role: Role, kind: str, version: str | None = None) -> Version:
+    """Bring the documents of a version back, and serve it again if its index is whole (else index the role).
+
+    What is served now can be taken back in the same way: the versions are a ring, and this turns it.
+
+    Args:
+        role: whose.
+        kind: which index.
+        version: its id, or how that begins; None: the one before the one that is served.
+
+    Raises:
+        MissingIndex: there is no such version.
+        RoleError: a document of it was not kept, or one in `persona/` is in no version and would be lost.
+        StorageError: the file system refuses.
+    """
+    folder = IndexFolder(role.root, kind)
+    with role_lock(role.root):
+        found = _manifests(folder)
+        wanted = _chosen(folder, found, version)
+        before = role.persona.checksums()
+        change_documents(role.root, _changes(role, before, found[wanted]))
+        ring = list(found)
+        at = ring.index(wanted)
+        if opened(folder, wanted) is not None:
+            folder.switch(ring[at:] + ring[:at])
+    return _described(role, found[wanted], served=True)
+
+
+def erase_past(role: Role) -> None:
+    """Leave nothing in `index/` but the versions that are served, and of those only what the documents of now made.
+
+    Afterwards nothing can be taken back.
+
+    Raises:
+        StorageError: the file system refuses; run it again.
+    """
+    with role_lock(role.root):
+        now = role.persona.checksums()
+        for folder in (IndexFolder(role.root, kind) for kind in kinds(role.root)):
+            found = _manifests_or_none(folder)
+            served = next(iter(found), None)
+            if served is None or found[served].sources != now:
+                _erase(folder)
+                continue
+            folder.switch([served])
+            remove(folder.drafts)
+            for other in folder.versions.glob("*"):
+                if other != folder.folder_of(served):
+                    remove(other)
+            if folder.drafts.exists() or len(list(folder.versions.glob("*"))) > 1:
+                raise StorageError(f"{folder.path} cannot be emptied: give permission, then run it again.")
+        drop_documents(role.root)
+    role.forget_opened()
+
+
+def holding(role: Role, name: str) -> bool:
+    """Whether a version of an index was made from a document of this name."""
+    found = (_manifests_or_none(IndexFolder(role.root, kind)).values() for kind in kinds(role.root))
+    return any(name in manifest.sources for manifests in found for manifest in manifests)
+
+
+def _erase(folder: IndexFolder) -> None:
+    remove(folder.path)
+    if folder.path.exists():
+        raise StorageError(f"{folder.path} cannot be removed: give permission, then run it again.")
+
+
+def _manifests_or_none(folder: IndexFolder) -> Mapping[Published, Manifest]:
+    try:
+        return _manifests(folder)
+    except DamagedIndex:
+        return {}
+
+
+def _manifests(folder: IndexFolder) -> dict[Published, Manifest]:
+    found, current = {}, folder.current()
+    for published in current.versions if current else ():
+        try:
+            found[published] = folder.manifest(published)
+        except (DamagedIndex, MissingIndex):
+            continue
+    return found
+
+
+def _described(role: Role, manifest: Manifest, *, served: bool) -> Version:
+    kept = KeptDocuments(role.root)
+    whole = all(kept.read(digest) is not None for digest in manifest.sources.values())
+    documents = tuple(sorted(manifest.sources))
+    return Version(manifest.version, manifest.created, documents, manifest.counts["passages"], served, whole)
+
+
+def _chosen(folder: IndexFolder, found: Mapping[Published, Manifest], version: str | None) -> Published:
+    ring = list(found)
+    if version is None:
+        if len(ring) < 2:
+            raise MissingIndex(f"{folder.role.name!r} has no version before this one ({folder.kind}).")
+        return ring[1]
+    matches = [one for one in ring if version and one.version.startswith(version)]
+    if len(matches) == 1:
+        return matches[0]
+    near = did_you_mean(version, [one.version for one in ring])
+    known = ", ".join(one.version for one in ring) or "none"
+    raise MissingIndex(f"{folder.role.name!r} has no version {version!r} ({folder.kind}){near} There are: {known}.")
+
+
+def _changes(role: Role, before: Mapping[str, str], wanted: Manifest) -> dict[str, bytes | None]:
+    kept = KeptDocuments(role.root)
+    lost = [name for name, digest in before.items() if wanted.sources.get(name) != digest and kept.read(digest) is None]
+    if lost:
+        raise RoleError(
+            f"{lost[0]} has changes that are in no version yet and would be lost: "
+            f"run `dramaturg index {role.id}` first."
+        )
+    changes: dict[str, bytes | None] = {name: None for name in before if name not in wanted.sources}
+    for name, digest in wanted.sources.items():
+        if before.get(name) != digest:
+            changes[name] = kept.read(digest)
+            if changes[name] is None:
+                raise RoleError(f"{name} of that version was not kept: the version cannot be taken back.")
+    return changes

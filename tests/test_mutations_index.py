@@ -1,0 +1,125 @@
+"""Every file under index/ is changed in every way: it is refused, or what was there before is read, never a mixture."""
+
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from dramaturg.stores.document_changes import change_documents, changing, finish_change
+from dramaturg.stores.draft import Draft
+from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError
+from dramaturg.stores.index_folder import IndexFolder
+from dramaturg.stores.kept_documents import KeptDocuments
+from dramaturg.stores.learning import learn
+from dramaturg.stores.role import Role
+from dramaturg.stores.versions import take_back, versions
+
+from crash_points import mutations
+from passage_samples import EMBEDDING, embed, new_role, passages_of, quick, texts_of
+
+BEFORE, NOW, NEXT = ["a", "b", "c"], ["a", "x", "y", "z"], ["a", "x", "new"]
+FEW, ALL = 60, 1000
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    quick(monkeypatch)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A role with two versions, both with their document, and a draft with a vector."""
+    role = new_role(tmp_path)
+    for texts in (BEFORE, NOW):
+        learn(role, [("life.md", "\n\n".join(texts).encode())])
+        build(role, texts)
+    builder = role.builder("acts")
+    version = builder.draft(passages_of(NEXT), embedding=EMBEDDING, settings={}, sources={})
+    builder.add_vectors(version, ["p2"], embed(NEXT[2:]))
+    return role.root
+
+
+def build(role: Role, texts: list[str]) -> None:
+    builder = role.builder("acts")
+    version = builder.draft(passages_of(texts), embedding=EMBEDDING, settings={}, sources=role.persona.checksums())
+    pending = builder.pending(version)
+    builder.add_vectors(version, [one.id for one in pending], embed([one.text for one in pending]))
+    builder.publish(version, role.persona)
+
+
+def artefact(path: Path) -> bool:
+    return not path.name.endswith(".lock")
+
+
+@pytest.mark.parametrize("count", [FEW, pytest.param(ALL, marks=pytest.mark.slow)])
+def test_nothing_changed_is_read(root: Path, count: int) -> None:
+    found = Counter[str]()
+    for path, how in mutations(root / "index", seed=1, count=count, only=artefact):
+        role = Role(root)
+        texts, warned = texts_of(role), bool(role.passages("acts").warning)
+        assert texts == (BEFORE if warned else NOW), (path, how)
+        found[path.name if warned else "as it was"] += 1
+    assert {"manifest.json", "passages.jsonl", "vectors.faiss", "as it was"} == set(found)
+    assert all(found[name] == count for name in ("manifest.json", "passages.jsonl", "vectors.faiss"))
+
+
+@pytest.mark.parametrize("count", [FEW, pytest.param(ALL, marks=pytest.mark.slow)])
+def test_nothing_changed_is_read_where_there_is_no_other_version(root: Path, count: int) -> None:
+    served = Role(root).passages("acts")
+    folder = IndexFolder(root, "acts")
+    for path in (root / "index" / "acts" / "versions").iterdir():
+        if not path.name.startswith(served.version):
+            shutil.rmtree(path)
+    (folder.path / "current.copy.json").unlink()
+    for path, how in mutations(
+        root / "index" / "acts", seed=2, count=count, only=lambda one: "drafts" not in one.parts
+    ):
+        with pytest.raises((DamagedIndex, MissingIndex), match="dramaturg index ada"):
+            Role(root).passages("acts")
+        assert how, path
+
+
+@pytest.mark.parametrize("count", [FEW, pytest.param(ALL, marks=pytest.mark.slow)])
+def test_no_changed_draft_goes_into_a_version(root: Path, count: int) -> None:
+    version = next((root / "index" / "acts" / "drafts").iterdir()).name
+    for path, how in mutations(root / "index" / "acts" / "drafts", seed=3, count=count):
+        builder = Role(root).builder("acts")
+        try:
+            pending = [one.text for one in builder.pending(version)]
+        except MissingIndex:
+            assert path.suffix != ".npz"
+            assert Draft.read(IndexFolder(root, "acts"), version) is None
+        else:
+            assert path.suffix == ".npz", (path, how)
+            assert pending == ["new"]
+
+
+@pytest.mark.parametrize("count", [FEW, pytest.param(ALL, marks=pytest.mark.slow)])
+def test_no_changed_document_is_brought_back(root: Path, count: int) -> None:
+    persona = root / "persona" / "life.md"
+    now, before = persona.read_bytes(), "\n\n".join(BEFORE).encode()
+    for path, _ in mutations(root / "index" / "documents", seed=4, count=count):
+        role = Role(root)
+        assert KeptDocuments(root).read(path.name) is None
+        assert [one.restorable for one in versions(role, "acts")].count(False) == 1
+        with pytest.raises(RoleError):
+            take_back(role, "acts")
+        assert persona.read_bytes() == now
+    take_back(Role(root), "acts")
+    assert persona.read_bytes() == before
+
+
+@pytest.mark.parametrize("count", [FEW, pytest.param(ALL, marks=pytest.mark.slow)])
+def test_a_changed_journal_changes_nothing(root: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    persona = root / "persona" / "life.md"
+    now = persona.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr("dramaturg.stores.document_changes.finish_change", lambda role: None)
+        change_documents(root, {"life.md": b"half done", "more.md": b"more"})
+    assert changing(root)
+    for path, _ in mutations(root / "index", seed=5, count=count, only=lambda one: one.name == "change.json"):
+        finish_change(root)
+        assert not path.exists()
+        assert persona.read_bytes() == now
+    assert [one.text for one in Role(root).documents()] == ["half done", "more"]
