@@ -27,6 +27,8 @@ def evidence_view(evidence: Mapping[str, Any]) -> Group:
 
 def views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
     """The tables that this evidence has something for."""
+    if warning := evidence.get("warning"):
+        yield Text(printable(warning), style="yellow")
     if "knowledge" in evidence:
         yield passages_table("Knowledge: the most similar passages", evidence["knowledge"])
     if "selection" in evidence:
@@ -36,6 +38,10 @@ def views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
         yield attributes_table(evidence["attributes"], evidence.get("attributes_error", ""))
     if remembered := [a for a in evidence.get("role_memory", []) if a not in evidence["attributes"]]:
         yield Text("Remembered from earlier turns: " + "; ".join(a["attribute"] for a in remembered), style="dim")
+    if summary := evidence.get("summary"):
+        yield Text(f"Noted of what has left the window: {printable(summary)}", style="dim")
+    if error := evidence.get("summary_error"):
+        yield Text(f"What has left the window could not be noted: {printable(error)}", style="red")
 
 
 def selection_title(selection: Mapping[str, Any]) -> str:

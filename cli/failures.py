@@ -5,12 +5,13 @@ import sqlite3
 from pydantic import ValidationError
 
 from dramaturg.models.errors import ModelError, WeightsError
-from dramaturg.stores.errors import DamagedIndex
+from dramaturg.stores.errors import DamagedConversations, DamagedIndex
 
 CODES: tuple[tuple[type[Exception], int], ...] = (
     (ModelError, 3),
     (WeightsError, 4),
     (DamagedIndex, 5),
+    (DamagedConversations, 5),
     (sqlite3.Error, 5),
 )
 

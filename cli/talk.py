@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dramaturg.cli.conversation import Conversation, conversation
+from dramaturg.cli.chat_commands import obey, speaker
 from dramaturg.cli.evidence import evidence_view, usage_table
 from dramaturg.cli.failures import sentence
 from dramaturg.cli.options import (
@@ -21,8 +21,10 @@ from dramaturg.cli.options import (
 )
 from dramaturg.cli.screen import print_json, printable, screen
 from dramaturg.cli.stage import Stage
+from dramaturg.conversations.conversation import Conversation
+from dramaturg.conversations.opening import open_conversation
 
-HELP = "/evidence why the last reply is as it is · /usage · /model NAME another chat model · /quit"
+HELP = "/help shows what else can be done here, /quit ends the chat"
 ThreadOption = Annotated[str, typer.Option("--thread", help="Name of the conversation; it goes on where it stopped.")]
 EvidenceOption = Annotated[bool, typer.Option("--evidence", help="Print why each reply is as it is, and its cost.")]
 
@@ -48,7 +50,7 @@ async def answered(
 ) -> None:
     """Take one turn a question, and print each as it comes."""
     usage = []
-    async with conversation(method, context, thread) as talk:
+    async with open_conversation(method, context, thread) as talk:
         for question in questions:
             began = time.perf_counter()
             output = await (talk.take_turn(question) if as_json else shown(talk, question, evidence=evidence))
@@ -74,16 +76,11 @@ async def shown(talk: Conversation, question: str, *, evidence: bool) -> dict[st
     """Take one turn, and show what happens and the reply as it is spoken."""
     screen.print()
     screen.print(f"You: {printable(question)}", style="bold")
-    output = await spoken(talk, question)
+    with Stage(await speaker(talk)) as stage:
+        output = await talk.take_turn(question, stage.show)
     if evidence:
         screen.print(evidence_view(output["evidence"]))
     return output
-
-
-async def spoken(talk: Conversation, question: str) -> dict[str, Any]:
-    """Take one turn on a stage."""
-    with Stage(await talk.speaker()) as stage:
-        return await talk.take_turn(question, stage.show)
 
 
 def chat(
@@ -98,7 +95,7 @@ def chat(
     context = context_for(method, role, library, settings, chat_model=model)
     # Lines are read outside of the event loop, which would keep Ctrl-C from the prompt.
     with asyncio.Runner() as runner:
-        opened = conversation(method, context, thread)
+        opened = open_conversation(method, context, thread)
         talk = runner.run(opened.__aenter__())
         try:
             screen.print(HELP, style="dim")
@@ -121,31 +118,17 @@ def read_line() -> str | None:
 async def obeyed(talk: Conversation, line: str) -> None:
     """Do what a line says; an error ends the turn, not the conversation."""
     try:
-        if line.startswith("/"):
-            await command(talk, *line.split(maxsplit=1))
-        elif line:
-            await spoken(talk, line)
+        if line:
+            await obey(talk, line)
     except (ValueError, RuntimeError) as error:
         screen.print(sentence(error), style="red", soft_wrap=True)
 
 
 async def recall(talk: Conversation) -> None:
     """Show where a conversation stopped."""
-    values = await talk.values()
-    for message in values.get("messages", [])[-2:]:
-        who = "You" if message.type == "human" else await talk.speaker()
-        screen.print(f"{who}: {printable(message.text)}", style="dim", soft_wrap=True)
-
-
-async def command(talk: Conversation, name: str, argument: str = "") -> None:
-    """Do what a line that begins with a slash says."""
-    values = await talk.values()
-    if name == "/evidence":
-        screen.print(evidence_view(values.get("evidence", {})))
-    elif name == "/usage":
-        screen.print(usage_table([values.get("usage", {})]))
-    elif name == "/model" and argument:
-        talk.change(chat_model=argument)
-        screen.print(f"From now on: {argument}", style="dim")
-    else:
-        screen.print(HELP, style="dim")
+    for turn in (await talk.history())[-1:]:
+        screen.print(f"You: {printable(turn.question)}", style="dim", soft_wrap=True)
+        screen.print(f"{await speaker(talk)}: {printable(turn.reply or '')}", style="dim", soft_wrap=True)
+    if unfinished := await talk.unfinished():
+        screen.print(f"Not answered yet: {printable(unfinished.question)}", soft_wrap=True)
+        screen.print("/retry answers it; another message takes it back.", style="dim")

@@ -8,6 +8,8 @@ import pytest
 
 from dramaturg.models.environment import VARIABLES
 
+from commands import run, stub  # noqa: F401
+
 
 @pytest.fixture(autouse=True)
 def no_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -2,48 +2,17 @@
 
 import json
 import sqlite3
-import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from dramaturg.cli.app import main
 from dramaturg.models.errors import ModelUnavailable, WeightsError
 from dramaturg.stores.errors import DamagedIndex
 from dramaturg.stores.library import Library
 from dramaturg.stores.role_files import RoleCard
 
-from roles import small_role
-from stub_endpoint import Endpoint, endpoint
-
-Command = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture(scope="module")
-def stub() -> Iterator[Endpoint]:
-    with endpoint() as running:
-        yield running
-
-
-@pytest.fixture
-def run(stub: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    """Run the command over a library with one role; gives exit code, output and errors."""
-    small_role(tmp_path)
-    for name, value in {**stub.variables(), "DRAMATURG_LIBRARY": str(tmp_path)}.items():
-        monkeypatch.setenv(name, value)
-
-    def command(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["dramaturg", *arguments])
-        code: object = 0
-        try:
-            main()
-        except SystemExit as ended:
-            code = ended.code or 0
-        said = capsys.readouterr()
-        return int(str(code)), said.out, " ".join(said.err.split())
-
-    return command
+from commands import Command
+from stub_endpoint import Endpoint
 
 
 def test_a_question_is_answered_with_evidence_and_usage(run: Command) -> None:
@@ -127,7 +96,7 @@ def test_exit_codes_mean_something(
     async def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("dramaturg.cli.conversation.Conversation.take_turn", fail)
+    monkeypatch.setattr("dramaturg.conversations.conversation.Conversation.take_turn", fail)
     ended, out, err = run("ask", "ada", "Who?", "--json")
     assert ended == code
     assert str(error) in err

@@ -1,0 +1,193 @@
+"""How a conversation grows: AMADEUS as `Conversation` keeps it, beside LangGraph's default, in one run.
+
+Each turn has 600 characters of new text, half of it the user's. The model answers at once, so what is timed is
+everything but the model. The default is a graph that keeps all messages in its state, on the stock sqlite saver.
+
+Run: python benchmarks/growth.py [--turns 10000] [--plain 400]
+"""
+
+import argparse
+import asyncio
+import json
+import random
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.graph import END, START, MessagesState, StateGraph
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from dramaturg.conversations.opening import open_conversation
+from dramaturg.stores.library import open_role
+from dramaturg.workflows.amadeus import AmadeusContext
+
+NEAR = 10  # turns around a mark whose median time is taken
+WORDS = (
+    "the",
+    "music",
+    "of",
+    "a",
+    "summer",
+    "in",
+    "Vienna",
+    "and",
+    "rain",
+    "upon",
+    "my",
+    "window",
+    "while",
+    "I",
+    "wrote",
+)
+
+Turn = Callable[[str], Awaitable[Any]]
+
+
+class Mark(NamedTuple):
+    """What was measured after so many turns."""
+
+    turns: int
+    megabytes: float
+    milliseconds: float
+    prompt: int
+
+
+class Stub(BaseChatModel):
+    """Judges yes, finds one attribute, and else speaks 300 characters; remembers how long its longest prompt was."""
+
+    longest: int = 0
+
+    @property
+    def _llm_type(self) -> str:
+        return "stub"
+
+    def _generate(self, messages: list[BaseMessage], *args: Any, **options: Any) -> ChatResult:
+        text = "\n".join(message.text for message in messages)
+        self.longest = max(self.longest, len(text))
+        if "<passages>" in text:
+            finding = {"attribute": speech(120), "passage": 1}
+            answer = json.dumps({"belief_and_value": [finding], "psychological_traits": []})
+        else:
+            answer = '{"answer": "yes"}' if "<passage>" in text else speech(300)
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(answer))])
+
+
+def speech(length: int) -> str:
+    """Words of so many characters in all."""
+    text = ""
+    while len(text) < length:
+        text += random.choice(WORDS) + (" " if random.random() < 0.9 else f" {random.randrange(10**6)}. ")
+    return text[:length].strip().ljust(length, ".")
+
+
+async def grown(turn: Turn, stub: Stub, folder: Path, marks: list[int], name: str) -> list[Mark]:
+    """Take turns, and measure around each mark."""
+    found, times = [], []
+    for number in track(range(1, marks[-1] + 1), description=name, transient=True):
+        if number == marks[len(found)] - NEAR + 1:
+            times, stub.longest = [], 0
+        began = time.perf_counter()
+        await turn(speech(300))
+        times.append(time.perf_counter() - began)
+        if number == marks[len(found)]:
+            found.append(Mark(number, size(folder) / 1e6, 1000 * median(times[-NEAR:]), stub.longest))
+    return found
+
+
+def size(folder: Path) -> int:
+    """Bytes of the files in a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+async def ours(folder: Path, marks: list[int]) -> list[Mark]:
+    """AMADEUS with the example role, kept by `Conversation`."""
+    stub = Stub()
+    open_role("beethoven", folder)
+    context = AmadeusContext(
+        role="beethoven",
+        library=str(folder),
+        chat_model=stub,
+        embedding_model=DeterministicFakeEmbedding(size=64),
+    )
+    async with open_conversation("amadeus", context, "long") as talk:
+        return await grown(talk.take_turn, stub, folder / ".conversations", marks, "Dramaturg")
+
+
+async def plain(folder: Path, marks: list[int]) -> list[Mark]:
+    """LangGraph's default: all messages in the state, the stock saver, a checkpoint a step."""
+    stub = Stub()
+
+    async def speak(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [await stub.ainvoke(state["messages"])]}
+
+    builder = StateGraph(MessagesState)
+    builder.add_node(speak)
+    builder.add_edge(START, "speak")
+    builder.add_edge("speak", END)
+    async with AsyncSqliteSaver.from_conn_string(str(folder / "plain.sqlite")) as saver:
+        graph = builder.compile(saver)
+        thread: Any = {"configurable": {"thread_id": "long"}}
+        return await grown(
+            lambda text: graph.ainvoke({"messages": [HumanMessage(text)]}, thread), stub, folder, marks, "LangGraph"
+        )
+
+
+async def measured(kind: Callable[[Path, list[int]], Awaitable[list[Mark]]], turns: int) -> list[Mark]:
+    """Grow one kind in a folder of its own."""
+    marks = [mark for mark in (10, 100, 200, 400, 1000, 2000, 4000, 7000, 10000) if mark < turns] + [turns]
+    with tempfile.TemporaryDirectory() as folder:
+        return await kind(Path(folder), marks)
+
+
+def shown(title: str, marks: list[Mark]) -> Table:
+    """A table of marks."""
+    table = Table(
+        "turns", "MB on disk", "bytes a turn", "ms a turn", "× turn 10", "longest prompt, characters", title=title
+    )
+    for mark in marks:
+        each, ratio = 1e6 * mark.megabytes / mark.turns, mark.milliseconds / marks[0].milliseconds
+        table.add_row(
+            f"{mark.turns:,}",
+            f"{mark.megabytes:.2f}",
+            f"{each:,.0f}",
+            f"{mark.milliseconds:.1f}",
+            f"{ratio:.2f}",
+            f"{mark.prompt:,}",
+        )
+    return table
+
+
+def plot(marks: list[Mark], others: list[Mark]) -> str:
+    """A Mermaid chart of the first turns, where both were measured."""
+    both = sorted({mark.turns for mark in marks} & {mark.turns for mark in others})
+    lines = [[mark.megabytes for mark in series if mark.turns in both] for series in (marks, others)]
+    series = "\n".join(f"    line [{', '.join(f'{value:.2f}' for value in line)}]" for line in lines)
+    return f'xychart-beta\n    title "MB on disk"\n    x-axis "turns" [{", ".join(map(str, both))}]\n{series}'
+
+
+async def main(turns: int, others: int) -> None:
+    """Measure both and print."""
+    random.seed(1)
+    console = Console(width=110)
+    amadeus, default = await measured(ours, turns), await measured(plain, others)
+    console.print(shown("AMADEUS, kept by Dramaturg", amadeus))
+    console.print(shown("One node, kept by LangGraph's default", default))
+    print(plot(amadeus, default))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--turns", type=int, default=10_000)
+    parser.add_argument("--plain", type=int, default=400)
+    arguments = parser.parse_args()
+    asyncio.run(main(arguments.turns, arguments.plain))

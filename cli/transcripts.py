@@ -1,0 +1,86 @@
+"""`dramaturg conversations`, `export` and `import`: what was said, listed and carried elsewhere."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from dramaturg.cli.options import (
+    JsonOption,
+    LibraryOption,
+    MethodName,
+    MethodOption,
+    RoleArgument,
+    context_for,
+)
+from dramaturg.cli.screen import errors, print_json, screen
+from dramaturg.conversations.json_lines import exported, imported
+from dramaturg.conversations.opening import open_conversation, threads_of
+
+ThreadOption = Annotated[str, typer.Option("--thread", help="Name of the conversation.")]
+
+
+def conversations(role: RoleArgument, library: LibraryOption = None, as_json: JsonOption = False) -> None:
+    """List the conversations with a role."""
+    context = context_for(MethodName.amadeus, role, library, None)  # type: ignore[attr-defined]
+    found = asyncio.run(threads_of(context))
+    if as_json:
+        print_json(found)
+        return
+    table = Table("conversation", title=f"Conversations with {role}")
+    for thread in found:
+        table.add_row(thread)
+    screen.print(table)
+
+
+def export(
+    role: RoleArgument,
+    file: Annotated[Path | None, typer.Argument(help="The file to write; without it, lines are printed.")] = None,
+    thread: ThreadOption = "default",
+    method: MethodOption = MethodName.amadeus,  # type: ignore[attr-defined]
+    library: LibraryOption = None,
+) -> None:
+    """Write a conversation down as JSON lines, one turn a line, with the state after it."""
+    lines = asyncio.run(taken_out(method, context_for(method, role, library, None), thread))
+    if file is None:
+        sys.stdout.write(lines)
+        return
+    aside = file.with_name(f".{file.name}.tmp")
+    aside.write_text(lines, encoding="utf-8")
+    aside.replace(file)
+    errors.print(f"Wrote {lines.count(chr(10)) - 1} turns to {file}.", soft_wrap=True)
+
+
+def import_(
+    role: RoleArgument,
+    file: Annotated[Path, typer.Argument(help="A file that `dramaturg export` wrote.")],
+    thread: ThreadOption = "default",
+    method: MethodOption = MethodName.amadeus,  # type: ignore[attr-defined]
+    library: LibraryOption = None,
+) -> None:
+    """Take up a conversation from JSON lines, under a name that has none yet."""
+    lines = file.read_text(encoding="utf-8").split("\n")
+    turns = asyncio.run(taken_in(method, context_for(method, role, library, None), thread, lines))
+    screen.print(f"{turns} turns. Go on with: dramaturg chat {role} --thread {thread}", soft_wrap=True)
+
+
+async def taken_out(method: str, context: Any, thread: str) -> str:
+    """The lines of a conversation.
+
+    Raises:
+        ValueError: there is no such conversation.
+    """
+    async with open_conversation(method, context, thread) as talk:
+        if not await talk.history():
+            msg = f"There is no conversation {thread!r} with {context.role}: see `dramaturg conversations`."
+            raise ValueError(msg)
+        return "".join([f"{line}\n" async for line in exported(talk)])
+
+
+async def taken_in(method: str, context: Any, thread: str, lines: list[str]) -> int:
+    """Put the lines on a thread."""
+    async with open_conversation(method, context, thread) as talk:
+        return await imported(talk, lines)

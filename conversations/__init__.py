@@ -1,0 +1,1 @@
+"""Conversations: turns on a thread that are kept, branched, taken back and carried elsewhere."""

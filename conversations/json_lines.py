@@ -1,0 +1,162 @@
+"""A conversation as JSON lines: to be kept, read by other programs, and taken up again elsewhere."""
+
+from collections.abc import AsyncIterator, Iterable
+from typing import Any, Literal, get_type_hints
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langgraph.channels import BinaryOperatorAggregate
+from langgraph.constants import END
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Overwrite
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
+
+from dramaturg.conversations.conversation import Conversation
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Head(_Line):
+    """The first line: what the file is."""
+
+    format: Literal["dramaturg-conversation"] = "dramaturg-conversation"
+    version: Literal[1] = 1
+    role: str
+    thread: str
+
+
+class TurnLine(_Line):
+    """A turn: what was said, and the state of the workflow after it, with which it can be gone on from."""
+
+    turn: str = Field(min_length=1)
+    """The id of the question's message."""
+    question: str = Field(min_length=1)
+    reply: str
+    reply_id: str = Field(min_length=1)
+    window: int = Field(ge=0)
+    """How many messages were in the state."""
+    state: dict[str, JsonValue]
+
+
+async def exported(talk: Conversation) -> AsyncIterator[str]:
+    """Give the lines of the branch that is the head, without line ends.
+
+    Raises:
+        ValueError: a value of the state is not plain JSON.
+    """
+    yield Head(role=talk.context.role, thread=talk.thread.name).model_dump_json()
+    for turn in await talk.history():
+        state = await talk.values(turn)
+        messages: list[AnyMessage] = state.pop("messages")
+        yield TurnLine(
+            turn=turn.id,
+            question=turn.question,
+            reply=turn.reply or "",
+            reply_id=str(messages[-1].id),
+            window=len(messages),
+            state=state,
+        ).model_dump_json()
+
+
+async def imported(talk: Conversation, lines: Iterable[str]) -> int:
+    """Put a conversation that was exported on an empty thread; nothing is written unless every line can be used.
+
+    Returns:
+        The number of turns.
+
+    Raises:
+        ValueError: a line is not as `exported` writes it, the role is another one, or the thread is not empty.
+    """
+    head, turns = parsed(lines)
+    if head.role != talk.context.role:
+        msg = f"This conversation was with {head.role!r}, not with {talk.context.role!r}: name that role."
+        raise ValueError(msg)
+    require_state(talk.thread.graph, turns)
+    async with talk.turn():
+        if await talk.saver.aget_tuple(talk.thread.address()):
+            msg = f"The conversation {talk.thread.name!r} has begun already: give the imported one another name."
+            raise ValueError(msg)
+        try:
+            await restored(talk, turns)
+        except BaseException:
+            await talk.saver.adelete_thread(talk.thread.name)
+            raise
+    return len(turns)
+
+
+async def restored(talk: Conversation, turns: Iterable[TurnLine]) -> None:
+    """Write a checkpoint a turn."""
+    said: list[AnyMessage] = []
+    node = last_node(talk.thread.graph)
+    await talk.thread.go_to(None)
+    for line in turns:
+        said += [
+            HumanMessage(line.question, id=line.turn),
+            AIMessage(line.reply, id=line.reply_id, name=talk.context.role),
+        ]
+        window = said[-line.window :] if line.window else []
+        values = whole(talk.thread.graph, {**line.state, "messages": window})
+        await talk.thread.graph.aupdate_state(talk.thread.address(), values, as_node=node)
+
+
+def parsed(lines: Iterable[str]) -> tuple[Head, list[TurnLine]]:
+    """Read every line.
+
+    Raises:
+        ValueError: a line cannot be used; the message says which.
+    """
+    head: Head | None = None
+    turns: list[TurnLine] = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            if head is None:
+                head = Head.model_validate_json(line)
+            elif line.strip():
+                turns.append(TurnLine.model_validate_json(line))
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            where = ".".join(map(str, first["loc"])) or "the line"
+            msg = f"Line {number} is not of a conversation that was exported: {where}: {first['msg']}."
+            raise ValueError(msg) from None
+    if head is None:
+        msg = "The file is empty: export a conversation into it first."
+        raise ValueError(msg)
+    return head, turns
+
+
+def require_state(graph: CompiledStateGraph[Any, Any, Any, Any], turns: Iterable[TurnLine]) -> None:
+    """Refuse a state that is not the workflow's.
+
+    Raises:
+        ValueError: a value has no place in it, or is of another kind.
+    """
+    kinds = {name: TypeAdapter(hint) for name, hint in get_type_hints(graph.builder.state_schema).items()}
+    for number, line in enumerate(turns, start=2):
+        for name, value in line.state.items():
+            try:
+                kinds[name].validate_python(value)
+            except (KeyError, ValidationError) as error:
+                msg = f"Line {number}: {name!r} does not fit this workflow: import with the method of the export."
+                raise ValueError(msg) from error
+
+
+def whole(graph: CompiledStateGraph[Any, Any, Any, Any], values: dict[str, Any]) -> dict[str, Any]:
+    """Values that take the place of what is there, also in channels that would add them to it."""
+    return {
+        name: Overwrite(value) if isinstance(graph.channels.get(name), BinaryOperatorAggregate) else value
+        for name, value in values.items()
+    }
+
+
+def last_node(graph: CompiledStateGraph[Any, Any, Any, Any]) -> str:
+    """A node after which a turn is over.
+
+    Raises:
+        ValueError: no node leads to the end.
+    """
+    for node, after in graph.builder.edges:
+        if after == END:
+            return node
+    msg = "No node of this workflow has an edge to its end: add one, so that a turn can be written down."
+    raise ValueError(msg)

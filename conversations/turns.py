@@ -1,0 +1,134 @@
+"""The turns of a conversation, read from the chain of its checkpoints."""
+
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+
+from dramaturg.stores.saver import ConversationSaver, Step
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A question and its reply.
+
+    `id` is that of the question's message; `checkpoint` is the state after the turn, `before` the one before it (None:
+    the empty state). A turn without a reply was not finished.
+    """
+
+    id: str
+    question: str
+    reply: str | None
+    checkpoint: str
+    before: str | None
+
+
+async def turns_until(
+    saver: BaseCheckpointSaver[Any], thread: str, checkpoint: str | None = None, limit: int | None = None
+) -> list[Turn]:
+    """Return the turns that led to a checkpoint, or to the head, oldest first.
+
+    Args:
+        saver: where the thread is kept.
+        thread: its name.
+        checkpoint: the end of the branch; None: the head.
+        limit: how many checkpoints to go back, where the saver can stop there; None: all.
+    """
+    if isinstance(saver, ConversationSaver):
+        return in_turns(await saver.asteps(thread, checkpoint, limit))
+    return in_turns(await walked(saver, thread, checkpoint))
+
+
+async def all_turns(saver: BaseCheckpointSaver[Any], thread: str) -> dict[str, Turn]:
+    """Return the turns of all branches by id, those of the head first; reads every checkpoint."""
+    steps = await all_steps(saver, thread)
+    found: dict[str, Turn] = {}
+    covered: set[str] = set()
+    for checkpoint in steps:
+        if checkpoint not in covered:
+            chain = list(lineage(steps, checkpoint))
+            covered.update(step.checkpoint_id for step in chain)
+            for turn in in_turns(chain[::-1]):
+                found.setdefault(turn.id, turn)
+    return found
+
+
+async def all_steps(saver: BaseCheckpointSaver[Any], thread: str) -> dict[str, Step]:
+    """Return every step of a thread by its checkpoint, the newest first."""
+    saved = [one async for one in saver.alist({"configurable": {"thread_id": thread, "checkpoint_ns": ""}})]
+    windows = {id_of(one.config): messages_of(one) for one in saved}
+    return {
+        id_of(one.config): Step(
+            id_of(one.config),
+            parent := id_of(one.parent_config) if one.parent_config else None,
+            tuple(said(windows.get(parent or "", []), windows[id_of(one.config)])),
+        )
+        for one in saved
+    }
+
+
+def lineage(steps: Mapping[str, Step], checkpoint: str) -> Iterator[Step]:
+    """A step, then its ancestors."""
+    at: str | None = checkpoint
+    while at and (step := steps.get(at)):
+        yield step
+        at = step.parent_id
+
+
+async def walked(saver: BaseCheckpointSaver[Any], thread: str, checkpoint: str | None) -> list[Step]:
+    """Walk from a checkpoint to its first ancestor; works with every saver, one read a checkpoint."""
+    chain = [saved async for saved in ancestors(saver, thread, checkpoint)][::-1]
+    windows: list[list[BaseMessage]] = [[], *map(messages_of, chain)]
+    return [
+        Step(
+            id_of(saved.config),
+            id_of(saved.parent_config) if saved.parent_config else None,
+            tuple(said(before, window)),
+        )
+        for saved, before, window in zip(chain, windows, windows[1:], strict=False)
+    ]
+
+
+async def ancestors(
+    saver: BaseCheckpointSaver[Any], thread: str, checkpoint: str | None
+) -> AsyncIterator[CheckpointTuple]:
+    """A checkpoint, or the head, then its parents."""
+    at: Any = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
+    if checkpoint:
+        at["configurable"]["checkpoint_id"] = checkpoint
+    while at and (saved := await saver.aget_tuple(at)):
+        yield saved
+        at = saved.parent_config
+
+
+def id_of(config: RunnableConfig) -> str:
+    """The id of the checkpoint that a config names."""
+    return str(config["configurable"]["checkpoint_id"])
+
+
+def messages_of(saved: CheckpointTuple) -> list[BaseMessage]:
+    """The window of a conversation in a checkpoint."""
+    return list(saved.checkpoint["channel_values"].get("messages", []))
+
+
+def said(before: Iterable[BaseMessage], window: Iterable[BaseMessage]) -> list[BaseMessage]:
+    """The messages of a window that an earlier window did not hold."""
+    known = {message.id for message in before}
+    return [message for message in window if message.id not in known]
+
+
+def in_turns(steps: Iterable[Step]) -> list[Turn]:
+    """Group what was said into turns: each begins with a user's message."""
+    turns: list[Turn] = []
+    for step in steps:
+        for message in step.said:
+            if message.type == "human":
+                turns.append(Turn(str(message.id), message.text, None, step.checkpoint_id, step.parent_id))
+            elif message.type == "ai" and turns:
+                turns[-1] = replace(turns[-1], reply=message.text)
+        if turns:
+            turns[-1] = replace(turns[-1], checkpoint=step.checkpoint_id)
+    return turns

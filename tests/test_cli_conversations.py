@@ -1,0 +1,135 @@
+"""Chats that branch, fail, end and go elsewhere, as a person at the command line has them."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from commands import Command
+from stub_endpoint import Endpoint
+
+
+def say(monkeypatch: pytest.MonkeyPatch, *lines: str) -> None:
+    """What is typed at the prompt of the next chat."""
+    typed = iter([*lines, "/quit"])
+    monkeypatch.setattr("rich.console.Console.input", lambda *_: next(typed))
+
+
+@pytest.fixture(autouse=True)
+def echo(stub: Endpoint) -> Iterator[None]:
+    """Reply with a number, so that replies can be told apart."""
+    numbers = iter(range(1, 100))
+    old = stub.model.reply
+    stub.model.reply = lambda messages: f"Reply {next(numbers)}." if not fixed(messages, old) else old(messages)
+    yield
+    stub.model.reply = old
+
+
+def fixed(messages, old) -> bool:  # type: ignore[no-untyped-def]
+    return old(messages) != "I keep the light."
+
+
+def test_a_chat_is_forked_and_both_branches_keep_their_own_past(
+    run: Command,
+    stub: Endpoint,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    say(monkeypatch, "First?", "Second?", "Third?", "/fork 1", "Another?", "/history")
+    code, out, _ = run("chat", "ada")
+    assert code == 0
+    assert "The conversation goes on after: First?" in out
+    last = json.dumps(stub.asked[-1]["messages"])
+    assert "First?" in last
+    assert "Second?" not in last
+    listed = out[out.rindex("Ada Quill") :]
+    assert "Another?" in listed
+    assert "Third?" not in listed
+    say(monkeypatch, "/branches", "/branches 2", "/history", "And then?")
+    code, out, _ = run("chat", "ada")
+    assert code == 0
+    assert "The conversation goes on after: Third?" in out
+    last = json.dumps(stub.asked[-1]["messages"])
+    assert "Second?" in last
+    assert "Another?" not in last
+
+
+def test_a_chat_answers_again_edits_and_deletes(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    say(monkeypatch, "First?", "Second?", "/again", "/again 1", "/edit 1 Other?", "Last?", "/delete 2", "/history")
+    code, out, _ = run("chat", "ada")
+    assert code == 0
+    assert [f"Reply {n}." in out for n in range(1, 7)] == [True] * 6
+    assert "Erased from here on: Last?" in out
+    code, out, _ = run("export", "ada")
+    assert [json.loads(line).get("question") for line in out.splitlines()] == [None, "Other?"]
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("/fork", "/fork N: N is a number from 1 to 1."),
+        ("/fork 2", "/fork N: N is a number from 1 to 1."),
+        ("/fork x", "N is a number"),
+        ("/edit 1", "Something is missing: /edit N TEXT"),
+        ("/delete 0", "N is a number"),
+        ("/branches 9", "N is a number"),
+        ("/model", "Something is missing: /model NAME"),
+        ("/retry", "There is no unfinished turn"),
+        ("/nonsense", "go on after turn N"),
+        ("/help", "go on after turn N"),
+    ],
+)
+def test_a_command_that_cannot_be_obeyed_says_why(
+    run: Command,
+    monkeypatch: pytest.MonkeyPatch,
+    line: str,
+    says: str,
+) -> None:
+    say(monkeypatch, "First?", line, "Second?")
+    code, out, _ = run("chat", "ada")
+    assert code == 0
+    assert says in out
+    assert "Reply 2." in out
+
+
+def test_a_turn_that_failed_is_shown_and_finished(
+    run: Command,
+    stub: Endpoint,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    say(monkeypatch, "/again", "First?", "/model nobody:at-all", "Second?")
+    code, out, _ = run("chat", "ada")
+    assert code == 0
+    assert "Nothing has been said on this thread yet." in out
+    say(monkeypatch, "/retry")
+    code, out, _ = run("chat", "ada")
+    assert "Not answered yet: Second?" in out
+    assert "Reply 2." in out
+    say(monkeypatch)
+    assert "Not answered yet" not in run("chat", "ada")[1]
+
+
+def test_a_conversation_is_exported_and_imported(run: Command, tmp_path: Path) -> None:
+    run("ask", "ada", "First?", "Second?", "--thread", "tea")
+    file = tmp_path / "tea.jsonl"
+    code, _, err = run("export", "ada", str(file), "--thread", "tea")
+    assert code == 0
+    assert "Wrote 2 turns" in err
+    code, out, _ = run("import", "ada", str(file), "--thread", "coffee")
+    assert code == 0
+    assert "2 turns." in out
+    assert json.loads(run("conversations", "ada", "--json")[1]) == ["coffee", "tea"]
+    copy = run("export", "ada", "--thread", "coffee")[1].splitlines()
+    assert copy[1:] == file.read_text().splitlines()[1:]
+    code, _, err = run("import", "ada", str(file), "--thread", "coffee")
+    assert (code, "has begun already" in err) == (2, True)
+    code, _, err = run("export", "ada", "--thread", "nothing")
+    assert (code, "There is no conversation 'nothing'" in err) == (2, True)
+    code, _, err = run("import", "ada", str(tmp_path / "none.jsonl"))
+    assert (code, "none.jsonl" in err) == (2, True)
+
+
+def test_evidence_shows_what_was_noted_of_the_past(run: Command) -> None:
+    code, out, _ = run("ask", "ada", "First?", "Second?", "Third?", "--evidence", "--set", "window=2")
+    assert code == 0
+    assert "Noted of what has left the window: Reply" in out

@@ -1,0 +1,316 @@
+"""Turns that are whole or not there, and a past that can be changed: with each saver."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from dramaturg.conversations.conversation import Conversation
+from dramaturg.conversations.turn_lock import ThreadBusy
+from dramaturg.conversations.turns import turns_until, walked
+from dramaturg.models.errors import ModelError
+from dramaturg.stores.saver import ConversationSaver
+
+from talks import Player, conversation, memory, questions
+
+Saver = BaseCheckpointSaver[Any]
+Opened = Callable[[Path], AbstractAsyncContextManager[Saver]]
+
+
+@asynccontextmanager
+async def in_memory(_: Path) -> AsyncIterator[Saver]:
+    yield InMemorySaver()
+
+
+@asynccontextmanager
+async def stock(folder: Path) -> AsyncIterator[Saver]:
+    async with AsyncSqliteSaver.from_conn_string(str(folder / "stock.sqlite")) as saver:
+        yield saver
+
+
+@asynccontextmanager
+async def ours(folder: Path) -> AsyncIterator[Saver]:
+    async with ConversationSaver.open(folder / "talks.sqlite") as saver:
+        yield saver
+
+
+@pytest.fixture
+def player() -> Player:
+    return Player()
+
+
+@pytest.fixture(params=[in_memory, stock, ours], ids=["memory", "stock", "ours"])
+async def saver(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Saver]:
+    opened: Opened = request.param
+    async with opened(tmp_path) as saver:
+        yield saver
+
+
+@pytest.fixture
+def talk(saver: Saver, tmp_path: Path, player: Player) -> Conversation:
+    return conversation(saver, tmp_path, player)
+
+
+async def test_turns_are_remembered(talk: Conversation) -> None:
+    output = await talk.take_turn("one")
+    await talk.take_turn("two")
+    assert output["messages"][-1].text == "Reply 1 to one"
+    assert [(t.question, t.reply) for t in await talk.history()] == [
+        ("one", "Reply 1 to one"),
+        ("two", "Reply 2 to two"),
+    ]
+    assert await memory(talk) == {"one", "two"}
+    assert await talk.unfinished() is None
+
+
+async def test_a_fork_remembers_its_own_past_only(talk: Conversation, player: Player) -> None:
+    for text in ("one", "two", "three"):
+        await talk.take_turn(text)
+    first, _, third = await talk.history()
+    await talk.fork(first.id)
+    assert await questions(talk) == ["one"]
+    assert await memory(talk) == {"one"}
+    await talk.take_turn("other")
+    assert await questions(talk) == ["one", "other"]
+    assert await memory(talk) == {"one", "other"}
+    assert "two" not in player.shown[-1]
+    await talk.fork(third.id)
+    assert await questions(talk) == ["one", "two", "three"]
+    assert await memory(talk) == {"one", "two", "three"}
+    assert sorted([t.question for t in b] for b in await talk.branches()) == [["one", "other"], ["one", "two", "three"]]
+
+
+async def test_branches_begin_with_the_one_that_was_spoken_on_last(talk: Conversation) -> None:
+    assert await talk.branches() == []
+    await talk.take_turn("one")
+    await talk.take_turn("two")
+    await talk.fork((await talk.history())[0].id)
+    assert [len(branch) for branch in await talk.branches()] == [1, 2]
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, None])
+async def test_a_turn_is_asked_again(talk: Conversation, number: int | None) -> None:
+    for text in ("one", "two", "three"):
+        await talk.take_turn(text)
+    before = await talk.history()
+    await talk.regenerate(None if number is None else before[number].id)
+    after = await talk.history()
+    kept = 2 if number is None else number
+    assert after[:kept] == before[:kept]
+    assert [turn.question for turn in after] == ["one", "two", "three"][: kept + 1]
+    assert after[-1].reply == f"Reply 4 to {after[-1].question}"
+    assert await memory(talk) == set(await questions(talk))
+
+
+@pytest.mark.parametrize("number", [0, 1])
+async def test_a_turn_is_edited(talk: Conversation, number: int) -> None:
+    for text in ("one", "two"):
+        await talk.take_turn(text)
+    await talk.edit((await talk.history())[number].id, "else")
+    assert await questions(talk) == [["else"], ["one", "else"]][number]
+    assert await memory(talk) == set(await questions(talk))
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+async def test_a_turn_is_deleted_with_what_followed(talk: Conversation, number: int) -> None:
+    for text in ("one", "two", "three"):
+        await talk.take_turn(text)
+    gone = (await talk.history())[number]
+    await talk.delete(gone.id)
+    assert await questions(talk) == ["one", "two", "three"][:number]
+    assert await memory(talk) == set(await questions(talk))
+    await talk.take_turn("next")
+    assert await questions(talk) == [*["one", "two", "three"][:number], "next"]
+
+
+def all_bytes(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.glob("talks.sqlite*"))
+
+
+async def test_our_saver_erases_what_is_deleted(tmp_path: Path, player: Player) -> None:
+    async with ours(tmp_path) as saver:
+        talk = conversation(saver, tmp_path, player)
+        await talk.take_turn("one")
+        await talk.take_turn("a secret wish")
+        await talk.fork((await talk.history())[1].id)
+        await talk.take_turn("three")
+        await talk.delete((await talk.history())[1].id)
+        assert await questions(talk) == ["one"]
+        assert len(await talk.branches()) == 1
+    assert b"secret" not in all_bytes(tmp_path)
+
+
+async def test_a_message_that_is_delivered_twice_is_one_turn(talk: Conversation, player: Player) -> None:
+    message = HumanMessage("one", id="m-1")
+    first = await talk.take_turn(message)
+    await talk.take_turn("two")
+    again = await talk.take_turn(message)
+    assert [m.text for m in again["messages"]] == [m.text for m in first["messages"]]
+    assert again["evidence"] == first["evidence"]
+    assert await questions(talk) == ["one", "two"]
+    assert player.replies == 2
+
+
+async def test_a_failed_turn_is_withdrawn_by_another_message(talk: Conversation, player: Player) -> None:
+    await talk.take_turn("one")
+    player.down = True
+    with pytest.raises(ModelError):
+        await talk.take_turn("two")
+    unfinished = await talk.unfinished()
+    assert unfinished is not None
+    assert (unfinished.question, unfinished.reply) == ("two", None)
+    assert await questions(talk) == ["one"]
+    player.down = False
+    await talk.take_turn("three")
+    assert await questions(talk) == ["one", "three"]
+    assert await memory(talk) == {"one", "three"}
+    assert "two" not in player.shown[-1]
+
+
+async def test_a_failed_turn_is_finished_by_the_same_message(talk: Conversation, player: Player) -> None:
+    player.down = True
+    message = HumanMessage("one", id="m-1")
+    with pytest.raises(ModelError):
+        await talk.take_turn(message)
+    player.down = False
+    output = await talk.take_turn(message)
+    assert output["messages"][-1].text == "Reply 1 to one"
+    assert await questions(talk) == ["one"]
+    assert await talk.unfinished() is None
+
+
+async def test_a_failed_turn_can_be_finished_or_withdrawn(talk: Conversation, player: Player) -> None:
+    with pytest.raises(ValueError, match="no unfinished turn"):
+        await talk.finish()
+    await talk.withdraw()
+    player.down = True
+    with pytest.raises(ModelError):
+        await talk.take_turn("one")
+    with pytest.raises(ModelError):
+        await talk.finish()
+    player.down = False
+    await talk.finish()
+    assert await questions(talk) == ["one"]
+    player.down = True
+    with pytest.raises(ModelError):
+        await talk.take_turn("two")
+    await talk.withdraw()
+    assert await talk.unfinished() is None
+    assert await questions(talk) == ["one"]
+
+
+@pytest.mark.parametrize("number", [0, 1])
+async def test_a_turn_that_fails_when_asked_again_leaves_the_branch_of_before(
+    talk: Conversation, player: Player, number: int
+) -> None:
+    for text in ("one", "two"):
+        await talk.take_turn(text)
+    before = await talk.history()
+    player.down = True
+    with pytest.raises(ModelError):
+        await talk.regenerate(before[number].id)
+    assert await talk.unfinished() is None
+    assert [(t.id, t.reply) for t in await talk.history()] == [(t.id, t.reply) for t in before]
+    assert await memory(talk) == {"one", "two"}
+
+
+@pytest.mark.parametrize("durability", ["sync", "async"])
+async def test_a_turn_that_another_program_left_step_by_step_is_finished(
+    talk: Conversation, player: Player, durability: Any
+) -> None:
+    """Studio and servers keep a checkpoint a step; the last turn stopped in the middle."""
+    graph, thread = talk.thread.graph, talk.thread.address()
+    await talk.take_turn("one")
+    player.down = True
+    message = HumanMessage("two", id="m-2")
+    with pytest.raises(ModelError):
+        await talk.thread.graph.ainvoke(
+            {"messages": [message]}, talk.thread.address(), context=talk.context, durability=durability
+        )
+    unfinished = await talk.unfinished()
+    assert unfinished is not None
+    assert unfinished.id == "m-2"
+    player.down = False
+    await talk.take_turn(message)
+    assert await questions(talk) == ["one", "two"]
+    player.down = True
+    with pytest.raises(ModelError):
+        await graph.ainvoke({"messages": [("user", "x")]}, thread, context=talk.context, durability=durability)
+    player.down = False
+    await talk.take_turn("three")
+    assert await questions(talk) == ["one", "two", "three"]
+    assert await memory(talk) == {"one", "two", "three"}
+
+
+async def test_a_cancelled_turn_leaves_the_thread_free(talk: Conversation, player: Player) -> None:
+    await talk.take_turn("one")
+
+    def cancel(_: Any) -> None:
+        task.cancel()
+
+    task = asyncio.create_task(talk.take_turn("two", cancel))
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await talk.take_turn("three")
+    assert await questions(talk) == ["one", "three"]
+
+
+async def test_turns_at_once_are_taken_one_after_the_other(talk: Conversation) -> None:
+    await asyncio.gather(*(talk.take_turn(str(number)) for number in range(8)))
+    assert sorted(await questions(talk)) == [str(number) for number in range(8)]
+
+
+async def test_a_thread_that_stays_in_use_is_busy(saver: Saver, tmp_path: Path, player: Player) -> None:
+    for locks in (None, tmp_path / "locks"):
+        talk = conversation(saver, tmp_path, player, locks=locks, patience=0.05)
+        async with talk.turn():
+            with pytest.raises(ThreadBusy, match="in use elsewhere"):
+                await talk.take_turn("one")
+        await talk.take_turn("two")
+
+
+@pytest.mark.parametrize("text", ["", "  ", "\0"])
+async def test_an_empty_message_leaves_nothing_behind(talk: Conversation, text: str) -> None:
+    with pytest.raises(ValueError, match="nothing to answer"):
+        await talk.take_turn(text)
+    await talk.take_turn("one")
+    with pytest.raises(ValueError, match="nothing to answer"):
+        await talk.edit((await talk.history())[0].id, text)
+    assert await talk.unfinished() is None
+    assert await questions(talk) == ["one"]
+
+
+async def test_a_turn_that_is_not_there(talk: Conversation) -> None:
+    with pytest.raises(ValueError, match="Nothing has been said"):
+        await talk.regenerate()
+    await talk.take_turn("one")
+    for change in (talk.fork, talk.regenerate, talk.delete):
+        with pytest.raises(ValueError, match="no turn 'nowhere'"):
+            await change("nowhere")
+    assert await questions(talk) == ["one"]
+
+
+async def test_a_thread_is_erased(talk: Conversation) -> None:
+    await talk.take_turn("one")
+    await talk.erase()
+    assert await talk.history() == []
+    await talk.take_turn("two")
+    assert await questions(talk) == ["two"]
+    assert await memory(talk) == {"two"}
+
+
+async def test_one_query_and_a_walk_read_the_same_past(talk: Conversation) -> None:
+    for text in ("one", "two", "three"):
+        await talk.take_turn(text)
+    await talk.edit((await talk.history())[1].id, "else")
+    turns = await turns_until(talk.saver, "tea")
+    assert [turn.question for turn in turns] == ["one", "else"]
+    chain = await walked(talk.saver, "tea", None)
+    assert [step.checkpoint_id for step in chain if step.said] == [turn.checkpoint for turn in turns]

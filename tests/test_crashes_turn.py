@@ -1,0 +1,100 @@
+"""A turn that is killed at each of its writes, or meets a full disk there: nothing acknowledged is lost or doubled."""
+
+import errno
+import multiprocessing
+import random
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from dramaturg.stores.errors import StorageError
+from dramaturg.workflows.methods import METHODS
+
+from crash_points import Crash, failures, killed_after, kills
+from turns_in_processes import acknowledged, go_on, history, prepared, take
+
+TURN = {method: partial(take, method=method, messages=["m-3"]) for method in METHODS}
+ON = {method: partial(go_on, method=method, turns=20) for method in METHODS}
+
+ALL = ["amadeus", *(pytest.param(name, marks=pytest.mark.slow) for name in METHODS if name != "amadeus")]
+
+
+@pytest.fixture(scope="module", params=ALL)
+def method(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.fixture(scope="module")
+def before(method: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return prepared(tmp_path_factory.mktemp(method), method, turns=2)
+
+
+def ids(folder: Path, method: str) -> list[str]:
+    return [turn.id for turn in history(folder, method)]
+
+
+def test_a_turn_that_is_killed_at_any_write_is_whole_or_not_there(method: str, before: Path, tmp_path: Path) -> None:
+    points = [whole_or_not_there(crash, method) for crash in kills(TURN[method], before, tmp_path, ("before",))]
+    assert len(points) > 20
+
+
+@pytest.mark.slow
+def test_a_turn_that_is_killed_after_any_write_is_whole_or_not_there(method: str, before: Path, tmp_path: Path) -> None:
+    points = [whole_or_not_there(crash, method) for crash in kills(TURN[method], before, tmp_path, ("after",))]
+    assert len(points) > 20
+
+
+def whole_or_not_there(crash: Crash, method: str) -> int:
+    """What was acknowledged is in the history, once; the client sends again what it has no answer to."""
+    found = ids(crash.folder, method)
+    assert found[:2] == ["m-1", "m-2"]
+    assert found[2:] in ([], ["m-3"])
+    assert set(acknowledged(crash.folder)) <= set(found)
+    take(crash.folder, method, ["m-3"])
+    assert ids(crash.folder, method) == ["m-1", "m-2", "m-3"]
+    return crash.point
+
+
+def test_a_disk_that_is_full_at_any_write_costs_the_turn_only(method: str, before: Path, tmp_path: Path) -> None:
+    for crash in failures(TURN[method], before, tmp_path, errno.ENOSPC):
+        assert crash.error is None or isinstance(crash.error, StorageError)
+        found = ids(crash.folder, method)
+        assert found[:2] == ["m-1", "m-2"]
+        assert crash.error is not None or found == ["m-1", "m-2", "m-3"]
+        take(crash.folder, method, ["m-3"])
+        assert ids(crash.folder, method) == ["m-1", "m-2", "m-3"]
+
+
+@pytest.mark.slow
+def test_turns_that_are_killed_at_any_time(before: Path, method: str, tmp_path: Path) -> None:
+    """250 kills a method: 500 in all."""
+    chance = random.Random(1)
+    folder = prepared(tmp_path / "library", method, turns=2)
+    for _ in range(250):
+        killed_after(ON[method], folder, chance.uniform(0, 0.5))
+        found = ids(folder, method)
+        assert found == [f"m-{number}" for number in range(1, len(found) + 1)]
+        assert set(acknowledged(folder)) <= set(found)
+    assert len(found) > 250
+
+
+@pytest.mark.slow
+def test_four_processes_on_one_thread(tmp_path: Path) -> None:
+    folder = prepared(tmp_path / "library", "amadeus", turns=0)
+    spawn = multiprocessing.get_context("spawn")
+    workers = [
+        spawn.Process(target=take, args=(folder, "amadeus", [f"{worker}-{n}" for n in range(100)]))
+        for worker in range(4)
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert [worker.exitcode for worker in workers] == [0] * 4
+    found = ids(folder, "amadeus")
+    assert len(found) == 400
+    assert set(found) == {f"{worker}-{n}" for worker in range(4) for n in range(100)}
+    for worker in range(4):
+        assert [one for one in found if one.startswith(f"{worker}-")] == [f"{worker}-{n}" for n in range(100)]
