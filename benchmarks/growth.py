@@ -23,6 +23,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import END, START, MessagesState, StateGraph
+from pydantic import Field
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -63,9 +64,9 @@ class Mark(NamedTuple):
 
 
 class Stub(BaseChatModel):
-    """Judges yes, finds one attribute, and else speaks 300 characters; remembers how long its longest prompt was."""
+    """Judges yes, finds one attribute, and else speaks 300 characters; remembers how long its prompts were."""
 
-    longest: int = 0
+    prompts: list[int] = Field(default_factory=list)  # shared with the copies that other parameters make
 
     @property
     def _llm_type(self) -> str:
@@ -73,7 +74,7 @@ class Stub(BaseChatModel):
 
     def _generate(self, messages: list[BaseMessage], *args: Any, **options: Any) -> ChatResult:
         text = "\n".join(message.text for message in messages)
-        self.longest = max(self.longest, len(text))
+        self.prompts.append(len(text))
         if "<passages>" in text:
             finding = {"attribute": speech(120), "passage": 1}
             answer = json.dumps({"belief_and_value": [finding], "psychological_traits": []})
@@ -95,12 +96,13 @@ async def grown(turn: Turn, stub: Stub, folder: Path, marks: list[int], name: st
     found, times = [], []
     for number in track(range(1, marks[-1] + 1), description=name, transient=True):
         if number == marks[len(found)] - NEAR + 1:
-            times, stub.longest = [], 0
+            times = []
+            stub.prompts.clear()
         began = time.perf_counter()
         await turn(speech(300))
         times.append(time.perf_counter() - began)
         if number == marks[len(found)]:
-            found.append(Mark(number, size(folder) / 1e6, 1000 * median(times[-NEAR:]), stub.longest))
+            found.append(Mark(number, size(folder) / 1e6, 1000 * median(times[-NEAR:]), max(stub.prompts)))
     return found
 
 

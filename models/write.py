@@ -92,14 +92,19 @@ async def streamed(
 ) -> AIMessage:
     """Put a streamed message together; `shown` gets its parts as they come."""
     message = AIMessageChunk(content="")
-    stream = cast("AsyncGenerator[AIMessageChunk]", chat.astream(list(messages), config))
+    stream = cast("AsyncGenerator[AIMessage]", chat.astream(list(messages), config))
     async with aclosing(stream):
-        async for chunk in stream:
-            message += chunk
-            shown.append(chunk.text)
+        async for part in stream:
+            message += as_chunk(part)
+            shown.append(part.text)
             if len(message.text) > LONGEST:
                 break
     return message
+
+
+def as_chunk(part: AIMessage) -> AIMessageChunk:
+    """A part of a stream; a model that does not stream gives its whole message, which is no chunk."""
+    return part if isinstance(part, AIMessageChunk) else AIMessageChunk(**part.model_dump(exclude={"type"}))
 
 
 def with_settings(chat: BaseChatModel, settings: dict[str, Any]) -> Chat:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langchain_core.outputs import ChatResult
+from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_openai import ChatOpenAI
 from langgraph.graph import START, MessagesState, StateGraph
 from pydantic import BaseModel, SecretStr
@@ -18,6 +19,7 @@ from dramaturg.models.connection import connections
 from dramaturg.models.errors import ModelRefused, WeightsError
 from dramaturg.models.per_loop import PerLoop
 from dramaturg.models.questions import decide, extract, write
+from dramaturg.models.write import write_message
 
 from fakes import ScriptedChatModel, scripted
 from fault_server import FaultServer, serving
@@ -25,6 +27,7 @@ from stub_endpoint import endpoint as endpoint_of_stub
 
 KEY = "sk-planted-0123456789abcdef"
 MESSAGES = [HumanMessage("Is it so?")]
+USAGE: Any = {"input_tokens": 4, "output_tokens": 5, "total_tokens": 9}
 
 
 @pytest.fixture(scope="module")
@@ -189,6 +192,25 @@ def test_a_client_outlives_an_event_loop(server: FaultServer) -> None:
         assert asyncio.run(extract(respondent(model), MESSAGES, Person)).born == 1770
     connections()._pools._things.clear()
     gc.collect()
+
+
+class Whole(BaseChatModel):
+    """Gives its answer in one piece, as many models of LangChain do."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "whole"
+
+    def _generate(self, messages: list[BaseMessage], *args: Any, **parameters: Any) -> ChatResult:
+        message = AIMessage("I keep the light.", usage_metadata=USAGE, response_metadata={"finish_reason": "stop"})
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+async def test_a_model_that_does_not_stream_writes() -> None:
+    asked = respondent(Whole())
+    message = await write_message(asked, MESSAGES)
+    assert message.text == "I keep the light."
+    assert asked.account.usage()["completion_tokens"] == 5
 
 
 async def test_text_streams_and_judgements_do_not() -> None:
