@@ -56,6 +56,7 @@ lint: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/guided_selection.py
 	$(BIN)/python benchmarks/indexing.py
+	$(BIN)/python benchmarks/growth.py
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .langgraph_api
