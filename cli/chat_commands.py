@@ -137,7 +137,7 @@ async def numbered(talk: Conversation, number: str, form: str) -> Turn:
 
 def chosen(things: list[T], number: str, form: str) -> T:
     """One of a list, by its number from 1 on."""
-    if number.isdecimal() and 1 <= int(number) <= len(things):
+    if number.isdecimal() and len(number) < 10 and 1 <= int(number) <= len(things):  # int() refuses 4,301 digits
         return things[int(number) - 1]
     msg = f"{form}: N is a number from 1 to {len(things)}." if things else "Nothing has been said here yet."
     raise ValueError(msg)

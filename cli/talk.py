@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Coroutine
 from typing import Annotated, Any
 
 import typer
@@ -101,9 +102,17 @@ def chat(
             screen.print(HELP, style="dim")
             runner.run(recall(talk))
             while (line := read_line()) not in {None, "/quit", "/exit"}:
-                runner.run(obeyed(talk, line or ""))
+                interruptible(runner, obeyed(talk, line or ""))
         finally:
             runner.run(opened.__aexit__(None, None, None))
+
+
+def interruptible(runner: asyncio.Runner, turn: Coroutine[Any, Any, None]) -> None:
+    """Run what a line asks for; Ctrl-C ends that, and not the conversation."""
+    try:
+        runner.run(turn)
+    except KeyboardInterrupt:
+        screen.print("Stopped: this is not kept. Ctrl-C at the prompt, or /quit, ends the chat.", style="dim")
 
 
 def read_line() -> str | None:

@@ -1,6 +1,7 @@
 """`dramaturg conversations`, `export` and `import`: what was said, listed and carried elsewhere."""
 
 import asyncio
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +17,7 @@ from dramaturg.cli.options import (
     RoleArgument,
     context_for,
 )
-from dramaturg.cli.screen import errors, print_json, screen
+from dramaturg.cli.screen import errors, print_json, printable, screen
 from dramaturg.conversations.json_lines import exported, imported
 from dramaturg.conversations.opening import open_conversation, threads_of
 
@@ -32,7 +33,7 @@ def conversations(role: RoleArgument, library: LibraryOption = None, as_json: Js
         return
     table = Table("conversation", title=f"Conversations with {role}")
     for thread in found:
-        table.add_row(thread)
+        table.add_row(printable(thread))
     screen.print(table)
 
 
@@ -48,9 +49,7 @@ def export(
     if file is None:
         sys.stdout.write(lines)
         return
-    aside = file.with_name(f".{file.name}.tmp")
-    aside.write_text(lines, encoding="utf-8")
-    aside.replace(file)
+    write_whole(file, lines)
     errors.print(f"Wrote {lines.count(chr(10)) - 1} turns to {file}.", soft_wrap=True)
 
 
@@ -62,9 +61,52 @@ def import_(
     library: LibraryOption = None,
 ) -> None:
     """Take up a conversation from JSON lines, under a name that has none yet."""
-    lines = file.read_text(encoding="utf-8").split("\n")
+    lines = read_text(file).split("\n")
     turns = asyncio.run(taken_in(method, context_for(method, role, library, None), thread, lines))
-    screen.print(f"{turns} turns. Go on with: dramaturg chat {role} --thread {thread}", soft_wrap=True)
+    command = shlex.join(["dramaturg", "chat", role, "--method", method, "--thread", thread])
+    screen.print(printable(f"{turns} turns. Go on with: {command}"), soft_wrap=True)
+
+
+def write_whole(file: Path, text: str) -> None:
+    """Write a file wholly or not at all.
+
+    Raises:
+        ValueError: it is a folder, or would lie in one that is not there.
+    """
+    if file.is_dir() or not file.parent.is_dir():
+        msg = f"{file} cannot be written: name a file in a folder that is there."
+        raise ValueError(msg)
+    aside = file.with_name(f".{file.name}.tmp")
+    try:
+        aside.write_text(text, encoding="utf-8")
+        aside.replace(file)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def read_text(file: Path) -> str:
+    """Read a file that was exported.
+
+    Raises:
+        ValueError: it holds something else than text.
+    """
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        msg = f"{file} is not text in UTF-8: import what `dramaturg export` wrote."
+        raise ValueError(msg) from error
+
+
+def named(thread: str) -> str:
+    """The name of a conversation that is kept.
+
+    Raises:
+        ValueError: it is empty.
+    """
+    if thread:
+        return thread
+    msg = "A conversation without a name is not kept: name one with --thread."
+    raise ValueError(msg)
 
 
 async def taken_out(method: str, context: Any, thread: str) -> str:
@@ -73,7 +115,7 @@ async def taken_out(method: str, context: Any, thread: str) -> str:
     Raises:
         ValueError: there is no such conversation.
     """
-    async with open_conversation(method, context, thread) as talk:
+    async with open_conversation(method, context, named(thread)) as talk:
         if not await talk.history():
             msg = f"There is no conversation {thread!r} with {context.role}: see `dramaturg conversations`."
             raise ValueError(msg)
@@ -82,5 +124,5 @@ async def taken_out(method: str, context: Any, thread: str) -> str:
 
 async def taken_in(method: str, context: Any, thread: str, lines: list[str]) -> int:
     """Put the lines on a thread."""
-    async with open_conversation(method, context, thread) as talk:
+    async with open_conversation(method, context, named(thread)) as talk:
         return await imported(talk, lines)

@@ -62,20 +62,20 @@ class Conversation:
 
         Raises:
             ThreadBusy: another turn on this thread took longer than `patience`.
-            ValueError: the message holds no text, or the settings cannot be used.
+            ValueError: the message holds no text, its id is that of a reply, or the settings cannot be used.
             ModelError: the model gave no reply; the turn can be finished later.
         """
         asked = as_message(message)
         question_in([asked])
         async with self.turn():
-            before = await self.thread.find(asked.id) if asked is message and asked.id else None
+            before = await self.thread.delivered(asked) if asked is message else None
             if before and before.reply is not None:
                 return await self.thread.values(before.checkpoint)
             if unfinished := await self.thread.unfinished():
                 if unfinished.id == asked.id:
-                    return await self._run(None, show)
+                    return await self._resume(unfinished, show)
                 await self.thread.take_back(unfinished)
-            await self._begin()
+            await self.thread.begin()
             return await self._run(asked, show)
 
     async def unfinished(self) -> Turn | None:
@@ -89,10 +89,10 @@ class Conversation:
             ValueError: there is none.
         """
         async with self.turn():
-            if not await self.thread.unfinished():
-                msg = "There is no unfinished turn on this thread."
-                raise ValueError(msg)
-            return await self._run(None, show)
+            if unfinished := await self.thread.unfinished():
+                return await self._resume(unfinished, show)
+            msg = "There is no unfinished turn on this thread."
+            raise ValueError(msg)
 
     async def withdraw(self) -> None:
         """Take an unfinished turn back, as if it had not been asked; nothing happens if there is none."""
@@ -176,9 +176,10 @@ class Conversation:
                 msg = "Nothing has been said on this thread yet."
                 raise ValueError(msg)
             old = await self._turn(turn) if turn else history[-1]
-            asked = as_message(old.question if text is None else text)
+            asked = await self.thread.question(old) if text is None else HumanMessage(text)
             question_in([asked])
-            after = old.before or await self._beginning(history[-1])
+            asked = asked.model_copy(update={"id": str(uuid4())})
+            after = await self.thread.settled(old.before) or await self.thread.beginning(history[-1])
             try:
                 return await self._run(asked, show, after)
             except BaseException:
@@ -188,19 +189,16 @@ class Conversation:
                     await self.thread.erased(failed)
                 raise
 
-    async def _begin(self) -> None:
-        """Begin a thread with the empty state: its first turn can then be changed like any other."""
-        if await self.saver.aget_tuple(self.thread.address()) is None:
-            await self.thread.go_to(None)
-
-    async def _beginning(self, last: Turn) -> str:
-        """An empty state to ask a first turn from again, on a thread that was not begun with one."""
-        root = await self.thread.go_to(None)
-        await self.thread.go_to(last.checkpoint)
-        return root
-
     async def _run(self, message: HumanMessage | None, show: Show, after: str | None = None) -> dict[str, Any]:
         return await self.thread.run(message, show, context=self.context, after=after)
+
+    async def _resume(self, unfinished: Turn, show: Show) -> dict[str, Any]:
+        """Go on where a turn stopped; one that stopped in a node that this workflow lacks is asked again."""
+        if await self.thread.due():
+            return await self._run(None, show)
+        asked = await self.thread.question(unfinished)
+        await self.thread.take_back(unfinished)
+        return await self._run(asked, show)
 
     async def _withdraw(self) -> None:
         if unfinished := await self.thread.unfinished():

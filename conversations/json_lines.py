@@ -1,6 +1,6 @@
 """A conversation as JSON lines: to be kept, read by other programs, and taken up again elsewhere."""
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any, Literal, get_type_hints
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
@@ -11,6 +11,7 @@ from langgraph.types import Overwrite
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
 from dramaturg.conversations.conversation import Conversation
+from dramaturg.conversations.turns import Turn
 
 
 class _Line(BaseModel):
@@ -62,6 +63,8 @@ async def exported(talk: Conversation) -> AsyncIterator[str]:
 async def imported(talk: Conversation, lines: Iterable[str]) -> int:
     """Put a conversation that was exported on an empty thread; nothing is written unless every line can be used.
 
+    An import that was killed is finished by the same lines.
+
     Returns:
         The number of turns.
 
@@ -72,32 +75,43 @@ async def imported(talk: Conversation, lines: Iterable[str]) -> int:
     if head.role != talk.context.role:
         msg = f"This conversation was with {head.role!r}, not with {talk.context.role!r}: name that role."
         raise ValueError(msg)
+    require_ids(turns)
     require_state(talk.thread.graph, turns)
     async with talk.turn():
-        if await talk.saver.aget_tuple(talk.thread.address()):
+        done = await talk.history()
+        begun = await talk.saver.aget_tuple(talk.thread.address()) is not None
+        if begun and (await talk.unfinished() or not is_begun_import(done, turns)):
             msg = f"The conversation {talk.thread.name!r} has begun already: give the imported one another name."
             raise ValueError(msg)
         try:
-            await restored(talk, turns)
+            await restored(talk, turns, len(done))
         except BaseException:
-            await talk.saver.adelete_thread(talk.thread.name)
+            if not begun:
+                await talk.saver.adelete_thread(talk.thread.name)
             raise
     return len(turns)
 
 
-async def restored(talk: Conversation, turns: Iterable[TurnLine]) -> None:
-    """Write a checkpoint a turn."""
+def is_begun_import(done: Sequence[Turn], turns: Sequence[TurnLine]) -> bool:
+    """Whether what is on a thread is the first part of what is to be imported, and not all of it."""
+    there = [(turn.id, turn.question, turn.reply) for turn in done]
+    return len(done) < len(turns) and there == [(one.turn, one.question, one.reply) for one in turns[: len(done)]]
+
+
+async def restored(talk: Conversation, turns: Iterable[TurnLine], done: int) -> None:
+    """Write a checkpoint a turn, after those that are there already."""
     said: list[AnyMessage] = []
     node = last_node(talk.thread.graph)
-    await talk.thread.go_to(None)
-    for line in turns:
+    await talk.thread.begin()
+    for number, line in enumerate(turns):
         said += [
             HumanMessage(line.question, id=line.turn),
             AIMessage(line.reply, id=line.reply_id, name=talk.context.role),
         ]
-        window = said[-line.window :] if line.window else []
-        values = whole(talk.thread.graph, {**line.state, "messages": window})
-        await talk.thread.graph.aupdate_state(talk.thread.address(), values, as_node=node)
+        if number >= done:
+            window = said[-line.window :] if line.window else []
+            values = whole(talk.thread.graph, {**line.state, "messages": window})
+            await talk.thread.graph.aupdate_state(talk.thread.address(), values, as_node=node)
 
 
 def parsed(lines: Iterable[str]) -> tuple[Head, list[TurnLine]]:
@@ -123,6 +137,20 @@ def parsed(lines: Iterable[str]) -> tuple[Head, list[TurnLine]]:
         msg = "The file is empty: export a conversation into it first."
         raise ValueError(msg)
     return head, turns
+
+
+def require_ids(turns: Iterable[TurnLine]) -> None:
+    """Refuse messages that would take each other's place.
+
+    Raises:
+        ValueError: two messages have the same id.
+    """
+    known: set[str] = set()
+    for number, line in enumerate(turns, start=2):
+        if line.turn == line.reply_id or known & {line.turn, line.reply_id}:
+            msg = f"Line {number}: the id {line.turn!r} or {line.reply_id!r} is used already: each message has its own."
+            raise ValueError(msg)
+        known |= {line.turn, line.reply_id}
 
 
 def require_state(graph: CompiledStateGraph[Any, Any, Any, Any], turns: Iterable[TurnLine]) -> None:

@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
-from langchain_core.messages import HumanMessage
-from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
+from langchain_core.messages import HumanMessage, convert_to_messages
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple, empty_checkpoint
+from langgraph.constants import START
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StreamPart
 
-from dramaturg.conversations.turns import Turn, all_turns, id_of, turns_until
+from dramaturg.conversations.turns import Turn, all_steps, all_turns, id_of, turns_until
 from dramaturg.stores.saver import ConversationSaver
 
 Part = StreamPart[Any, Any]
@@ -63,35 +64,116 @@ class Thread:
         head = await self.saver.aget_tuple(self.address())
         if head is None:
             return None
-        begun = head.pending_writes or head.metadata.get("source") == "input"
-        if not begun and not (await self.graph.aget_state(self.address())).next:
+        if head.metadata.get("source") == "input":
+            return stored_in(head)
+        if not head.pending_writes and not await self.due():
             return None
         turns = await turns_until(self.saver, self.name)
         return turns[-1] if turns else None
 
+    async def due(self) -> bool:
+        """Whether a node of this workflow is to run next at the head."""
+        return bool((await self.graph.aget_state(self.address())).next)
+
     async def find(self, turn: str) -> Turn | None:
         """A turn of any branch."""
-        if not isinstance(self.saver, ConversationSaver):
-            return (await all_turns(self.saver, self.name)).get(turn)
-        found = await self.saver.asaid(self.name, turn)
-        return (await turns_until(self.saver, self.name, found[0], limit=1))[-1] if found else None
+        if isinstance(self.saver, ConversationSaver):
+            checkpoints = await self.saver.asaid(self.name, turn)
+            if not checkpoints:
+                return None
+            found = (await turns_until(self.saver, self.name, checkpoints[0], limit=1))[-1:]
+            if found and found[0].id == turn and found[0].reply is not None:
+                return found[0]
+        # One query tells no more of a turn that was kept step by step: its reply is in a later checkpoint.
+        return (await all_turns(self.saver, self.name)).get(turn)
+
+    async def holds(self, message: str) -> bool:
+        """Whether a message with this id was said on any branch."""
+        if isinstance(self.saver, ConversationSaver):
+            return bool(await self.saver.asaid(self.name, message))
+        steps = await all_steps(self.saver, self.name)
+        return any(said.id == message for step in steps.values() for said in step.said)
+
+    async def delivered(self, message: HumanMessage) -> Turn | None:
+        """The turn of a message that was delivered before.
+
+        Raises:
+            ValueError: its id is that of a reply.
+        """
+        if not message.id or not await self.holds(message.id):
+            return None
+        if found := await self.find(message.id):
+            return found
+        msg = f"The message has the id of a reply, {message.id!r}: give it an id of its own."
+        raise ValueError(msg)
+
+    async def question(self, turn: Turn) -> HumanMessage:
+        """The message that a turn answers, with all that it holds beside its text."""
+        messages = (await self.values(turn.checkpoint)).get("messages", [])
+        return next((m for m in messages if m.id == turn.id), HumanMessage(turn.question, id=turn.id))
+
+    async def begin(self) -> None:
+        """Begin a thread with the empty state: its first turn can then be changed like any other."""
+        if await self.saver.aget_tuple(self.address()) is None:
+            await self.go_to(None)
+
+    async def beginning(self, last: Turn) -> str:
+        """An empty state to ask a first turn from again, on a thread that was not begun with one."""
+        root = await self.go_to(None)
+        await self.go_to(last.checkpoint)
+        return root
 
     async def go_to(self, checkpoint: str | None) -> str:
         """Make a copy of a checkpoint the head, or, for None, the empty state; return the id of the head."""
-        if checkpoint is None:
+        settled = await self.settled(checkpoint)
+        if settled is None:
             metadata: Any = {"source": "fork", "step": -1, "parents": {}}
             return id_of(await self.saver.aput(self.address(), empty_checkpoint(), metadata, {}))
-        return id_of(await self.graph.aupdate_state(self.address(checkpoint), None, as_node="__copy__"))
+        return id_of(await self.graph.aupdate_state(self.address(settled), None, as_node="__copy__"))
+
+    async def settled(self, checkpoint: str | None) -> str | None:
+        """A checkpoint, or the last before it that is no input of the turn that follows, as kept step by step."""
+        while checkpoint and (saved := await self.saver.aget_tuple(self.address(checkpoint))):
+            if saved.metadata.get("source") != "input":
+                break
+            checkpoint = parent_of(saved)
+        return checkpoint
 
     async def take_back(self, turn: Turn) -> None:
-        """Go back to before a turn; our saver forgets it and all that followed."""
-        if not await self.erased(turn):
+        """Go back to before a turn, if the head comes after it; our saver forgets it and all that followed."""
+        if await self.erased(turn):
+            return
+        led = {one.id for one in await turns_until(self.saver, self.name)}
+        begun = await self.unfinished()
+        if turn.id in led or (begun and begun.id == turn.id):
             await self.go_to(turn.before)
 
     async def erased(self, turn: Turn) -> bool:
         """Erase a turn and all that followed, where the saver can; after forks it is in several checkpoints."""
         if not isinstance(self.saver, ConversationSaver):
             return False
+        if not await self.saver.asaid(self.name, turn.id):
+            await self.saver.aerase(self.name, turn.checkpoint)
         while checkpoints := await self.saver.asaid(self.name, turn.id):
-            await self.saver.aerase(self.name, checkpoints[0])
+            await self.saver.aerase(self.name, await self.first_of(checkpoints[0]))
         return True
+
+    async def first_of(self, checkpoint: str) -> str:
+        """Where a turn begins: the checkpoint that said its question, or the one before that stored its input."""
+        saved = await self.saver.aget_tuple(self.address(checkpoint))
+        before = parent_of(saved) if saved else None
+        return before if before and await self.settled(before) != before else checkpoint
+
+
+def parent_of(saved: CheckpointTuple) -> str | None:
+    """The id of the checkpoint before."""
+    return id_of(saved.parent_config) if saved.parent_config else None
+
+
+def stored_in(saved: CheckpointTuple) -> Turn | None:
+    """The turn that an input begins of which no step was run."""
+    given = saved.checkpoint["channel_values"].get(START) or {}
+    messages = convert_to_messages(given.get("messages", []))
+    if not messages:
+        return None
+    return Turn(str(messages[-1].id), messages[-1].text, None, id_of(saved.config), parent_of(saved))

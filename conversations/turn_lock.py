@@ -62,7 +62,9 @@ def in_process(saver: BaseCheckpointSaver[Any], thread: str) -> tuple[Callable[[
 
 def in_files(thread: str, folder: Path) -> tuple[Callable[[], bool], Callable[[], None]]:
     """How a lock of a folder is tried and released; the system frees it when its process dies."""
-    name = hashlib.sha256(thread.encode()).hexdigest()[:32]  # a thread's name may be no file's name
+    name = hashlib.sha256(thread.encode(errors="surrogatepass")).hexdigest()[
+        :32
+    ]  # a thread's name may be no file's name
     lock = FileLock(folder / f"{name}.lock", blocking=False, thread_local=False)
 
     def attempt() -> bool:

@@ -1,10 +1,13 @@
 """Chats that branch, fail, end and go elsewhere, as a person at the command line has them."""
 
 import json
+import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from langchain_core.messages import BaseMessage
 
 from commands import Command
 from stub_endpoint import Endpoint
@@ -70,6 +73,7 @@ def test_a_chat_answers_again_edits_and_deletes(run: Command, monkeypatch: pytes
         ("/fork", "/fork N: N is a number from 1 to 1."),
         ("/fork 2", "/fork N: N is a number from 1 to 1."),
         ("/fork x", "N is a number"),
+        ("/fork " + "9" * 5000, "N is a number"),
         ("/edit 1", "Something is missing: /edit N TEXT"),
         ("/delete 0", "N is a number"),
         ("/branches 9", "N is a number"),
@@ -133,3 +137,33 @@ def test_evidence_shows_what_was_noted_of_the_past(run: Command) -> None:
     code, out, _ = run("ask", "ada", "First?", "Second?", "Third?", "--evidence", "--set", "window=2")
     assert code == 0
     assert "Noted of what has left the window: Reply" in out
+
+
+def test_ctrl_c_ends_a_turn_and_not_the_chat(run: Command, stub: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    replied = stub.model.reply
+
+    def interrupting(messages: list[BaseMessage]) -> str | Exception:
+        stub.model.reply = replied
+        signal.raise_signal(signal.SIGINT)
+        time.sleep(0.3)
+        return replied(messages)
+
+    run("ask", "ada", "Zero?")
+    stub.model.reply = interrupting
+    say(monkeypatch, "First?", "Second?")
+    code, out, _ = run("chat", "ada")
+    assert (code, "Stopped" in out) == (0, True)
+    questions = [json.loads(line).get("question") for line in run("export", "ada")[1].splitlines()]
+    assert questions == [None, "Second?"]
+
+
+def test_files_and_names_that_cannot_be_used(run: Command, tmp_path: Path) -> None:
+    run("ask", "ada", "First?", "--thread", "tea")
+    file, binary = tmp_path / "tea.jsonl", tmp_path / "binary"
+    run("export", "ada", str(file), "--thread", "tea")
+    binary.write_bytes(b"\xff\xfe")
+    assert "is not text in UTF-8" in run("import", "ada", str(binary))[2]
+    assert "without a name is not kept" in run("import", "ada", str(file), "--thread", "")[2]
+    for target in (tmp_path, tmp_path / "none" / "tea.jsonl"):
+        assert "name a file in a folder that is there" in run("export", "ada", str(target), "--thread", "tea")[2]
+    assert "--thread 'my tea'" in run("import", "ada", str(file), "--thread", "my tea")[1]

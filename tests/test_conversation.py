@@ -17,6 +17,7 @@ from dramaturg.conversations.turn_lock import ThreadBusy
 from dramaturg.conversations.turns import turns_until, walked
 from dramaturg.models.errors import ModelError
 from dramaturg.stores.saver import ConversationSaver
+from dramaturg.workflows import naive_rag
 
 from talks import Player, conversation, memory, questions
 
@@ -314,3 +315,107 @@ async def test_one_query_and_a_walk_read_the_same_past(talk: Conversation) -> No
     assert [turn.question for turn in turns] == ["one", "else"]
     chain = await walked(talk.saver, "tea", None)
     assert [step.checkpoint_id for step in chain if step.said] == [turn.checkpoint for turn in turns]
+
+
+async def step_by_step(talk: Conversation, *texts: str) -> None:
+    """Turns as Studio and servers keep them: a checkpoint a step; the text is the id."""
+    for text in texts:
+        asked = {"messages": [HumanMessage(text, id=text)]}
+        await talk.thread.graph.ainvoke(asked, talk.thread.address(), context=talk.context, durability="sync")
+
+
+async def test_turns_that_were_kept_step_by_step_are_deleted(talk: Conversation, tmp_path: Path) -> None:
+    await step_by_step(talk, "one", "secret", "three")
+    await talk.delete("secret")
+    assert await talk.unfinished() is None
+    await talk.take_turn("next")
+    assert await questions(talk) == ["one", "next"]
+    assert b"secret" not in all_bytes(tmp_path)
+
+
+async def test_turns_that_were_kept_step_by_step_are_forked_and_delivered_again(
+    talk: Conversation, player: Player
+) -> None:
+    await step_by_step(talk, "one", "two")
+    again = await talk.take_turn(HumanMessage("two", id="two"))
+    assert (again["messages"][-1].text, player.replies) == ("Reply 2 to two", 2)
+    await talk.fork("one")
+    assert await talk.unfinished() is None
+    assert await memory(talk) == {"one"}
+    await talk.take_turn("else")
+    assert sorted([t.question for t in b] for b in await talk.branches()) == [["one", "else"], ["one", "two"]]
+
+
+async def test_a_turn_kept_step_by_step_that_is_withdrawn_takes_no_other_with_it(
+    talk: Conversation, player: Player
+) -> None:
+    await step_by_step(talk, "one")
+    player.down = True
+    with pytest.raises(ModelError):
+        await step_by_step(talk, "two")
+    player.down = False
+    await talk.withdraw()
+    await talk.take_turn("three")
+    assert await questions(talk) == ["one", "three"]
+
+
+@pytest.mark.parametrize("same", [True, False])
+async def test_an_input_that_was_stored_and_no_more(
+    talk: Conversation, same: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await step_by_step(talk, "one")
+    graph: Any = talk.thread.graph
+    put = graph.checkpointer.aput
+
+    async def last(*arguments: Any) -> Any:
+        await put(*arguments)
+        raise ConnectionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(graph.checkpointer, "aput", last)
+        with pytest.raises(ConnectionError):
+            await step_by_step(talk, "two")
+    unfinished = await talk.unfinished()
+    assert unfinished is not None
+    assert (unfinished.id, unfinished.question, unfinished.reply) == ("two", "two", None)
+    await talk.take_turn(HumanMessage("two", id="two") if same else "three")
+    assert await questions(talk) == ["one", "two" if same else "three"]
+
+
+async def test_the_id_of_a_reply_is_no_message(talk: Conversation) -> None:
+    reply = (await talk.take_turn("one"))["messages"][-1].id
+    with pytest.raises(ValueError, match="id of a reply"):
+        await talk.take_turn(HumanMessage("two", id=reply))
+    with pytest.raises(ValueError, match="no turn"):
+        await talk.fork(reply)
+    assert [turn.reply for turn in await talk.history()] == ["Reply 1 to one"]
+
+
+async def test_a_message_is_asked_again_with_all_that_it_holds(talk: Conversation) -> None:
+    content = [{"type": "text", "text": "one"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}]
+    await talk.take_turn(HumanMessage(content))
+    await talk.regenerate()
+    assert (await talk.values())["messages"][0].content == content
+
+
+async def test_a_turn_of_another_branch_is_deleted_without_leaving_this_one(talk: Conversation) -> None:
+    await talk.take_turn("one")
+    old = (await talk.history())[0]
+    await talk.edit(old.id, "else")
+    await talk.delete(old.id)
+    assert await questions(talk) == ["else"]
+
+
+async def test_a_turn_that_stopped_in_a_node_of_another_method_is_asked_again(
+    talk: Conversation, player: Player
+) -> None:
+    given = talk.context.model_dump(include={"role", "library", "language", "splitter"})
+    models = {"chat_model": talk.context.chat_model, "embedding_model": talk.context.embedding_model}
+    other = Conversation(naive_rag.build(), talk.saver, naive_rag.NaiveRagContext(**given, **models), "tea")
+    message = HumanMessage("one", id="m-1")
+    player.down = True
+    with pytest.raises(ModelError):
+        await talk.take_turn(message)
+    player.down = False
+    assert (await other.take_turn(message))["messages"][-1].text == "Reply 1 to one"
+    assert await other.unfinished() is None

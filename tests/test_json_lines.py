@@ -122,3 +122,15 @@ async def test_an_import_that_fails_leaves_nothing(
     with pytest.raises(OSError, match="No space"):
         await imported(empty, lines)
     assert await empty.history() == []
+
+
+async def test_an_import_that_was_killed_is_finished_by_the_same_lines(lines: list[str], empty: Conversation) -> None:
+    await imported(empty, lines[:2])
+    assert await imported(empty, lines) == 3
+    assert await lines_of(empty) == lines
+
+
+async def test_an_id_is_used_once(lines: list[str], empty: Conversation) -> None:
+    with pytest.raises(ValueError, match="Line 5: the id"):
+        await imported(empty, [*lines, lines[1]])
+    assert await empty.history() == []
