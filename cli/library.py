@@ -8,9 +8,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from dramaturg.cli.options import (
+    AMADEUS,
     JsonOption,
     LibraryOption,
-    MethodName,
     MethodOption,
     RoleArgument,
     SettingsOption,
@@ -100,7 +100,7 @@ def index_line(role: Role, kind: str) -> str:
 
 def index(
     role: RoleArgument,
-    method: MethodOption = MethodName.amadeus,  # type: ignore[attr-defined]
+    method: MethodOption = AMADEUS,
     rebuild: Annotated[
         bool, typer.Option(help="Split and embed all of it anew; the old is served until then.")
     ] = False,

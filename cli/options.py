@@ -13,6 +13,7 @@ from dramaturg.nodes.context import RoleContext
 from dramaturg.workflows.methods import METHODS, context_type
 
 MethodName = StrEnum("MethodName", {name: name for name in METHODS})  # type: ignore[misc]
+AMADEUS = MethodName("amadeus")
 
 RoleArgument = Annotated[str, typer.Argument(help="The id of a role, e.g. beethoven.", show_default=False)]
 MethodOption = Annotated[MethodName, typer.Option("--method", help="How the role answers.")]

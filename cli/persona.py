@@ -13,9 +13,9 @@ from rich.table import Table
 
 from dramaturg.cli.library import indexed
 from dramaturg.cli.options import (
+    AMADEUS,
     JsonOption,
     LibraryOption,
-    MethodName,
     MethodOption,
     RoleArgument,
     SettingsOption,
@@ -30,8 +30,6 @@ from dramaturg.stores.errors import RoleBusy, RoleError, StorageError
 from dramaturg.stores.library import open_role
 from dramaturg.stores.role import Role
 from dramaturg.stores.versions import erase_past, holding
-
-AMADEUS = MethodName.amadeus  # type: ignore[attr-defined]
 
 
 def learn(

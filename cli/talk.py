@@ -11,9 +11,9 @@ from dramaturg.cli.chat_commands import obey, speaker
 from dramaturg.cli.evidence import evidence_view, usage_table
 from dramaturg.cli.failures import sentence
 from dramaturg.cli.options import (
+    AMADEUS,
     JsonOption,
     LibraryOption,
-    MethodName,
     MethodOption,
     ModelOption,
     RoleArgument,
@@ -33,7 +33,7 @@ EvidenceOption = Annotated[bool, typer.Option("--evidence", help="Print why each
 def ask(
     role: RoleArgument,
     questions: Annotated[list[str], typer.Argument(help="One question, or several: turns of one conversation.")],
-    method: MethodOption = MethodName.amadeus,  # type: ignore[attr-defined]
+    method: MethodOption = AMADEUS,
     model: ModelOption = "auto",
     evidence: EvidenceOption = False,
     thread: ThreadOption = "",
@@ -86,7 +86,7 @@ async def shown(talk: Conversation, question: str, *, evidence: bool) -> dict[st
 
 def chat(
     role: RoleArgument,
-    method: MethodOption = MethodName.amadeus,  # type: ignore[attr-defined]
+    method: MethodOption = AMADEUS,
     model: ModelOption = "auto",
     thread: ThreadOption = "default",
     library: LibraryOption = None,

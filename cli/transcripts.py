@@ -10,9 +10,9 @@ import typer
 from rich.table import Table
 
 from dramaturg.cli.options import (
+    AMADEUS,
     JsonOption,
     LibraryOption,
-    MethodName,
     MethodOption,
     RoleArgument,
     context_for,
@@ -20,13 +20,14 @@ from dramaturg.cli.options import (
 from dramaturg.cli.screen import errors, print_json, printable, screen
 from dramaturg.conversations.json_lines import exported, imported
 from dramaturg.conversations.opening import open_conversation, threads_of
+from dramaturg.stores.files import write_bytes
 
 ThreadOption = Annotated[str, typer.Option("--thread", help="Name of the conversation.")]
 
 
 def conversations(role: RoleArgument, library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """List the conversations with a role."""
-    context = context_for(MethodName.amadeus, role, library, None)  # type: ignore[attr-defined]
+    context = context_for(AMADEUS, role, library, None)
     found = asyncio.run(threads_of(context))
     if as_json:
         print_json(found)
@@ -41,7 +42,7 @@ def export(
     role: RoleArgument,
     file: Annotated[Path | None, typer.Argument(help="The file to write; without it, lines are printed.")] = None,
     thread: ThreadOption = "default",
-    method: MethodOption = MethodName.amadeus,  # type: ignore[attr-defined]
+    method: MethodOption = AMADEUS,
     library: LibraryOption = None,
 ) -> None:
     """Write a conversation down as JSON lines, one turn a line, with the state after it."""
@@ -57,7 +58,7 @@ def import_(
     role: RoleArgument,
     file: Annotated[Path, typer.Argument(help="A file that `dramaturg export` wrote.")],
     thread: ThreadOption = "default",
-    method: MethodOption = MethodName.amadeus,  # type: ignore[attr-defined]
+    method: MethodOption = AMADEUS,
     library: LibraryOption = None,
 ) -> None:
     """Take up a conversation from JSON lines, under a name that has none yet."""
@@ -76,12 +77,7 @@ def write_whole(file: Path, text: str) -> None:
     if file.is_dir() or not file.parent.is_dir():
         msg = f"{file} cannot be written: name a file in a folder that is there."
         raise ValueError(msg)
-    aside = file.with_name(f".{file.name}.tmp")
-    try:
-        aside.write_text(text, encoding="utf-8")
-        aside.replace(file)
-    finally:
-        aside.unlink(missing_ok=True)
+    write_bytes(file, text.encode(), within=file.parent)
 
 
 def read_text(file: Path) -> str:

@@ -8,9 +8,9 @@ from rich.table import Table
 
 from dramaturg.cli.library import indexed
 from dramaturg.cli.options import (
+    AMADEUS,
     JsonOption,
     LibraryOption,
-    MethodName,
     MethodOption,
     RoleArgument,
     SettingsOption,
@@ -22,8 +22,6 @@ from dramaturg.nodes.context import RoleContext
 from dramaturg.nodes.retrieval import PassageSettings
 from dramaturg.stores import versions as stored
 from dramaturg.stores.library import open_role
-
-AMADEUS = MethodName.amadeus  # type: ignore[attr-defined]
 
 
 def versions(

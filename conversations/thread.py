@@ -9,7 +9,7 @@ from langgraph.constants import START
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StreamPart
 
-from dramaturg.conversations.turns import Turn, all_steps, all_turns, id_of, turns_until
+from dramaturg.conversations.turns import Turn, all_steps, all_turns, id_of, parent_of, turns_until
 from dramaturg.stores.saver import ConversationSaver
 
 Part = StreamPart[Any, Any]
@@ -163,11 +163,6 @@ class Thread:
         saved = await self.saver.aget_tuple(self.address(checkpoint))
         before = parent_of(saved) if saved else None
         return before if before and await self.settled(before) != before else checkpoint
-
-
-def parent_of(saved: CheckpointTuple) -> str | None:
-    """The id of the checkpoint before."""
-    return id_of(saved.parent_config) if saved.parent_config else None
 
 
 def stored_in(saved: CheckpointTuple) -> Turn | None:

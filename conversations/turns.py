@@ -1,6 +1,6 @@
 """The turns of a conversation, read from the chain of its checkpoints."""
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,7 +39,8 @@ async def turns_until(
     """
     if isinstance(saver, ConversationSaver):
         return in_turns(await saver.asteps(thread, checkpoint, limit))
-    return in_turns(await walked(saver, thread, checkpoint))
+    steps = await all_steps(saver, thread)
+    return in_turns(list(lineage(steps, checkpoint or next(iter(steps), None)))[::-1])
 
 
 async def all_turns(saver: BaseCheckpointSaver[Any], thread: str) -> dict[str, Turn]:
@@ -57,56 +58,34 @@ async def all_turns(saver: BaseCheckpointSaver[Any], thread: str) -> dict[str, T
 
 
 async def all_steps(saver: BaseCheckpointSaver[Any], thread: str) -> dict[str, Step]:
-    """Return every step of a thread by its checkpoint, the newest first."""
+    """Return every step of a thread by its checkpoint, the newest first; works with every saver."""
     saved = [one async for one in saver.alist({"configurable": {"thread_id": thread, "checkpoint_ns": ""}})]
     windows = {id_of(one.config): messages_of(one) for one in saved}
     return {
         id_of(one.config): Step(
             id_of(one.config),
-            parent := id_of(one.parent_config) if one.parent_config else None,
+            parent := parent_of(one),
             tuple(said(windows.get(parent or "", []), windows[id_of(one.config)])),
         )
         for one in saved
     }
 
 
-def lineage(steps: Mapping[str, Step], checkpoint: str) -> Iterator[Step]:
+def lineage(steps: Mapping[str, Step], checkpoint: str | None) -> Iterator[Step]:
     """A step, then its ancestors."""
-    at: str | None = checkpoint
-    while at and (step := steps.get(at)):
+    while checkpoint and (step := steps.get(checkpoint)):
         yield step
-        at = step.parent_id
-
-
-async def walked(saver: BaseCheckpointSaver[Any], thread: str, checkpoint: str | None) -> list[Step]:
-    """Walk from a checkpoint to its first ancestor; works with every saver, one read a checkpoint."""
-    chain = [saved async for saved in ancestors(saver, thread, checkpoint)][::-1]
-    windows: list[list[BaseMessage]] = [[], *map(messages_of, chain)]
-    return [
-        Step(
-            id_of(saved.config),
-            id_of(saved.parent_config) if saved.parent_config else None,
-            tuple(said(before, window)),
-        )
-        for saved, before, window in zip(chain, windows, windows[1:], strict=False)
-    ]
-
-
-async def ancestors(
-    saver: BaseCheckpointSaver[Any], thread: str, checkpoint: str | None
-) -> AsyncIterator[CheckpointTuple]:
-    """A checkpoint, or the head, then its parents."""
-    at: Any = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
-    if checkpoint:
-        at["configurable"]["checkpoint_id"] = checkpoint
-    while at and (saved := await saver.aget_tuple(at)):
-        yield saved
-        at = saved.parent_config
+        checkpoint = step.parent_id
 
 
 def id_of(config: RunnableConfig) -> str:
     """The id of the checkpoint that a config names."""
     return str(config["configurable"]["checkpoint_id"])
+
+
+def parent_of(saved: CheckpointTuple) -> str | None:
+    """The id of the checkpoint before."""
+    return id_of(saved.parent_config) if saved.parent_config else None
 
 
 def messages_of(saved: CheckpointTuple) -> list[BaseMessage]:

@@ -46,6 +46,21 @@ def inside(path: Path, folder: Path) -> Path:
     return resolved
 
 
+def read_if_there(path: Path, *, within: Path) -> bytes | None:
+    """Return the bytes of a file, or None if it is not there.
+
+    Raises:
+        RoleError: the path leads out of `within`.
+        StorageError: the file system refuses.
+    """
+    try:
+        return inside(path, within).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise StorageError(f"{path} cannot be read ({error.strerror}): give permission, or check the disk.") from error
+
+
 def write_bytes(path: Path, data: bytes, *, within: Path) -> None:
     """Put a file in place in one step: after a crash there is the old file or the new one, never a part.
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, StorageError
-from dramaturg.stores.files import inside, sha256, write_bytes
+from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError
+from dramaturg.stores.files import read_if_there, sha256, write_bytes
 from dramaturg.stores.manifest import Current, Manifest, Published
 from dramaturg.stores.role_lock import role_lock
 
@@ -51,7 +51,7 @@ class IndexFolder:
         Raises:
             DamagedIndex: neither of the two is what was written.
         """
-        found = [data for name in POINTERS if (data := self._read(self.path / name)) is not None]
+        found = [data for name in POINTERS if (data := read_if_there(self.path / name, within=self.role)) is not None]
         for data in found:
             with contextlib.suppress(ValueError):
                 return Current.unseal(data, self.kind)
@@ -118,19 +118,9 @@ class IndexFolder:
 
     def _file(self, published: Published, name: str) -> bytes:
         folder = self.folder_of(published)
-        data = self._read(folder / name)
+        data = read_if_there(folder / name, within=self.role)
         if data is not None:
             return data
         if folder.is_dir():
             raise self.damaged(name)
         raise self.missing(published.version)
-
-    def _read(self, path: Path) -> bytes | None:
-        try:
-            return inside(path, self.role).read_bytes()
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except OSError as error:
-            raise StorageError(
-                f"{path} cannot be read ({error.strerror}): give permission, or check the disk."
-            ) from error

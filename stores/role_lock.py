@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from dramaturg.stores.document_changes import finish_change
-from dramaturg.stores.errors import RoleBusy, StorageError
+from dramaturg.stores.errors import RoleBusy
+from dramaturg.stores.file_lock import file_lock
 from dramaturg.stores.files import inside, make_folder
 
 PATIENCE = 60.0  # seconds; each step under the lock takes far less
@@ -25,15 +24,7 @@ def role_lock(role: Path) -> Iterator[None]:
     folder = role / "index"
     inside(folder, role)
     make_folder(folder, within=role)
-    lock = FileLock(folder / ".lock", timeout=PATIENCE, poll_interval=POLL)
-    try:
-        lock.acquire()
-    except Timeout as error:
-        raise RoleBusy(f"Another program is changing {role.name!r}: try again when it is done.") from error
-    except OSError as error:
-        raise StorageError(f"{lock.lock_file} cannot be locked ({error.strerror}): give permission.") from error
-    try:
+    busy = RoleBusy(f"Another program is changing {role.name!r}: try again when it is done.")
+    with file_lock(folder / ".lock", patience=PATIENCE, busy=busy, poll=POLL):
         finish_change(role)
         yield
-    finally:
-        lock.release()

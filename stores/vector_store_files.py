@@ -3,16 +3,17 @@
 import contextlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from filelock import FileLock, Timeout
 from langchain_core.documents import Document
 from pydantic import BaseModel, ConfigDict, Field
 
-from dramaturg.stores.errors import DamagedIndex, EmbeddingMismatch, MissingIndex, RoleBusy, StorageError
-from dramaturg.stores.files import canonical, inside, make_folder, sha256, write_bytes
+from dramaturg.stores.errors import DamagedIndex, EmbeddingMismatch, MissingIndex, RoleBusy
+from dramaturg.stores.file_lock import file_lock
+from dramaturg.stores.files import canonical, make_folder, read_if_there, sha256, write_bytes
 from dramaturg.stores.manifest import FileRecord
 from dramaturg.stores.vectors import Vectors, pack, unpack
 
@@ -109,7 +110,7 @@ def load_documents(folder: Path, embedding: str) -> tuple[list[Document], Vector
 def _content_of(folder: Path) -> tuple[Saved, bytes, bytes]:
     for _ in range(3):
         saved = _manifest(folder)
-        lines, vectors = (_read(folder / name, folder) for name in saved.files())
+        lines, vectors = (read_if_there(folder / name, within=folder) for name in saved.files())
         if lines is not None and vectors is not None:
             _verify(folder, "the file of documents", lines, saved.documents)
             _verify(folder, "the file of vectors", vectors, saved.vectors)
@@ -145,7 +146,7 @@ def _document(line: bytes) -> Document:
 
 
 def _manifest(folder: Path) -> Saved:
-    data = _read(folder / MANIFEST, folder)
+    data = read_if_there(folder / MANIFEST, within=folder)
     if data is None:
         raise MissingIndex(f"There is no vector store in {folder}: save one there first.")
     try:
@@ -163,28 +164,9 @@ def _damaged(folder: Path, how: str) -> DamagedIndex:
     return DamagedIndex(f"The vector store in {folder} is damaged ({how}): put a copy back, or make it again.")
 
 
-def _read(path: Path, folder: Path) -> bytes | None:
-    try:
-        return inside(path, folder).read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise StorageError(f"{path} cannot be read ({error.strerror}): give permission, or check the disk.") from error
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    lock = FileLock(folder / ".lock", timeout=PATIENCE)
-    try:
-        lock.acquire()
-    except Timeout as error:
-        raise RoleBusy(f"Another program is saving into {folder}: try again when it is done.") from error
-    except OSError as error:
-        raise StorageError(f"{lock.lock_file} cannot be locked ({error.strerror}): give permission.") from error
-    try:
-        yield
-    finally:
-        lock.release()
+def _alone(folder: Path) -> AbstractContextManager[None]:
+    busy = RoleBusy(f"Another program is saving into {folder}: try again when it is done.")
+    return file_lock(folder / ".lock", patience=PATIENCE, busy=busy)
 
 
 def _tidy(folder: Path, kept: Iterable[str]) -> None:

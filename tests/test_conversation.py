@@ -14,7 +14,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.turn_lock import ThreadBusy
-from dramaturg.conversations.turns import turns_until, walked
+from dramaturg.conversations.turns import all_steps, lineage, turns_until
 from dramaturg.models.errors import ModelError
 from dramaturg.stores.saver import ConversationSaver
 from dramaturg.workflows import naive_rag
@@ -307,13 +307,14 @@ async def test_a_thread_is_erased(talk: Conversation) -> None:
     assert await memory(talk) == {"two"}
 
 
-async def test_one_query_and_a_walk_read_the_same_past(talk: Conversation) -> None:
+async def test_one_query_and_a_listing_read_the_same_past(talk: Conversation) -> None:
     for text in ("one", "two", "three"):
         await talk.take_turn(text)
     await talk.edit((await talk.history())[1].id, "else")
     turns = await turns_until(talk.saver, "tea")
     assert [turn.question for turn in turns] == ["one", "else"]
-    chain = await walked(talk.saver, "tea", None)
+    steps = await all_steps(talk.saver, "tea")
+    chain = list(lineage(steps, next(iter(steps))))[::-1]
     assert [step.checkpoint_id for step in chain if step.said] == [turn.checkpoint for turn in turns]
 
 

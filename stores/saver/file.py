@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from filelock import FileLock, Timeout
-
 from dramaturg.stores.errors import StorageError
+from dramaturg.stores.file_lock import file_lock
 from dramaturg.stores.files import make_folder, write_bytes
 from dramaturg.stores.saver.migration import is_stock, migrate
 from dramaturg.stores.saver.schema import damaged, empty_database, require_whole
@@ -156,12 +155,7 @@ def _create(path: Path) -> None:
     if path.exists():
         return
     make_folder(path.parent, within=path.parent)
-    lock = FileLock(path.parent / f".{path.name}.lock", timeout=PATIENCE)
-    try:
-        with lock:
-            if not path.exists():
-                write_bytes(path, empty_database(), within=path.parent)
-    except Timeout as error:
-        raise StorageError(f"{path} is being created by another program: try again when it is done.") from error
-    except OSError as error:
-        raise StorageError(f"{lock.lock_file} cannot be locked ({error.strerror}): give permission.") from error
+    busy = StorageError(f"{path} is being created by another program: try again when it is done.")
+    with file_lock(path.parent / f".{path.name}.lock", patience=PATIENCE, busy=busy):
+        if not path.exists():
+            write_bytes(path, empty_database(), within=path.parent)
