@@ -61,7 +61,8 @@ def passages_table(
     for passage in passages:
         sure = certainty.get(passage["passage"])
         row = [f"{passage['score']:.3f}"] + ([f"{sure:.3f}" if sure is not None else "–"] if verdicts else [])
-        table.add_row(*row, Text(" > ".join(passage["headings"][1:]) + "\n" + excerpt(passage["text"])))
+        where = " > ".join(passage["headings"][1:]) or passage["source"]
+        table.add_row(*row, Text(f"{where}\n{excerpt(passage['text'])}"))
     return table
 
 

@@ -122,7 +122,7 @@ async def indexed(context: RoleContext, method: str, rebuild: bool) -> dict[str,
     """Run the method's indexing graph under a progress bar."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     report: dict[str, Any] = {}
-    with Progress(*columns, console=errors, transient=True) as progress:
+    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
         task = progress.add_task("Splitting", total=None)
         graph = index_graph(method).compile()
         async for part in graph.astream(

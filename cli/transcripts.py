@@ -32,6 +32,9 @@ def conversations(role: RoleArgument, library: LibraryOption = None, as_json: Js
     if as_json:
         print_json(found)
         return
+    if not found:
+        screen.print(f"There are none with {role} yet: begin one with dramaturg chat {role}.")
+        return
     table = Table("conversation", title=f"Conversations with {role}")
     for thread in found:
         table.add_row(printable(thread))

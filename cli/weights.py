@@ -30,6 +30,7 @@ def pull_weights(
         TimeRemainingColumn(),
         console=errors,
         transient=True,
+        disable=not errors.is_terminal,
     ) as progress:
         for name in names or (CATALOGUE if every else DEFAULT):
             task = progress.add_task(name, total=None)

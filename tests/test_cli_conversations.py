@@ -133,6 +133,17 @@ def test_a_conversation_is_exported_and_imported(run: Command, tmp_path: Path) -
     assert (code, "none.jsonl" in err) == (2, True)
 
 
+def test_no_conversations_are_said_to_be_none(run: Command) -> None:
+    code, out, _ = run("conversations", "ada")
+    assert (code, out) == (0, "There are none with ada yet: begin one with dramaturg chat ada.\n")
+    assert json.loads(run("conversations", "ada", "--json")[1]) == []
+
+
+def test_a_passage_without_headings_is_under_the_name_of_its_document(run: Command, tmp_path: Path) -> None:
+    (tmp_path / "ada" / "persona" / "life.md").write_text("She keeps a lame raven called Tamburlaine.")
+    assert "life.md" in run("ask", "ada", "Who is Tamburlaine?", "--evidence")[1].split("Attributes")[0]
+
+
 def test_evidence_shows_what_was_noted_of_the_past(run: Command) -> None:
     code, out, _ = run("ask", "ada", "First?", "Second?", "Third?", "--evidence", "--set", "window=2")
     assert code == 0
