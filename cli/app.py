@@ -6,7 +6,8 @@ from importlib.metadata import version
 
 import typer
 
-from dramaturg.cli import doctor, library, persona, talk, transcripts, versions, weights
+from dramaturg.cli import doctor, emotions, indexing, library, memories, persona, talk, transcripts, versions, weights
+from dramaturg.cli import graph as graphs
 from dramaturg.cli.failures import exit_code, sentence
 from dramaturg.cli.screen import errors, screen
 
@@ -20,7 +21,11 @@ app = typer.Typer(
 app.command("roles")(library.roles)
 app.command("new")(library.new)
 app.command("show")(library.show)
-app.command("index")(library.index)
+app.command("index")(indexing.index)
+app.command("unmerge")(indexing.unmerge)
+app.command("graph")(graphs.graph)
+app.command("emotions")(emotions.emotions)
+app.command("memories")(memories.memories)
 app.command("learn")(persona.learn)
 app.command("forget")(persona.forget)
 app.command("edit")(persona.edit)

@@ -7,9 +7,10 @@ from rich.console import Group, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
-from dramaturg.cli.screen import printable
+from dramaturg.cli.graph_evidence import graph_views
+from dramaturg.cli.memory_evidence import memory_evidence_views
+from dramaturg.cli.screen import excerpt, printable
 
-EXCERPT = 160
 COSTS = {
     "calls": "calls",
     "cached": "cached",
@@ -36,8 +37,12 @@ def views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
         yield passages_table(selection_title(selection), selection["selected"], selection["verdicts"])
     if "attributes" in evidence:
         yield attributes_table(evidence["attributes"], evidence.get("attributes_error", ""))
-    if remembered := [a for a in evidence.get("role_memory", []) if a not in evidence["attributes"]]:
+    if remembered := [a for a in evidence.get("role_memory", []) if a not in evidence.get("attributes", [])]:
         yield Text("Remembered from earlier turns: " + "; ".join(a["attribute"] for a in remembered), style="dim")
+    yield from graph_views(evidence)
+    yield from memory_evidence_views(evidence)
+    if error := evidence.get("remember_error"):
+        yield Text(f"This turn could not be remembered: {printable(error)}", style="red")
     if summary := evidence.get("summary"):
         yield Text(f"Noted of what has left the window: {printable(summary)}", style="dim")
     if error := evidence.get("summary_error"):
@@ -74,12 +79,6 @@ def attributes_table(attributes: Sequence[Mapping[str, Any]], error: str) -> Ren
     for attribute in attributes:
         table.add_row(attribute["kind"].replace("_", " "), Text(attribute["attribute"]), attribute["passage"])
     return table
-
-
-def excerpt(text: str) -> str:
-    """The beginning of a passage, on one line."""
-    line = printable(" ".join(text.split()))
-    return line if len(line) <= EXCERPT else line[:EXCERPT] + " …"
 
 
 def usage_table(turns: Sequence[Mapping[str, Mapping[str, Any]]]) -> Table:

@@ -1,30 +1,22 @@
-"""`dramaturg roles`, `new`, `show` and `index`: the roles of a library."""
+"""`dramaturg roles`, `new` and `show`: the roles of a library."""
 
-import asyncio
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from dramaturg.cli.options import (
-    AMADEUS,
-    JsonOption,
-    LibraryOption,
-    MethodOption,
-    RoleArgument,
-    SettingsOption,
-    context_for,
-    library_path,
-)
-from dramaturg.cli.screen import errors, print_json, screen
-from dramaturg.nodes.context import RoleContext
+from dramaturg.cli.options import JsonOption, LibraryOption, RoleArgument, library_path
+from dramaturg.cli.screen import print_json, screen
 from dramaturg.nodes.splitter import longest_paragraph
 from dramaturg.stores.errors import DamagedIndex, MissingIndex
+from dramaturg.stores.index_folder import IndexFolder
 from dramaturg.stores.library import Library, examples, open_role
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import RoleCard
-from dramaturg.workflows.methods import index_graph
+from dramaturg.stores.store_kinds import GRAPH_KINDS, MEMORY_KINDS
+
+KINDS = ("acts", "ats", "fixed", *GRAPH_KINDS, *MEMORY_KINDS)
 
 
 def roles(library: LibraryOption = None, as_json: JsonOption = False) -> None:
@@ -85,7 +77,7 @@ def described(role: Role) -> dict[str, Any]:
         "memories": len(role.memories()),
         "identity triples": len(role.chronicle()),
         "questions": len(role.questions()),
-        "indexed": [line for kind in ("acts", "ats", "fixed") if (line := index_line(role, kind))],
+        "indexed": [line for kind in KINDS if (line := index_line(role, kind))],
     }
 
 
@@ -94,44 +86,10 @@ def index_line(role: Role, kind: str) -> str:
     try:
         manifest = role.current(kind)
     except (DamagedIndex, MissingIndex):
-        return f"{kind}: damaged, run `dramaturg index {role.id}`"
-    return f"{kind}: {manifest.counts['passages']} passages, {manifest.embedding.name}" if manifest else ""
+        return f"{kind}: damaged, run `{IndexFolder(role.root, kind).command}`"
+    return f"{kind}: {content(manifest.counts)}, {manifest.embedding.name}" if manifest else ""
 
 
-def index(
-    role: RoleArgument,
-    method: MethodOption = AMADEUS,
-    rebuild: Annotated[
-        bool, typer.Option(help="Split and embed all of it anew; the old is served until then.")
-    ] = False,
-    library: LibraryOption = None,
-    settings: SettingsOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Prepare a role for a method; only what changed is done again."""
-    report = asyncio.run(indexed(context_for(method, role, library, settings), method, rebuild))
-    if as_json:
-        print_json(report)
-        return
-    table = Table(*report, title=f"Index of {role}")
-    table.add_row(*map(str, report.values()))
-    screen.print(table)
-
-
-async def indexed(context: RoleContext, method: str, rebuild: bool) -> dict[str, Any]:
-    """Run the method's indexing graph under a progress bar."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    report: dict[str, Any] = {}
-    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
-        task = progress.add_task("Splitting", total=None)
-        graph = index_graph(method).compile()
-        async for part in graph.astream(
-            {"rebuild": rebuild}, context=context, stream_mode=["custom", "values"], version="v2"
-        ):
-            if part["type"] == "values":
-                report = part["data"].get("index", report)
-            elif part["type"] == "custom" and part["data"]["event"] == "embedded":
-                progress.update(
-                    task, description="Embedding", completed=part["data"]["done"], total=part["data"]["total"]
-                )
-    return report
+def content(counts: Mapping[str, int]) -> str:
+    """What an index holds, in words."""
+    return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)

@@ -14,6 +14,8 @@ from dramaturg.workflows.methods import METHODS, context_type
 
 MethodName = StrEnum("MethodName", {name: name for name in METHODS})  # type: ignore[misc]
 AMADEUS = MethodName("amadeus")
+ROLE_RAG = MethodName("role-rag")
+EMOTIONAL_RAG = MethodName("emotional-rag")
 
 RoleArgument = Annotated[str, typer.Argument(help="The id of a role, e.g. beethoven.", show_default=False)]
 MethodOption = Annotated[MethodName, typer.Option("--method", help="How the role answers.")]
@@ -27,6 +29,9 @@ SettingsOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="Any setting of the method, e.g. slots=3; may be repeated."),
 ]
+StrategyOption = Annotated[
+    str, typer.Option("--strategy", help="How Emotional RAG recalls: C-A, C-M, S-S, S-E or semantic.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a program.")]
 
 
@@ -38,13 +43,17 @@ def library_path(library: Path | None) -> Path:
 def context_for(
     method: str, role: str, library: Path | None, settings: Sequence[str] | None, **named: Any
 ) -> RoleContext:
-    """Put the context of a run together.
+    """Put the context of a run together; what is named and empty was not given.
 
     Raises:
-        ValueError: a setting is unknown or out of its bounds.
+        ValueError: a setting is unknown or out of its bounds, or the method has no such option.
     """
-    given = dict(map(setting, settings or []))
-    return context_type(method).model_validate({"role": role, "library": str(library_path(library)), **named, **given})
+    options, kind = {name: value for name, value in named.items() if value}, context_type(method)
+    if missing := options.keys() - kind.model_fields.keys():
+        have = " or ".join(other for other in METHODS if missing <= context_type(other).model_fields.keys())
+        raise ValueError(f"The method {method} has no --{min(missing)}: add --method {have}, or leave it out.")
+    given = options | dict(map(setting, settings or []))
+    return kind.model_validate({"role": role, "library": str(library_path(library)), **given})
 
 
 def setting(text: str) -> tuple[str, Any]:

@@ -11,7 +11,7 @@ import click
 import typer
 from rich.table import Table
 
-from dramaturg.cli.library import indexed
+from dramaturg.cli.indexing import indexed, report_line
 from dramaturg.cli.options import (
     AMADEUS,
     JsonOption,
@@ -23,8 +23,11 @@ from dramaturg.cli.options import (
     library_path,
 )
 from dramaturg.cli.screen import print_json, screen
-from dramaturg.cli.versions import passage_settings
+from dramaturg.nodes.chunking import ChunkSettings
+from dramaturg.nodes.context import RoleContext
+from dramaturg.nodes.graph_preview import preview_graph
 from dramaturg.nodes.index_preview import preview
+from dramaturg.nodes.retrieval import PassageSettings
 from dramaturg.stores import learning
 from dramaturg.stores.errors import RoleBusy, RoleError, StorageError
 from dramaturg.stores.library import open_role
@@ -52,11 +55,18 @@ def learn(
     documents = [learning.document_from(file, as_name) for file in files]
     if dry_run:
         changes = learning.changes(opened, documents)
-        report: dict[str, Any] = dict(asyncio.run(preview(passage_settings(context), dict(documents))))
+        report: dict[str, Any] = asyncio.run(cost_of(context, dict(documents)))
     else:
         changes = learning.learn(opened, documents)
-        report = asyncio.run(indexed(context, method, rebuild=False))
+        report = asyncio.run(indexed(context, method))
     tell(role, changes, report, as_json)
+
+
+async def cost_of(context: RoleContext, changes: dict[str, bytes | None]) -> dict[str, Any]:
+    """What indexing would cost; nothing where a method has no index."""
+    if isinstance(context, ChunkSettings):
+        return dict(await preview_graph(context, changes))
+    return dict(await preview(context, changes)) if isinstance(context, PassageSettings) else {}
 
 
 def forget(
@@ -84,7 +94,7 @@ def forget(
         end = ", and erase every version that can be taken back?" if for_good else "?"
         typer.confirm(f"Forget {source} of {role}{end}", abort=True, err=True)
     changes = [learning.forget(opened, source)] if there else []
-    report = asyncio.run(indexed(context, method, rebuild=False)) if left else {}
+    report = asyncio.run(indexed(context, method)) if left else {}
     if for_good:
         erase_past(opened)
     tell(role, changes, report, as_json)
@@ -104,7 +114,7 @@ def edit(
     if change is None:
         print_json({"documents": [], "index": None}) if as_json else screen.print("Nothing was changed.")
         return
-    tell(role, [change], asyncio.run(indexed(context, method, rebuild=False)), as_json)
+    tell(role, [change], asyncio.run(indexed(context, method)), as_json)
 
 
 def edited(role: Role, name: str) -> learning.Change | None:
@@ -145,6 +155,4 @@ def tell(role: str, changes: Sequence[learning.Change], report: dict[str, Any], 
             table.add_row(one.document, one.change, f"{one.before:,} → {one.after:,}", f"+{one.added} −{one.removed}")
         screen.print(table)
     if report:
-        embedded = report["embedded"] if "embedded" in report else report["to_embed"]
-        what = "embedded" if "embedded" in report else "to embed"
-        screen.print(f"Documents: {report['documents']}; passages: {report['passages']:,}; {what}: {embedded:,}.")
+        screen.print(report_line(report))

@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
+EXCERPT = 160  # letters of a text that a table shows
 screen = Console(markup=False, emoji=False, highlight=False)
 errors = Console(stderr=True, markup=False, emoji=False, highlight=False)
 
@@ -15,6 +16,12 @@ errors = Console(stderr=True, markup=False, emoji=False, highlight=False)
 def print_json(value: Any) -> None:
     """Print a value for a program: one JSON document a line, in ASCII, whatever ends a line elsewhere."""
     print(json.dumps(value))  # noqa: T201
+
+
+def excerpt(text: str) -> str:
+    """The beginning of a text, on one line."""
+    line = printable(" ".join(text.split()))
+    return line if len(line) <= EXCERPT else f"{line[:EXCERPT].rstrip()} …"
 
 
 def printable(text: str) -> str:

@@ -5,6 +5,7 @@ from typing import Any, Self
 from langgraph.types import StreamPart
 from rich.status import Status
 
+from dramaturg.cli.indexing import WORK
 from dramaturg.cli.screen import errors, printable, screen
 
 
@@ -41,11 +42,19 @@ class Stage:
                 self.status.update(f"Indexing {event['passages']} passages …")
             case "embedded":
                 self.status.update(f"Embedding passages: {event['done']} of {event['total']} …")
+            case "asked":
+                self.status.update(f"{WORK[event['what']]}: {event['done']} of {event['total']} …")
+            case "hypothesized":
+                self.status.update("Looking for what the question is about …")
+            case "gathered":
+                self.status.update(f"Indexing {event['memories']} memories …")
+            case "scoped" | "mood":
+                self.status.update("Recalling …")
             case "judged":
                 self.judged += 1
                 self.accepted += event["verdict"] == "yes"
                 self.status.update(f"Judging passages: {self.judged} judged, {self.accepted} accepted …")
-            case "extracted":
+            case "extracted" | "recalled":
                 self.status.update("Thinking of the answer …")
 
     def speak(self, text: str) -> None:

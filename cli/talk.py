@@ -18,6 +18,7 @@ from dramaturg.cli.options import (
     ModelOption,
     RoleArgument,
     SettingsOption,
+    StrategyOption,
     context_for,
 )
 from dramaturg.cli.screen import print_json, printable, screen
@@ -35,6 +36,7 @@ def ask(
     questions: Annotated[list[str], typer.Argument(help="One question, or several: turns of one conversation.")],
     method: MethodOption = AMADEUS,
     model: ModelOption = "auto",
+    strategy: StrategyOption = "",
     evidence: EvidenceOption = False,
     thread: ThreadOption = "",
     library: LibraryOption = None,
@@ -42,7 +44,7 @@ def ask(
     as_json: JsonOption = False,
 ) -> None:
     """Ask a role one question or several; without --thread the conversation is forgotten afterwards."""
-    context = context_for(method, role, library, settings, chat_model=model)
+    context = context_for(method, role, library, settings, chat_model=model, strategy=strategy)
     asyncio.run(answered(method, context, questions, thread, evidence=evidence, as_json=as_json))
 
 
@@ -88,12 +90,13 @@ def chat(
     role: RoleArgument,
     method: MethodOption = AMADEUS,
     model: ModelOption = "auto",
+    strategy: StrategyOption = "",
     thread: ThreadOption = "default",
     library: LibraryOption = None,
     settings: SettingsOption = None,
 ) -> None:
     """Talk to a role; the conversation goes on where it stopped, also after a restart."""
-    context = context_for(method, role, library, settings, chat_model=model)
+    context = context_for(method, role, library, settings, chat_model=model, strategy=strategy)
     # Lines are read outside of the event loop, which would keep Ctrl-C from the prompt.
     with asyncio.Runner() as runner:
         opened = open_conversation(method, context, thread)
@@ -138,6 +141,7 @@ async def recall(talk: Conversation) -> None:
     for turn in (await talk.history())[-1:]:
         screen.print(f"You: {printable(turn.question)}", style="dim", soft_wrap=True)
         screen.print(f"{await speaker(talk)}: {printable(turn.reply or '')}", style="dim", soft_wrap=True)
-    if unfinished := await talk.unfinished():
+    unfinished = await talk.unfinished()
+    if unfinished and unfinished.reply is None:  # one with its reply is ended by the next message
         screen.print(f"Not answered yet: {printable(unfinished.question)}", soft_wrap=True)
         screen.print("/retry answers it; another message takes it back.", style="dim")

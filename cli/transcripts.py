@@ -18,9 +18,9 @@ from dramaturg.cli.options import (
     context_for,
 )
 from dramaturg.cli.screen import errors, print_json, printable, screen
+from dramaturg.cli.written_files import write_whole
 from dramaturg.conversations.json_lines import exported, imported
 from dramaturg.conversations.opening import open_conversation, threads_of
-from dramaturg.stores.files import write_bytes
 
 ThreadOption = Annotated[str, typer.Option("--thread", help="Name of the conversation.")]
 
@@ -53,7 +53,7 @@ def export(
     if file is None:
         sys.stdout.write(lines)
         return
-    write_whole(file, lines)
+    write_whole(file, lines.encode())
     errors.print(f"Wrote {lines.count(chr(10)) - 1} turns to {file}.", soft_wrap=True)
 
 
@@ -69,18 +69,6 @@ def import_(
     turns = asyncio.run(taken_in(method, context_for(method, role, library, None), thread, lines))
     command = shlex.join(["dramaturg", "chat", role, "--method", method, "--thread", thread])
     screen.print(printable(f"{turns} turns. Go on with: {command}"), soft_wrap=True)
-
-
-def write_whole(file: Path, text: str) -> None:
-    """Write a file wholly or not at all.
-
-    Raises:
-        ValueError: it is a folder, or would lie in one that is not there.
-    """
-    if file.is_dir() or not file.parent.is_dir():
-        msg = f"{file} cannot be written: name a file in a folder that is there."
-        raise ValueError(msg)
-    write_bytes(file, text.encode(), within=file.parent)
 
 
 def read_text(file: Path) -> str:

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from dramaturg.cli.library import indexed
+from dramaturg.cli.indexing import indexed
+from dramaturg.cli.library import content
 from dramaturg.cli.options import (
     AMADEUS,
     JsonOption,
@@ -19,7 +20,6 @@ from dramaturg.cli.options import (
 )
 from dramaturg.cli.screen import print_json, screen
 from dramaturg.nodes.context import RoleContext
-from dramaturg.nodes.retrieval import PassageSettings
 from dramaturg.stores import versions as stored
 from dramaturg.stores.library import open_role
 
@@ -32,16 +32,16 @@ def versions(
     as_json: JsonOption = False,
 ) -> None:
     """List the versions of a role's index, the one that is served first, then those that undo goes back to."""
-    kind = splitter(method, role, library, settings)
+    kind = kind_of(context_for(method, role, library, settings))
     found = stored.versions(open_role(role, library_path(library)), kind)
     if as_json:
         print_json([{**one._asdict(), "created": one.created.isoformat()} for one in found])
         return
-    table = Table("", "version", "made", "documents", "passages", title=f"Versions of {role} ({kind})")
+    table = Table("", "version", "made", "documents", "content", title=f"Versions of {role} ({kind})")
     for one in found:
         names = "\n".join(one.documents) + ("" if one.restorable else "\n(not kept)")
         made = f"{one.created.astimezone():%Y-%m-%d %H:%M:%S}"
-        table.add_row("served" if one.served else "", one.version[:8], made, names, f"{one.passages:,}")
+        table.add_row("served" if one.served else "", one.version[:8], made, names, content(one.counts))
     screen.print(table)
 
 
@@ -53,30 +53,27 @@ def undo(
     settings: SettingsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Bring a former version back: its documents into persona/, and its index."""
-    opened, kind = open_role(role, library_path(library)), splitter(method, role, library, settings)
-    back = stored.take_back(opened, kind, to)
-    report = asyncio.run(indexed(context_for(method, role, library, settings), method, rebuild=False))
+    """Bring a former version back: the files that it was made from, and its index."""
+    context = context_for(method, role, library, settings)
+    back = stored.take_back(open_role(role, library_path(library)), kind_of(context), to)
+    report = asyncio.run(indexed(context, method))
     if as_json:
         print_json({"version": back.version, "documents": back.documents, "index": report})
         return
     made = f"{back.created.astimezone():%Y-%m-%d %H:%M:%S}"
     screen.print(f"Back at the version of {made} ({back.version[:8]}): {', '.join(back.documents)}.", soft_wrap=True)
-    screen.print(f"`dramaturg versions {role}` lists where else you can go.")
+    named = "" if method == AMADEUS else f" --method {method}"
+    screen.print(f"`dramaturg versions {role}{named}` lists where else you can go.", soft_wrap=True)
 
 
-def splitter(method: str, role: str, library: LibraryOption, settings: SettingsOption) -> str:
-    """The kind of index that a method reads."""
-    return passage_settings(context_for(method, role, library, settings)).splitter
-
-
-def passage_settings(context: RoleContext) -> PassageSettings:
-    """The settings of a method that reads passages.
+def kind_of(context: RoleContext) -> str:
+    """The kind of index that a method reads.
 
     Raises:
         ValueError: the method reads none.
     """
-    if not isinstance(context, PassageSettings):
-        msg = "This method has no index of passages: choose another with --method."
+    kind: str | None = getattr(context, "index_kind", None)
+    if kind is None:
+        msg = "This method has no index: choose another with --method."
         raise ValueError(msg)
-    return context
+    return kind

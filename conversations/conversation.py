@@ -8,10 +8,13 @@ from uuid import uuid4
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import StateGraph
+from langgraph.store.base import BaseStore
 
+from dramaturg.conversations.memories import forget_lost_turns, forget_thread
 from dramaturg.conversations.thread import Show, Thread
 from dramaturg.conversations.turn_lock import turn_lock
-from dramaturg.conversations.turns import Turn, all_turns, turns_until
+from dramaturg.conversations.turns import Turn, all_branches, as_message
+from dramaturg.conversations.unfinished import ended, resumed
 from dramaturg.nodes.context import RoleContext
 from dramaturg.nodes.turn import question_in
 
@@ -30,6 +33,8 @@ class Conversation:
             back, erases what is deleted, and reads a long history in one query.
         context: how the turns are to be done.
         thread: the name of the conversation.
+        store: where nodes keep what a conversation makes of its turns (`ConversationMemories`); it is forgotten with
+            the turns.
         locks: a folder of lock files, shared by all programs that use the saver; None: only this process does.
         patience: seconds that a turn waits for another one on the thread.
     """
@@ -41,11 +46,13 @@ class Conversation:
         context: RoleContext,
         thread: str,
         *,
+        store: BaseStore | None = None,
         locks: Path | None = None,
         patience: float = PATIENCE,
     ) -> None:
         self.saver = saver
-        self.thread = Thread(graph.compile(saver), saver, thread)
+        self.store = store
+        self.thread = Thread(graph.compile(saver, store=store), saver, thread)
         self.context = context
         self.locks = locks
         self.patience = patience
@@ -53,8 +60,9 @@ class Conversation:
     async def take_turn(self, message: str | HumanMessage, show: Show = lambda _: None) -> dict[str, Any]:
         """Send a message and return the output: messages, evidence, usage.
 
-        A message whose id was answered before gets that answer again, and nothing runs. If the last turn was not
-        finished, the same message (by its id) finishes it, and another one withdraws it.
+        A message whose id was answered before gets that answer again, and nothing runs unless that turn is unfinished.
+        An unfinished turn is finished by the same message (by its id). Another message withdraws it; but a turn that
+        stopped after its reply is kept, and what is left of it is tried once more before the message is sent.
 
         Args:
             message: the text, or a message; give it an id if it may be delivered twice.
@@ -69,12 +77,12 @@ class Conversation:
         question_in([asked])
         async with self.turn():
             before = await self.thread.delivered(asked) if asked is message else None
+            unfinished = await self.thread.unfinished()
+            if unfinished and unfinished.id == asked.id:  # also one that stopped after its reply
+                return await resumed(self.thread, unfinished, show, self.context)
             if before and before.reply is not None:
                 return await self.thread.values(before.checkpoint)
-            if unfinished := await self.thread.unfinished():
-                if unfinished.id == asked.id:
-                    return await self._resume(unfinished, show)
-                await self.thread.take_back(unfinished)
+            await self._settle()
             await self.thread.begin()
             return await self._run(asked, show)
 
@@ -90,14 +98,15 @@ class Conversation:
         """
         async with self.turn():
             if unfinished := await self.thread.unfinished():
-                return await self._resume(unfinished, show)
+                return await resumed(self.thread, unfinished, show, self.context)
             msg = "There is no unfinished turn on this thread."
             raise ValueError(msg)
 
     async def withdraw(self) -> None:
         """Take an unfinished turn back, as if it had not been asked; nothing happens if there is none."""
         async with self.turn():
-            await self._withdraw()
+            if unfinished := await self.thread.unfinished():
+                await self._take_back(unfinished)
 
     async def history(self) -> list[Turn]:
         """The turns of this branch, oldest first."""
@@ -105,10 +114,7 @@ class Conversation:
 
     async def branches(self) -> list[list[Turn]]:
         """Every branch, the one that was last spoken on first. Reads all checkpoints of the thread."""
-        turns = [turn for turn in (await all_turns(self.saver, self.thread.name)).values() if turn.reply is not None]
-        inner = {turn.before for turn in turns}
-        ends = [turn for turn in turns if turn.checkpoint not in inner]
-        return [await turns_until(self.saver, self.thread.name, end.checkpoint) for end in ends]
+        return await all_branches(self.saver, self.thread.name)
 
     async def fork(self, turn: str) -> None:
         """Go on after an earlier turn, of this branch or another; what was said after it stays where it is.
@@ -117,7 +123,7 @@ class Conversation:
             ValueError: this thread has no such turn.
         """
         async with self.turn():
-            await self._withdraw()
+            await self._settle()
             await self.thread.go_to((await self._turn(turn)).checkpoint)
 
     async def regenerate(self, turn: str | None = None, show: Show = lambda _: None) -> dict[str, Any]:
@@ -143,11 +149,13 @@ class Conversation:
             ValueError: this thread has no such turn.
         """
         async with self.turn():
-            await self.thread.take_back(await self._turn(turn))
+            await self._take_back(await self._turn(turn))
 
     async def erase(self) -> None:
-        """Delete the whole thread."""
+        """Delete the whole thread, and the memories that were made on it."""
         async with self.turn():
+            # Memories first: killed in between, the thread is still there to be erased; a turn can miss a memory.
+            await forget_thread(self.store, self.context.role, self.thread)
             await self.saver.adelete_thread(self.thread.name)
 
     async def values(self, turn: Turn | None = None) -> dict[str, Any]:
@@ -168,9 +176,9 @@ class Conversation:
         return turn_lock(self.saver, self.thread.name, self.locks, self.patience)
 
     async def _again(self, turn: str | None, text: str | None, show: Show) -> dict[str, Any]:
-        """Run from before a turn; if that fails, the branch of before is the head again."""
+        """Run from before a turn; if that fails without a reply, the branch of before is the head again."""
         async with self.turn():
-            await self._withdraw()
+            await self._settle()
             history = await self.history()
             if not history:
                 msg = "Nothing has been said on this thread yet."
@@ -184,35 +192,32 @@ class Conversation:
                 return await self._run(asked, show, after)
             except BaseException:
                 failed = await self.thread.unfinished()
+                if failed and failed.reply is not None:
+                    raise
                 await self.thread.go_to(history[-1].checkpoint)
-                if failed:
-                    await self.thread.erased(failed)
+                if failed and await self.thread.erased(failed):
+                    await forget_lost_turns(self.store, self.context.role, self.thread)
                 raise
 
-    async def _run(self, message: HumanMessage | None, show: Show, after: str | None = None) -> dict[str, Any]:
+    async def _run(self, message: HumanMessage, show: Show, after: str | None = None) -> dict[str, Any]:
         return await self.thread.run(message, show, context=self.context, after=after)
 
-    async def _resume(self, unfinished: Turn, show: Show) -> dict[str, Any]:
-        """Go on where a turn stopped; one that stopped in a node that this workflow lacks is asked again."""
-        if await self.thread.due():
-            return await self._run(None, show)
-        asked = await self.thread.question(unfinished)
-        await self.thread.take_back(unfinished)
-        return await self._run(asked, show)
+    async def _settle(self) -> None:
+        """End an unfinished turn, if it has its reply, or take it back."""
+        unfinished = await self.thread.unfinished()
+        if unfinished and unfinished.reply is not None:
+            await ended(self.thread, unfinished, self.context)
+        elif unfinished:
+            await self._take_back(unfinished)
 
-    async def _withdraw(self) -> None:
-        if unfinished := await self.thread.unfinished():
-            await self.thread.take_back(unfinished)
+    async def _take_back(self, turn: Turn) -> None:
+        # The thread first: which memories are lost is known by the turns that are left. Killed in between, the next
+        # deletion on this thread forgets them.
+        await self.thread.take_back(turn)
+        await forget_lost_turns(self.store, self.context.role, self.thread)
 
     async def _turn(self, turn: str) -> Turn:
         if found := await self.thread.find(turn):
             return found
         msg = f"This conversation has no turn {turn!r}: its turns are in the history."
         raise ValueError(msg)
-
-
-def as_message(message: str | HumanMessage) -> HumanMessage:
-    """A message with an id."""
-    if isinstance(message, str):
-        return HumanMessage(message, id=str(uuid4()))
-    return message if message.id else message.model_copy(update={"id": str(uuid4())})

@@ -1,6 +1,6 @@
 """A conversation as JSON lines: to be kept, read by other programs, and taken up again elsewhere."""
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any, Literal, get_type_hints
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
@@ -12,6 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, Valid
 
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.turns import Turn
+
+NOT_TAKEN_ALONG = frozenset({"remembered"})
+"""Channels that name what is kept outside of the thread, and is not exported: the ids of its memories."""
 
 
 class _Line(BaseModel):
@@ -56,7 +59,7 @@ async def exported(talk: Conversation) -> AsyncIterator[str]:
             reply=turn.reply or "",
             reply_id=str(messages[-1].id),
             window=len(messages),
-            state=state,
+            state=taken_along(state),
         ).model_dump_json()
 
 
@@ -110,7 +113,7 @@ async def restored(talk: Conversation, turns: Iterable[TurnLine], done: int) -> 
         ]
         if number >= done:
             window = said[-line.window :] if line.window else []
-            values = whole(talk.thread.graph, {**line.state, "messages": window})
+            values = whole(talk.thread.graph, {**taken_along(line.state), "messages": window})
             await talk.thread.graph.aupdate_state(talk.thread.address(), values, as_node=node)
 
 
@@ -167,6 +170,11 @@ def require_state(graph: CompiledStateGraph[Any, Any, Any, Any], turns: Iterable
             except (KeyError, ValidationError) as error:
                 msg = f"Line {number}: {name!r} does not fit this workflow: import with the method of the export."
                 raise ValueError(msg) from error
+
+
+def taken_along(state: Mapping[str, Any]) -> dict[str, Any]:
+    """The channels of a state that mean something on another thread."""
+    return {name: value for name, value in state.items() if name not in NOT_TAKEN_ALONG}
 
 
 def whole(graph: CompiledStateGraph[Any, Any, Any, Any], values: dict[str, Any]) -> dict[str, Any]:

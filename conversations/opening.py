@@ -5,10 +5,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
 
 from dramaturg.conversations.conversation import PATIENCE, Conversation
 from dramaturg.nodes.context import RoleContext, role_of
+from dramaturg.stores.conversation_memories import ConversationMemories
 from dramaturg.stores.files import make_folder
+from dramaturg.stores.item_store import ItemStore
 from dramaturg.stores.role import Role
 from dramaturg.stores.saver import ConversationSaver
 from dramaturg.workflows.methods import chat_graph
@@ -32,12 +35,20 @@ async def open_conversation(
     """
     role = await role_of(context)
     if not thread:
-        yield Conversation(chat_graph(method), InMemorySaver(), context, "once", patience=patience)
+        store = InMemoryStore()
+        yield Conversation(chat_graph(method), InMemorySaver(), context, "once", store=store, patience=patience)
         return
     file = conversations_of(role)
     async with ConversationSaver.open(file) as saver:
-        locks = file.with_suffix(".locks")
-        yield Conversation(chat_graph(method), saver, context, thread, locks=locks, patience=patience)
+        yield Conversation(
+            chat_graph(method),
+            saver,
+            context,
+            thread,
+            store=memory_store(role),
+            locks=file.with_suffix(".locks"),
+            patience=patience,
+        )
 
 
 async def threads_of(context: RoleContext) -> list[str]:
@@ -46,8 +57,19 @@ async def threads_of(context: RoleContext) -> list[str]:
         return await saver.athreads()
 
 
+def memory_store(role: Role) -> ItemStore:
+    """What the conversations with a role have made it remember; the file is there once something is."""
+    return ItemStore(conversations_of(role).with_suffix(".memories.sqlite"))
+
+
 def conversations_of(role: Role) -> Path:
     """The file of the conversations with a role."""
     folder = role.root.parent / ".conversations"
     make_folder(folder, within=role.root.parent)
     return folder / f"{role.id}.sqlite"
+
+
+async def memories_of_thread(context: RoleContext, thread: str) -> ConversationMemories:
+    """Return the memories that a conversation of the library made of its turns."""
+    role = await role_of(context)
+    return ConversationMemories(memory_store(role), role.id, thread)

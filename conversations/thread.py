@@ -5,7 +5,7 @@ from typing import Any
 
 from langchain_core.messages import HumanMessage, convert_to_messages
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple, empty_checkpoint
-from langgraph.constants import START
+from langgraph.constants import END, START
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StreamPart
 
@@ -66,14 +66,18 @@ class Thread:
             return None
         if head.metadata.get("source") == "input":
             return stored_in(head)
-        if not head.pending_writes and not await self.due():
+        if not await self.stopped(head):
             return None
         turns = await turns_until(self.saver, self.name)
         return turns[-1] if turns else None
 
-    async def due(self) -> bool:
-        """Whether a node of this workflow is to run next at the head."""
-        return bool((await self.graph.aget_state(self.address())).next)
+    async def stopped(self, saved: CheckpointTuple) -> bool:
+        """Whether a run ended there before its end."""
+        return bool(saved.pending_writes) or await self.due(id_of(saved.config))
+
+    async def due(self, checkpoint: str | None = None) -> bool:
+        """Whether a node of this workflow is to run next at a checkpoint, or at the head."""
+        return bool((await self.graph.aget_state(self.address(checkpoint))).next)
 
     async def find(self, turn: str) -> Turn | None:
         """A turn of any branch."""
@@ -82,9 +86,11 @@ class Thread:
             if not checkpoints:
                 return None
             found = (await turns_until(self.saver, self.name, checkpoints[0], limit=1))[-1:]
-            if found and found[0].id == turn and found[0].reply is not None:
+            saved = await self.saver.aget_tuple(self.address(checkpoints[0]))
+            whole = saved is not None and not await self.stopped(saved)
+            if whole and found and found[0].id == turn and found[0].reply is not None:
                 return found[0]
-        # One query tells no more of a turn that was kept step by step: its reply is in a later checkpoint.
+        # One query tells no more of a turn that was kept step by step, or stopped: its end is in a later checkpoint.
         return (await all_turns(self.saver, self.name)).get(turn)
 
     async def holds(self, message: str) -> bool:
@@ -130,6 +136,10 @@ class Thread:
             metadata: Any = {"source": "fork", "step": -1, "parents": {}}
             return id_of(await self.saver.aput(self.address(), empty_checkpoint(), metadata, {}))
         return id_of(await self.graph.aupdate_state(self.address(settled), None, as_node="__copy__"))
+
+    async def end(self) -> None:
+        """Have nothing due at the head: what ran is kept, and what did not run is left out."""
+        await self.graph.aupdate_state(self.address(), None, as_node=END)
 
     async def settled(self, checkpoint: str | None) -> str | None:
         """A checkpoint, or the last before it that is no input of the turn that follows, as kept step by step."""

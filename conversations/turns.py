@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+from uuid import uuid4
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
@@ -24,6 +25,13 @@ class Turn:
     reply: str | None
     checkpoint: str
     before: str | None
+
+
+def as_message(message: str | HumanMessage) -> HumanMessage:
+    """A message with an id, which is that of its turn."""
+    if isinstance(message, str):
+        return HumanMessage(message, id=str(uuid4()))
+    return message if message.id else message.model_copy(update={"id": str(uuid4())})
 
 
 async def turns_until(
@@ -55,6 +63,13 @@ async def all_turns(saver: BaseCheckpointSaver[Any], thread: str) -> dict[str, T
             for turn in in_turns(chain[::-1]):
                 found.setdefault(turn.id, turn)
     return found
+
+
+async def all_branches(saver: BaseCheckpointSaver[Any], thread: str) -> list[list[Turn]]:
+    """Return the turns of each branch, the one that was last spoken on first; reads every checkpoint."""
+    turns = [turn for turn in (await all_turns(saver, thread)).values() if turn.reply is not None]
+    inner = {turn.before for turn in turns}
+    return [await turns_until(saver, thread, turn.checkpoint) for turn in turns if turn.checkpoint not in inner]
 
 
 async def all_steps(saver: BaseCheckpointSaver[Any], thread: str) -> dict[str, Step]:

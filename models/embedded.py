@@ -31,7 +31,7 @@ _lock = threading.Lock()
 
 
 def serve() -> str:
-    """Start the server if this process has none yet, which takes seconds and 2.2 GB of memory.
+    """Start the server if this process has none yet, which takes seconds and 1.6 GB of memory.
 
     It ends with the process. Blocks: an async caller uses `asyncio.to_thread`.
 

@@ -31,3 +31,7 @@ class PromptRefused(ModelRefused):
 
 class UnusableAnswer(ModelError):
     """The model answered, also when asked again, but not in a form that answers the question."""
+
+
+UNANSWERED = (UnusableAnswer, ModelTimeout, PromptRefused)
+"""What leaves one question without an answer; after the other errors, no question will be answered now."""

@@ -14,13 +14,8 @@ def current_version(role: Role, context: PassageSettings, embedding: str) -> str
         DamagedIndex: no version is what was written.
     """
     store = served(role, context)
-    current = (
-        store is not None
-        and store.manifest.embedding.name == embedding
-        and store.manifest.embedding.normalized
-        and store.manifest.sources == {d.name: d.sha256 for d in role.documents()}
-    )
-    return store.version if store and current else None
+    sources = {document.name: document.sha256 for document in role.documents()}
+    return store.version if store and store.made_from(embedding, sources) else None
 
 
 def served(role: Role, context: PassageSettings) -> PassageStore | None:

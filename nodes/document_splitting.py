@@ -10,6 +10,7 @@ from dramaturg.nodes.resplit import kept_length, split_again
 from dramaturg.nodes.retrieval import PassageSettings
 from dramaturg.nodes.sliding_window import Window
 from dramaturg.nodes.splitter import Passage, longest_paragraph, split_document
+from dramaturg.stores.knowledge_graph import KnowledgeGraph
 from dramaturg.stores.passages import PassageStore, StoredPassage
 from dramaturg.stores.role_files import Document
 
@@ -28,7 +29,7 @@ def splitting(context: PassageSettings) -> dict[str, Any]:
 
 
 def split_documents(
-    documents: Sequence[Document], context: PassageSettings, before: PassageStore | None = None
+    documents: Sequence[Document], context: PassageSettings, before: PassageStore | KnowledgeGraph | None = None
 ) -> tuple[list[StoredPassage], dict[str, JsonValue]]:
     """Split each document, one that was split before with its passages wherever the text still holds them.
 

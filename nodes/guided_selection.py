@@ -153,9 +153,8 @@ async def verdicts_on(
 
 def accepted_from(context: SelectionSettings, respondent: Respondent) -> float:
     """The threshold of a run: the setting, or what was measured for the judge."""
-    if context.accept_above is not None:
-        return context.accept_above
-    return threshold("cross-encoder" if context.selection_judge == "cross-encoder" else respondent.name, "judge")
+    judge = "cross-encoder" if context.selection_judge == "cross-encoder" else respondent.name
+    return threshold(judge, "judge", context.accept_above)
 
 
 def refuse_if_unreachable(verdicts: Sequence[Verdict]) -> None:

@@ -33,9 +33,7 @@ async def preview(context: PassageSettings, changes: Mapping[str, bytes | None])
 
 
 def _preview(role: Role, context: PassageSettings, embedding: str, changes: Mapping[str, bytes | None]) -> IndexPreview:
-    documents = [one for one in role.documents() if one.name not in changes]
-    documents += (_document(role, name, data) for name, data in changes.items() if data is not None)
-    documents.sort(key=lambda one: one.name)
+    documents = documents_after(role, changes)
     passages, _ = split_documents(documents, context, served_or_none(role, context))
     unknown = role.builder(context.splitter).unknown(passages, embedding)
     return {
@@ -43,6 +41,13 @@ def _preview(role: Role, context: PassageSettings, embedding: str, changes: Mapp
         "passages": len(passages),
         "to_embed": len({p.embedding_text for p in unknown}),
     }
+
+
+def documents_after(role: Role, changes: Mapping[str, bytes | None]) -> list[Document]:
+    """The documents that a role would have after a change."""
+    documents = [one for one in role.documents() if one.name not in changes]
+    documents += (_document(role, name, data) for name, data in changes.items() if data is not None)
+    return sorted(documents, key=lambda one: one.name)
 
 
 def _document(role: Role, name: str, data: bytes) -> Document:

@@ -11,10 +11,10 @@ from typing_extensions import TypedDict
 from dramaturg.nodes.context import embedder_of, role_of, settings
 from dramaturg.nodes.current_index import current_version, served_or_none
 from dramaturg.nodes.document_splitting import split_documents, splitting
+from dramaturg.nodes.draft_work import made_again_if_stale
 from dramaturg.nodes.retrieval import PassageSettings
-from dramaturg.stores.errors import MissingIndex, StaleDraft
-
-PATIENCE = 50  # times that an index is made again because the persona was changed meanwhile
+from dramaturg.stores.errors import MissingIndex
+from dramaturg.stores.opened_version import OpenedVersion
 
 
 class IndexingSettings(PassageSettings):
@@ -129,6 +129,7 @@ def embedding_outcome(state: IndexingState) -> Literal["more", "done"]:
     return "more" if state["left"] else "done"
 
 
+@made_again_if_stale
 async def publish_index(state: IndexingState, runtime: Runtime[X]) -> dict[str, Any]:
     """Make the draft the version that is read from now on, unless the persona is no longer what it was made from.
 
@@ -138,20 +139,9 @@ async def publish_index(state: IndexingState, runtime: Runtime[X]) -> dict[str, 
     """
     context = settings(runtime, IndexingSettings)
     role = await role_of(context)
-    try:
-        await asyncio.to_thread(role.builder(context.splitter).publish, state["draft"], role.persona)
-    except (StaleDraft, MissingIndex):
-        overtaken = state.get("overtaken", 0) + 1
-        if overtaken == PATIENCE:
-            raise
-        return {"version": "", "overtaken": overtaken}
+    await asyncio.to_thread(role.builder(context.splitter).publish, state["draft"], role.persona)
     runtime.stream_writer({"event": "published", **state["index"]})
     return {"index": state["index"], "version": state["draft"], "rebuild": False, "overtaken": 0}
-
-
-def publishing_outcome(state: IndexingState) -> Literal["done", "stale"]:
-    """Whether the draft is what is read now, or must be made again from what the persona became meanwhile."""
-    return "done" if state["version"] else "stale"
 
 
 async def check_index(state: IndexCheckState, runtime: Runtime[P]) -> dict[str, Any]:
@@ -161,6 +151,17 @@ async def check_index(state: IndexCheckState, runtime: Runtime[P]) -> dict[str, 
     model = await embedder_of(context, role)
     version = await asyncio.to_thread(current_version, role, context, model.name)
     return {"stale": version is None, "version": version or ""}
+
+
+def as_checked(store: OpenedVersion | None) -> dict[str, Any]:
+    """What a check writes: the version that is current, or that there is none.
+
+    A warning is told here: nodes that come later ask for this version by name, and then it stands in for none.
+    """
+    if store is None:
+        return {"stale": True, "version": ""}
+    warned = {"evidence": {"warning": store.warning}} if store.warning else {}
+    return {"stale": False, "version": store.version, **warned}
 
 
 def index_outcome(state: IndexCheckState) -> Literal["current", "stale"]:

@@ -89,22 +89,33 @@ async def respond_from_knowledge(state: KnowledgeState, runtime: Runtime[G]) -> 
     return {"messages": [reply], "usage": {"respond_from_knowledge": usage}}
 
 
-async def spoken(context: ReplySettings, state: AskedState, name: str, data: Data) -> tuple[AIMessage, Usage]:
+async def spoken(
+    context: ReplySettings, state: AskedState, name: str, data: Data, limits: Data | None = None
+) -> tuple[AIMessage, Usage]:
     """Have the role speak: the conversation so far, then the prompt's last section with what the reply rests on.
 
     The summary stands in that section and not in a message of its own: there are servers that refuse two messages of
-    the user in a row.
+    the user in a row. What limits the reply (texts by the name of their prompt, left out where empty) stands where
+    the prompt says `$limits`: after the question, or a small model forgets it.
     """
     role = await role_of(context)
     respondent = await respondent_of(context, role)
     language = language_of(context, role)
     *system, last = load(name, language).messages(
-        role=role.card.name, data={"profile": role.card.profile, "question": state["question"], **data}
+        role=role.card.name,
+        limits="".join(section(part, text, role.card.name, language) for part, text in (limits or {}).items() if text),
+        data={"profile": role.card.profile, "question": state["question"], **data},
     )
     last = HumanMessage(recalled(state.get("summary", ""), role.card.name, language) + last.text)
     messages = [*system, *earlier(state["messages"]), last]
     reply = await write_message(respondent, messages, temperature=context.temperature, max_tokens=context.reply_tokens)
     return reply.model_copy(update={"name": role.id}), respondent.account.usage()
+
+
+def section(name: str, text: str, role: str, language: str) -> str:
+    """A text under what its prompt says of it, to stand in front of something."""
+    (only,) = load(name, language).messages(role=role, data={name: text})
+    return f"{only.text}\n\n"
 
 
 def earlier(messages: Sequence[AnyMessage]) -> list[BaseMessage]:

@@ -26,6 +26,11 @@ class PassageSettings(RoleContext):
     fixed_length: int = Field(default=1000, ge=50, le=100_000, description="Length of a passage of the splitter fixed.")
     fixed_overlap: int = Field(default=100, ge=0, le=50_000, description="Overlap of passages of the splitter fixed.")
 
+    @property
+    def index_kind(self) -> str:
+        """The kind of index that is read."""
+        return self.splitter
+
 
 class RetrievalSettings(PassageSettings):
     """How much is retrieved."""

@@ -38,6 +38,23 @@ def first_begin(text: str, low: int, high: int) -> int | None:
     return max(found, key=lambda gap: (gap.rank, -gap.begin)).begin if found else None
 
 
+def sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Where the sentences of a text begin and end; headings and the items of a list stand for themselves."""
+    begin = len(text) - len(text.lstrip())
+    for gap in _gaps(text, begin, len(text.rstrip())):
+        if gap.rank >= SENTENCE and not _abbreviation(text, gap):
+            yield begin, gap.end
+            begin = gap.begin
+    if text[begin:].strip():
+        yield begin, len(text.rstrip())
+
+
+def _abbreviation(text: str, gap: Gap) -> bool:
+    """Whether a full stop ends no sentence, as in "opus no. 5"."""
+    after = text[gap.begin : gap.begin + 1]
+    return gap.rank == SENTENCE and text[gap.end - 1] == "." and (after.islower() or after.isdecimal())
+
+
 def _gaps(text: str, low: int, high: int) -> Iterator[Gap]:
     for match in _GAP.finditer(text, low, high):
         end = match.start() if match[1] is None else match.end(1)

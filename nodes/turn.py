@@ -1,7 +1,7 @@
 """One turn of a conversation: what every workflow takes and gives, and how a turn begins."""
 
 import operator
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NotRequired, TypeVar
 
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, RemoveMessage, trim_messages
 from langgraph.graph.message import add_messages
@@ -35,6 +35,12 @@ class TurnState(TurnOutput):
     """A turn under way: the user's last message is its question u."""
 
     question: str
+
+
+class StandaloneState(Report):
+    """What the question means on its own, where a workflow has that worked out."""
+
+    standalone: NotRequired[str]
 
 
 class WindowSettings(RoleContext):

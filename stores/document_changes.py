@@ -1,4 +1,4 @@
-"""Several documents are changed at once, or not at all: first it is written down what will be, then it is done."""
+"""Several files of a role are changed at once, or not at all: first it is written what will be, then it is done."""
 
 import contextlib
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from dramaturg.stores.kept_documents import KeptDocuments
 
 
 class _Journal(BaseModel):
-    """`change.json`: the hash that each document will have, None if it will be gone, and a checksum of this."""
+    """`change.json`: the hash that each file will have, None if it will be gone, and a checksum of this."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -25,7 +25,7 @@ class _Journal(BaseModel):
 
 
 def change_documents(role: Path, changes: Mapping[str, bytes | None]) -> None:
-    """Write (bytes) and remove (None) documents of `persona/`; for callers that hold the role's lock.
+    """Write (bytes) and remove (None) files, by their paths from the role's folder; for callers that hold its lock.
 
     After a crash either nothing has changed, or the next one who takes the lock does what is left.
 
@@ -53,10 +53,10 @@ def finish_change(role: Path) -> None:
     if not path.exists():
         return
     kept = KeptDocuments(role)
-    make_folder(role / "persona", within=role)
-    sweep(role / "persona")
     for name, digest in _read(path, role).items():
-        target = role / "persona" / name
+        target = role / name
+        make_folder(target.parent, within=role)
+        sweep(target.parent, target.name)
         if digest is None:
             remove_file(target, within=role)
         elif (data := kept.read(digest)) is not None:

@@ -1,11 +1,11 @@
-"""A version that is being built: its passages, and the vectors had so far."""
+"""A version that is being built: its records, and the vectors had so far."""
 
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Self
+from typing import Generic, Self
 from zipfile import BadZipFile
 
 import numpy as np
@@ -15,17 +15,19 @@ from dramaturg.stores.errors import RoleError
 from dramaturg.stores.files import inside, move_folder, remove, remove_file, sha256, write_bytes
 from dramaturg.stores.index_folder import IndexFolder
 from dramaturg.stores.manifest import Digest, version_id
-from dramaturg.stores.passages import PASSAGES, StoredPassage, decode_passages, encode_passages
+from dramaturg.stores.records import R, decode_records, encode_records
 from dramaturg.stores.vectors import Vectors
 
 RECIPE = "draft.json"
+RECORDS = "passages.jsonl"
 FRESH = "fresh"
+HAD = ("vectors", "answers")  # what models have given for a draft so far
 MOST = 8  # drafts of others that are kept, however new
 IN_WORK = 3600.0  # seconds since a draft was touched in which somebody may go on with it
 
 
 class Recipe(BaseModel):
-    """`draft.json`: what a version is made from, beside its passages."""
+    """`draft.json`: what a version is made from, beside its records."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -36,69 +38,65 @@ class Recipe(BaseModel):
 
 
 @dataclass(frozen=True)
-class Draft:
+class Draft(Generic[R]):
     """`drafts/<version>/`; its name is the hash of its content, so a changed file cannot be taken for it."""
 
     folder: Path
     recipe: Recipe
-    passages: tuple[StoredPassage, ...]
+    records: tuple[R, ...]
 
     @classmethod
-    def of(cls, index: IndexFolder, recipe: Recipe, passages: Sequence[StoredPassage]) -> Self:
+    def of(cls, index: IndexFolder, recipe: Recipe, records: Sequence[R]) -> Self:
         """Return a draft that need not be on the disk yet."""
-        version = _version(recipe, encode_passages(passages))
-        return cls(index.drafts / version, recipe, tuple(passages))
+        version = _version(recipe, encode_records(records))
+        return cls(index.drafts / version, recipe, tuple(records))
 
     def write(self, index: IndexFolder) -> None:
         """Put the draft in place, unless it is there already; vectors that it has are kept."""
-        if self.read(index, self.version) is None:
-            write_bytes(self.folder / PASSAGES, encode_passages(self.passages), within=index.role)
+        if _whole(index, self.version) is None:
+            write_bytes(self.folder / RECORDS, encode_records(self.records), within=index.role)
             write_bytes(self.folder / RECIPE, self.recipe.model_dump_json().encode(), within=index.role)
 
     @property
     def fresh(self) -> bool:
-        """Whether all of it is embedded anew, whatever vectors there are of the same texts."""
+        """Whether all of it is made anew, whatever vectors and answers there are."""
         return (self.folder / FRESH).exists()
 
     def mark(self, index: IndexFolder, *, fresh: bool, after: str = "") -> None:
-        """Begin to embed all of it anew, or stop that; goes on with the vectors of a draft `after` which this comes."""
+        """Begin to make all of it anew, or stop that; goes on with what a draft `after` which this comes has had."""
         if not fresh:
             remove_file(self.folder / FRESH, within=index.role) if self.fresh else None
         elif not self.fresh:
             remove(self.folder)
             former = index.drafts / after
-            if after and (former / FRESH).exists() and (former / "vectors").is_dir():
-                move_folder(former / "vectors", self.folder / "vectors", within=index.role)
+            for had in HAD if after and (former / FRESH).exists() else ():
+                if (former / had).is_dir():
+                    move_folder(former / had, self.folder / had, within=index.role)
             write_bytes(self.folder / FRESH, b"", within=index.role)
 
     @classmethod
-    def read(cls, index: IndexFolder, version: str) -> Self | None:
+    def read(cls, index: IndexFolder, version: str, kind: type[R]) -> Self | None:
         """Return a draft, or None if it is not there or not whole."""
-        folder = index.drafts / version
-        try:
-            lines = inside(folder / PASSAGES, index.role).read_bytes()
-            recipe = Recipe.model_validate_json(inside(folder / RECIPE, index.role).read_bytes())
-            return cls(folder, recipe, decode_passages(lines)) if _version(recipe, lines) == version else None
-        except (OSError, ValueError):
-            return None
+        found = _whole(index, version)
+        return cls(index.drafts / version, found[0], decode_records(found[1], kind)) if found else None
 
     @property
     def version(self) -> str:
         """The id that the draft will be published under."""
         return self.folder.name
 
-    def save(self, index: IndexFolder, passages: Sequence[StoredPassage], vectors: Vectors) -> None:
-        """Keep the vectors of some passages; the file's name is its checksum."""
+    def save(self, index: IndexFolder, texts: Sequence[str], vectors: Vectors) -> None:
+        """Keep the vectors of some texts; the file's name is its checksum."""
         buffer = BytesIO()
-        keys = np.array([key(passage) for passage in passages])
+        keys = np.array([key(text) for text in texts])
         np.savez(buffer, embedding=np.array(self.recipe.embedding), keys=keys, vectors=vectors)
         data = buffer.getvalue()
         write_bytes(self.folder / "vectors" / f"{sha256(data)}.npz", data, within=index.role)
 
 
-def key(passage: StoredPassage) -> str:
+def key(text: str) -> str:
     """Return what a vector is found by again: the hash of the text that was embedded."""
-    return sha256(passage.embedding_text.encode())
+    return sha256(text.encode())
 
 
 def read_batch(index: IndexFolder, path: Path, embedding: str) -> dict[str, Vectors]:
@@ -129,6 +127,17 @@ def _rows(data: bytes, embedding: str) -> dict[str, Vectors]:
         return {}
 
 
+def _whole(index: IndexFolder, version: str) -> tuple[Recipe, bytes] | None:
+    """Return what a draft was written from, if it is all there."""
+    folder = index.drafts / version
+    try:
+        lines = inside(folder / RECORDS, index.role).read_bytes()
+        recipe = Recipe.model_validate_json(inside(folder / RECIPE, index.role).read_bytes())
+        return (recipe, lines) if _version(recipe, lines) == version else None
+    except (OSError, ValueError):
+        return None
+
+
 def _version(recipe: Recipe, lines: bytes) -> str:
     content: Mapping[str, JsonValue] = recipe.model_dump(mode="json")
     return version_id({"format": 1, **content, "passages": sha256(lines)})
@@ -136,6 +145,6 @@ def _version(recipe: Recipe, lines: bytes) -> str:
 
 def _touched(folder: Path) -> float:
     try:
-        return max(path.stat().st_mtime for path in (folder, folder / "vectors") if path.exists())
+        return max(path.stat().st_mtime for path in (folder, *(folder / had for had in HAD)) if path.exists())
     except (OSError, ValueError):
         return 0.0

@@ -135,9 +135,9 @@ def remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def sweep(folder: Path) -> None:
-    """Remove what a killed process wrote aside; call it only where nobody else can be writing."""
-    for path in folder.glob(".*.tmp"):
+def sweep(folder: Path, name: str = "") -> None:
+    """Remove what a killed process wrote aside, all or of one file; call it only where nobody else can be writing."""
+    for path in folder.glob(f".{name}*.tmp"):
         if _ASIDE.fullmatch(path.name):
             with contextlib.suppress(OSError):
                 path.unlink()

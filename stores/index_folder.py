@@ -17,6 +17,13 @@ from dramaturg.stores.role_lock import role_lock
 MANIFEST = "manifest.json"
 _KIND = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 POINTERS = ("current.json", "current.copy.json")
+METHODS = {
+    "fixed": "naive-rag",
+    "graph": "role-rag",
+    "graph-unmerged": "graph-rag-local",
+    "memories": "emotional-rag",
+}
+"""Which method makes a kind of index, where it is not the one that is meant if none is named."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +41,12 @@ class IndexFolder:
     def path(self) -> Path:
         """The folder."""
         return self.role / "index" / self.kind
+
+    @property
+    def command(self) -> str:
+        """The command that makes it."""
+        method = f" --method {METHODS[self.kind]}" if self.kind in METHODS else ""
+        return f"dramaturg index {self.role.name}{method}"
 
     @property
     def drafts(self) -> Path:
@@ -108,13 +121,13 @@ class IndexFolder:
         """Return the error for a file that is not what was written."""
         return DamagedIndex(
             f"The index {self.kind!r} of {self.role.name!r} is damaged ({name} is not as it was written): "
-            f"run `dramaturg index {self.role.name} --rebuild` with the method that was asked."
+            f"run `{self.command} --rebuild`."
         )
 
     def missing(self, version: str | None = None) -> MissingIndex:
         """Return the error for an index, or a version of it, that is not there."""
         what = "is not indexed" if version is None else f"has no version {version!r}"
-        return MissingIndex(f"{self.role.name!r} {what} ({self.kind}): run `dramaturg index {self.role.name}`.")
+        return MissingIndex(f"{self.role.name!r} {what} ({self.kind}): run `{self.command}`.")
 
     def _file(self, published: Published, name: str) -> bytes:
         folder = self.folder_of(published)

@@ -54,6 +54,6 @@ class KnownVectors:
             if store is None:
                 continue
             if store.manifest.embedding.name == embedding and store.manifest.embedding.normalized:
-                self._vectors.update(zip(map(key, store.passages), store.vectors(), strict=True))
+                self._vectors.update(zip(map(key, store.embedded_texts()), store.vectors(), strict=True))
             self._read.add(published)
             return

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
+from dramaturg.stores.errors import EmbeddingMismatch
 from dramaturg.stores.files import canonical, sha256
 
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -30,6 +31,23 @@ class EmbeddingRecord(_Record):
     dimension: int = Field(ge=1)
     normalized: bool = True
     """Whether the vectors are of length 1, so that an inner product is a cosine; others are not searched."""
+
+    def require(self, embedding: str, dimension: int | None = None) -> None:
+        """Refuse to compare what different embedding models made.
+
+        Raises:
+            EmbeddingMismatch: the vectors were made by another model, with another dimension, or are not normalized.
+        """
+        if not self.normalized:
+            raise EmbeddingMismatch(
+                "The role is indexed with vectors that are not of length 1, which cannot be compared: index it again."
+            )
+        if embedding != self.name or dimension not in (None, self.dimension):
+            asked = embedding if dimension is None else f"{embedding} ({dimension} dimensions)"
+            raise EmbeddingMismatch(
+                f"The role is indexed with the embedding model {self.name} ({self.dimension} dimensions), the "
+                f"question comes with {asked}: set that model, or index the role again with this one."
+            )
 
 
 class Manifest(_Record):

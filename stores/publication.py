@@ -1,6 +1,6 @@
 """The files of a version: written beside the others, then moved among them whole."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,24 +10,46 @@ from dramaturg.stores.files import move_folder, remove, sha256, sweep, write_byt
 from dramaturg.stores.index_folder import MANIFEST, POINTERS, IndexFolder
 from dramaturg.stores.kept_documents import KeptDocuments
 from dramaturg.stores.manifest import EmbeddingRecord, FileRecord, Manifest, Published
-from dramaturg.stores.passages import PASSAGES, VECTORS, encode_passages
-from dramaturg.stores.vectors import Vectors, pack
+from dramaturg.stores.records import R
+from dramaturg.stores.whole_versions import listed
+
+KEPT = 4  # versions beside the one that is served
+DRAFTS = 2  # drafts of others
 
 
-def store_version(index: IndexFolder, draft: Draft, vectors: Vectors) -> Published:
+def store_version(
+    index: IndexFolder,
+    draft: Draft[R],
+    version: str,
+    files: Mapping[str, bytes],
+    counts: Mapping[str, int],
+    *,
+    dimension: int,
+) -> Published:
     """Put a version among the others; it is served only when the pointer is switched to it.
 
     Args:
         index: where.
-        draft: what.
-        vectors: unit vectors, of shape (n, d), in the order of the draft's passages.
+        draft: what it is made from.
+        version: its id.
+        files: its content, by name.
+        counts: what it holds, for people.
+        dimension: of its vectors.
 
     Raises:
         StorageError: the file system refuses.
     """
-    files = {PASSAGES: encode_passages(draft.passages), VECTORS: pack(vectors)}
-    manifest = _manifest(draft, vectors.shape[1], files).encoded()
-    published = Published(version=draft.version, manifest=sha256(manifest))
+    manifest = Manifest(
+        kind=draft.recipe.kind,
+        version=version,
+        created=datetime.now(UTC),
+        embedding=EmbeddingRecord(name=draft.recipe.embedding, dimension=dimension),
+        settings=draft.recipe.settings,
+        sources=draft.recipe.sources,
+        counts=dict(counts),
+        files={name: FileRecord(sha256=sha256(data), bytes=len(data)) for name, data in files.items()},
+    ).encoded()
+    published = Published(version=version, manifest=sha256(manifest))
     folder, target = draft.folder / "version", index.folder_of(published)
     remove(folder)
     for name, data in {**files, MANIFEST: manifest}.items():
@@ -36,14 +58,26 @@ def store_version(index: IndexFolder, draft: Draft, vectors: Vectors) -> Publish
     return published
 
 
-def tidy(index: IndexFolder, versions: Sequence[Published], *, done: str, drafts: int) -> None:
-    """Remove what is not of these versions, the draft that is done, and other drafts that nobody is at work on."""
-    remove_drafts(index, done, keep=drafts)
-    folders = {index.folder_of(one) for one in versions}
+def serve(index: IndexFolder, published: Published, *, done: str) -> None:
+    """Switch to a version; those before it are kept, and what nobody needs any more is removed.
+
+    Args:
+        index: where.
+        published: the version.
+        done: the draft that it was made from.
+
+    Raises:
+        StorageError: the file system refuses; the old version is still served, or the new one already.
+    """
+    others = [one for one in listed(index) if one.version != published.version and index.folder_of(one).is_dir()]
+    kept = [published, *others[:KEPT]]
+    index.switch(kept)
+    remove_drafts(index, done, keep=DRAFTS)
+    folders = {index.folder_of(one) for one in kept}
     for folder in index.versions.glob("*"):
         if folder not in folders:
             remove(folder)
-    for folder in (index.path, index.role / "index", index.role / "persona"):
+    for folder in (index.path, *(index.role / name for name in ("", "index", "persona", "dialogues"))):
         sweep(folder)
     drop_documents(index.role)
 
@@ -70,16 +104,3 @@ def drop_documents(role: Path) -> None:
 def kinds(role: Path) -> list[str]:
     """Return the kinds of index that a role has."""
     return sorted({path.parent.name for name in POINTERS for path in (role / "index").glob(f"*/{name}")})
-
-
-def _manifest(draft: Draft, dimension: int, files: Mapping[str, bytes]) -> Manifest:
-    return Manifest(
-        kind=draft.recipe.kind,
-        version=draft.version,
-        created=datetime.now(UTC),
-        embedding=EmbeddingRecord(name=draft.recipe.embedding, dimension=dimension),
-        settings=draft.recipe.settings,
-        sources=draft.recipe.sources,
-        counts={"passages": len(draft.passages)},
-        files={name: FileRecord(sha256=sha256(data), bytes=len(data)) for name, data in files.items()},
-    )

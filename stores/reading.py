@@ -56,12 +56,21 @@ def read_lines(path: Path, model: type[M], within: Path) -> list[M]:
     Raises:
         RoleFileError: the file or a line cannot be used.
     """
+    return list(numbered_lines(path, model, within).values())
+
+
+def numbered_lines(path: Path, model: type[M], within: Path) -> dict[int, M]:
+    """Return the same by the numbers of the lines, from 1.
+
+    Raises:
+        RoleFileError: the file or a line cannot be used.
+    """
     text = read_text(read_bytes(path, within), path, within)
-    found = []
+    found = {}
     for number, line in enumerate(text.split("\n"), start=1):  # no splitlines: texts may hold other separators
         if line.strip():
             try:
-                found.append(model.model_validate_json(line))
+                found[number] = model.model_validate_json(line)
             except ValidationError as error:
                 raise _error(path, within, number, clause(worst(error), model)) from error
     return found

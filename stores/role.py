@@ -1,16 +1,20 @@
 """A role: what people wrote of it, and what was derived from that."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import RLock
+from typing import TypeVar, cast
 
-from dramaturg.stores.document_changes import changing
 from dramaturg.stores.errors import DamagedIndex, MissingIndex
+from dramaturg.stores.graph_builder import GraphBuilder
 from dramaturg.stores.index_folder import IndexFolder
+from dramaturg.stores.knowledge_graph import KnowledgeGraph
 from dramaturg.stores.manifest import Current, Manifest, Published
+from dramaturg.stores.memories import MemoryStore
+from dramaturg.stores.memory_builder import MemoryBuilder
+from dramaturg.stores.memory_files import memory_paths
 from dramaturg.stores.passage_builder import PassageBuilder
 from dramaturg.stores.passages import PassageStore
-from dramaturg.stores.persona import Persona
 from dramaturg.stores.reading import read_bytes
 from dramaturg.stores.role_files import (
     CARD,
@@ -20,6 +24,7 @@ from dramaturg.stores.role_files import (
     Question,
     RoleCard,
     Triple,
+    document_paths,
     parse_card,
     read_chronicle,
     read_dialogues,
@@ -27,7 +32,10 @@ from dramaturg.stores.role_files import (
     read_memories,
     read_questions,
 )
-from dramaturg.stores.role_lock import role_lock
+from dramaturg.stores.sources import Sources, finish_begun_change
+from dramaturg.stores.store_kinds import MEMORY_KINDS, Store, open_store
+
+B = TypeVar("B", PassageBuilder, GraphBuilder, MemoryBuilder)
 
 
 class Role:
@@ -36,11 +44,12 @@ class Role:
     def __init__(self, root: Path) -> None:
         self.id = root.name
         self.root = root
-        self.persona = Persona(root)
+        self.persona = Sources(root, "persona/", document_paths)
+        self.memory_files = Sources(root, "", memory_paths)
         self._lock = RLock()
         self._card: tuple[bytes, RoleCard] | None = None
-        self._builders: dict[str, PassageBuilder] = {}
-        self._stores: dict[tuple[str, Published], PassageStore] = {}
+        self._builders: dict[str, PassageBuilder | GraphBuilder | MemoryBuilder] = {}
+        self._stores: dict[tuple[str, Published], Store] = {}
 
     @property
     def card(self) -> RoleCard:
@@ -56,9 +65,7 @@ class Role:
 
     def documents(self) -> list[Document]:
         """Return the texts of `persona/`, sorted by name; a change that has begun is finished first."""
-        if changing(self.root):
-            with role_lock(self.root):
-                pass
+        finish_begun_change(self.root)
         return read_documents(self.root)
 
     def dialogues(self) -> list[DialogueLine]:
@@ -96,6 +103,31 @@ class Role:
             MissingIndex: the role is not indexed, or has no such version.
             DamagedIndex: the named version, or every version, is not what was published.
         """
+        return cast("PassageStore", self._served(kind, version))
+
+    def graph(self, kind: str, version: str | None = None) -> KnowledgeGraph:
+        """Return the current or the named version of a knowledge graph; see `passages`.
+
+        Raises:
+            MissingIndex: the role is not indexed, or has no such version.
+            DamagedIndex: the named version, or every version, is not what was published.
+        """
+        return cast("KnowledgeGraph", self._served(kind, version))
+
+    def remembered(self, kind: str, version: str | None = None) -> MemoryStore:
+        """Return the current or the named version of the memories; see `passages`.
+
+        Raises:
+            MissingIndex: the role is not indexed, or has no such version.
+            DamagedIndex: the named version, or every version, is not what was published.
+        """
+        return cast("MemoryStore", self._served(kind, version))
+
+    def sources(self, kind: str) -> Sources:
+        """Return the files that a kind of index is made from."""
+        return self.memory_files if kind in MEMORY_KINDS else self.persona
+
+    def _served(self, kind: str, version: str | None) -> Store:
         folder = self._folder(kind)
         if (opened := self._opened(kind, version)) is not None:
             return opened
@@ -111,7 +143,7 @@ class Role:
 
     def _first_whole(
         self, folder: IndexFolder, current: Current | None, version: str | None
-    ) -> tuple[PassageStore | None, DamagedIndex | MissingIndex | None]:
+    ) -> tuple[Store | None, DamagedIndex | MissingIndex | None]:
         """The first version that can be read, and why the one before it could not."""
         trouble: DamagedIndex | MissingIndex | None = None
         for published in current.versions if current else ():
@@ -122,7 +154,7 @@ class Role:
                     trouble = trouble or error
         return None, trouble
 
-    def _opened(self, kind: str, version: str | None) -> PassageStore | None:
+    def _opened(self, kind: str, version: str | None) -> Store | None:
         """A named version that this process has open is served also when it was removed meanwhile."""
         with self._lock:
             found = (store for (of, _), store in self._stores.items() if (of, store.version) == (kind, version))
@@ -130,8 +162,19 @@ class Role:
 
     def builder(self, kind: str) -> PassageBuilder:
         """Return the builder of one kind of passages, shared by threads."""
+        return self._builder(kind, PassageBuilder)
+
+    def graph_builder(self, kind: str) -> GraphBuilder:
+        """Return the builder of one kind of knowledge graph, shared by threads."""
+        return self._builder(kind, GraphBuilder)
+
+    def memory_builder(self, kind: str) -> MemoryBuilder:
+        """Return the builder of one kind of memories, shared by threads."""
+        return self._builder(kind, MemoryBuilder)
+
+    def _builder(self, kind: str, make: Callable[[IndexFolder], B]) -> B:
         with self._lock:
-            return self._builders.setdefault(kind, PassageBuilder(self._folder(kind)))
+            return cast("B", self._builders.setdefault(kind, make(self._folder(kind))))
 
     def forget_opened(self) -> None:
         """Let go of the versions that are open, and of what builders remember."""
@@ -141,9 +184,9 @@ class Role:
         for builder in builders:
             builder.forget()
 
-    def _store(self, folder: IndexFolder, published: Published, kept: Sequence[Published]) -> PassageStore:
+    def _store(self, folder: IndexFolder, published: Published, kept: Sequence[Published]) -> Store:
         with self._lock:
-            store = self._stores.get((folder.kind, published)) or PassageStore.open(folder, published)
+            store = self._stores.get((folder.kind, published)) or open_store(folder, published)
             others = {key: one for key, one in self._stores.items() if key[0] != folder.kind or key[1] in kept}
             self._stores = {**others, (folder.kind, published): store}
             return store

@@ -55,6 +55,10 @@ class DialogueLine(_Line):
     text: str
     place: str | None = None
     date: str | None = None
+    pinned: bool = False
+    """Whether the memory of it is recalled whatever is asked."""
+    memory: bool = True
+    """Whether the role remembers it."""
 
 
 class Memory(_Line):
@@ -64,6 +68,8 @@ class Memory(_Line):
     question: str | None = None
     answer: str | None = None
     when: str | None = None
+    pinned: bool = False
+    """Whether it is recalled whatever is asked."""
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
@@ -120,9 +126,14 @@ def document_paths(role: Path) -> list[Path]:
     return _listed(role / "persona", ".md")
 
 
+def dialogue_paths(role: Path) -> list[Path]:
+    """Return the paths of `dialogues/*.jsonl`, sorted by name."""
+    return _listed(role / "dialogues", ".jsonl")
+
+
 def read_dialogues(role: Path) -> list[DialogueLine]:
     """Return the lines of `dialogues/*.jsonl`, file by file."""
-    return [line for path in _listed(role / "dialogues", ".jsonl") for line in read_lines(path, DialogueLine, role)]
+    return [line for path in dialogue_paths(role) for line in read_lines(path, DialogueLine, role)]
 
 
 def read_memories(role: Path) -> list[Memory]:

@@ -22,6 +22,12 @@ PATIENCE = 60.0  # seconds; saving takes far less
 _REPLACED = re.compile(r"(documents-[0-9a-f]{24}\.jsonl|vectors-[0-9a-f]{24}\.faiss|\..*\.tmp)")
 
 
+OVERTAKEN = 100  # saves of others in a row that a reader begins again after
+UNCHANGED = (
+    10  # times that a file may be missing of what is still said to be saved: others may have saved the same anew
+)
+
+
 class Saved(BaseModel):
     """`manifest.json`: what made the vectors, and the checksums of the two other files."""
 
@@ -108,15 +114,17 @@ def load_documents(folder: Path, embedding: str) -> tuple[list[Document], Vector
 
 
 def _content_of(folder: Path) -> tuple[Saved, bytes, bytes]:
-    for _ in range(3):
+    unchanged = 0
+    for _ in range(OVERTAKEN):
         saved = _manifest(folder)
         lines, vectors = (read_if_there(folder / name, within=folder) for name in saved.files())
         if lines is not None and vectors is not None:
             _verify(folder, "the file of documents", lines, saved.documents)
             _verify(folder, "the file of vectors", vectors, saved.vectors)
             return saved, lines, vectors
-        if _manifest(folder) == saved:
-            break  # else another program has saved since the manifest was read
+        unchanged += _manifest(folder) == saved  # else another program has saved since the manifest was read
+        if unchanged == UNCHANGED:
+            break
     raise _damaged(folder, "a file of it is missing")
 
 

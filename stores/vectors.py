@@ -1,5 +1,6 @@
 """Unit vectors and exact search over them: the only place that knows FAISS."""
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,20 @@ def unpack(data: bytes) -> Any:
     return index
 
 
+def query_row(vector: Sequence[float] | NDArray[np.floating[Any]], dimension: int, k: int) -> Vectors:
+    """Return a question's vector of shape (d,) as the row, of shape (1, d), that k neighbours are looked up for.
+
+    Raises:
+        ValueError: k is below 1, or the vector is zero, not finite or of another dimension than the index.
+    """
+    if k < 1:
+        raise ValueError(f"k must be 1 or more, not {k}.")
+    query = np.asarray(vector, dtype=np.float64)
+    if query.shape != (dimension,):
+        raise ValueError(f"The index has vectors of shape ({dimension},), the question one of {query.shape}.")
+    return unit_rows(query[None])
+
+
 def nearest(index: Any, query: Vectors, k: int) -> list[tuple[int, float]]:
     """Return (position, score) of the k best rows for a query of shape (1, d); ties by position.
 
@@ -66,6 +81,17 @@ def nearest(index: Any, query: Vectors, k: int) -> list[tuple[int, float]]:
         scores, positions = _search(index, query, wanted)
     order = np.lexsort((positions, -scores))[:k]
     return [(int(positions[i]), float(scores[i])) for i in order]
+
+
+def nearest_before(vectors: Vectors, k: int) -> Iterator[list[tuple[int, float]]]:
+    """For each row of unit vectors of shape (n, d), (position, score) of the k best of the rows before it."""
+    import faiss
+
+    index = faiss.IndexFlatIP(vectors.shape[1])
+    for at in range(len(vectors)):
+        row = np.ascontiguousarray(vectors[at : at + 1])
+        yield nearest(index, row, k) if at else []
+        index.add(row)
 
 
 def _search(index: Any, query: Vectors, k: int) -> tuple[Vectors, NDArray[np.int64]]:

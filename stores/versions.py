@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from dramaturg.stores.document_changes import change_documents
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, StorageError, did_you_mean
 from dramaturg.stores.files import remove
 from dramaturg.stores.index_folder import IndexFolder
 from dramaturg.stores.kept_documents import KeptDocuments
 from dramaturg.stores.manifest import Manifest, Published
+from dramaturg.stores.merge_files import drop_plan
 from dramaturg.stores.publication import drop_documents, kinds
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_lock import role_lock
@@ -22,7 +22,8 @@ class Version(NamedTuple):
     version: str
     created: datetime
     documents: tuple[str, ...]
-    passages: int
+    counts: Mapping[str, int]
+    """What it holds: passages, entities, relations."""
     served: bool
     """Whether it is the one that is read from now."""
     restorable: bool
@@ -51,15 +52,15 @@ def take_back(role: Role, kind: str, version: str | None = None) -> Version:
 
     Raises:
         MissingIndex: there is no such version.
-        RoleError: a document of it was not kept, or one in `persona/` is in no version and would be lost.
+        RoleError: a document of it was not kept, or one of now is in no version and would be lost.
         StorageError: the file system refuses.
     """
     folder = IndexFolder(role.root, kind)
     with role_lock(role.root):
         found = _manifests(folder)
         wanted = _chosen(folder, found, version)
-        before = role.persona.checksums()
-        change_documents(role.root, _changes(role, before, found[wanted]))
+        sources = role.sources(kind)
+        sources.make(_changes(role, sources.checksums(), found[wanted]))
         ring = list(found)
         at = ring.index(wanted)
         if opened(folder, wanted) is not None:
@@ -76,11 +77,10 @@ def erase_past(role: Role) -> None:
         StorageError: the file system refuses; run it again.
     """
     with role_lock(role.root):
-        now = role.persona.checksums()
         for folder in (IndexFolder(role.root, kind) for kind in kinds(role.root)):
             found = _manifests_or_none(folder)
             served = next(iter(found), None)
-            if served is None or found[served].sources != now:
+            if served is None or found[served].sources != role.sources(folder.kind).checksums():
                 _erase(folder)
                 continue
             folder.switch([served])
@@ -91,6 +91,7 @@ def erase_past(role: Role) -> None:
             if folder.drafts.exists() or len(list(folder.versions.glob("*"))) > 1:
                 raise StorageError(f"{folder.path} cannot be emptied: give permission, then run it again.")
         drop_documents(role.root)
+        drop_plan(role.root)  # a proposal made from documents, with their words in it
     role.forget_opened()
 
 
@@ -127,7 +128,7 @@ def _described(role: Role, manifest: Manifest, *, served: bool) -> Version:
     kept = KeptDocuments(role.root)
     whole = all(kept.read(digest) is not None for digest in manifest.sources.values())
     documents = tuple(sorted(manifest.sources))
-    return Version(manifest.version, manifest.created, documents, manifest.counts["passages"], served, whole)
+    return Version(manifest.version, manifest.created, documents, manifest.counts, served, whole)
 
 
 def _chosen(folder: IndexFolder, found: Mapping[Published, Manifest], version: str | None) -> Published:
@@ -150,7 +151,7 @@ def _changes(role: Role, before: Mapping[str, str], wanted: Manifest) -> dict[st
     if lost:
         raise RoleError(
             f"{lost[0]} has changes that are in no version yet and would be lost: "
-            f"run `dramaturg index {role.id}` first."
+            f"run `dramaturg index {role.id}`, with the same --method, first."
         )
     changes: dict[str, bytes | None] = {name: None for name in before if name not in wanted.sources}
     for name, digest in wanted.sources.items():

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dramaturg.stores.errors import DamagedIndex, MissingIndex
 from dramaturg.stores.index_folder import IndexFolder
 from dramaturg.stores.manifest import Published
-from dramaturg.stores.passages import PassageStore
+from dramaturg.stores.store_kinds import Store, open_store
 
 
 def listed(folder: IndexFolder) -> Sequence[Published]:
@@ -17,10 +17,10 @@ def listed(folder: IndexFolder) -> Sequence[Published]:
     return current.versions if current else ()
 
 
-def opened(folder: IndexFolder, published: Published) -> PassageStore | None:
+def opened(folder: IndexFolder, published: Published) -> Store | None:
     """Return a version that is whole."""
     try:
-        return PassageStore.open(folder, published)
+        return open_store(folder, published)
     except (DamagedIndex, MissingIndex):
         return None
 

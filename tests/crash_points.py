@@ -30,7 +30,8 @@ PATIENCE = 60.0  # seconds for one operation
 PRELOADED = (
     *("pytest", "hypothesis", "numpy", "faiss", "aiosqlite", "sqlite3", "filelock", "langgraph.checkpoint.sqlite.aio"),
     *("dramaturg.workflows.amadeus", "dramaturg.workflows.naive_rag", "dramaturg.stores.library"),
-    *("crash_points", "fakes", "passage_samples", "roles"),
+    *("dramaturg.workflows.role_rag", "dramaturg.workflows.role_rag_index"),
+    *("crash_points", "fakes", "passage_samples", "roles", "scope_roles"),
 )
 
 

@@ -1,8 +1,9 @@
 """A small role, and a chat model that plays all parts of AMADEUS by a script."""
 
 import hashlib
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +41,28 @@ She distrusts the harbour master, who once sold the old lamp behind her back.
 Storms make her cheerful; a calm sea makes her uneasy and short with visitors.
 """
 
+MEMORIES = (
+    {"text": "The lamp burned all night in the great storm, and I sang to it.", "when": "1841"},
+    {"text": "They drowned within sight of my lamp, and I could do nothing but weep.", "when": "1843"},
+    {"question": "Do you trust the harbour master?", "answer": "He sold my old lamp. I spit on his name."},
+)
+DIALOGUE = (
+    {"scene": "friday", "speaker": "Tom", "text": "Flour, letters, and a parcel from Leith."},
+    {"scene": "friday", "speaker": "Ada Quill", "text": "A parcel! Give it here, I have waited a month."},
+    {"scene": "friday", "speaker": "Tom", "text": "It is heavy."},
+    {"scene": "calm", "speaker": "Ada Quill", "text": "Not a breath of wind. I do not like it."},
+)
+
 FINDINGS = """{"belief_and_value": [{"attribute": "Ada holds that a light must never fail.", "passage": 1}],
 "psychological_traits": [{"attribute": "Ada is cheerful in storms.", "passage": 1}]}"""
+
+
+EMOTIONS = ("joy", "acceptance", "fear", "surprise", "sadness", "disgust", "anger", "anticipation")
+
+
+def mood(**scores: int) -> str:
+    """A model's answer about a mood: these scores, and 1 for the others."""
+    return json.dumps({name: {"reason": "so it seems", "score": scores.get(name, 1)} for name in EMOTIONS})
 
 
 class WordEmbeddings(Embeddings):
@@ -63,6 +84,18 @@ def small_role(library: Path, text: str = LIFE, role: str = "ada") -> None:
     """Put Ada into a library."""
     made = Library(library).create(role, RoleCard(name="Ada Quill", language="en", profile="A keeper of few words."))
     (made.root / "persona" / "life.md").write_text(text, encoding="utf-8")
+    write_memories(made.root)
+
+
+def write_memories(
+    role: Path,
+    memories: Iterable[Mapping[str, Any]] = MEMORIES,
+    dialogue: Iterable[Mapping[str, Any]] = DIALOGUE,
+) -> None:
+    """Put memories into a role's folder."""
+    (role / "dialogues").mkdir(exist_ok=True)
+    for path, lines in ((role / "memories.jsonl", memories), (role / "dialogues" / "scenes.jsonl", dialogue)):
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
 
 
 def actor(
@@ -74,6 +107,8 @@ def actor(
 
     def answer(messages: list[BaseMessage]) -> str | Exception:
         text = said(messages)
+        if "<memory>" in text or "<said>" in text:
+            return mood(joy=7) if "sing" in text or "storm" in text.lower() else mood(sadness=7)
         if "<passage>" in text:
             return '{"answer": "yes"}' if verdict(fenced("passage", text)) else '{"answer": "no"}'
         return findings if "<passages>" in text else reply
@@ -87,9 +122,9 @@ def said(messages: list[BaseMessage]) -> str:
 
 
 def fenced(name: str, text: str) -> str:
-    """What stands between a prompt's tags."""
-    found = re.search(rf"<{name}>\n(.*?)\n</{name}>", text, re.DOTALL)
-    return found.group(1) if found else ""
+    """What stands between a prompt's tags, the last ones: examples come before."""
+    found = re.findall(rf"<{name}>\n(.*?)\n</{name}>", text, re.DOTALL)
+    return str(found[-1]) if found else ""
 
 
 def run_settings(library: Path, model: Any, **settings: Any) -> dict[str, Any]:

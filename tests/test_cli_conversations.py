@@ -156,13 +156,19 @@ def test_ctrl_c_ends_a_turn_and_not_the_chat(run: Command, stub: Endpoint, monke
     def interrupting(messages: list[BaseMessage]) -> str | Exception:
         stub.model.reply = replied
         signal.raise_signal(signal.SIGINT)
-        time.sleep(0.3)
+        time.sleep(0.5)
         return replied(messages)
 
     run("ask", "ada", "Zero?")
     stub.model.reply = interrupting
     say(monkeypatch, "First?", "Second?")
-    code, out, _ = run("chat", "ada")
+    before = signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # tests in the background inherit one that ignores
+    try:
+        code, out, _ = run("chat", "ada")
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert (code, "Stopped" in out) == (0, True)
     questions = [json.loads(line).get("question") for line in run("export", "ada")[1].splitlines()]
     assert questions == [None, "Second?"]

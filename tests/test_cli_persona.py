@@ -140,7 +140,7 @@ def test_versions_are_listed_and_taken_back(run: Command, tmp_path: Path, dog: s
     assert "no version before this one" in run("undo", "ada")[2]
     run("learn", "ada", dog)
     rows = json.loads(run("versions", "ada", "--json")[1])
-    assert [(row["documents"], row["passages"], row["served"]) for row in rows] == [
+    assert [(row["documents"], row["counts"]["passages"], row["served"]) for row in rows] == [
         (["dog.md", "life.md"], 8, True),
         (["life.md"], 7, False),
     ]

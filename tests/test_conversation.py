@@ -4,18 +4,20 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.graph import END, START, StateGraph, add_messages
 
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.turn_lock import ThreadBusy
 from dramaturg.conversations.turns import all_steps, lineage, turns_until
-from dramaturg.models.errors import ModelError
+from dramaturg.models.errors import ModelError, ModelUnavailable
+from dramaturg.nodes.context import RoleContext
 from dramaturg.stores.saver import ConversationSaver
 from dramaturg.workflows import naive_rag
 
@@ -277,6 +279,17 @@ async def test_a_thread_that_stays_in_use_is_busy(saver: Saver, tmp_path: Path, 
         await talk.take_turn("two")
 
 
+async def test_programs_that_share_a_folder_wait_for_each_other(tmp_path: Path, player: Player) -> None:
+    """Each has a saver of its own, as two processes have."""
+    locks = tmp_path / "locks"
+    one = conversation(InMemorySaver(), tmp_path, player, locks=locks, patience=0.05)
+    other = conversation(InMemorySaver(), tmp_path, player, locks=locks, patience=0.05)
+    async with one.turn():
+        with pytest.raises(ThreadBusy):
+            await other.take_turn("one")
+    await other.take_turn("two")
+
+
 @pytest.mark.parametrize("text", ["", "  ", "\0"])
 async def test_an_empty_message_leaves_nothing_behind(talk: Conversation, text: str) -> None:
     with pytest.raises(ValueError, match="nothing to answer"):
@@ -419,4 +432,154 @@ async def test_a_turn_that_stopped_in_a_node_of_another_method_is_asked_again(
         await talk.take_turn(message)
     player.down = False
     assert (await other.take_turn(message))["messages"][-1].text == "Reply 1 to one"
+    assert await other.unfinished() is None
+
+
+class Noted(TypedDict, total=False):
+    messages: Annotated[list[AnyMessage], add_messages]
+    notes: list[str]
+
+
+class Noting:
+    """A workflow that answers, and then takes a note, which may fail or take for ever."""
+
+    def __init__(self, saver: Saver) -> None:
+        self.fails: BaseException | None = None
+        self.answers = 0
+        self.noting = asyncio.Event()
+        self.slow = False
+        graph = StateGraph(Noted, context_schema=RoleContext)
+        graph.add_node("answer", self.answer)
+        graph.add_node("note", self.note)
+        graph.add_edge(START, "answer")
+        graph.add_edge("answer", "note")
+        graph.add_edge("note", END)
+        self.talk = Conversation(graph, saver, RoleContext(role="ada"), "tea")
+
+    async def answer(self, state: Noted) -> Noted:
+        self.answers += 1
+        return {"messages": [AIMessage(f"That of {state['messages'][-1].text}")]}
+
+    async def note(self, state: Noted) -> Noted:
+        self.noting.set()
+        if self.slow:
+            await asyncio.Event().wait()
+        if self.fails:
+            raise self.fails
+        return {"notes": [*state.get("notes", []), state["messages"][-2].text]}
+
+    async def stopped(self, text: str) -> None:
+        """A turn that stops after its reply; its text is its id."""
+        self.fails = ModelUnavailable("The model is not there.")
+        with pytest.raises(ModelUnavailable):
+            await self.talk.take_turn(HumanMessage(text, id=text))
+        assert await self.open() == text
+        self.fails = None
+
+    async def open(self) -> str | None:
+        """The question of the unfinished turn, if it has its reply."""
+        unfinished = await self.talk.unfinished()
+        return unfinished.question if unfinished and unfinished.reply is not None else None
+
+    async def notes(self) -> list[str]:
+        return list((await self.talk.values()).get("notes", []))
+
+
+@pytest.fixture
+def noting(saver: Saver) -> Noting:
+    return Noting(saver)
+
+
+async def test_a_turn_that_stopped_after_its_reply_is_finished_before_the_next(noting: Noting) -> None:
+    await noting.talk.take_turn("one")
+    await noting.stopped("two")
+    output = await noting.talk.take_turn("three")
+    assert [message.text for message in output["messages"][2:]] == ["two", "That of two", "three", "That of three"]
+    assert await questions(noting.talk) == await noting.notes() == ["one", "two", "three"]
+    assert noting.answers == 3
+    assert await noting.talk.unfinished() is None
+
+
+async def test_a_reply_is_kept_though_its_turn_cannot_be_finished(noting: Noting) -> None:
+    await noting.talk.take_turn("one")
+    await noting.stopped("two")
+    for text in ("three", "four"):
+        await noting.stopped(text)
+    output = await noting.talk.take_turn("five")
+    assert [message.text for message in output["messages"][::2]] == ["one", "two", "three", "four", "five"]
+    assert await questions(noting.talk) == ["one", "two", "three", "four", "five"]
+    assert await noting.notes() == ["one", "four", "five"]
+    await noting.talk.fork("three")
+    assert await noting.talk.unfinished() is None
+    assert await noting.notes() == ["one"]
+
+
+async def test_a_turn_that_was_cancelled_after_its_reply_is_kept(noting: Noting) -> None:
+    await noting.talk.take_turn("one")
+    for _ in range(2):  # also when it is gone on with
+        noting.slow = True
+        noting.noting.clear()
+        task = asyncio.create_task(noting.talk.take_turn("two" if not await noting.open() else "three"))
+        await noting.noting.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await noting.open() == "two"
+    noting.slow = False
+    await noting.talk.take_turn("three")
+    assert await questions(noting.talk) == await noting.notes() == ["one", "two", "three"]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("how", ["fork", "regenerate", "edit"])
+async def test_a_change_of_another_turn_keeps_one_that_stopped_after_its_reply(
+    noting: Noting, how: str, fails: bool
+) -> None:
+    await noting.talk.take_turn(HumanMessage("one", id="one"))
+    await noting.stopped("two")
+    noting.fails = ModelUnavailable("The model is not there.") if fails else None
+    changes = {
+        "fork": lambda: noting.talk.fork("one"),
+        "regenerate": lambda: noting.talk.regenerate("one"),
+        "edit": lambda: noting.talk.edit("one", "else"),
+    }
+    if fails and how != "fork":
+        with pytest.raises(ModelUnavailable):
+            await changes[how]()
+        assert await noting.open() == ("else" if how == "edit" else "one")  # a reply to this, too, was read
+    else:
+        await changes[how]()
+        assert await noting.talk.unfinished() is None
+    assert ["one", "two"] in [[turn.question for turn in branch] for branch in await noting.talk.branches()]
+    noting.fails = None
+    await noting.talk.fork("two")
+    assert await questions(noting.talk) == ["one", "two"]
+    assert await noting.notes() == (["one"] if fails else ["one", "two"])
+
+
+async def test_a_turn_that_stopped_after_its_reply_can_be_withdrawn_finished_and_deleted(noting: Noting) -> None:
+    await noting.stopped("one")
+    await noting.talk.withdraw()
+    assert await questions(noting.talk) == []
+    await noting.stopped("two")
+    output = await noting.talk.take_turn(HumanMessage("two", id="two"))
+    assert output["messages"][-1].text == "That of two"
+    await noting.stopped("three")
+    await noting.talk.finish()
+    assert noting.answers == 3
+    await noting.stopped("four")
+    await noting.talk.delete("three")
+    assert await questions(noting.talk) == await noting.notes() == ["two"]
+    assert await noting.talk.unfinished() is None
+
+
+async def test_a_reply_is_kept_by_a_workflow_that_lacks_the_node_in_which_its_turn_stopped(noting: Noting) -> None:
+    await noting.stopped("one")
+    graph = StateGraph(Noted, context_schema=RoleContext)
+    graph.add_node("answer", noting.answer)
+    graph.add_edge(START, "answer")
+    graph.add_edge("answer", END)
+    other = Conversation(graph, noting.talk.saver, noting.talk.context, "tea")
+    output = await other.take_turn(HumanMessage("one", id="one"))
+    assert (output["messages"][-1].text, noting.answers) == ("That of one", 1)
     assert await other.unfinished() is None

@@ -1,11 +1,14 @@
 """The documentation is that of this code: the picture, the links, the commands, the settings."""
 
+import doctest
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from dramaturg.workflows import emotional_rag, role_rag
 from dramaturg.workflows.amadeus import AmadeusContext, graph
 from dramaturg.workflows.methods import METHODS
 
@@ -14,9 +17,13 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-def test_the_picture_in_the_readme_is_the_graph() -> None:
-    drawn = graph.get_graph().draw_mermaid().split("---\n", 2)[2].strip()
-    assert f"```mermaid\n{drawn}\n```" in README
+@pytest.mark.parametrize(
+    ("page", "drawn"),
+    [("README.md", graph), ("docs/role_rag.md", role_rag.graph), ("docs/emotional_rag.md", emotional_rag.graph)],
+)
+def test_a_picture_is_that_of_the_graph(page: str, drawn: Any) -> None:
+    lines = drawn.get_graph().draw_mermaid().split("---\n", 2)[2].strip()
+    assert f"```mermaid\n{lines}\n```" in (ROOT / page).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -40,8 +47,27 @@ def test_the_python_in_the_readme_compiles_and_is_short() -> None:
     assert len([line for line in code.splitlines() if line.strip()]) <= 12
 
 
+@pytest.mark.parametrize(
+    ("name", "context"),
+    [("role_rag.md", role_rag.RoleRagContext), ("emotional_rag.md", emotional_rag.EmotionalRagContext)],
+)
+def test_settings_named_in_the_page_of_a_method_exist(name: str, context: Any) -> None:
+    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    named = set(re.findall(r"`([a-z_]+)(?:=[a-z0-9.]+`|` = [0-9])", page))
+    assert len(named) >= 6
+    assert named <= set(context.model_fields)
+    for setting, value in re.findall(r"`([a-z_]+)` = ([0-9]+)", page):
+        assert float(value) == context.model_fields[setting].default, setting
+
+
 def test_settings_named_in_the_page_of_amadeus_exist() -> None:
     page = (ROOT / "docs" / "amadeus.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`([a-z_]+)(?: ?=|\"|`)", page)) & {"knowledge", "remembered", "fallback", "slots"}
     assert named
     assert named <= set(AmadeusContext.model_fields)
+
+
+def test_the_examples_in_the_page_of_emotional_rag_give_what_they_say() -> None:
+    failed, tried = doctest.testfile(str(ROOT / "docs" / "emotional_rag.md"), module_relative=False)
+    assert tried > 8
+    assert not failed

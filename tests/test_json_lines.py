@@ -6,10 +6,15 @@ from typing import Any
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
 
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.json_lines import exported, imported
+from dramaturg.workflows import emotional_rag
+from dramaturg.workflows.emotional_rag_index import build as index
 
+from feelers import feeler
+from roles import run_settings, small_role
 from talks import Player, conversation, memory, questions
 
 
@@ -134,3 +139,26 @@ async def test_an_id_is_used_once(lines: list[str], empty: Conversation) -> None
     with pytest.raises(ValueError, match="Line 5: the id"):
         await imported(empty, [*lines, lines[1]])
     assert await empty.history() == []
+
+
+@pytest.mark.parametrize("old", [False, True])
+async def test_memories_that_are_not_brought_along_are_not_missed(tmp_path: Path, old: bool) -> None:
+    """Neither from a file that names them still."""
+    small_role(tmp_path)
+    context = emotional_rag.EmotionalRagContext(**run_settings(tmp_path, feeler()))
+    await index().compile().ainvoke({}, context=context)
+    store = InMemoryStore()
+    talk = Conversation(emotional_rag.build(), InMemorySaver(), context, "tea", store=store)
+    for text in ("My dog has died.", "My wedding is on Sunday!"):
+        await talk.take_turn(text)
+    ids = (await talk.values())["remembered"]
+    assert len(ids) == 2
+    lines = await lines_of(talk)
+    assert all("remembered" not in json.loads(line)["state"] for line in lines[1:])
+    if old:
+        lines[1:] = [changed(line, state={**json.loads(line)["state"], "remembered": ids}) for line in lines[1:]]
+    copy = Conversation(emotional_rag.build(), InMemorySaver(), context, "copy", store=store)
+    assert await imported(copy, lines) == 2
+    evidence = (await copy.take_turn("And now?"))["evidence"]
+    assert "lost_memories" not in evidence
+    assert len((await copy.values())["remembered"]) == 1

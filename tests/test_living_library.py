@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from langgraph.runtime import Runtime
 
-from dramaturg.nodes import indexing
+from dramaturg.nodes import draft_work
 from dramaturg.nodes.retrieval import retrieve
 from dramaturg.stores.errors import (
     DamagedIndex,
@@ -210,7 +210,7 @@ def test_a_version_is_taken_back_by_its_name(role: Role) -> None:
     for name in "abc":
         taught(role, **{name: DOG + name})
         index(role.root.parent)
-    assert [one.passages for one in versions(role, "acts")] == [10, 9, 8, 7]
+    assert [one.counts["passages"] for one in versions(role, "acts")] == [10, 9, 8, 7]
     assert take_back(role, "acts", first.version[:6]).version == first.version
     assert role.persona.names() == ["life.md"]
     with pytest.raises(MissingIndex, match="no version 'zz'"):
@@ -336,7 +336,7 @@ def test_an_index_that_was_overtaken_is_made_again(role: Role) -> None:
 
 
 def test_an_index_that_is_always_overtaken_gives_up(role: Role, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(indexing, "PATIENCE", 3)
+    monkeypatch.setattr(draft_work, "PATIENCE", 3)
     taught(role, dog=DOG)
     before = text_of(role)
     with pytest.raises(RoleBusy, match="were changed while they were indexed"):

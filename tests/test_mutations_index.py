@@ -12,6 +12,7 @@ from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError
 from dramaturg.stores.index_folder import IndexFolder
 from dramaturg.stores.kept_documents import KeptDocuments
 from dramaturg.stores.learning import learn
+from dramaturg.stores.passages import StoredPassage
 from dramaturg.stores.role import Role
 from dramaturg.stores.versions import take_back, versions
 
@@ -89,7 +90,7 @@ def test_no_changed_draft_goes_into_a_version(root: Path, count: int) -> None:
             pending = [one.text for one in builder.pending(version)]
         except MissingIndex:
             assert path.suffix != ".npz"
-            assert Draft.read(IndexFolder(root, "acts"), version) is None
+            assert Draft.read(IndexFolder(root, "acts"), version, StoredPassage) is None
         else:
             assert path.suffix == ".npz", (path, how)
             assert pending == ["new"]
@@ -116,7 +117,7 @@ def test_a_changed_journal_changes_nothing(root: Path, monkeypatch: pytest.Monke
     now = persona.read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr("dramaturg.stores.document_changes.finish_change", lambda role: None)
-        change_documents(root, {"life.md": b"half done", "more.md": b"more"})
+        change_documents(root, {"persona/life.md": b"half done", "persona/more.md": b"more"})
     assert changing(root)
     for path, _ in mutations(root / "index", seed=5, count=count, only=lambda one: one.name == "change.json"):
         finish_change(root)

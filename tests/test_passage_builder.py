@@ -223,7 +223,7 @@ def test_nothing_is_published_before_all_is_there(tmp_path: Path) -> None:
 
 def test_drafts_that_make_no_sense(tmp_path: Path) -> None:
     builder = new_role(tmp_path).builder("acts")
-    with pytest.raises(RoleError, match="no passages"):
+    with pytest.raises(RoleError, match="nothing to index"):
         builder.draft([], embedding=EMBEDDING, settings={}, sources=SOURCES)
     with pytest.raises(RoleError, match="the same id"):
         builder.draft(passages_of(["a"]) * 2, embedding=EMBEDDING, settings={}, sources=SOURCES)

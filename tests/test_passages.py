@@ -11,9 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from dramaturg.cli.options import context_for
 from dramaturg.stores.errors import EmbeddingMismatch, MissingIndex, RoleError
+from dramaturg.stores.index_folder import IndexFolder
 from dramaturg.stores.manifest import EmbeddingRecord, Manifest
-from dramaturg.stores.passages import PassageStore, StoredPassage, decode_passages, encode_passages
+from dramaturg.stores.passages import PassageStore, StoredPassage
+from dramaturg.stores.records import decode_records, encode_records
 from dramaturg.stores.vectors import nearest, pack, unit_rows, unpack
 
 from passage_samples import DIMENSION, EMBEDDING, build, embed, new_role, passages_of, quick, texts_of
@@ -155,7 +158,7 @@ def test_another_embedding_model_is_refused() -> None:
     )
 )
 def test_passages_survive_their_file(passages: list[StoredPassage]) -> None:
-    assert decode_passages(encode_passages(passages)) == tuple(passages)
+    assert decode_records(encode_records(passages), StoredPassage) == tuple(passages)
 
 
 def test_readers_keep_the_version_they_opened(tmp_path: Path) -> None:
@@ -215,3 +218,22 @@ def test_not_indexed(tmp_path: Path) -> None:
         role.passages("acts")
     with pytest.raises(RoleError, match="no kind of index"):
         role.passages("../acts")
+
+
+@pytest.mark.parametrize(
+    ("kind", "method"),
+    [
+        ("acts", ""),
+        ("fixed", " --method naive-rag"),
+        ("graph", " --method role-rag"),
+        ("graph-unmerged", " --method graph-rag-local"),
+        ("memories", " --method emotional-rag"),
+    ],
+)
+def test_the_command_that_is_named_makes_this_kind_of_index(tmp_path: Path, kind: str, method: str) -> None:
+    folder = IndexFolder(new_role(tmp_path).root, kind)
+    command = f"run `dramaturg index ada{method}"
+    assert str(folder.missing()).endswith(f"{command}`.")
+    assert str(folder.damaged("x")).endswith(f"{command} --rebuild`.")
+    chosen = method.removeprefix(" --method ") or "amadeus"
+    assert context_for(chosen, "ada", tmp_path, None).index_kind == kind  # type: ignore[attr-defined]

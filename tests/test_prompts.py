@@ -1,5 +1,6 @@
 """Prompts: every one in every language, data fenced so that it cannot get out, snapshots of what is sent."""
 
+import re
 from importlib.resources import files
 from string import Template
 
@@ -10,12 +11,19 @@ from langchain_core.messages import SystemMessage
 from syrupy.assertion import SnapshotAssertion
 
 from dramaturg.prompts import COMMENT, fence, load, parse
+from dramaturg.stores.graph_records import TYPES
 
+KEY = re.compile(r'"(\w+)":')
+ALONE = re.compile(r"^\$(\w+)$", re.MULTILINE)
 FILES = sorted(f.name.removesuffix(".md") for f in files("dramaturg.prompts").iterdir() if f.name.endswith(".md"))
 NAMES = sorted({name.rpartition(".")[0] for name in FILES})
-GIVEN = {"passage", "passages", "knowledge", "attributes", "question", "summary", "conversation"}
-PLAIN = {"role": "Ada", "sentences": "6"}
-SOURCES = ("AMADEUS", "Wang et al. 2023")
+DOCUMENTS = {"passage", "passages", "text", "notes", "memory", "memories"}
+CONVERSATION = {"question", "summary", "conversation", "told", "said", "was_said"}
+ANSWERS = {"knowledge", "attributes", "one", "other", "pairs", "name", "names", "facts", "context", "entity"}
+BOUNDARIES = {"silent", "unknown"}
+GIVEN = DOCUMENTS | CONVERSATION | ANSWERS | BOUNDARIES
+PLAIN = {"limits": "(limits)\n\n", "role": "Ada", "sentences": "6", "most": "12", "count": "3"}
+SOURCES = ("AMADEUS", "RoleRAG", "Wang et al. 2023", "Emotional RAG")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -34,8 +42,31 @@ def test_a_prompt_as_it_is_sent(name: str, language: str, snapshot: SnapshotAsse
 
 @pytest.mark.parametrize("name", FILES)
 def test_what_was_retrieved_or_said_never_stands_in_a_system_message(name: str) -> None:
+    # The profile of a reply is the author's card; that of other prompts is summarized from documents.
+    given = GIVEN if name.startswith("respond_") else GIVEN | {"profile"}
     for kind, text in load(*name.rsplit(".", 1)).sections:
-        assert kind != "system" or not GIVEN & set(Template(text).get_identifiers())
+        assert kind != "system" or not given & set(Template(text).get_identifiers())
+
+
+def test_every_place_of_a_prompt_is_known_as_data_or_as_plain() -> None:
+    found = {place for name in FILES for place in places(load(*name.rsplit(".", 1)))}
+    assert found == GIVEN | {"profile"} | set(PLAIN)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("language", ["zh", "ko"])
+def test_a_prompt_has_the_sections_and_the_form_of_the_english_one(name: str, language: str) -> None:
+    one, english = load(name, language).sections, load(name, "en").sections
+    assert [kind for kind, _ in one] == [kind for kind, _ in english]
+    assert [KEY.findall(text) for _, text in one] == [KEY.findall(text) for _, text in english]
+    assert [ALONE.findall(text) for _, text in one] == [ALONE.findall(text) for _, text in english]
+
+
+@pytest.mark.parametrize("name", ["extract_facts", "quote_facts", "name_entities", "scope_entities"])
+@pytest.mark.parametrize("language", ["en", "zh", "ko"])
+def test_a_prompt_for_entities_names_all_their_types_in_english(name: str, language: str) -> None:
+    text = "".join(text for _, text in load(name, language).sections)
+    assert [kind for kind in TYPES if kind not in text] == []
 
 
 @pytest.mark.parametrize("name", FILES)

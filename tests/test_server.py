@@ -18,7 +18,7 @@ from langgraph_sdk import get_client
 
 from roles import small_role
 from stub_endpoint import Endpoint, endpoint
-from test_workflows import bounded
+from test_workflows import GRAPHS, bounded
 
 pytestmark = pytest.mark.slow
 
@@ -89,13 +89,13 @@ async def client(url: str) -> AsyncIterator[Any]:
 
 async def test_every_graph_has_an_assistant_and_a_form(client: Any) -> None:
     assistants = {found["graph_id"]: found["assistant_id"] for found in await client.assistants.search()}
-    assert set(assistants) == {"amadeus", "amadeus_index", "naive_rag"}
+    assert set(assistants) == set(GRAPHS)
     for assistant in assistants.values():
         schemas = await client.assistants.get_schemas(assistant)
         settings = schemas["context_schema"]["properties"]
         assert len(settings) >= 10
         assert all(field["description"] and bounded(field) for field in settings.values())
-    assert set(schemas["output_schema"]["properties"]) >= {"messages"}
+        assert set(schemas["output_schema"]["properties"]) & {"messages", "index"}
 
 
 async def test_the_graph_is_drawn_with_the_graph_inside_it(client: Any) -> None:
@@ -124,6 +124,18 @@ async def test_a_run_streams_events_and_the_reply(client: Any) -> None:
     assert words == last["messages"][-1]["content"] == "I keep the light."
     assert set(last["evidence"]) == {"knowledge", "selection", "attributes", "role_memory"}
     assert last["usage"]["judge"]["calls"] >= 4  # the first ask too for log-probabilities, which the stub lacks
+
+
+async def test_what_a_thread_made_the_role_remember_is_in_the_servers_store(client: Any) -> None:
+    thread, other = [(await client.threads.create())["thread_id"] for _ in range(2)]
+    for number in (1, 2):
+        last = await client.runs.wait(thread, "emotional_rag", input=QUESTION, context=ADA)
+        said = [one for one in last["evidence"]["memories"] if not one["canon"]]
+        assert len(said) == number - 1
+    assert "Do storms frighten you?" in said[0]["text"]
+    assert len((await client.threads.get_state(thread))["values"]["remembered"]) == 2
+    elsewhere = await client.runs.wait(other, "emotional_rag", input=QUESTION, context=ADA)
+    assert all(one["canon"] for one in elsewhere["evidence"]["memories"])
 
 
 async def test_role_memory_lives_on_the_thread_and_history_can_be_forked(client: Any) -> None:

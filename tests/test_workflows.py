@@ -6,23 +6,62 @@ from typing import Any, get_type_hints
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.graph import START, StateGraph
 from syrupy.assertion import SnapshotAssertion
 
-from dramaturg.workflows import amadeus, amadeus_index, naive_rag
-from dramaturg.workflows.methods import METHODS, chat_graph, context_type, index_graph
+from dramaturg.nodes.turn import TurnOutput
+from dramaturg.workflows import (
+    amadeus,
+    amadeus_index,
+    emotional_rag,
+    emotional_rag_index,
+    graph_rag_local,
+    naive_rag,
+    profile,
+    role_rag,
+    role_rag_index,
+    vanilla,
+)
+from dramaturg.workflows.methods import METHODS, Method, chat_graph, context_type, index_graph
 
 from roles import actor, run_settings, small_role
+from scope_roles import MOON, player, scoped
 
-GRAPHS = {"amadeus": amadeus, "amadeus_index": amadeus_index, "naive_rag": naive_rag}
+GRAPHS: dict[str, Any] = {
+    "amadeus": amadeus,
+    "amadeus_index": amadeus_index,
+    "emotional_rag": emotional_rag,
+    "emotional_rag_index": emotional_rag_index,
+    "naive_rag": naive_rag,
+    "role_rag": role_rag,
+    "role_rag_index": role_rag_index,
+    "graph_rag_local": graph_rag_local,
+    "profile": profile,
+    "vanilla": vanilla,
+}
 STATES = {
     "amadeus": amadeus.AmadeusState,
     "amadeus_index": amadeus_index.IndexingState,
+    "emotional_rag": emotional_rag.EmotionalRagState,
+    "emotional_rag_index": emotional_rag_index.MemoryDraftState,
     "naive_rag": naive_rag.NaiveRagState,
+    "role_rag": role_rag.RoleRagState,
+    "role_rag_index": role_rag_index.GraphDraftState,
+    "graph_rag_local": graph_rag_local.GraphRagLocalState,
+    "profile": profile.ProfileState,
+    "vanilla": vanilla.VanillaState,
 }
 CONTEXTS = {
     "amadeus": amadeus.AmadeusContext,
     "amadeus_index": amadeus_index.AmadeusIndexContext,
+    "emotional_rag": emotional_rag.EmotionalRagContext,
+    "emotional_rag_index": emotional_rag_index.EmotionalRagIndexContext,
     "naive_rag": naive_rag.NaiveRagContext,
+    "role_rag": role_rag.RoleRagContext,
+    "role_rag_index": role_rag_index.RoleRagIndexContext,
+    "graph_rag_local": graph_rag_local.GraphRagLocalContext,
+    "profile": profile.ProfileContext,
+    "vanilla": vanilla.VanillaContext,
 }
 
 
@@ -46,9 +85,15 @@ def test_a_graph_is_served_under_its_module(name: str) -> None:
 async def test_every_key_that_a_node_writes_is_a_channel(name: str, verdict: bool, tmp_path: Path) -> None:
     small_role(tmp_path)
     talk = [HumanMessage("Who are you?"), AIMessage("Ada."), HumanMessage("Storms?")]
-    given: Any = {"rebuild": True} if name == "amadeus_index" else {"messages": talk}
-    window = {} if name == "amadeus_index" else {"window": 2}
-    context = CONTEXTS[name](**run_settings(tmp_path, actor(lambda _: verdict), **window))
+    index = name.endswith("_index")
+    given: Any = {"rebuild": True} if index else {"messages": talk}
+    window = {} if index else {"window": 2}
+    model = (
+        player(MOON, scoped("Tom"), scoped("friends", level="general"), verdict="yes")
+        if verdict
+        else player(verdict="no")
+    )
+    context = CONTEXTS[name](**run_settings(tmp_path, model, **window))
     nodes = set()
     async for part in GRAPHS[name].graph.astream(given, context=context, stream_mode="updates"):
         for node, written in part.items():
@@ -79,10 +124,30 @@ def bounded(field: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("name", METHODS)
+async def test_a_method_is_a_part_of_another_graph(name: str, tmp_path: Path) -> None:
+    small_role(tmp_path)
+    builder = StateGraph(TurnOutput, context_schema=context_type(name))
+    builder.add_node("play", chat_graph(name).compile())
+    builder.add_edge(START, "play")
+    context = context_type(name)(**run_settings(tmp_path, player(scoped("Tom"))))
+    output = await builder.compile().ainvoke({"messages": [HumanMessage("Storms?")]}, context=context)
+    assert output["messages"][-1].text
+    assert output["usage"]
+
+
+@pytest.mark.parametrize("name", METHODS)
 def test_a_method_is_found_by_its_name(name: str) -> None:
     assert {"messages", "evidence", "usage"} == set(chat_graph(name).compile().get_output_jsonschema()["properties"])
-    assert set(index_graph(name).compile().get_output_jsonschema()["properties"]) == {"index", "version"}
     assert context_type(name)().role == "beethoven"
+
+
+@pytest.mark.parametrize(("name", "method"), METHODS.items())
+def test_a_role_is_prepared_for_a_method_that_needs_it(name: str, method: Method) -> None:
+    if method.prepare:
+        assert set(index_graph(name).compile().get_output_jsonschema()["properties"]) == {"index", "version"}
+    else:
+        with pytest.raises(ValueError, match=f"The method '{name}' has no index"):
+            index_graph(name)
 
 
 def test_an_unknown_method_is_named() -> None:

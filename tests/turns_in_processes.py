@@ -9,11 +9,12 @@ from typing import Any
 
 from langchain_core.messages import HumanMessage
 
-from dramaturg.conversations.opening import open_conversation
+from dramaturg.conversations.opening import memories_of_thread, open_conversation
 from dramaturg.conversations.turns import Turn
 from dramaturg.workflows.methods import context_type
 
-from roles import actor, run_settings, small_role
+from roles import run_settings, small_role
+from scope_roles import MOON, player, scoped
 
 THREAD = "tea"
 
@@ -64,5 +65,17 @@ def history(folder: Path, method: str) -> list[Turn]:
     return asyncio.run(read())
 
 
+def remembered(folder: Path, method: str) -> tuple[list[str], list[str]]:
+    """The ids of the memories in the state that a new process finds, and those of them that it can read."""
+
+    async def read() -> tuple[list[str], list[str]]:
+        async with open_conversation(method, context(folder, method), THREAD) as talk:
+            ids = (await talk.values()).get("remembered", [])
+        kept = await memories_of_thread(context(folder, method), THREAD)
+        return ids, list(await kept.get(ids))
+
+    return asyncio.run(read())
+
+
 def context(folder: Path, method: str, **settings: Any) -> Any:
-    return context_type(method)(**run_settings(folder, actor(), **settings))
+    return context_type(method)(**run_settings(folder, player(MOON, scoped("Tom")), **settings))

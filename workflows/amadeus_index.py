@@ -2,6 +2,7 @@
 
 from langgraph.graph import END, START, StateGraph
 
+from dramaturg.nodes.draft_work import publishing_outcome
 from dramaturg.nodes.indexing import (
     IndexingSettings,
     IndexingState,
@@ -10,7 +11,6 @@ from dramaturg.nodes.indexing import (
     embed_passages,
     embedding_outcome,
     publish_index,
-    publishing_outcome,
     split_persona,
 )
 

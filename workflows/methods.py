@@ -13,13 +13,19 @@ class Method(NamedTuple):
     """Where a method's parts are."""
 
     chat: str
-    prepare: str
+    prepare: str | None
+    """None: there is nothing to prepare."""
     context: str
 
 
 METHODS: Mapping[str, Method] = {
     "amadeus": Method("amadeus", "amadeus_index", "AmadeusContext"),
+    "role-rag": Method("role_rag", "role_rag_index", "RoleRagContext"),
+    "emotional-rag": Method("emotional_rag", "emotional_rag_index", "EmotionalRagContext"),
     "naive-rag": Method("naive_rag", "amadeus_index", "NaiveRagContext"),
+    "graph-rag-local": Method("graph_rag_local", "role_rag_index", "GraphRagLocalContext"),
+    "profile": Method("profile", None, "ProfileContext"),
+    "vanilla": Method("vanilla", None, "VanillaContext"),
 }
 
 
@@ -41,8 +47,16 @@ def chat_graph(name: str) -> StateGraph[Any, Any, Any, Any]:
 
 
 def index_graph(name: str) -> StateGraph[Any, Any, Any, Any]:
-    """The builder of the graph that prepares a role for a method."""
-    return _module(method(name).prepare).build()  # type: ignore[no-any-return]
+    """The builder of the graph that prepares a role for a method.
+
+    Raises:
+        ValueError: there is nothing to prepare.
+    """
+    prepare = method(name).prepare
+    if prepare is None:
+        msg = f"The method {name!r} has no index: there is nothing to prepare."
+        raise ValueError(msg)
+    return _module(prepare).build()  # type: ignore[no-any-return]
 
 
 def context_type(name: str) -> type[RoleContext]:

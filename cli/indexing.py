@@ -1,0 +1,182 @@
+"""`dramaturg index` and `unmerge`: a role prepared for a method, with progress and a table at the end."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group, RenderableType
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+from dramaturg.cli.options import (
+    AMADEUS,
+    ROLE_RAG,
+    JsonOption,
+    LibraryOption,
+    MethodOption,
+    RoleArgument,
+    SettingsOption,
+    context_for,
+    library_path,
+)
+from dramaturg.cli.screen import errors, print_json, printable, screen
+from dramaturg.nodes.context import RoleContext
+from dramaturg.stores.knowledge_graph import KnowledgeGraph
+from dramaturg.stores.library import open_role
+from dramaturg.stores.merge_files import Merge, MergePlan, read_plan, write_plan
+from dramaturg.workflows.methods import METHODS, index_graph
+
+WORK = {
+    "facts": "Extracting facts",
+    "pairs": "Comparing names",
+    "reasons": "Saying why",
+    "names": "Choosing names",
+    "summaries": "Summing up",
+    "moods": "Reading moods",
+    "vectors": "Embedding",
+}
+FAILED = 10  # failed chunks that are listed
+
+
+def index(
+    role: RoleArgument,
+    method: MethodOption = AMADEUS,
+    rebuild: Annotated[bool, typer.Option(help="Make all of it anew; the old is served until then.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Only write down which names would become one.")] = False,
+    apply: Annotated[bool, typer.Option("--apply", help="Merge names by that plan, as you have edited it.")] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Ask again about what has failed.")] = False,
+    library: LibraryOption = None,
+    settings: SettingsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Prepare a role for a method; only what changed is done again."""
+    index_graph(method)  # raises where there is nothing to prepare
+    wishes = {"plan": plan, "apply": apply, "retry": retry}
+    for wish in (wish for wish, wanted in wishes.items() if wanted and not takes(method, wish)):
+        have = " or ".join(other for other in METHODS if METHODS[other].prepare and takes(other, wish))
+        msg = f"The index of {method} has no --{wish}: add --method {have}, or leave it out."
+        raise ValueError(msg)
+    if plan and apply:
+        msg = "Write the plan first (--plan), read and edit it, then carry it out (--apply)."
+        raise ValueError(msg)
+    given = {"rebuild": rebuild, **{wish: True for wish, wanted in wishes.items() if wanted}}
+    report = asyncio.run(indexed(context_for(method, role, library, settings), method, given))
+    print_json(report) if as_json else screen.print(report_view(role, report))
+
+
+def unmerge(
+    role: RoleArgument,
+    name: Annotated[str, typer.Argument(help="The name that is to stand for itself again.")],
+    method: MethodOption = ROLE_RAG,
+    library: LibraryOption = None,
+    settings: SettingsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Take a merge of names back: the name becomes an entity of its own again, and stays one."""
+    context, opened = context_for(method, role, library, settings), open_role(role, library_path(library))
+    kind = getattr(context, "index_kind", "")
+    before = read_plan(opened.root) or plan_of(opened.graph(kind))
+    write_plan(opened.root, before.without(name))
+    report = asyncio.run(indexed(context, method))
+    print_json(report) if as_json else screen.print(report_view(role, report))
+
+
+def plan_of(graph: KnowledgeGraph) -> MergePlan:
+    """The merges that a graph was made with."""
+    merged = [one for one in graph.entities() if len(one.names) > 1]
+    alone = tuple(one.name for one in graph.entities() if len(one.names) == 1)
+    return MergePlan(merges=tuple(Merge(name=one.name, names=one.names) for one in merged), alone=alone)
+
+
+def takes(method: str, wish: str) -> bool:
+    """Whether the indexing of a method can be told this."""
+    return wish in index_graph(method).compile().get_input_jsonschema()["properties"]
+
+
+async def indexed(context: RoleContext, method: str, given: Mapping[str, bool] | None = None) -> dict[str, Any]:
+    """Run the method's indexing graph under a progress bar; a method without an index has nothing to report."""
+    report: dict[str, Any] = {}
+    if METHODS[method].prepare is None:
+        return report
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    times = (TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn())
+    with Progress(*columns, *times, console=errors, transient=True, disable=not errors.is_terminal) as progress:
+        bar = Bar(progress)
+        graph = index_graph(method).compile()
+        async for part in graph.astream(
+            given or {"rebuild": False}, context=context, stream_mode=["custom", "values"], version="v2"
+        ):
+            if part["type"] == "values":
+                report = part["data"].get("index", report)
+            elif part["type"] == "custom":
+                bar.show(part["data"])
+    return report
+
+
+class Bar:
+    """A bar for each kind of work that is being done: two kinds may go on at once."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress = progress
+        self.first: TaskID | None = progress.add_task("Reading", total=None)
+        self.tasks: dict[str, TaskID] = {}
+
+    def show(self, event: Mapping[str, Any]) -> None:
+        """Show an event."""
+        if not event.get("total"):
+            return
+        if self.first is not None:
+            self.progress.remove_task(self.first)
+            self.first = None
+        work = WORK.get(event.get("what", ""), "Embedding")
+        if work not in self.tasks:
+            self.tasks[work] = self.progress.add_task(work, total=event["total"])
+        self.progress.update(self.tasks[work], completed=event["done"], total=event["total"])
+
+
+def report_view(role: str, report: Mapping[str, Any]) -> RenderableType:
+    """What an index holds and what it cost, as tables."""
+    numbers = {name: value for name, value in report.items() if name not in {"failed", "plan"}}
+    if "failed" in report:
+        numbers["failed"] = len(report["failed"])
+    table = Table("", "", title=f"Index of {role}", show_header=False)
+    for name, value in numbers.items():
+        table.add_row(name, f"{value:,}" if isinstance(value, int) else str(value))
+    parts: list[RenderableType] = [table]
+    if report.get("plan"):
+        parts = [
+            f"Wrote {report['merges']} merges into {report['plan']}: read and edit them, then run it with --apply."
+        ]
+    if report.get("failed"):
+        parts.append(failures_table(report["failed"]))
+    return Group(*parts)
+
+
+def failures_table(failed: list[Mapping[str, str]]) -> Table:
+    """The chunks without facts, or memories without a mood, and why."""
+    what = "memory" if "memory" in failed[0] else "passage"
+    title = "Memories without a mood" if what == "memory" else "Chunks without facts"
+    table = Table(what, "why", title=f"{title}; --retry asks them again", title_justify="left")
+    for one in failed[:FAILED]:
+        table.add_row(printable(one[what]), printable(one["error"]))
+    if len(failed) > FAILED:
+        table.add_row("…", f"and {len(failed) - FAILED} more")
+    return table
+
+
+def report_line(report: Mapping[str, Any]) -> str:
+    """What an index holds, or would, in a line."""
+    counts = {name.replace("_", " "): value for name, value in report.items() if isinstance(value, int)}
+    if failed := report.get("failed"):
+        counts["failed"] = len(failed)
+    line = "; ".join(f"{name}: {value:,}" for name, value in counts.items())
+    return f"{line[:1].upper()}{line[1:]}."

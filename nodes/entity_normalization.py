@@ -1,0 +1,138 @@
+"""Entity normalization (RoleRAG 3.2, Algorithm 1): which names mean the same, as pure steps without a model."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import networkx as nx
+from networkx.utils import UnionFind
+
+from dramaturg.stores.graph_records import embedding_text
+from dramaturg.stores.names import normal_name
+from dramaturg.stores.vectors import Vectors, nearest_before
+
+
+class Named(NamedTuple):
+    """n_i of the entity database 𝒩: names in one normal spelling are one entity, with what was said of it first."""
+
+    key: str
+    name: str
+    description: str
+    place: tuple[str, int, int] | None = None
+    """Document, start and end of the sentence, where the description is a quotation of it."""
+    type: str = "other"
+
+    @property
+    def text(self) -> str:
+        """What is embedded: name and description."""
+        return embedding_text(self.name, self.description)
+
+    @property
+    def entry(self) -> str:
+        """What a model compares: name and description; without a description of its own, name and type.
+
+        A sentence that names several things describes none of them: shown it, a small model compares sentences.
+        """
+        return f"{self.name} ({self.type})" if self.place else self.text
+
+
+class Pair(NamedTuple):
+    """Two entities to be compared, and the cosine similarity of the two."""
+
+    one: Named
+    other: Named
+    similarity: float
+
+
+class Edge(NamedTuple):
+    """Two entities that were held for the same: an edge of the entity graph 𝒢, by their keys."""
+
+    one: str
+    other: str
+    similarity: float | None = None
+    certainty: float | None = None
+    reason: str = ""
+
+
+def merge_groups(names: Sequence[str], same: Iterable[tuple[str, str]]) -> list[list[str]]:
+    """Put names that mean the same into groups: the connected components of 𝒢 (Algorithm 1, lines 3 to 23).
+
+    Args:
+        names: all names; one that is there twice counts once.
+        same: pairs of names that mean the same, in any order.
+
+    Returns:
+        Every name in exactly one group; groups, and the names in them, in order of first appearance.
+
+    Raises:
+        ValueError: a pair holds a name that is not among `names`.
+    """
+    graph: nx.Graph = nx.Graph()  # type: ignore[type-arg]
+    graph.add_nodes_from(names)
+    for one, other in same:
+        unknown = [name for name in (one, other) if name not in graph]
+        if unknown:
+            msg = f"A pair holds {unknown[0]!r}, which is not among the names."
+            raise ValueError(msg)
+        graph.add_edge(one, other)
+    place = {name: at for at, name in enumerate(graph)}
+    groups = [sorted(component, key=place.__getitem__) for component in nx.connected_components(graph)]
+    return sorted(groups, key=lambda group: place[group[0]])
+
+
+def candidate_pairs(entities: Sequence[Named], vectors: Vectors, k: int) -> list[Pair]:
+    """Pair each entity with the k nearest of those before it, f_k(𝒱, n_i) (Algorithm 1, lines 5 to 12).
+
+    Which pairs these are depends on no answer, so that all of them can be asked about at once.
+
+    Args:
+        entities: 𝒩, without doubles.
+        vectors: unit vectors of shape (n, d), one an entity.
+        k: how many neighbours.
+
+    Returns:
+        Pairs in the order of the algorithm, the most similar neighbour first; equal ones in the order of 𝒩.
+    """
+    found = zip(entities, nearest_before(vectors, k), strict=True)
+    return [Pair(entities[other], entity, score) for entity, neighbours in found for other, score in neighbours]
+
+
+def together(keys: Sequence[str], edges: Iterable[Edge], decided: Iterable[Sequence[str]]) -> list[list[str]]:
+    """Put entities into groups by edges, and by what a person has decided, which no edge overrules.
+
+    Args:
+        keys: all entities.
+        edges: who was held for the same.
+        decided: groups of names that a person has settled; names of two of them are never joined, also not by way of
+            others: the less certain edge gives in.
+
+    Returns:
+        The same as `merge_groups`, which this is where nothing was decided.
+    """
+    settled = [[key for key in map(normal_name, names) if key in set(keys)] for names in decided]
+    joined: UnionFind[str] = UnionFind(keys)
+    for group in settled:
+        joined.union(*group)
+    owners = {joined[group[0]]: at for at, group in enumerate(settled) if group}
+    kept = [(group[0], key) for group in settled for key in group[1:]]
+    for edge in sorted(edges, key=_certainty, reverse=True):
+        roots = {joined[edge.one], joined[edge.other]}
+        if len({owners[root] for root in roots if root in owners}) < 2:
+            owner = next((owners[root] for root in roots if root in owners), None)
+            joined.union(edge.one, edge.other)
+            kept.append((edge.one, edge.other))
+            if owner is not None:
+                owners[joined[edge.one]] = owner
+    return merge_groups(keys, kept)
+
+
+def in_former_order(entities: Sequence[Named], before: Sequence[str]) -> list[Named]:
+    """Put entities that were compared before first, in the order of then: their pairs stay the same."""
+    place: Mapping[str, int] = {key: at for at, key in enumerate(before)}
+    return sorted(entities, key=lambda entity: place.get(entity.key, len(place)))
+
+
+def _certainty(edge: Edge) -> tuple[float, float]:
+    return (
+        edge.certainty if edge.certainty is not None else 1.0,
+        edge.similarity if edge.similarity is not None else 1.0,
+    )

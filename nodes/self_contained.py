@@ -1,0 +1,71 @@
+"""The question made self-contained: what "she" or "there" meant in the turns before is said in words."""
+
+from typing import Any, TypeVar
+
+from langgraph.runtime import Runtime
+from pydantic import Field
+
+from dramaturg.models.errors import UNANSWERED, UnusableAnswer
+from dramaturg.models.questions import write
+from dramaturg.nodes.context import language_of, respondent_of, role_of, settings
+from dramaturg.nodes.respond import AskedState, earlier
+from dramaturg.nodes.summary import clipped, transcript
+from dramaturg.nodes.turn import StandaloneState, WindowSettings
+from dramaturg.prompts import load
+
+LONGEST = 1000  # bytes of a rewritten question
+QUESTION_MARKS = ("?", "？")
+
+
+class SelfContainedSettings(WindowSettings):
+    """How far back a question is understood."""
+
+    recent: int = Field(
+        default=6, ge=0, le=100, description="Messages before the question that it is understood from; 0: none."
+    )
+
+
+class SelfContainedState(AskedState, StandaloneState):
+    """What is read and written: the question u, and what it means on its own."""
+
+
+C = TypeVar("C", bound=SelfContainedSettings)
+
+
+async def make_self_contained(state: SelfContainedState, runtime: Runtime[C]) -> dict[str, Any]:
+    """Rewrite the question so that it can be understood alone; the first of a conversation is left as it is.
+
+    Where the model gives no usable answer the question stays as it was asked, and the evidence says so.
+    """
+    context = settings(runtime, SelfContainedSettings)
+    question = state["question"]
+    recent = earlier(state["messages"])[-context.recent :] if context.recent else []
+    if not recent:
+        return {"standalone": question}
+    role = await role_of(context)
+    respondent = await respondent_of(context, role)
+    data = {"conversation": transcript(state["messages"][:-1][-context.recent :], role), "question": question}
+    messages = load("self_contained", language_of(context, role)).messages(role=role.card.name, data=data)
+    try:
+        written = await write(respondent, messages, temperature=0, max_tokens=120, quiet=True)
+        standalone = clipped(still_a_question(" ".join(written.split()), question), LONGEST)
+        evidence = {"question": standalone} if standalone != question else {}
+    except UNANSWERED as error:
+        standalone, evidence = question, {"question_error": str(error)}
+    return {
+        "standalone": standalone,
+        "evidence": evidence,
+        "usage": {"make_self_contained": respondent.account.usage()},
+    }
+
+
+def still_a_question(written: str, question: str) -> str:
+    """The question in full; small models like to answer it instead.
+
+    Raises:
+        UnusableAnswer: what was asked is no question any more.
+    """
+    if question.endswith(QUESTION_MARKS) and not written.endswith(QUESTION_MARKS):
+        msg = "The question could not be said in full: the model answered it."
+        raise UnusableAnswer(msg)
+    return written

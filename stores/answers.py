@@ -1,0 +1,108 @@
+"""Answers of a chat model that an index rests on: kept by what was asked, so that nothing is asked twice."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from dramaturg.stores.errors import DamagedIndex
+from dramaturg.stores.files import canonical, inside, sha256, write_bytes
+from dramaturg.stores.index_folder import IndexFolder
+from dramaturg.stores.manifest import Published
+from dramaturg.stores.whole_versions import listed
+
+ANSWERS = "answers.jsonl"
+FOLDER = "answers"
+
+
+def answer_key(kind: str, *content: JsonValue) -> str:
+    """Return what an answer is found by again: the kind of the question, and all that the answer depends on."""
+    return sha256(canonical([kind, *content]))
+
+
+def encode_answers(answers: Mapping[str, JsonValue]) -> bytes:
+    """Return answers as JSON lines, in the order of their keys."""
+    return b"".join(canonical([key, answers[key]]) + b"\n" for key in sorted(answers))
+
+
+def decode_answers(data: bytes) -> dict[str, JsonValue]:
+    """Return the answers of JSON lines.
+
+    Raises:
+        ValueError: the bytes are not what `encode_answers` made.
+    """
+    return dict(json.loads(line) for line in data.split(b"\n") if line)
+
+
+def save_answers(index: IndexFolder, draft: Path, answers: Mapping[str, JsonValue]) -> None:
+    """Keep some answers of a draft; the file's name is its checksum.
+
+    Raises:
+        StorageError: the file system refuses.
+    """
+    data = encode_answers(answers)
+    write_bytes(draft / FOLDER / f"{sha256(data)}.jsonl", data, within=index.role)
+
+
+class _Source(NamedTuple):
+    """A file of answers: that of a version, or one of a draft."""
+
+    folder: IndexFolder
+    place: Published | Path
+
+    def read(self) -> Mapping[str, JsonValue]:
+        """Return its answers; none if it is damaged or gone."""
+        with suppress(OSError, ValueError, DamagedIndex):
+            if isinstance(self.place, Published):
+                manifest = self.folder.manifest(self.place)
+                return decode_answers(self.folder.content(self.place, manifest, ANSWERS))
+            data = inside(self.place, self.folder.role).read_bytes()
+            return decode_answers(data) if sha256(data) == self.place.stem else {}
+        return {}
+
+
+class KnownAnswers:
+    """Answers that need not be had again: of the kept versions and of the drafts; each file is read once.
+
+    With `draft`, only the answers of this draft count. Of two answers to one question the later one counts.
+    """
+
+    def __init__(self, folders: Iterable[IndexFolder], draft: str | None = None) -> None:
+        self._folders = tuple(folders)
+        self._draft = draft
+        self._answers: dict[str, JsonValue] = {}
+        self._read: set[_Source] = set()
+
+    def all(self) -> Mapping[str, JsonValue]:
+        """Return what there is now."""
+        for source in self._sources():
+            if source not in self._read:
+                self._answers.update(source.read())
+                self._read.add(source)
+        return self._answers
+
+    def forget(self) -> None:
+        """Give the memory back."""
+        self._answers, self._read = {}, set()
+
+    def _sources(self) -> Iterator[_Source]:
+        """The files, the oldest answers first."""
+        for folder in self._folders if self._draft is None else ():
+            yield from (_Source(folder, published) for published in reversed(listed(folder)))
+        drafts = [
+            (one, folder)
+            for folder in self._folders
+            for one in folder.drafts.glob(f"{self._draft or '*'}/{FOLDER}/*.jsonl")
+        ]
+        yield from (_Source(folder, path) for path, folder in sorted(drafts, key=lambda one: _written(one[0])))
+
+
+def _written(path: Path) -> float:
+    """When a file was written; 0 if it is gone."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0

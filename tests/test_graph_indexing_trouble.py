@@ -1,0 +1,137 @@
+"""Indexing as a knowledge graph where answers fail, the model goes away, and others are at work meanwhile."""
+
+import asyncio
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dramaturg.models.errors import ModelUnavailable
+from dramaturg.nodes.asked_answers import answer_all
+from dramaturg.stores.names import normal_name
+from dramaturg.stores.role import Role
+
+from graph_roles import (
+    DOG,
+    JORY,
+    LIFE,
+    TOM,
+    WORK,
+    asked,
+    compared,
+    graph_actor,
+    graph_role,
+    groups,
+    index,
+    only,
+    part,
+    put,
+    served,
+)
+from passage_samples import quick
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    quick(monkeypatch)
+
+
+@pytest.fixture
+def role(tmp_path: Path) -> Role:
+    return graph_role(tmp_path)
+
+
+async def test_a_chunk_that_fails_is_listed_and_asked_again_alone(role: Role) -> None:
+    put(role, "work", WORK)
+    nonsense = graph_actor(only("facts", "I cannot say.", "trims"))
+    report = await index(role, nonsense, attempts=3)
+    assert (len(asked(nonsense, "facts")), [one["passage"].split(":")[0] for one in report["failed"]]) == (
+        4,
+        ["work.md"],
+    )
+    assert "no usable answer" in report["failed"][0]["error"]
+    assert served(role).find("The keeper") is None
+    assert served(role).manifest.counts["failed"] == 1
+    report = await index(role, model := graph_actor())
+    assert (model.calls, len(report["failed"])) == ([], 1)
+    report = await index(role, model := graph_actor(), {"retry": True})
+    assert (len(asked(model, "facts")), report["failed"]) == (1, [])
+    assert "trims" in asked(model, "facts")[0]
+    assert served(role).find("The keeper") is not None
+
+
+@pytest.mark.parametrize("kind", ["facts", "same", "pairs", "name"])
+async def test_an_answer_that_cannot_be_used_is_asked_for_again(role: Role, kind: str) -> None:
+    left = ["nonsense"]
+    model = graph_actor(lambda text: left.pop() if left and part(text) == kind else None)
+    await index(role, model, pairs_at_once=5 if kind == "pairs" else 1)
+    assert not left
+    assert {TOM, JORY} <= groups(role)
+
+
+@pytest.mark.parametrize(("kind", "joined"), [("same", False), ("name", True), ("summary", True)])
+async def test_what_has_no_answer_is_asked_in_the_next_run(role: Role, kind: str, joined: bool) -> None:
+    silent = graph_actor(only(kind, "" if kind == "summary" else "Perhaps."))
+    report = await index(role, silent, attempts=1)
+    assert ({TOM, JORY} <= groups(role)) is joined
+    assert report["undescribed"] == (3 if kind == "summary" else 0)
+    report = await index(role, model := graph_actor())
+    assert {TOM, JORY} <= groups(role)
+    assert len(asked(model, kind)) == len(asked(silent, kind))
+    assert (asked(model, "facts"), report["undescribed"]) == ([], 0)
+
+
+@pytest.mark.parametrize("answered", [0, 12, 40])
+async def test_a_run_that_loses_its_model_goes_on_where_it_was(role: Role, answered: int) -> None:
+    broken = graph_actor()
+    broken.reply = graph_actor(
+        lambda _: ModelUnavailable("It is gone.") if len(broken.calls) > answered else None
+    ).reply
+    with pytest.raises(ModelUnavailable):
+        await index(role, broken, concurrency=1)
+    await index(role, model := graph_actor())
+    assert answered + len(model.calls) == 42
+    assert max(Counter([*asked(broken)[:answered], *asked(model)]).values()) == 1
+
+
+async def test_what_is_answered_beside_a_question_that_fails_is_kept() -> None:
+    kept: dict[str, Any] = {}
+
+    async def ask(question: int) -> dict[str, Any]:
+        await asyncio.sleep(0)
+        if question == 3:
+            raise ModelUnavailable("It is gone.")
+        return {str(question): question}
+
+    async def keep(had: Any) -> None:
+        kept.update(had)
+
+    with pytest.raises(ModelUnavailable):
+        await answer_all({str(at): at for at in range(9)}, ask, keep=keep, announce=lambda done: None)
+    assert kept == {str(at): at for at in range(9) if at != 3}
+
+
+@pytest.mark.parametrize("kind", ["facts", "same", "summary"])
+async def test_a_persona_that_changes_meanwhile_is_indexed_as_it_became(role: Role, kind: str) -> None:
+    def learning(text: str) -> None:
+        if part(text) == kind:
+            put(role, "dog", DOG)
+
+    report = await index(role, model := graph_actor(learning))
+    assert served(role).find("Kit") == "Kit"
+    assert (report["documents"], report["calls"]) == (2, len(model.calls))
+    assert max(compared(model).values()) == 1
+
+
+@pytest.mark.parametrize("slow", ["", "facts", "same", "name", "summary"])
+async def test_two_that_index_at_once_make_one_version(role: Role, slow: str) -> None:
+    waits = [0.4]
+    waiting = graph_actor(lambda text: time.sleep(waits.pop()) if waits and part(text) == slow else None)
+    reports = await asyncio.gather(index(role, graph_actor()), index(role, waiting, concurrency=64))
+    assert reports[0]["version"] == reports[1]["version"] == served(role).version
+    assert {TOM, JORY} <= groups(role)
+    assert len(list(role.root.glob("index/graph/versions/*"))) == 1
+    assert list(role.root.glob("index/graph/drafts/*")) == []
+    assert normal_name(LIFE.split(".")[1]) in normal_name(served(role).passages[0].text)

@@ -1,0 +1,205 @@
+"""RoleRAG over several turns: questions made self-contained, and what was declined stays declined."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+
+from dramaturg.models.errors import ModelUnavailable
+from dramaturg.workflows.role_rag import RoleRagContext, build
+
+from fakes import ScriptedChatModel
+from roles import fenced, run_settings
+from scope_roles import MOON, graph_role, player, publish, scoped, shown
+
+KNOWN = scoped("Apollo 11", "event")
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    graph_role(tmp_path)
+    return tmp_path
+
+
+class Talk:
+    """A conversation whose turns may each have a model and settings of their own."""
+
+    def __init__(self, library: Path) -> None:
+        self.library = library
+        self.graph: Any = build().compile(InMemorySaver())
+        self.config: Any = {"configurable": {"thread_id": "t"}}
+
+    async def turn(self, question: str, model: ScriptedChatModel, **settings: Any) -> Any:
+        context = RoleRagContext(**run_settings(self.library, model) | settings)
+        return await self.graph.ainvoke({"messages": [("user", question)]}, self.config, context=context)
+
+    async def boundaries(self) -> list[tuple[str, bool]]:
+        values = (await self.graph.aget_state(self.config)).values
+        return [(one["name"], one["told"]) for one in values["boundaries"]]
+
+
+@pytest.fixture
+def talk(library: Path) -> Talk:
+    return Talk(library)
+
+
+def strategies(output: Any) -> list[str]:
+    return [one["strategy"] for one in output["evidence"]["entities"]]
+
+
+# The question made self-contained
+
+
+async def test_the_first_question_is_left_as_it_is_and_later_ones_are_made_self_contained(talk: Talk) -> None:
+    output = await talk.turn("Who is Tom?", model := player())
+    assert shown(model, "standalone") == []
+    assert fenced("question", shown(model, "hypothetical")[0]) == "Who is Tom?"
+    assert "question" not in output["evidence"]
+    output = await talk.turn("And his boat?", model := player(standalone="And Tom's\n boat?"))
+    (text,) = shown(model, "standalone")
+    assert fenced("conversation", text) == "user: Who is Tom?\nAda Quill: I keep the light."
+    assert output["evidence"]["question"] == "And Tom's boat?"
+    for part in ("hypothetical", "scope"):
+        assert fenced("question", shown(model, part)[0]) == "And Tom's boat?"
+    assert fenced("question", shown(model, "reply")[0]) == "And his boat?"
+    assert output["usage"]["make_self_contained"]["calls"] == 1
+
+
+async def test_a_question_that_needs_no_words_is_not_noted(talk: Talk) -> None:
+    await talk.turn("Who is Tom?", player())
+    output = await talk.turn("Who is Ada?", player())
+    assert "question" not in output["evidence"]
+    assert output["usage"]["make_self_contained"]["calls"] == 1
+
+
+@pytest.mark.parametrize(("recent", "first"), [(2, "user: 2?"), (4, "user: 1?"), (3, "Ada Quill: I keep the light.")])
+async def test_a_question_is_understood_from_recent_messages_only(talk: Talk, recent: int, first: str) -> None:
+    for number in range(3):
+        await talk.turn(f"{number}?", player())
+    await talk.turn("And then?", model := player(), recent=recent)
+    said = fenced("conversation", shown(model, "standalone")[0]).split("\n")
+    assert (len(said), said[0]) == (recent, first)
+
+
+async def test_nothing_is_rewritten_where_nothing_recent_is_to_be_read(talk: Talk) -> None:
+    await talk.turn("Who is Tom?", player())
+    await talk.turn("And his boat?", model := player(), recent=0)
+    assert shown(model, "standalone") == []
+
+
+async def test_a_question_that_cannot_be_rewritten_stays_as_it_is(talk: Talk) -> None:
+    await talk.turn("Who is Tom?", player())
+    output = await talk.turn("And his boat?", model := player(standalone=""))
+    assert fenced("question", shown(model, "scope")[0]) == "And his boat?"
+    assert "no usable answer" in output["evidence"]["question_error"]
+    assert output["usage"]["make_self_contained"]["failures"] == 2
+    output = await talk.turn("And his boat?", model := player(standalone="long " * 5000 + "?"))
+    assert len(output["evidence"]["question"].encode()) <= 1000
+
+
+async def test_a_question_that_is_answered_in_place_of_being_said_in_full_stays_as_it_is(talk: Talk) -> None:
+    await talk.turn("Who is Tom?", player())
+    output = await talk.turn("And his boat?", model := player(standalone="I have always loved his boat."))
+    assert fenced("question", shown(model, "scope")[0]) == "And his boat?"
+    assert "the model answered it" in output["evidence"]["question_error"]
+    output = await talk.turn("Tell me of his boat.", player(standalone="Tell me of Tom's boat."))
+    assert output["evidence"]["question"] == "Tell me of Tom's boat."
+
+
+async def test_local_search_too_looks_for_the_question_as_it_is_meant(talk: Talk) -> None:
+    await talk.turn("Who is Tom?", player())
+    model = player(standalone="Who sails the mail boat?")
+    output = await talk.turn("Really?", model, retrieval="local", starts=1, expanded=0)
+    assert [one["entity"] for one in output["evidence"]["reached"]] == ["Tom Quill"]
+
+
+# What was declined
+
+
+async def test_what_was_declined_stays_declined_though_it_is_judged_otherwise_now(talk: Talk) -> None:
+    await talk.turn("What of Apollo 11?", player(MOON))
+    output = await talk.turn("But Apollo 11?", model := player(KNOWN))
+    assert strategies(output) == ["out of scope"]
+    assert output["evidence"]["out_of_scope"] == [{"name": "Apollo 11", "reason": "Apollo 11 is of a later time."}]
+    assert "of a later time" in fenced("unknown", shown(model, "reply")[0])
+    (text,) = shown(model, "told")
+    assert fenced("entity", text) == "Apollo 11"
+    assert fenced("conversation", text).endswith("user: But Apollo 11?")
+    assert output["usage"]["keep_boundaries"]["calls"] == 1
+
+
+async def test_what_the_user_has_told_of_may_be_spoken_of_from_then_on(talk: Talk) -> None:
+    await talk.turn("What of Apollo 11?", player(MOON))
+    output = await talk.turn("Apollo 11 flew to the moon.", model := player(MOON, told="yes"))
+    assert strategies(output) == ["told"]
+    reply = shown(model, "reply")[0]
+    assert (fenced("told", reply), fenced("unknown", reply)) == ("Apollo 11", "")
+    assert await talk.boundaries() == [("apollo 11", True)]
+    output = await talk.turn("What of Apollo 11 now?", model := player(MOON))
+    assert strategies(output) == ["told"]
+    assert shown(model, "told") == []
+    assert fenced("told", shown(model, "reply")[0]) == "Apollo 11"
+
+
+async def test_where_the_model_does_not_say_whether_it_was_told_it_stays_declined(talk: Talk) -> None:
+    await talk.turn("What of Apollo 11?", player(MOON))
+    assert strategies(await talk.turn("Apollo 11 flew to the moon.", player(KNOWN, told="perhaps"))) == ["out of scope"]
+    with pytest.raises(ModelUnavailable):
+        await talk.turn("Apollo 11 flew.", player(KNOWN, told=ModelUnavailable("nobody there")))
+
+
+async def test_other_entities_are_not_held_by_what_was_declined(talk: Talk) -> None:
+    await talk.turn("What of Apollo 11?", player(MOON))
+    output = await talk.turn("And Tom and you?", model := player(scoped("Tom"), scoped("Ada Quill")))
+    assert strategies(output) == ["specific", "profile"]
+    assert shown(model, "told") == []
+
+
+async def test_only_what_the_question_itself_names_is_remembered_as_declined(talk: Talk) -> None:
+    output = await talk.turn("What of the sky?", player(MOON))
+    assert strategies(output) == ["out of scope"]
+    assert await talk.boundaries() == []
+
+
+async def test_no_more_boundaries_are_kept_than_asked_for(talk: Talk) -> None:
+    for number in range(4):
+        name = f"Apollo {number}"
+        await talk.turn(f"What of {name}?", player(scoped(name, "event", relevant=False)), boundaries=2)
+    assert await talk.boundaries() == [("apollo 2", False), ("apollo 3", False)]
+    await talk.turn("What of Apollo 2?", player(scoped("Apollo 2", "event", relevant=False)), boundaries=2)
+    assert await talk.boundaries() == [("apollo 3", False), ("apollo 2", False)]
+    await talk.turn("What of Apollo 2?", player(), boundaries=0)
+    assert await talk.boundaries() == []
+
+
+async def test_what_another_role_declined_on_the_same_thread_does_not_count(talk: Talk) -> None:
+    await talk.turn("What of Apollo 11?", player(MOON))
+    card = (talk.library / "ada" / "role.yaml").read_text(encoding="utf-8").replace("Ada Quill", "Bea Quill")
+    (talk.library / "bea" / "persona").mkdir(parents=True)
+    (talk.library / "bea" / "role.yaml").write_text(card, encoding="utf-8")
+    (talk.library / "bea" / "persona" / "life.md").write_text("Bea Quill flies.\n", encoding="utf-8")
+    output = await talk.turn("What of Apollo 11?", model := player(KNOWN), role="bea")
+    assert strategies(output) == ["specific"]
+    assert shown(model, "told") == []
+
+
+async def test_boundaries_outlive_the_window(talk: Talk) -> None:
+    await talk.turn("What of Apollo 11?", player(MOON), window=2)
+    for _ in range(3):
+        output = await talk.turn("And Tom?", player(scoped("Tom")), window=2)
+    assert len(output["messages"]) <= 2
+    assert output["evidence"]["summary"] == "They spoke of the light."
+    output = await talk.turn("And Apollo 11?", model := player(KNOWN), window=2)
+    assert strategies(output) == ["out of scope"]
+    assert fenced("summary", shown(model, "reply")[0]) == "They spoke of the light."
+
+
+async def test_nothing_is_left_over_from_the_turn_before(talk: Talk) -> None:
+    await talk.turn("Rex, Tom, friends?", player(scoped("Rex"), scoped("friends", level="general")), least_score=0.99)
+    publish(talk.library, remark=" Again.")
+    output = await talk.turn("Hm?", model := player(), least_score=0.99)
+    reply = shown(model, "reply")[0]
+    assert fenced("silent", reply) == ""
+    assert fenced("knowledge", reply) == "Ada Quill (character): She keeps the lighthouse. Again."
+    assert not {"missing", "general", "out_of_scope"} & set(output["evidence"])

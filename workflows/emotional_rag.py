@@ -1,0 +1,54 @@
+"""Emotional RAG (Huang et al. 2024): the question by meaning and by mood, recall, reply, remember."""
+
+from langgraph.graph import END, START, StateGraph
+
+from dramaturg.nodes.current_memories import check_memories, encoding_outcomes
+from dramaturg.nodes.indexing import IndexCheckState
+from dramaturg.nodes.memory_recall import MemoryRecallState, recall_memories
+from dramaturg.nodes.memory_reply import MemoryReplySettings, MemoryReplyState, respond_from_memories
+from dramaturg.nodes.query_encoding import encode_meaning, encode_mood
+from dramaturg.nodes.remembering import RememberedState, remember
+from dramaturg.nodes.summary import SummarySettings, SummaryState, summarize, window_outcome
+from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
+from dramaturg.workflows.emotional_rag_index import graph as emotional_rag_index
+
+
+class EmotionalRagContext(MemoryReplySettings, SummarySettings):
+    """Everything that Emotional RAG may be told."""
+
+
+class EmotionalRagState(TurnState, IndexCheckState, MemoryRecallState, MemoryReplyState, RememberedState, SummaryState):
+    """A turn, and what lives on: the window and its summary, and the ids of what the conversation made remembered."""
+
+
+def build() -> StateGraph[EmotionalRagState, EmotionalRagContext, TurnInput, TurnOutput]:
+    """Wire the graph (Figure 1)."""
+    builder = StateGraph(EmotionalRagState, EmotionalRagContext, input_schema=TurnInput, output_schema=TurnOutput)
+    builder.add_node(read_turn)
+    builder.add_node(check_memories)
+    builder.add_node("emotional_rag_index", emotional_rag_index)
+    builder.add_node(encode_meaning)
+    builder.add_node(encode_mood)
+    builder.add_node(recall_memories)
+    builder.add_node(respond_from_memories)
+    builder.add_node(remember)
+    builder.add_node(summarize)
+    builder.add_edge(START, "read_turn")
+    builder.add_edge("read_turn", "check_memories")
+    builder.add_conditional_edges(
+        "check_memories",
+        encoding_outcomes,
+        {"stale": "emotional_rag_index", "meaning": "encode_meaning", "mood": "encode_mood"},
+    )
+    for encode in ("encode_meaning", "encode_mood"):
+        builder.add_edge("emotional_rag_index", encode)
+        builder.add_edge(encode, "recall_memories")
+    builder.add_edge("recall_memories", "respond_from_memories")
+    builder.add_edge("respond_from_memories", "remember")
+    builder.add_conditional_edges("respond_from_memories", window_outcome, {"room": END, "full": "summarize"})
+    builder.add_edge("remember", END)
+    builder.add_edge("summarize", END)
+    return builder
+
+
+graph = build().compile(name="emotional_rag")

@@ -1,0 +1,38 @@
+"""Emotional RAG (Huang et al. 2024), the part that prepares a role: the memory unit, embedded, with its moods."""
+
+from langgraph.graph import END, START, StateGraph
+
+from dramaturg.nodes.draft_work import publishing_outcome
+from dramaturg.nodes.memory_draft import MemoryDraftState, MemoryIndexInput, MemoryIndexOutput
+from dramaturg.nodes.memory_indexing import (
+    embed_memories,
+    encode_moods,
+    gather_memories,
+    publish_memories,
+)
+from dramaturg.nodes.memory_settings import MemorySettings
+
+
+class EmotionalRagIndexContext(MemorySettings):
+    """Everything that indexing may be told."""
+
+
+def build() -> StateGraph[MemoryDraftState, EmotionalRagIndexContext, MemoryIndexInput, MemoryIndexOutput]:
+    """Wire the graph (Figure 1, the memory encoding component)."""
+    builder = StateGraph(
+        MemoryDraftState, EmotionalRagIndexContext, input_schema=MemoryIndexInput, output_schema=MemoryIndexOutput
+    )
+    builder.add_node(gather_memories)
+    builder.add_node(embed_memories)
+    builder.add_node(encode_moods)
+    builder.add_node(publish_memories)
+    builder.add_edge(START, "gather_memories")
+    builder.add_edge("gather_memories", "embed_memories")
+    builder.add_edge("gather_memories", "encode_moods")
+    builder.add_edge("embed_memories", "publish_memories")
+    builder.add_edge("encode_moods", "publish_memories")
+    builder.add_conditional_edges("publish_memories", publishing_outcome, {"done": END, "stale": "gather_memories"})
+    return builder
+
+
+graph = build().compile(name="emotional_rag_index")

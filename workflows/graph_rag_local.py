@@ -1,0 +1,52 @@
+"""GraphRAG's local search (Edge et al. 2024), a baseline of RoleRAG: nearest entities, their neighbours, reply.
+
+Call it with `context=GraphRagLocalContext(…)`: without a context, nodes have the defaults of their own files, and those
+are a graph with entity normalization.
+"""
+
+from langgraph.graph import END, START, StateGraph
+from pydantic import Field
+
+from dramaturg.nodes.current_graph import check_graph
+from dramaturg.nodes.graph_indexing import GraphIndexSettings
+from dramaturg.nodes.indexing import IndexCheckState, index_outcome
+from dramaturg.nodes.local_search import LocalReplySettings, LocalReplyState, respond_from_graph, search_locally
+from dramaturg.nodes.summary import SummarySettings, summarize, window_outcome
+from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
+from dramaturg.workflows.role_rag_index import graph as role_rag_index
+
+
+class GraphRagLocalContext(GraphIndexSettings, LocalReplySettings, SummarySettings):
+    """Everything that local search may be told."""
+
+    normalization: bool = Field(
+        default=False, description="Whether names of one entity become one, as in RoleRAG; else only equal names do."
+    )
+
+
+class GraphRagLocalState(TurnState, IndexCheckState, LocalReplyState):
+    """A turn, and what lives on: the window and its summary."""
+
+
+def build() -> StateGraph[GraphRagLocalState, GraphRagLocalContext, TurnInput, TurnOutput]:
+    """Wire the graph."""
+    builder = StateGraph(GraphRagLocalState, GraphRagLocalContext, input_schema=TurnInput, output_schema=TurnOutput)
+    builder.add_node(read_turn)
+    builder.add_node(check_graph)
+    builder.add_node("role_rag_index", role_rag_index)
+    builder.add_node(search_locally)
+    builder.add_node(respond_from_graph)
+    builder.add_node(summarize)
+    builder.add_edge(START, "read_turn")
+    builder.add_edge("read_turn", "check_graph")
+    builder.add_conditional_edges(
+        "check_graph", index_outcome, {"current": "search_locally", "stale": "role_rag_index"}
+    )
+    builder.add_edge("role_rag_index", "search_locally")
+    builder.add_edge("search_locally", "respond_from_graph")
+    builder.add_conditional_edges("respond_from_graph", window_outcome, {"room": END, "full": "summarize"})
+    builder.add_edge("summarize", END)
+    return builder
+
+
+graph = build().compile(name="graph_rag_local")

@@ -1,0 +1,32 @@
+"""Character profile, a baseline of RoleRAG (4.1): the short profile of the role's card, no retrieval."""
+
+from langgraph.graph import END, START, StateGraph
+
+from dramaturg.nodes.plain_reply import respond_from_profile
+from dramaturg.nodes.respond import AskedState, ReplySettings
+from dramaturg.nodes.summary import SummarySettings, summarize, window_outcome
+from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
+
+
+class ProfileContext(ReplySettings, SummarySettings):
+    """Everything that this baseline may be told."""
+
+
+class ProfileState(TurnState, AskedState):
+    """A turn, and what lives on: the window and its summary."""
+
+
+def build() -> StateGraph[ProfileState, ProfileContext, TurnInput, TurnOutput]:
+    """Wire the graph."""
+    builder = StateGraph(ProfileState, ProfileContext, input_schema=TurnInput, output_schema=TurnOutput)
+    builder.add_node(read_turn)
+    builder.add_node(respond_from_profile)
+    builder.add_node(summarize)
+    builder.add_edge(START, "read_turn")
+    builder.add_edge("read_turn", "respond_from_profile")
+    builder.add_conditional_edges("respond_from_profile", window_outcome, {"room": END, "full": "summarize"})
+    builder.add_edge("summarize", END)
+    return builder
+
+
+graph = build().compile(name="profile")

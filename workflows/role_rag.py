@@ -1,0 +1,105 @@
+"""RoleRAG (Wang et al. 2025): hypothetical context, entity scoping, a strategy for each kind of entity, reply."""
+
+from typing import Literal
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+from pydantic import Field
+
+from dramaturg.nodes.boundary_memory import BoundarySettings, BoundaryState, keep_boundaries
+from dramaturg.nodes.context import settings
+from dramaturg.nodes.current_graph import check_graph
+from dramaturg.nodes.entity_scoping import scope_entities, scope_outcomes
+from dramaturg.nodes.graph_indexing import GraphIndexSettings
+from dramaturg.nodes.graph_recall import (
+    RecallSettings,
+    note_out_of_scope,
+    recall_general,
+    recall_nearest,
+    recall_specific,
+)
+from dramaturg.nodes.graph_reply import ScopedReplyState, respond_in_scope
+from dramaturg.nodes.hypothetical_context import HypotheticalSettings, hypothesize
+from dramaturg.nodes.indexing import IndexCheckState, index_outcome
+from dramaturg.nodes.local_search import LocalReplySettings, LocalReplyState, respond_from_graph, search_locally
+from dramaturg.nodes.self_contained import SelfContainedSettings, SelfContainedState, make_self_contained
+from dramaturg.nodes.summary import SummarySettings, summarize, window_outcome
+from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
+from dramaturg.workflows.role_rag_index import graph as role_rag_index
+
+
+class RoleRagContext(
+    GraphIndexSettings,
+    SelfContainedSettings,
+    HypotheticalSettings,
+    BoundarySettings,
+    RecallSettings,
+    LocalReplySettings,
+    SummarySettings,
+):
+    """Everything that RoleRAG may be told."""
+
+    retrieval: Literal["scoped", "local"] = Field(
+        default="scoped",
+        description="scoped: RoleRAG's retrieval; local: local search, the paper's ablation (Table 2).",
+    )
+
+
+class RoleRagState(TurnState, IndexCheckState, SelfContainedState, BoundaryState, ScopedReplyState, LocalReplyState):
+    """A turn, and what lives on: the window and its summary, and what the role declined to speak of."""
+
+
+def retrieval_outcome(state: RoleRagState, runtime: Runtime[RoleRagContext]) -> Literal["scoped", "local"]:
+    """Which retrieval the context asks for."""
+    return settings(runtime, RoleRagContext).retrieval
+
+
+def build() -> StateGraph[RoleRagState, RoleRagContext, TurnInput, TurnOutput]:
+    """Wire the graph (Figure 2, lower half)."""
+    builder = StateGraph(RoleRagState, RoleRagContext, input_schema=TurnInput, output_schema=TurnOutput)
+    builder.add_node(read_turn)
+    builder.add_node(check_graph)
+    builder.add_node("role_rag_index", role_rag_index)
+    builder.add_node(make_self_contained)
+    builder.add_node(hypothesize)
+    builder.add_node(scope_entities)
+    builder.add_node(keep_boundaries)
+    builder.add_node(note_out_of_scope)
+    builder.add_node(recall_specific)
+    builder.add_node(recall_general)
+    builder.add_node(recall_nearest)
+    builder.add_node(respond_in_scope)
+    builder.add_node(search_locally)
+    builder.add_node(respond_from_graph)
+    builder.add_node(summarize)
+    builder.add_edge(START, "read_turn")
+    builder.add_edge("read_turn", "check_graph")
+    builder.add_conditional_edges(
+        "check_graph", index_outcome, {"current": "make_self_contained", "stale": "role_rag_index"}
+    )
+    builder.add_edge("role_rag_index", "make_self_contained")
+    builder.add_conditional_edges(
+        "make_self_contained", retrieval_outcome, {"scoped": "hypothesize", "local": "search_locally"}
+    )
+    builder.add_edge("hypothesize", "scope_entities")
+    builder.add_edge("scope_entities", "keep_boundaries")
+    builder.add_conditional_edges(
+        "keep_boundaries",
+        scope_outcomes,
+        {
+            "out of scope": "note_out_of_scope",
+            "specific": "recall_specific",
+            "general": "recall_general",
+            "none": "recall_nearest",
+        },
+    )
+    for strategy in ("note_out_of_scope", "recall_specific", "recall_general", "recall_nearest"):
+        builder.add_edge(strategy, "respond_in_scope")
+    builder.add_edge("search_locally", "respond_from_graph")
+    for reply in ("respond_in_scope", "respond_from_graph"):
+        builder.add_conditional_edges(reply, window_outcome, {"room": END, "full": "summarize"})
+    builder.add_edge("summarize", END)
+    return builder
+
+
+graph = build().compile(name="role_rag")

@@ -1,0 +1,54 @@
+"""RoleRAG (Wang et al. 2025), the part that prepares a role: facts, entity normalization, the knowledge graph."""
+
+from langgraph.graph import END, START, StateGraph
+
+from dramaturg.nodes.draft_work import publishing_outcome
+from dramaturg.nodes.fact_extraction import extract_facts
+from dramaturg.nodes.graph_draft import GraphDraftState, GraphIndexInput, GraphIndexOutput
+from dramaturg.nodes.graph_indexing import (
+    GraphIndexSettings,
+    accept_merge_plan,
+    chunk_persona,
+    normalization_outcome,
+    publish_graph,
+    request_outcome,
+)
+from dramaturg.nodes.graph_summaries import summarize_facts
+from dramaturg.nodes.merge_planning import name_groups, planning_outcome, write_merge_plan
+from dramaturg.nodes.name_merging import compare_entities
+
+
+class RoleRagIndexContext(GraphIndexSettings):
+    """Everything that indexing may be told."""
+
+
+def build() -> StateGraph[GraphDraftState, RoleRagIndexContext, GraphIndexInput, GraphIndexOutput]:
+    """Wire the graph (Figure 2, upper half; Algorithm 1 is `compare_entities` and `name_groups`)."""
+    builder = StateGraph(
+        GraphDraftState, RoleRagIndexContext, input_schema=GraphIndexInput, output_schema=GraphIndexOutput
+    )
+    builder.add_node(accept_merge_plan)
+    builder.add_node(chunk_persona)
+    builder.add_node(extract_facts)
+    builder.add_node(compare_entities)
+    builder.add_node(name_groups)
+    builder.add_node(write_merge_plan)
+    builder.add_node(summarize_facts)
+    builder.add_node(publish_graph)
+    builder.add_conditional_edges(START, request_outcome, {"apply": "accept_merge_plan", "index": "chunk_persona"})
+    builder.add_edge("accept_merge_plan", "chunk_persona")
+    builder.add_edge("chunk_persona", "extract_facts")
+    builder.add_conditional_edges(
+        "extract_facts", normalization_outcome, {"on": "compare_entities", "off": "summarize_facts"}
+    )
+    builder.add_edge("compare_entities", "name_groups")
+    builder.add_conditional_edges(
+        "name_groups", planning_outcome, {"apply": "summarize_facts", "plan": "write_merge_plan"}
+    )
+    builder.add_edge("write_merge_plan", END)
+    builder.add_edge("summarize_facts", "publish_graph")
+    builder.add_conditional_edges("publish_graph", publishing_outcome, {"done": END, "stale": "chunk_persona"})
+    return builder
+
+
+graph = build().compile(name="role_rag_index")
