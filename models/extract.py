@@ -14,7 +14,9 @@ from dramaturg.models.structured import Form, Interview
 M = TypeVar("M", bound=BaseModel)
 
 
-async def extract(respondent: Respondent, messages: Sequence[BaseMessage], schema: type[M]) -> M:
+async def extract(
+    respondent: Respondent, messages: Sequence[BaseMessage], schema: type[M], *, temperature: float = 0
+) -> M:
     """Ask for an object of `schema`; strings in it are free of NUL and of halves of surrogate pairs.
 
     Bound the lists and strings of a schema: a small model may not find the end of one.
@@ -24,5 +26,8 @@ async def extract(respondent: Respondent, messages: Sequence[BaseMessage], schem
     """
     described = schema.model_json_schema()
     form = Form("extract", described, lambda text: read_as(schema, text))
-    question = Question("extract", messages, schema, {"schema": described})
-    return await ask(respondent, question, lambda chat: Interview(chat, respondent, messages, form).answer())
+    parameters = {"schema": described} | ({"temperature": temperature} if temperature else {})
+    question = Question("extract", messages, schema, parameters)
+    return await ask(
+        respondent, question, lambda chat: Interview(chat, respondent, messages, form, temperature).answer()
+    )

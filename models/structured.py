@@ -45,6 +45,8 @@ class Interview(Generic[T]):
     respondent: Respondent
     messages: Sequence[BaseMessage]
     form: Form[T]
+    temperature: float = 0
+    """Of an answer that the server holds to a schema."""
 
     async def answer(self) -> T:
         """Ask in the best way that the server takes, and remember the ways that it refuses.
@@ -88,7 +90,9 @@ class Interview(Generic[T]):
         """Have the server hold the model to the schema."""
         schema = {"name": "answer", "schema": self.form.schema, "strict": False}
         form = {"type": "json_schema", "json_schema": schema}
-        return await self.written(self.messages, response_format=form, max_tokens=TOKENS, temperature=0, stream=False)
+        return await self.written(
+            self.messages, response_format=form, max_tokens=TOKENS, temperature=self.temperature, stream=False
+        )
 
     async def by_asking(self) -> T:
         """Put the schema into the prompt."""

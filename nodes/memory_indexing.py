@@ -4,7 +4,6 @@ import asyncio
 from contextlib import suppress
 from typing import Any, TypeVar
 
-import numpy as np
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 from pydantic import JsonValue
@@ -19,6 +18,7 @@ from dramaturg.nodes.memory_draft import MemoryDraftState, MemoryReport
 from dramaturg.nodes.memory_moods import Encoding, mood_in, wanted
 from dramaturg.nodes.memory_settings import MemorySettings
 from dramaturg.nodes.memory_units import memory_unit
+from dramaturg.nodes.record_embedding import embed_records
 from dramaturg.stores.errors import MissingIndex, StaleDraft
 from dramaturg.stores.memory_files import read_memory_files
 
@@ -78,15 +78,8 @@ async def embed_memories(state: MemoryDraftState, runtime: Runtime[S]) -> dict[s
     context = settings(runtime, MemorySettings)
     role = await role_of(context)
     model = await embedder_of(context, role)
-    builder, draft, at_once = role.memory_builder(context.index_kind), state["draft"], context.embedding_batch
-    memories = await asyncio.to_thread(builder.records, draft)
-    left = await asyncio.to_thread(builder.unembedded, draft, [memory.embedding_text for memory in memories])
-    announce = progress(runtime, "vectors", len(left), each=at_once)
-    for number, start in enumerate(range(0, len(left), at_once), start=1):
-        batch = left[start : start + at_once]
-        vectors = np.array(await model.embeddings.aembed_documents(batch), np.float32)
-        await asyncio.to_thread(builder.add_vectors, draft, batch, vectors)
-        announce(number)
+    builder = role.memory_builder(context.index_kind)
+    await embed_records(builder, state["draft"], model, context.embedding_batch, runtime)
     return {}
 
 

@@ -59,19 +59,11 @@ Data = Mapping[str, str]
 async def respond(state: KnowledgeAndAttributesState, runtime: Runtime[G]) -> dict[str, Any]:
     """Answer from the retrieved passages as knowledge and from GS and AE as attributes (AMADEUS, Figure 2).
 
-    A passage that is knowledge and was selected too stands in the prompt once, as knowledge.
-
     Raises:
         ModelError: the model gave no reply.
     """
     context = settings(runtime, GroundedReplySettings)
-    store = await passages_of(context, state["version"])
-    knowledge = state["candidates"][: context.knowledge]
-    more = [candidate for candidate in state["selected"] if candidate not in knowledge]
-    data = {
-        "knowledge": passages_text(store, knowledge),
-        "attributes": attributes_text(store, more, known_of_self(state)),
-    }
+    data = await knowledge_and_attributes(state, context)
     reply, usage = await spoken(context, state, "respond_with_attributes", data)
     return {"messages": [reply], "usage": {"respond": usage}}
 
@@ -90,13 +82,20 @@ async def respond_from_knowledge(state: KnowledgeState, runtime: Runtime[G]) -> 
 
 
 async def spoken(
-    context: ReplySettings, state: AskedState, name: str, data: Data, limits: Data | None = None
+    context: ReplySettings,
+    state: AskedState,
+    name: str,
+    data: Data,
+    limits: Data | None = None,
+    *,
+    quiet: bool = False,
+    **values: str,
 ) -> tuple[AIMessage, Usage]:
     """Have the role speak: the conversation so far, then the prompt's last section with what the reply rests on.
 
     The summary stands in that section and not in a message of its own: there are servers that refuse two messages of
     the user in a row. What limits the reply (texts by the name of their prompt, left out where empty) stands where
-    the prompt says `$limits`: after the question, or a small model forgets it.
+    the prompt says `$limits`: after the question, or a small model forgets it. A `quiet` reply is not streamed.
     """
     role = await role_of(context)
     respondent = await respondent_of(context, role)
@@ -105,10 +104,13 @@ async def spoken(
         role=role.card.name,
         limits="".join(section(part, text, role.card.name, language) for part, text in (limits or {}).items() if text),
         data={"profile": role.card.profile, "question": state["question"], **data},
+        **values,
     )
     last = HumanMessage(recalled(state.get("summary", ""), role.card.name, language) + last.text)
     messages = [*system, *earlier(state["messages"]), last]
-    reply = await write_message(respondent, messages, temperature=context.temperature, max_tokens=context.reply_tokens)
+    reply = await write_message(
+        respondent, messages, temperature=context.temperature, max_tokens=context.reply_tokens, quiet=quiet
+    )
     return reply.model_copy(update={"name": role.id}), respondent.account.usage()
 
 
@@ -122,6 +124,17 @@ def earlier(messages: Sequence[AnyMessage]) -> list[BaseMessage]:
     """The conversation before the question, as plain text: clients send all kinds of content blocks."""
     said = [message for message in messages[:-1] if message.type in {"human", "ai"}]
     return [type(message)(content=encodable(message.text)) for message in said if message.text.strip()]
+
+
+async def knowledge_and_attributes(state: KnowledgeAndAttributesState, context: GroundedReplySettings) -> Data:
+    """What the reply of AMADEUS rests on. What is knowledge and was selected too stands there once, as knowledge."""
+    store = await passages_of(context, state["version"])
+    knowledge = state["candidates"][: context.knowledge]
+    more = [candidate for candidate in state["selected"] if candidate not in knowledge]
+    return {
+        "knowledge": passages_text(store, knowledge),
+        "attributes": attributes_text(store, more, known_of_self(state)),
+    }
 
 
 def known_of_self(state: KnowledgeAndAttributesState) -> list[Attribute]:

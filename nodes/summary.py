@@ -21,7 +21,9 @@ A_TOKEN = 6  # a summary that keeps to its tokens is never cut
 A_SENTENCE = 25  # tokens
 A_MESSAGE = 1_600  # the most that is read of a message that leaves the window
 A_CONVERSATION = 16_000  # the most that is read of all of them
-ECHO = re.compile(r"</?(?:summary|conversation)>")  # small models like to answer between the tags of the prompt
+ECHO = re.compile(
+    r"</?(?:summary|conversation|profile|other|events|records)>"
+)  # small models like to answer between the tags of the prompt
 ENDS = re.compile(r"[.!?…][\"'”’)»]*(?=\s|$)|[。！？][。！？…”’」』）》]*")
 
 

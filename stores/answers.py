@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from dramaturg.stores.errors import DamagedIndex
-from dramaturg.stores.files import canonical, inside, sha256, write_bytes
+from dramaturg.stores.files import canonical, inside, remove_file, sha256, write_bytes
 from dramaturg.stores.index_folder import IndexFolder
 from dramaturg.stores.manifest import Published
 from dramaturg.stores.whole_versions import listed
@@ -37,18 +37,33 @@ def decode_answers(data: bytes) -> dict[str, JsonValue]:
     return dict(json.loads(line) for line in data.split(b"\n") if line)
 
 
-def save_answers(index: IndexFolder, draft: Path, answers: Mapping[str, JsonValue]) -> None:
-    """Keep some answers of a draft; the file's name is its checksum.
+def save_answers(index: IndexFolder, folder: Path, answers: Mapping[str, JsonValue]) -> None:
+    """Keep some answers, in the folder of a draft or of the index; the file's name is its checksum.
 
     Raises:
         StorageError: the file system refuses.
     """
     data = encode_answers(answers)
-    write_bytes(draft / FOLDER / f"{sha256(data)}.jsonl", data, within=index.role)
+    write_bytes(folder / FOLDER / f"{sha256(data)}.jsonl", data, within=index.role)
+
+
+def drop_kept(index: IndexFolder, used: Mapping[str, JsonValue], *, every: bool) -> None:
+    """Remove the files of answers that belong to no draft once a version holds all that is in them, or every one.
+
+    Call it under the role's lock.
+    """
+    for path in kept_files(index):
+        if every or _Source(index, path).read().keys() <= used.keys():
+            remove_file(path, within=index.role)
+
+
+def kept_files(index: IndexFolder) -> Iterator[Path]:
+    """The files of answers that belong to no draft."""
+    return (index.path / FOLDER).glob("*.jsonl")
 
 
 class _Source(NamedTuple):
-    """A file of answers: that of a version, or one of a draft."""
+    """A file of answers: that of a version, one of a draft, or one that belongs to neither."""
 
     folder: IndexFolder
     place: Published | Path
@@ -65,7 +80,7 @@ class _Source(NamedTuple):
 
 
 class KnownAnswers:
-    """Answers that need not be had again: of the kept versions and of the drafts; each file is read once.
+    """Answers that need not be had again: of the kept versions, of the drafts and of the index; each file is read once.
 
     With `draft`, only the answers of this draft count. Of two answers to one question the later one counts.
     """
@@ -92,12 +107,13 @@ class KnownAnswers:
         """The files, the oldest answers first."""
         for folder in self._folders if self._draft is None else ():
             yield from (_Source(folder, published) for published in reversed(listed(folder)))
-        drafts = [
+        files = [
             (one, folder)
             for folder in self._folders
             for one in folder.drafts.glob(f"{self._draft or '*'}/{FOLDER}/*.jsonl")
         ]
-        yield from (_Source(folder, path) for path, folder in sorted(drafts, key=lambda one: _written(one[0])))
+        files += [(one, folder) for folder in self._folders for one in kept_files(folder) if self._draft is None]
+        yield from (_Source(folder, path) for path, folder in sorted(files, key=lambda one: _written(one[0])))
 
 
 def _written(path: Path) -> float:

@@ -102,6 +102,16 @@ class AskingBuilder(Generic[R]):
             with self._folder.lock():
                 save_answers(self._folder, self._open(draft).folder, answers)
 
+    def keep(self, answers: Mapping[str, JsonValue]) -> None:
+        """Keep answers that were asked for beside any draft, such as in a conversation; the next version takes them in.
+
+        Raises:
+            StorageError: the file system refuses.
+        """
+        if answers:
+            with self._folder.lock():
+                save_answers(self._folder, self._folder.path, answers)
+
     def unembedded(self, draft: str, texts: Sequence[str]) -> list[str]:
         """Return which texts have no vector yet, each once.
 

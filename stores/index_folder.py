@@ -22,6 +22,7 @@ METHODS = {
     "graph": "role-rag",
     "graph-unmerged": "graph-rag-local",
     "memories": "emotional-rag",
+    "dialogues": "drmr",
 }
 """Which method makes a kind of index, where it is not the one that is meant if none is named."""
 

@@ -3,7 +3,8 @@
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -12,8 +13,9 @@ from uuid import uuid4
 
 from dramaturg.stores.errors import RoleError, StorageError, did_you_mean
 from dramaturg.stores.files import make_folder, move_folder, remove, write_bytes
+from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
-from dramaturg.stores.role_files import CARD, RoleCard, card_text
+from dramaturg.stores.role_files import CARD, RoleCard, card_text, parse_card
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _RESERVED = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]", re.IGNORECASE)  # device names on Windows
@@ -143,6 +145,34 @@ def open_role(role: str, library: str | Path | Library) -> Role:
     """
     opened = library if isinstance(library, Library) else Library(Path(library))
     return opened.adopt(role) if role in examples() else opened.role(role)
+
+
+def find_card(name: str, library: Path) -> RoleCard | None:
+    """Return the card of a role by its id, its name or an alias; roles of the library before the examples.
+
+    Raises:
+        RoleError: the card of this id cannot be read; of others, what cannot be read is left out.
+    """
+    opened = Library(library)
+    own = opened.roles()
+    cards = {role: partial(_card, opened, role) for role in own}
+    cards |= {role: partial(_example_card, role) for role in examples() if role not in own}
+    if name in cards:
+        return cards[name]()
+    for card in cards.values():
+        with suppress(RoleError):
+            if normal_name(name) in map(normal_name, ((found := card()).name, *found.aliases)):
+                return found
+    return None
+
+
+def _card(library: Library, role: str) -> RoleCard:
+    return library.role(role).card
+
+
+def _example_card(role: str) -> RoleCard:
+    folder = Path(role)
+    return parse_card((_examples() / role / CARD).read_bytes(), folder)
 
 
 def _examples() -> Traversable:

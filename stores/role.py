@@ -5,6 +5,8 @@ from pathlib import Path
 from threading import RLock
 from typing import TypeVar, cast
 
+from dramaturg.stores.dialogue_builder import DialogueBuilder
+from dramaturg.stores.dialogues import DialogueStore
 from dramaturg.stores.errors import DamagedIndex, MissingIndex
 from dramaturg.stores.graph_builder import GraphBuilder
 from dramaturg.stores.index_folder import IndexFolder
@@ -24,6 +26,7 @@ from dramaturg.stores.role_files import (
     Question,
     RoleCard,
     Triple,
+    dialogue_paths,
     document_paths,
     parse_card,
     read_chronicle,
@@ -33,9 +36,9 @@ from dramaturg.stores.role_files import (
     read_questions,
 )
 from dramaturg.stores.sources import Sources, finish_begun_change
-from dramaturg.stores.store_kinds import MEMORY_KINDS, Store, open_store
+from dramaturg.stores.store_kinds import DIALOGUE_KINDS, MEMORY_KINDS, Store, open_store
 
-B = TypeVar("B", PassageBuilder, GraphBuilder, MemoryBuilder)
+B = TypeVar("B", PassageBuilder, GraphBuilder, MemoryBuilder, DialogueBuilder)
 
 
 class Role:
@@ -46,9 +49,10 @@ class Role:
         self.root = root
         self.persona = Sources(root, "persona/", document_paths)
         self.memory_files = Sources(root, "", memory_paths)
+        self.dialogue_files = Sources(root, "", dialogue_paths)
         self._lock = RLock()
         self._card: tuple[bytes, RoleCard] | None = None
-        self._builders: dict[str, PassageBuilder | GraphBuilder | MemoryBuilder] = {}
+        self._builders: dict[str, PassageBuilder | GraphBuilder | MemoryBuilder | DialogueBuilder] = {}
         self._stores: dict[tuple[str, Published], Store] = {}
 
     @property
@@ -123,8 +127,19 @@ class Role:
         """
         return cast("MemoryStore", self._served(kind, version))
 
+    def spoken(self, kind: str, version: str | None = None) -> DialogueStore:
+        """Return the current or the named version of the dialogues; see `passages`.
+
+        Raises:
+            MissingIndex: the role is not indexed, or has no such version.
+            DamagedIndex: the named version, or every version, is not what was published.
+        """
+        return cast("DialogueStore", self._served(kind, version))
+
     def sources(self, kind: str) -> Sources:
         """Return the files that a kind of index is made from."""
+        if kind in DIALOGUE_KINDS:
+            return self.dialogue_files
         return self.memory_files if kind in MEMORY_KINDS else self.persona
 
     def _served(self, kind: str, version: str | None) -> Store:
@@ -171,6 +186,10 @@ class Role:
     def memory_builder(self, kind: str) -> MemoryBuilder:
         """Return the builder of one kind of memories, shared by threads."""
         return self._builder(kind, MemoryBuilder)
+
+    def dialogue_builder(self, kind: str) -> DialogueBuilder:
+        """Return the builder of one kind of dialogues, shared by threads."""
+        return self._builder(kind, DialogueBuilder)
 
     def _builder(self, kind: str, make: Callable[[IndexFolder], B]) -> B:
         with self._lock:

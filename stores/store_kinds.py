@@ -1,5 +1,6 @@
 """Which store a kind of index is read with."""
 
+from dramaturg.stores.dialogues import DialogueStore
 from dramaturg.stores.index_folder import IndexFolder
 from dramaturg.stores.knowledge_graph import KnowledgeGraph
 from dramaturg.stores.manifest import Published
@@ -10,8 +11,10 @@ GRAPH_KINDS = ("graph", "graph-unmerged")
 """The knowledge graph of RoleRAG, with and without entity normalization; what is none of these kinds is passages."""
 MEMORY_KINDS = ("memories",)
 """The memories of Emotional RAG."""
+DIALOGUE_KINDS = ("dialogues",)
+"""The dialogues of DRMR, and who speaks with whom in them."""
 
-Store = PassageStore | KnowledgeGraph | MemoryStore
+Store = PassageStore | KnowledgeGraph | MemoryStore | DialogueStore
 
 
 def open_store(folder: IndexFolder, published: Published) -> Store:
@@ -25,4 +28,6 @@ def open_store(folder: IndexFolder, published: Published) -> Store:
         return KnowledgeGraph.open(folder, published)
     if folder.kind in MEMORY_KINDS:
         return MemoryStore.open(folder, published)
+    if folder.kind in DIALOGUE_KINDS:
+        return DialogueStore.open(folder, published)
     return PassageStore.open(folder, published)

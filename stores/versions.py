@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import NamedTuple
 
+from dramaturg.stores.answers import FOLDER as ANSWERS_FOLDER
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, StorageError, did_you_mean
 from dramaturg.stores.files import remove
 from dramaturg.stores.index_folder import IndexFolder
@@ -84,11 +85,13 @@ def erase_past(role: Role) -> None:
                 _erase(folder)
                 continue
             folder.switch([served])
-            remove(folder.drafts)
+            beside = folder.drafts, folder.path / ANSWERS_FOLDER
+            for one in beside:
+                remove(one)
             for other in folder.versions.glob("*"):
                 if other != folder.folder_of(served):
                     remove(other)
-            if folder.drafts.exists() or len(list(folder.versions.glob("*"))) > 1:
+            if any(one.exists() for one in beside) or len(list(folder.versions.glob("*"))) > 1:
                 raise StorageError(f"{folder.path} cannot be emptied: give permission, then run it again.")
         drop_documents(role.root)
         drop_plan(role.root)  # a proposal made from documents, with their words in it

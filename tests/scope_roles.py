@@ -35,6 +35,12 @@ OTHERS: Sequence[tuple[str, EntityType, str, tuple[str, ...], int]] = (
 QUOTES = {"the lamp": "She trims the lamp at dusk and at midnight, and never once has it gone out."}
 OF = "Her brother Tom sails the mail boat and brings flour and letters on Fridays."
 
+
+def reasoned(score: int, reason: str = "so it seems") -> str:
+    """A model's answer to a question for a score."""
+    return json.dumps({"reason": reason, "score": score})
+
+
 # What a prompt fences says which part it is for.
 PARTS: dict[frozenset[str], str] = {
     frozenset(tags.split()): part
@@ -54,6 +60,12 @@ PARTS: dict[frozenset[str], str] = {
         "said": "mood",
         "knowledge attributes question": "reply",
         "question": "reply",
+        "dialogue pair": "edge",
+        "notes question line": "line",
+        "profile other events": "record",
+        "records": "merged",
+        "other memory question": "reply",
+        "other dialogues question": "reply",
         "summary conversation": "summary",
         "text": "facts",
         "one other": "same",
@@ -82,6 +94,10 @@ USUAL: dict[str, Answer] = {
     "told": "no",
     "reply": "I keep the light.",
     "mood": mood(joy=7),
+    "edge": reasoned(3),
+    "line": reasoned(5),
+    "record": "I have known them for long.",
+    "merged": "All in all I know them.",
     "summary": "They spoke of the light.",
     "facts": json.dumps(FACTS),
     "same": "no",
@@ -173,7 +189,7 @@ def asked(messages: Sequence[BaseMessage]) -> tuple[str, str]:
         tags = frozenset(re.findall(r"^<(\w+)>$", message.text, re.MULTILINE)) if message.type == "human" else None
         if tags:
             # The summary of a conversation, and the boundaries of this turn, stand before what a reply rests on.
-            return PARTS.get(tags) or PARTS[tags - {"summary", "silent", "told", "unknown"}], message.text
+            return PARTS.get(tags) or PARTS[tags - {"summary", "silent", "told", "unknown", "directed"}], message.text
     raise AssertionError(messages)
 
 

@@ -3,6 +3,12 @@
 from langgraph.graph import END, START, StateGraph
 
 from dramaturg.nodes.attribute_extractor import AttributeSettings, AttributeState, extract_attributes
+from dramaturg.nodes.attributed_draft import (
+    AttributedDraftState,
+    VerifiedReplySettings,
+    draft_with_attributes,
+    drafting_outcome,
+)
 from dramaturg.nodes.guided_selection import (
     SelectionSettings,
     SelectionState,
@@ -12,14 +18,15 @@ from dramaturg.nodes.guided_selection import (
     selection_outcome,
 )
 from dramaturg.nodes.indexing import IndexCheckState, IndexingSettings, check_index, index_outcome
-from dramaturg.nodes.respond import GroundedReplySettings, KnowledgeAndAttributesState, respond
+from dramaturg.nodes.respond import respond
 from dramaturg.nodes.retrieval import RetrievalState, retrieve
 from dramaturg.nodes.summary import SummarySettings, SummaryState, summarize, window_outcome
 from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
+from dramaturg.nodes.verification import revise, speak, verification_outcome, verify
 from dramaturg.workflows.amadeus_index import graph as amadeus_index
 
 
-class AmadeusContext(SelectionSettings, AttributeSettings, GroundedReplySettings, IndexingSettings, SummarySettings):
+class AmadeusContext(SelectionSettings, AttributeSettings, VerifiedReplySettings, IndexingSettings, SummarySettings):
     """Everything that AMADEUS may be told."""
 
 
@@ -29,7 +36,7 @@ class AmadeusState(
     RetrievalState,
     SelectionState,
     AttributeState,
-    KnowledgeAndAttributesState,
+    AttributedDraftState,
     SummaryState,
 ):
     """A turn, and what lives on: the window and its summary, and the role memory of attributes that were found."""
@@ -47,6 +54,10 @@ def build() -> StateGraph[AmadeusState, AmadeusContext, TurnInput, TurnOutput]:
     builder.add_node(fall_back)
     builder.add_node(extract_attributes)
     builder.add_node(respond)
+    builder.add_node("draft", draft_with_attributes)
+    builder.add_node(verify)
+    builder.add_node(revise)
+    builder.add_node(speak)
     builder.add_node(summarize)
     builder.add_edge(START, "read_turn")
     builder.add_edge("read_turn", "check_index")
@@ -58,8 +69,16 @@ def build() -> StateGraph[AmadeusState, AmadeusContext, TurnInput, TurnOutput]:
         "judge", selection_outcome, {"more": "judge", "enough": "extract_attributes", "none": "fall_back"}
     )
     builder.add_edge("fall_back", "extract_attributes")
-    builder.add_edge("extract_attributes", "respond")
-    builder.add_conditional_edges("respond", window_outcome, {"room": END, "full": "summarize"})
+    builder.add_conditional_edges("extract_attributes", drafting_outcome, {"aloud": "respond", "draft": "draft"})
+    builder.add_edge("draft", "verify")
+    builder.add_conditional_edges(
+        "verify",
+        verification_outcome,
+        {"consistent": "speak", "inconsistent": "revise", "not known": "speak", "enough": "speak"},
+    )
+    builder.add_edge("revise", "draft")
+    for reply in ("respond", "speak"):
+        builder.add_conditional_edges(reply, window_outcome, {"room": END, "full": "summarize"})
     builder.add_edge("summarize", END)
     return builder
 

@@ -22,8 +22,10 @@ METHODS: Mapping[str, Method] = {
     "amadeus": Method("amadeus", "amadeus_index", "AmadeusContext"),
     "role-rag": Method("role_rag", "role_rag_index", "RoleRagContext"),
     "emotional-rag": Method("emotional_rag", "emotional_rag_index", "EmotionalRagContext"),
+    "drmr": Method("drmr", "drmr_index", "DrmrContext"),
     "naive-rag": Method("naive_rag", "amadeus_index", "NaiveRagContext"),
     "graph-rag-local": Method("graph_rag_local", "role_rag_index", "GraphRagLocalContext"),
+    "role-gpt": Method("role_gpt", "drmr_index", "RoleGptContext"),
     "profile": Method("profile", None, "ProfileContext"),
     "vanilla": Method("vanilla", None, "VanillaContext"),
 }

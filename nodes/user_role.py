@@ -1,0 +1,69 @@
+"""The role that the user plays, E_u (DRMR 3.1): who it is to the library and in the dialogues, or a stranger."""
+
+import asyncio
+from typing import NamedTuple
+
+from pydantic import Field
+
+from dramaturg.nodes.context import RoleContext, language_of
+from dramaturg.nodes.speakers import spelling
+from dramaturg.prompts import load
+from dramaturg.stores.dialogues import DialogueStore
+from dramaturg.stores.library import find_card
+from dramaturg.stores.role import Role
+
+
+class UserRoleSettings(RoleContext):
+    """Who the user is."""
+
+    user_role: str = Field(
+        default="",
+        max_length=200,
+        description="The role that the user plays: a role of the library by its id or name, or any name that speaks in "
+        "the dialogues; empty: a stranger.",
+    )
+
+
+class UserRole(NamedTuple):
+    """Who the user is."""
+
+    name: str
+    """As the prompts call it."""
+    profile: str
+    """P_u; empty where the library has none."""
+    speaker: str | None
+    """Its name in the dialogues; None where it does not speak in them."""
+    stranger: bool
+    """Whether nobody said who it is."""
+
+    @property
+    def key(self) -> str:
+        """What records of it are kept under, in any language; empty for a stranger."""
+        return "" if self.stranger else self.name
+
+
+async def user_role_of(context: UserRoleSettings, role: Role, store: DialogueStore) -> UserRole:
+    """Find out who the user is.
+
+    Raises:
+        ValueError: it is the role that answers.
+        RoleError: its card cannot be read.
+    """
+    wanted = context.user_role.strip()
+    if not wanted:
+        return UserRole(stranger_name(language_of(context, role)), "", None, True)
+    card = await asyncio.to_thread(find_card, wanted, role.root.parent)
+    names = (card.name, *card.aliases) if card else (wanted,)
+    own = {spelling(name) for name in (role.id, role.card.name, *role.card.aliases)}
+    if own & {spelling(name) for name in (wanted, names[0])}:
+        msg = f"The user cannot play {role.card.name}, who answers: name somebody else with --user-role, or nobody."
+        raise ValueError(msg)
+    spoken = {spelling(speaker): speaker for speaker in store.graph}
+    speaker = next((spoken[key] for name in names if (key := spelling(name)) in spoken), None)
+    return UserRole(names[0], card.profile.strip() if card else "", speaker, False)
+
+
+def stranger_name(language: str) -> str:
+    """What prompts call a user of whom nothing is known."""
+    (only,) = load("stranger", language).messages()
+    return only.text

@@ -1,0 +1,139 @@
+"""The historical dialogues D of a role: read once, verified, with their meanings, and who speaks with whom there."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from dramaturg.stores.errors import RoleError
+from dramaturg.stores.index_folder import IndexFolder
+from dramaturg.stores.manifest import Manifest, Published
+from dramaturg.stores.opened_version import OpenedVersion
+from dramaturg.stores.records import Record, decode_records
+from dramaturg.stores.vectors import query_row, unpack
+
+if TYPE_CHECKING:
+    Graph: TypeAlias = nx.Graph[str]
+else:
+    Graph = nx.Graph  # takes no parameter at run time
+
+DIALOGUES = "dialogues.jsonl"
+VECTORS = "vectors.faiss"
+Pair: TypeAlias = tuple[str, str]
+
+
+class SpokenLine(BaseModel):
+    """An utterance U_i and its speaker E_i (DRMR 3.1)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    speaker: str = Field(min_length=1)
+    text: str = Field(min_length=1)
+
+
+class StoredDialogue(Record):
+    """A scene, or a stretch of a long one."""
+
+    scene: str
+    source: str
+    """Where it is written: the file, and the numbers of its first and its last line."""
+    lines: tuple[SpokenLine, ...] = Field(min_length=1)
+
+    @property
+    def text(self) -> str:
+        """The lines, each with its speaker."""
+        return "\n".join(f"{line.speaker}: {line.text}" for line in self.lines)
+
+    @property
+    def embedding_text(self) -> str:
+        """The text to embed."""
+        return self.text
+
+    @property
+    def speakers(self) -> list[str]:
+        """Who speaks, in the order of their first lines."""
+        return list(dict.fromkeys(line.speaker for line in self.lines))
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """Who speaks with whom: a line of one comes right after a line of the other. Each pair once, its names sorted.
+
+        Who is only present has not spoken with everybody: that would make a clique of every crowd.
+        """
+        found = ((a.speaker, b.speaker) for a, b in pairwise(self.lines) if a.speaker != b.speaker)
+        return sorted({(min(pair), max(pair)) for pair in found})
+
+
+def dialogue_graph(dialogues: Sequence[StoredDialogue]) -> Graph:
+    """Return who speaks with whom: an edge holds the ids of the dialogues in which the two do, as `dialogues`."""
+    graph: Graph = Graph()
+    for dialogue in dialogues:
+        graph.add_nodes_from(dialogue.speakers)
+        for one, other in dialogue.pairs:
+            before = graph.edges[one, other]["dialogues"] if graph.has_edge(one, other) else ()
+            graph.add_edge(one, other, dialogues=(*before, dialogue.id))
+    return graph
+
+
+class DialogueStore(OpenedVersion):
+    """One version of a role's dialogues, in memory and immutable: a reader keeps the version that it opened."""
+
+    def __init__(self, manifest: Manifest, dialogues: Sequence[StoredDialogue], index: Any) -> None:
+        super().__init__(manifest, index)
+        self.dialogues: Sequence[StoredDialogue] = tuple(dialogues)
+        self.graph = dialogue_graph(self.dialogues)
+        self._by_id: Mapping[str, StoredDialogue] = {one.id: one for one in self.dialogues}
+
+    @classmethod
+    def open(cls, folder: IndexFolder, published: Published) -> Self:
+        """Read and verify a version.
+
+        Raises:
+            MissingIndex: the version is no longer there.
+            DamagedIndex: a file is not what was published.
+        """
+        manifest = folder.manifest(published)
+        lines, vectors = (folder.content(published, manifest, name) for name in (DIALOGUES, VECTORS))
+        try:
+            store = cls(manifest, decode_records(lines, StoredDialogue), unpack(vectors))
+        except (ValidationError, ValueError) as error:
+            raise folder.damaged(f"{DIALOGUES} or {VECTORS}") from error
+        if (store._index.ntotal, store._index.d) != (len(store.dialogues), manifest.embedding.dimension):
+            raise folder.damaged(VECTORS)
+        return store
+
+    def __contains__(self, dialogue: object) -> bool:
+        """Whether this version has a dialogue of this id."""
+        return dialogue in self._by_id
+
+    def get(self, dialogue: str) -> StoredDialogue:
+        """Return a dialogue by its id.
+
+        Raises:
+            RoleError: this version has no such dialogue.
+        """
+        try:
+            return self._by_id[dialogue]
+        except KeyError:
+            raise RoleError(f"Version {self.version} has no dialogue {dialogue!r}.") from None
+
+    def ranked(self, vector: Sequence[float] | NDArray[np.floating[Any]]) -> list[tuple[StoredDialogue, float]]:
+        """Return all dialogues with φ = cos(Emb(U), Emb(C)), the nearest first (DRMR, Equation 1); ties by their order.
+
+        Args:
+            vector: an embedded conversation or utterance, of shape (d,); its length does not matter.
+
+        Raises:
+            ValueError: the vector is zero, not finite or of another dimension than the index.
+        """
+        similarities = self.vectors() @ query_row(vector, self.manifest.embedding.dimension, 1)[0]
+        order = np.argsort(-similarities, kind="stable")
+        return [(self.dialogues[at], float(similarities[at])) for at in order]
+
+    def embedded_texts(self) -> list[str]:
+        """Return the texts that were embedded, in the order of the dialogues."""
+        return [dialogue.embedding_text for dialogue in self.dialogues]

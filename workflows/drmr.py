@@ -1,0 +1,71 @@
+"""DRMR (anonymous 2024): relation graph, maximal clique, role memory, a draft that is verified and revised."""
+
+from langgraph.graph import END, START, StateGraph
+
+from dramaturg.nodes.current_dialogues import check_dialogues
+from dramaturg.nodes.dialogue_recall import more_outcome, recall_dialogues, recall_more, relating_outcome
+from dramaturg.nodes.indexing import IndexCheckState, index_outcome
+from dramaturg.nodes.related_reply import RelatedDraftState, RelatedReplySettings, draft_related
+from dramaturg.nodes.relations import find_clique, score_edges
+from dramaturg.nodes.role_memory import build_memory, condense_memory, memory_outcome
+from dramaturg.nodes.summary import SummarySettings, SummaryState, summarize, window_outcome
+from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
+from dramaturg.nodes.verification import drafted_outcome, revise, speak, verification_outcome, verify
+from dramaturg.workflows.drmr_index import graph as drmr_index
+
+
+class DrmrContext(RelatedReplySettings, SummarySettings):
+    """Everything that DRMR may be told."""
+
+
+class DrmrState(TurnState, IndexCheckState, RelatedDraftState, SummaryState):
+    """A turn, and what lives on: the window and its summary, the relation graph G, and the role memory M."""
+
+
+def build() -> StateGraph[DrmrState, DrmrContext, TurnInput, TurnOutput]:
+    """Wire the graph (Figure 2)."""
+    builder = StateGraph(DrmrState, DrmrContext, input_schema=TurnInput, output_schema=TurnOutput)
+    builder.add_node(read_turn)
+    builder.add_node(check_dialogues)
+    builder.add_node("drmr_index", drmr_index)
+    builder.add_node(recall_dialogues)
+    builder.add_node(score_edges)
+    builder.add_node(find_clique)
+    builder.add_node(build_memory)
+    builder.add_node("draft", draft_related)
+    builder.add_node(verify)
+    builder.add_node(revise)
+    builder.add_node(recall_more)
+    builder.add_node(speak)
+    builder.add_node(condense_memory)
+    builder.add_node(summarize)
+    builder.add_edge(START, "read_turn")
+    builder.add_edge("read_turn", "check_dialogues")
+    builder.add_conditional_edges(
+        "check_dialogues", index_outcome, {"current": "recall_dialogues", "stale": "drmr_index"}
+    )
+    builder.add_edge("drmr_index", "recall_dialogues")
+    builder.add_conditional_edges(
+        "recall_dialogues", relating_outcome, {"relate": "score_edges", "as they are": "draft"}
+    )
+    builder.add_edge("score_edges", "find_clique")
+    builder.add_edge("find_clique", "build_memory")
+    builder.add_edge("build_memory", "draft")
+    builder.add_conditional_edges("draft", drafted_outcome, {"verify": "verify", "speak": "speak"})
+    builder.add_conditional_edges(
+        "verify",
+        verification_outcome,
+        {"consistent": "speak", "inconsistent": "revise", "not known": "speak", "enough": "speak"},
+    )
+    builder.add_edge("revise", "recall_more")
+    builder.add_conditional_edges(
+        "recall_more", more_outcome, {"relate": "score_edges", "as they are": "draft", "nothing more": "speak"}
+    )
+    builder.add_conditional_edges("speak", memory_outcome, {"room": END, "long": "condense_memory"})
+    builder.add_conditional_edges("speak", window_outcome, {"room": END, "full": "summarize"})
+    builder.add_edge("condense_memory", END)
+    builder.add_edge("summarize", END)
+    return builder
+
+
+graph = build().compile(name="drmr")

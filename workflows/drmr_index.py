@@ -1,0 +1,38 @@
+"""DRMR (2025), the part that prepares a role: its dialogues, embedded, with who speaks with whom in them."""
+
+from langgraph.graph import END, START, StateGraph
+
+from dramaturg.nodes.dialogue_draft import DialogueDraftState, DialogueIndexInput, DialogueIndexOutput
+from dramaturg.nodes.dialogue_indexing import (
+    DialogueIndexSettings,
+    embed_dialogues,
+    gather_dialogues,
+    publish_dialogues,
+    score_all_edges,
+)
+from dramaturg.nodes.draft_work import publishing_outcome
+
+
+class DrmrIndexContext(DialogueIndexSettings):
+    """Everything that indexing may be told."""
+
+
+def build() -> StateGraph[DialogueDraftState, DrmrIndexContext, DialogueIndexInput, DialogueIndexOutput]:
+    """Wire the graph (Figure 2, the historical dialogues)."""
+    builder = StateGraph(
+        DialogueDraftState, DrmrIndexContext, input_schema=DialogueIndexInput, output_schema=DialogueIndexOutput
+    )
+    builder.add_node(gather_dialogues)
+    builder.add_node(embed_dialogues)
+    builder.add_node(score_all_edges)
+    builder.add_node(publish_dialogues)
+    builder.add_edge(START, "gather_dialogues")
+    builder.add_edge("gather_dialogues", "embed_dialogues")
+    builder.add_edge("gather_dialogues", "score_all_edges")
+    builder.add_edge("embed_dialogues", "publish_dialogues")
+    builder.add_edge("score_all_edges", "publish_dialogues")
+    builder.add_conditional_edges("publish_dialogues", publishing_outcome, {"done": END, "stale": "gather_dialogues"})
+    return builder
+
+
+graph = build().compile(name="drmr_index")

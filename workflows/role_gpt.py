@@ -1,0 +1,44 @@
+"""RoleGPT (Wang et al. 2023), the baseline of DRMR: dialogues like the conversation stand in the prompt."""
+
+from langgraph.graph import END, START, StateGraph
+
+from dramaturg.nodes.appraisal import AppraisalSettings
+from dramaturg.nodes.current_dialogues import check_dialogues
+from dramaturg.nodes.dialogue_recall import DialogueRecallState, recall_dialogues
+from dramaturg.nodes.indexing import IndexCheckState, index_outcome
+from dramaturg.nodes.related_reply import DialogueReplySettings, respond_from_dialogues
+from dramaturg.nodes.summary import SummarySettings, SummaryState, summarize, window_outcome
+from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
+from dramaturg.workflows.drmr_index import graph as drmr_index
+
+
+class RoleGptContext(DialogueReplySettings, AppraisalSettings, SummarySettings):
+    """Everything that RoleGPT may be told."""
+
+
+class RoleGptState(TurnState, IndexCheckState, DialogueRecallState, SummaryState):
+    """A turn, and what lives on: the window and its summary."""
+
+
+def build() -> StateGraph[RoleGptState, RoleGptContext, TurnInput, TurnOutput]:
+    """Wire the graph."""
+    builder = StateGraph(RoleGptState, RoleGptContext, input_schema=TurnInput, output_schema=TurnOutput)
+    builder.add_node(read_turn)
+    builder.add_node(check_dialogues)
+    builder.add_node("drmr_index", drmr_index)
+    builder.add_node(recall_dialogues)
+    builder.add_node(respond_from_dialogues)
+    builder.add_node(summarize)
+    builder.add_edge(START, "read_turn")
+    builder.add_edge("read_turn", "check_dialogues")
+    builder.add_conditional_edges(
+        "check_dialogues", index_outcome, {"current": "recall_dialogues", "stale": "drmr_index"}
+    )
+    builder.add_edge("drmr_index", "recall_dialogues")
+    builder.add_edge("recall_dialogues", "respond_from_dialogues")
+    builder.add_conditional_edges("respond_from_dialogues", window_outcome, {"room": END, "full": "summarize"})
+    builder.add_edge("summarize", END)
+    return builder
+
+
+graph = build().compile(name="role_gpt")
