@@ -59,6 +59,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/normalization.py
 	$(BIN)/python benchmarks/emotional_recall.py
+	$(BIN)/python benchmarks/cliques.py
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .langgraph_api

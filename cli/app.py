@@ -6,7 +6,19 @@ from importlib.metadata import version
 
 import typer
 
-from dramaturg.cli import doctor, emotions, indexing, library, memories, persona, talk, transcripts, versions, weights
+from dramaturg.cli import (
+    doctor,
+    emotions,
+    indexing,
+    library,
+    memories,
+    persona,
+    relations,
+    talk,
+    transcripts,
+    versions,
+    weights,
+)
 from dramaturg.cli import graph as graphs
 from dramaturg.cli.failures import exit_code, sentence
 from dramaturg.cli.screen import errors, screen
@@ -24,6 +36,7 @@ app.command("show")(library.show)
 app.command("index")(indexing.index)
 app.command("unmerge")(indexing.unmerge)
 app.command("graph")(graphs.graph)
+app.command("relations")(relations.relations)
 app.command("emotions")(emotions.emotions)
 app.command("memories")(memories.memories)
 app.command("learn")(persona.learn)

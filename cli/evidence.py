@@ -9,6 +9,7 @@ from rich.text import Text
 
 from dramaturg.cli.graph_evidence import graph_views
 from dramaturg.cli.memory_evidence import memory_evidence_views
+from dramaturg.cli.relation_evidence import relation_evidence_views
 from dramaturg.cli.screen import excerpt, printable
 
 COSTS = {
@@ -41,6 +42,7 @@ def views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
         yield Text("Remembered from earlier turns: " + "; ".join(a["attribute"] for a in remembered), style="dim")
     yield from graph_views(evidence)
     yield from memory_evidence_views(evidence)
+    yield from relation_evidence_views(evidence)
     if error := evidence.get("remember_error"):
         yield Text(f"This turn could not be remembered: {printable(error)}", style="red")
     if summary := evidence.get("summary"):

@@ -4,7 +4,7 @@ const byId = (id) => document.getElementById(id);
 const data = JSON.parse(byId("data").textContent);
 const picture = byId("picture");
 const view = { x: 0, y: 0, k: 1 }; // a place p of the graph is drawn at p * k + (x, y)
-const state = { chosen: null, hits: null, off: new Set() };
+const state = { chosen: null, edge: null, hits: null, off: new Set() };
 const LETTER = 13;
 const MOST_LABELS = 150;
 
@@ -28,7 +28,8 @@ function width(text) {
 for (const edge of data.edges) {
   const [a, b] = [data.nodes[edge.a], data.nodes[edge.b]];
   const ends = { x1: a.x, y1: a.y, x2: b.x, y2: b.y };
-  edge.line = shape(byId("edges"), "line", { ...ends, "stroke-width": 0.3 + edge.strength * 0.15 });
+  const thick = 0.3 + ((edge.strength ?? 0) / data.strongest) * data.stroke;
+  edge.line = shape(byId("edges"), "line", { ...ends, "stroke-width": thick, class: edge.kind ?? "" });
 }
 
 data.nodes.forEach((node, index) => {
@@ -41,7 +42,7 @@ data.nodes.forEach((node, index) => {
   if (index === data.role) node.shapes.push(shape(byId("nodes"), "circle", { ...place, r: node.reach, class: "own" }));
   const text = shortened(node.name);
   node.width = width(text);
-  node.label = shape(byId("labels"), "text", { x: node.x, y: node.y - node.reach, dy: "-.35em", class: "off" }, text);
+  node.label = shape(byId("labels"), "text", { x: node.x, class: "off" }, text);
 });
 
 const other = (edge, index) => (edge.a === index ? edge.b : edge.a);
@@ -50,6 +51,7 @@ const byWeight = data.nodes.map((_, index) => index).sort((a, b) => data.nodes[b
 
 /** The entities that are looked at, or null for all. */
 function lit() {
+  if (state.edge !== null) return new Set([state.edge.a, state.edge.b]);
   if (state.chosen !== null) {
     return new Set([state.chosen, ...data.nodes[state.chosen].related.map((edge) => other(edge, state.chosen))]);
   }
@@ -66,8 +68,9 @@ function refresh() {
     }
   });
   for (const edge of data.edges) {
-    const related = edge.a === state.chosen || edge.b === state.chosen;
-    const between = shown === null || (state.chosen === null && shown.has(edge.a) && shown.has(edge.b));
+    const related = edge === state.edge || edge.a === state.chosen || edge.b === state.chosen;
+    const free = state.chosen === null && state.edge === null;
+    const between = shown === null || (free && shown.has(edge.a) && shown.has(edge.b));
     edge.line.classList.toggle("off", hidden(edge.a) || hidden(edge.b));
     edge.line.classList.toggle("related", related);
     edge.line.classList.toggle("dim", !related && !between);
@@ -82,25 +85,31 @@ function move() {
   move.frame = requestAnimationFrame(placeLabels);
 }
 
-/** Write the names that have room, the most important first. */
+/** Write the names that have room above or below, the most important first. */
 function placeLabels() {
   const shown = lit();
-  const first = [state.chosen, data.role].filter((index) => index !== null);
+  const ends = state.edge === null ? [] : [state.edge.a, state.edge.b];
+  const first = [...ends, state.chosen, data.role].filter((index) => index !== null);
   const boxes = [];
   for (const index of new Set([...first, ...byWeight])) {
     const node = data.nodes[index];
-    const box = labelBox(node);
     const wanted = !hidden(index) && (shown === null || shown.has(index)) && boxes.length < MOST_LABELS;
-    const free = wanted && inSight(box) && !boxes.some((taken) => overlap(box, taken));
-    node.label.classList.toggle("off", !free);
-    if (free) boxes.push(box);
+    const free = (side) => ((box) => inSight(box) && !boxes.some((taken) => overlap(box, taken)))(labelBox(node, side));
+    const side = wanted ? [-1, 1].find(free) : undefined;
+    node.label.classList.toggle("off", side === undefined);
+    if (side === undefined) continue;
+    boxes.push(labelBox(node, side));
+    node.label.setAttribute("y", node.y + side * node.reach);
+    node.label.setAttribute("dy", side < 0 ? "-.35em" : "1.1em");
   }
 }
 
-function labelBox(node) {
+/** Where the name of an entity is written: above it (-1) or below (1). */
+function labelBox(node, side) {
   const x = node.x * view.k + view.x;
-  const y = (node.y - node.reach) * view.k + view.y;
-  return [x - node.width / 2 - 3, y - 1.5 * LETTER, x + node.width / 2 + 3, y];
+  const y = (node.y + side * node.reach) * view.k + view.y;
+  const top = side < 0 ? y - 1.5 * LETTER : y;
+  return [x - node.width / 2 - 3, top, x + node.width / 2 + 3, top + 1.5 * LETTER];
 }
 
 const overlap = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
@@ -136,4 +145,23 @@ function entityAt(x, y) {
     if (!hidden(index) && away < Math.min(nearest, 8)) [found, nearest] = [index, away];
   });
   return found;
+}
+
+/** The relation whose line is nearest to a place of the screen; one that is faint cannot be meant. */
+function relationAt(x, y) {
+  let [found, nearest] = [null, 5];
+  for (const edge of data.edges) {
+    const away = fromLine(x, y, edge.a, edge.b);
+    const drawn = !hidden(edge.a) && !hidden(edge.b) && !edge.line.classList.contains("dim");
+    if (drawn && away < nearest) [found, nearest] = [edge, away];
+  }
+  return found;
+}
+
+/** How far a place of the screen is from the line between two entities. */
+function fromLine(x, y, a, b) {
+  const [ax, ay, bx, by] = [a, b].flatMap((at) => [data.nodes[at].x * view.k + view.x, data.nodes[at].y * view.k + view.y]);
+  const along = ((x - ax) * (bx - ax) + (y - ay) * (by - ay)) / ((bx - ax) ** 2 + (by - ay) ** 2 || 1);
+  const t = Math.min(Math.max(along, 0), 1);
+  return Math.hypot(x - ax - t * (bx - ax), y - ay - t * (by - ay));
 }

@@ -14,6 +14,9 @@ from dramaturg.stores.passages import StoredPassage
 
 Passages = Mapping[str, StoredPassage]
 
+STRONGEST = 10
+WORDS = {"choose": "Choose an entity or a relation to read what is told of it.", "told": "Statements", "unscored": ""}
+
 
 def html(graph: KnowledgeGraph, role_node: str | None) -> bytes:
     """Return the page of a graph; the same graph has the same page.
@@ -22,14 +25,28 @@ def html(graph: KnowledgeGraph, role_node: str | None) -> bytes:
         graph: what is shown.
         role_node: the canonical name of the role's own entity, which is marked; None where there is none.
     """
-    page = Template(part("graph_page.html")).substitute(
-        title=escape(f"Knowledge graph of {role_node}" if role_node else "Knowledge graph"),
+    title = f"Knowledge graph of {role_node}" if role_node else "Knowledge graph"
+    return page(title, page_data(graph, role_node))
+
+
+def page(title: str, data: Mapping[str, Any]) -> bytes:
+    """Return a page that draws nodes and edges, and tells of each what `data` holds.
+
+    Args:
+        title: what stands above it.
+        data: `types` with their colours; `nodes` and `edges` with their statements, an edge without a strength has
+            none; `role`, the number of the node that is marked; `strongest` and `stroke`, the highest strength and how
+            many pixels wider than others it is drawn; `words` and `notes` of the panel; `dialogues`, which statements
+            quote by number.
+    """
+    filled = Template(part("graph_page.html")).substitute(
+        title=escape(title),
         style=part("graph_page.css"),
-        data=embedded(page_data(graph, role_node)),
+        data=embedded(data),
         picture=part("graph_page.js"),
         panel=part("graph_panel.js"),
     )
-    return page.encode()
+    return filled.encode()
 
 
 def part(name: str) -> str:
@@ -51,6 +68,11 @@ def page_data(graph: KnowledgeGraph, role_node: str | None) -> dict[str, Any]:
     return {
         "types": COLOURS,
         "role": None if role_node is None else number[role_node],
+        "strongest": STRONGEST,
+        "stroke": 1.5,
+        "words": {**WORDS, "counts": f"Entities: {len(number)}. Relations: {len(strongest_first)}."},
+        "notes": [],
+        "dialogues": [],
         "nodes": [
             {**entity_data(entity, passages), "r": radius(graph.graph, entity.name), "x": x, "y": y}
             for entity, (x, y) in ((entity, places[entity.name]) for entity in graph.entities())

@@ -31,16 +31,33 @@ function link(parent, index) {
 /** Show an entity and what is told of it; null shows all. */
 function choose(index, moving = false) {
   const reading = byId("detail").contains(document.activeElement);
-  state.chosen = index;
+  Object.assign(state, { chosen: index, edge: null });
   if (index !== null && hidden(index)) turn(data.nodes[index].type, true);
   byId("detail").replaceChildren();
   if (index !== null) describe(byId("detail"), data.nodes[index], index);
-  else if (data.nodes.length) add(byId("detail"), "p", "Choose an entity to read what is told of it.", "faint");
+  else if (data.nodes.length) add(byId("detail"), "p", data.words.choose, "faint");
   if (moving) centre(data.nodes[index].x, data.nodes[index].y, Math.max(view.k, 0.8));
   if (index !== null) byId("detail").scrollIntoView({ block: "nearest" });
   if (index !== null && reading) byId("detail").querySelector("h2").focus(); // the button that was pressed is gone
   refresh();
 }
+
+/** Show a relation and what is told of it. */
+function chooseRelation(edge) {
+  choose(null);
+  state.edge = edge;
+  byId("detail").replaceChildren();
+  add(byId("detail"), "h2", `${data.nodes[edge.a].name} – ${data.nodes[edge.b].name}`).tabIndex = -1;
+  for (const index of [edge.a, edge.b]) link(add(byId("detail"), "p"), index);
+  add(byId("detail"), "p", strength(edge), "faint");
+  add(byId("detail"), "p", edge.description);
+  add(byId("detail"), "h3", `${data.words.told} (${edge.statements.length})`);
+  statements(byId("detail"), edge.statements);
+  byId("detail").scrollIntoView({ block: "nearest" });
+  refresh();
+}
+
+const strength = (edge) => (edge.strength === null ? data.words.unscored : `${edge.strength} of ${data.strongest}`);
 
 function describe(panel, node, index) {
   add(panel, "h2", node.name).tabIndex = -1;
@@ -52,16 +69,16 @@ function describe(panel, node, index) {
   add(panel, "h3", `Relations (${node.related.length})`);
   const relations = add(panel, "ol");
   for (const edge of node.related) relation(add(relations, "li"), edge, index);
-  add(panel, "h3", `Statements (${node.statements.length})`);
+  add(panel, "h3", `${data.words.told} (${node.statements.length})`);
   statements(panel, node.statements);
 }
 
 function relation(item, edge, index) {
   link(item, other(edge, index));
-  add(item, "span", ` ${edge.strength} of 10`, "faint");
+  add(item, "span", ` ${strength(edge)}`, "faint");
   add(item, "p", edge.description);
   const sources = add(item, "details");
-  add(sources, "summary", `Statements (${edge.statements.length})`);
+  add(sources, "summary", `${data.words.told} (${edge.statements.length})`);
   statements(sources, edge.statements);
 }
 
@@ -70,8 +87,10 @@ function statements(parent, told) {
   for (const one of told) {
     const item = add(list, "li");
     add(item, "p", one.text);
-    if (one.quote && one.quote !== one.text) add(item, "blockquote", one.quote);
-    add(item, "p", `${one.source}, characters ${one.start}–${one.end}`, "faint");
+    const quote = one.quote ?? data.dialogues[one.dialogue];
+    if (quote && quote !== one.text) add(item, "blockquote", quote);
+    const place = one.start === undefined ? "" : `, characters ${one.start}–${one.end}`;
+    add(item, "p", `${one.source}${place}`, "faint");
   }
 }
 
@@ -134,6 +153,13 @@ if (data.role !== null) {
   add(own, "span", "the role");
 }
 
+function chooseAt(x, y) {
+  const index = entityAt(x, y);
+  const edge = index === null ? relationAt(x, y) : null;
+  if (edge === null) choose(index);
+  else chooseRelation(edge);
+}
+
 const steps = { ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60] };
 picture.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -161,7 +187,7 @@ picture.addEventListener("pointermove", (event) => {
 });
 picture.addEventListener("pointerup", (event) => {
   const at = picture.getBoundingClientRect();
-  if (held !== null && held.far < 4) choose(entityAt(event.clientX - at.left, event.clientY - at.top));
+  if (held !== null && held.far < 4) chooseAt(event.clientX - at.left, event.clientY - at.top);
   held = null;
 });
 picture.addEventListener("pointercancel", () => (held = null));
@@ -189,7 +215,8 @@ byId("all").addEventListener("click", showAll);
 window.addEventListener("resize", move);
 
 byId("title").textContent = document.title;
-byId("counts").textContent = `Entities: ${data.nodes.length}. Relations: ${data.edges.length}.`;
+byId("counts").textContent = data.words.counts;
+for (const note of data.notes) add(byId("notes"), "p", note, "faint");
 byId("empty").hidden = data.nodes.length > 0;
 choose(null);
 showAll();

@@ -42,9 +42,15 @@ WORK = {
     "names": "Choosing names",
     "summaries": "Summing up",
     "moods": "Reading moods",
+    "edges": "Weighing relations",
     "vectors": "Embedding",
 }
-FAILED = 10  # failed chunks that are listed
+WITHOUT = {
+    "memory": ("Memories without a mood; --retry asks them again", "memory"),
+    "edge": ("Relations without a score; --scores asks for them again", "edge", "dialogue"),
+    "passage": ("Chunks without facts; --retry asks them again", "passage"),
+}
+FAILED = 10  # failures that are listed
 
 
 def index(
@@ -54,13 +60,17 @@ def index(
     plan: Annotated[bool, typer.Option("--plan", help="Only write down which names would become one.")] = False,
     apply: Annotated[bool, typer.Option("--apply", help="Merge names by that plan, as you have edited it.")] = False,
     retry: Annotated[bool, typer.Option("--retry", help="Ask again about what has failed.")] = False,
+    scores: Annotated[
+        bool,
+        typer.Option("--scores", help="Score every relation now, not when a conversation first needs it."),
+    ] = False,
     library: LibraryOption = None,
     settings: SettingsOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Prepare a role for a method; only what changed is done again."""
     index_graph(method)  # raises where there is nothing to prepare
-    wishes = {"plan": plan, "apply": apply, "retry": retry}
+    wishes = {"plan": plan, "apply": apply, "retry": retry, "scores": scores}
     for wish in (wish for wish, wanted in wishes.items() if wanted and not takes(method, wish)):
         have = " or ".join(other for other in METHODS if METHODS[other].prepare and takes(other, wish))
         msg = f"The index of {method} has no --{wish}: add --method {have}, or leave it out."
@@ -162,12 +172,11 @@ def report_view(role: str, report: Mapping[str, Any]) -> RenderableType:
 
 
 def failures_table(failed: list[Mapping[str, str]]) -> Table:
-    """The chunks without facts, or memories without a mood, and why."""
-    what = "memory" if "memory" in failed[0] else "passage"
-    title = "Memories without a mood" if what == "memory" else "Chunks without facts"
-    table = Table(what, "why", title=f"{title}; --retry asks them again", title_justify="left")
+    """The chunks without facts, memories without a mood, or relations without a score, and why."""
+    title, *columns = next(words for what, words in WITHOUT.items() if what in failed[0])
+    table = Table(*columns, "why", title=title, title_justify="left")
     for one in failed[:FAILED]:
-        table.add_row(printable(one[what]), printable(one["error"]))
+        table.add_row(*(printable(one[column]) for column in (*columns, "error")))
     if len(failed) > FAILED:
         table.add_row("…", f"and {len(failed) - FAILED} more")
     return table

@@ -1,22 +1,25 @@
 """`dramaturg roles`, `new` and `show`: the roles of a library."""
 
 from collections.abc import Mapping
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
 from dramaturg.cli.options import JsonOption, LibraryOption, RoleArgument, library_path
-from dramaturg.cli.screen import print_json, screen
+from dramaturg.cli.screen import print_json, printable, screen
 from dramaturg.nodes.splitter import longest_paragraph
 from dramaturg.stores.errors import DamagedIndex, MissingIndex
 from dramaturg.stores.index_folder import IndexFolder
 from dramaturg.stores.library import Library, examples, open_role
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import RoleCard
-from dramaturg.stores.store_kinds import GRAPH_KINDS, MEMORY_KINDS
+from dramaturg.stores.store_kinds import DIALOGUE_KINDS, GRAPH_KINDS, MEMORY_KINDS
 
-KINDS = ("acts", "ats", "fixed", *GRAPH_KINDS, *MEMORY_KINDS)
+KINDS = ("acts", "ats", "fixed", *GRAPH_KINDS, *MEMORY_KINDS, *DIALOGUE_KINDS)
+CARD_ONLY = "Card only: a role for you to play (--user-role), or one that answers by --method profile."
 
 
 def roles(library: LibraryOption = None, as_json: JsonOption = False) -> None:
@@ -29,8 +32,17 @@ def roles(library: LibraryOption = None, as_json: JsonOption = False) -> None:
         return
     table = Table("role", "name", "where", title=str(shelf.root), caption="An example is copied when first opened.")
     for row in rows:
-        table.add_row(*row.values())
+        own = row["where"] == "library"
+        bare = card_only(shelf.root / row["role"] if own else files("dramaturg.examples") / row["role"])
+        table.add_row(row["role"], printable(row["name"]), row["where"] + ", card only" * bare)
     screen.print(table)
+
+
+def card_only(role: Traversable) -> bool:
+    """Whether nothing is written of a role but its card: no persona, no dialogues and no memories."""
+    folders = [folder for name in ("persona", "dialogues") if (folder := role / name).is_dir()]
+    written = any(entry.name.endswith((".md", ".jsonl")) for folder in folders for entry in folder.iterdir())
+    return not written and not (role / "memories.jsonl").is_file()
 
 
 def new(
@@ -50,11 +62,12 @@ def new(
 
 def show(role: RoleArgument, library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """Show what a role is made of, and which of it is indexed."""
-    about = described(open_role(role, library_path(library)))
+    opened = open_role(role, library_path(library))
+    about = described(opened)
     if as_json:
         print_json(about)
         return
-    table = Table("", "", title=about["name"], show_header=False)
+    table = Table("", "", title=about["name"], show_header=False, caption=CARD_ONLY if card_only(opened.root) else None)
     for key, value in about.items():
         table.add_row(key, "\n".join(map(str, value)) if isinstance(value, list) else str(value))
     screen.print(table)

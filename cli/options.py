@@ -16,6 +16,7 @@ MethodName = StrEnum("MethodName", {name: name for name in METHODS})  # type: ig
 AMADEUS = MethodName("amadeus")
 ROLE_RAG = MethodName("role-rag")
 EMOTIONAL_RAG = MethodName("emotional-rag")
+DRMR = MethodName("drmr")
 
 RoleArgument = Annotated[str, typer.Argument(help="The id of a role, e.g. beethoven.", show_default=False)]
 MethodOption = Annotated[MethodName, typer.Option("--method", help="How the role answers.")]
@@ -31,6 +32,14 @@ SettingsOption = Annotated[
 ]
 StrategyOption = Annotated[
     str, typer.Option("--strategy", help="How Emotional RAG recalls: C-A, C-M, S-S, S-E or semantic.")
+]
+UserRoleOption = Annotated[
+    str,
+    typer.Option(
+        "--user-role",
+        metavar="NAME",
+        help="The role that you play: one of the library by its id or name, or anybody who speaks in the dialogues.",
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a program.")]
 
@@ -51,7 +60,9 @@ def context_for(
     options, kind = {name: value for name, value in named.items() if value}, context_type(method)
     if missing := options.keys() - kind.model_fields.keys():
         have = " or ".join(other for other in METHODS if missing <= context_type(other).model_fields.keys())
-        raise ValueError(f"The method {method} has no --{min(missing)}: add --method {have}, or leave it out.")
+        raise ValueError(
+            f"The method {method} has no --{min(missing).replace('_', '-')}: add --method {have}, or leave it out."
+        )
     given = options | dict(map(setting, settings or []))
     return kind.model_validate({"role": role, "library": str(library_path(library)), **given})
 

@@ -1,12 +1,44 @@
 """What is seen of a turn while it runs: a line of progress, then the reply word by word."""
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 from langgraph.types import StreamPart
 from rich.status import Status
+from rich.text import Text
 
 from dramaturg.cli.indexing import WORK
-from dramaturg.cli.screen import errors, printable, screen
+from dramaturg.cli.relation_evidence import points
+from dramaturg.cli.screen import errors, excerpt, printable, screen
+
+Event = Mapping[str, Any]
+STEPS: Mapping[str, Callable[[Event], str]] = {
+    "split": lambda event: f"Indexing {event['passages']} passages …",
+    "gathered": lambda event: f"Indexing {gathered(event)} …",
+    "embedded": lambda event: f"Embedding passages: {event['done']} of {event['total']} …",
+    "asked": lambda event: f"{WORK[event['what']]}: {event['done']} of {event['total']} …",
+    "hypothesized": lambda _: "Looking for what the question is about …",
+    "scoped": lambda _: "Recalling …",
+    "mood": lambda _: "Recalling …",
+    "dialogues": lambda event: f"Recalled {len(event['dialogues'])} dialogues …",
+    "clique": lambda event: f"Recalling relations: {clique(event['clique'])} …",
+    "record": lambda _: "Thinking of the answer …",
+    "extracted": lambda _: "Thinking of the answer …",
+    "recalled": lambda _: "Thinking of the answer …",
+    "verified": lambda event: f"Draft {event['draft']}: {points(event['score'])} …",
+    "revising": lambda event: f"Revision {event['revision']}: {excerpt(event['reason'])}",
+}
+"""What is said of an event; of others nothing is."""
+
+
+def gathered(event: Event) -> str:
+    """How much was found in the files."""
+    return f"{event['dialogues']} dialogues" if "dialogues" in event else f"{event['memories']} memories"
+
+
+def clique(roles: Sequence[str]) -> str:
+    """How many roles all speak with each other."""
+    return f"{len(roles)} roles who all speak with each other" if roles else "the two have never spoken"
 
 
 class Stage:
@@ -35,27 +67,18 @@ class Stage:
             chunk, _ = part["data"]
             self.speak(chunk.text)
 
-    def progress(self, event: dict[str, Any]) -> None:
+    def progress(self, event: Event) -> None:
         """Say what is being done."""
-        match event["event"]:
-            case "split":
-                self.status.update(f"Indexing {event['passages']} passages …")
-            case "embedded":
-                self.status.update(f"Embedding passages: {event['done']} of {event['total']} …")
-            case "asked":
-                self.status.update(f"{WORK[event['what']]}: {event['done']} of {event['total']} …")
-            case "hypothesized":
-                self.status.update("Looking for what the question is about …")
-            case "gathered":
-                self.status.update(f"Indexing {event['memories']} memories …")
-            case "scoped" | "mood":
-                self.status.update("Recalling …")
-            case "judged":
-                self.judged += 1
-                self.accepted += event["verdict"] == "yes"
-                self.status.update(f"Judging passages: {self.judged} judged, {self.accepted} accepted …")
-            case "extracted" | "recalled":
-                self.status.update("Thinking of the answer …")
+        if event["event"] == "judged":
+            self.judged += 1
+            self.accepted += event["verdict"] == "yes"
+            self.say(f"Judging passages: {self.judged} judged, {self.accepted} accepted …")
+        elif event["event"] in STEPS:
+            self.say(STEPS[event["event"]](event))
+
+    def say(self, line: str) -> None:
+        """Show a line of progress: a `Text`, because rich would read a string as markup."""
+        self.status.update(Text(line))
 
     def speak(self, text: str) -> None:
         """Print the next words of the reply."""

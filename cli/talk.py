@@ -19,6 +19,7 @@ from dramaturg.cli.options import (
     RoleArgument,
     SettingsOption,
     StrategyOption,
+    UserRoleOption,
     context_for,
 )
 from dramaturg.cli.screen import print_json, printable, screen
@@ -37,6 +38,7 @@ def ask(
     method: MethodOption = AMADEUS,
     model: ModelOption = "auto",
     strategy: StrategyOption = "",
+    user_role: UserRoleOption = "",
     evidence: EvidenceOption = False,
     thread: ThreadOption = "",
     library: LibraryOption = None,
@@ -44,7 +46,8 @@ def ask(
     as_json: JsonOption = False,
 ) -> None:
     """Ask a role one question or several; without --thread the conversation is forgotten afterwards."""
-    context = context_for(method, role, library, settings, chat_model=model, strategy=strategy)
+    named = {"chat_model": model, "strategy": strategy, "user_role": user_role}
+    context = context_for(method, role, library, settings, **named)
     asyncio.run(answered(method, context, questions, thread, evidence=evidence, as_json=as_json))
 
 
@@ -91,12 +94,14 @@ def chat(
     method: MethodOption = AMADEUS,
     model: ModelOption = "auto",
     strategy: StrategyOption = "",
+    user_role: UserRoleOption = "",
     thread: ThreadOption = "default",
     library: LibraryOption = None,
     settings: SettingsOption = None,
 ) -> None:
     """Talk to a role; the conversation goes on where it stopped, also after a restart."""
-    context = context_for(method, role, library, settings, chat_model=model, strategy=strategy)
+    named = {"chat_model": model, "strategy": strategy, "user_role": user_role}
+    context = context_for(method, role, library, settings, **named)
     # Lines are read outside of the event loop, which would keep Ctrl-C from the prompt.
     with asyncio.Runner() as runner:
         opened = open_conversation(method, context, thread)

@@ -7,7 +7,7 @@ MEASURED: Mapping[tuple[str, str], float] = {
     ("qwen2.5-coder-1.5b", "same"): 0.87,
     ("qwen2.5-coder-1.5b", "scope"): 0.4,
     ("qwen2.5-coder-1.5b", "level"): 0.75,
-    ("qwen2.5-coder-1.5b", "consistency"): 3.15,
+    ("qwen2.5-coder-1.5b", "consistency"): 2.5,
     ("cross-encoder", "judge"): -8.0,
 }
 

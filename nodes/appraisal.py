@@ -86,6 +86,14 @@ class Appraising:
         return Appraisal(rating.value, await self.explained_by(respondent))
 
     async def decided_by(self, respondent: Respondent) -> Appraisal:
+        """Ask whether it is so, and why.
+
+        Raises:
+            ModelError: there is no answer.
+        """
+        return Appraisal(await self.probable_by(respondent), await self.explained_by(respondent))
+
+    async def probable_by(self, respondent: Respondent) -> float:
         """Ask whether it is so: the score is 1 + 4 P(yes).
 
         Raises:
@@ -93,7 +101,7 @@ class Appraising:
         """
         decision = await decide(respondent, self.messages(self.score))
         sure = float(decision.answer) if decision.probability is None else decision.probability
-        return Appraisal(LOW + (HIGH - LOW) * sure, await self.explained_by(respondent))
+        return LOW + (HIGH - LOW) * sure
 
     async def explained_by(self, respondent: Respondent) -> str:
         """Ask for the reason alone; a score stands also without one."""

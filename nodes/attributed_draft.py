@@ -1,6 +1,6 @@
 """A draft of the reply of AMADEUS, to be verified before it is spoken."""
 
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from langgraph.runtime import Runtime
 
@@ -31,8 +31,3 @@ async def draft_with_attributes(state: AttributedDraftState, runtime: Runtime[A]
     data = await knowledge_and_attributes(state, context)
     grounds = "\n\n".join(filter(None, [role.card.profile.strip(), data["attributes"], data["knowledge"]]))
     return await drafted(context, state, "respond_with_attributes", data, grounds)
-
-
-def drafting_outcome(state: AttributedDraftState, runtime: Runtime[A]) -> Literal["aloud", "draft"]:
-    """Whether the reply is spoken at once, or drafted and verified."""
-    return "draft" if settings(runtime, VerifiedReplySettings).verify else "aloud"

@@ -15,7 +15,8 @@ from dramaturg.nodes.current_dialogues import dialogues_of_turn
 from dramaturg.nodes.dialogue_recall import DialogueRecallSettings, DialogueRecallState
 from dramaturg.nodes.edge_scores import Edge, EdgeScoring, edge_key, edges_of, score_in
 from dramaturg.nodes.relation_graph import best_clique
-from dramaturg.nodes.user_role import user_role_of
+from dramaturg.nodes.user_role import UserRole, user_role_of
+from dramaturg.stores.role import Role
 
 
 class RelationSettings(DialogueRecallSettings, AppraisalSettings):
@@ -111,10 +112,10 @@ async def find_clique(state: RelationState, runtime: Runtime[R]) -> dict[str, An
     role = await role_of(context)
     user = await user_role_of(context, role, await dialogues_of_turn(context, state["version"]))
     pairs = scored_pairs(state.get("relations", []))
-    weighed = [(pair["roles"][0], pair["roles"][1], pair["score"] or 0.0) for pair in pairs]
-    clique = best_clique(weighed, user.speaker, role.card.name) if user.speaker else []
+    clique = clique_of(pairs, user, role)
     within = [pair for pair in pairs if {*pair["roles"]} <= {*clique}]
     found = {
+        "role": role.card.name,
         "user_role": user.key,
         "profile": bool(user.profile),
         "clique": clique,
@@ -124,6 +125,12 @@ async def find_clique(state: RelationState, runtime: Runtime[R]) -> dict[str, An
     }
     runtime.stream_writer({"event": "clique", **found})
     return {"clique": clique, "evidence": {"relations": found}}
+
+
+def clique_of(pairs: Sequence[ScoredPair], user: UserRole, role: Role) -> list[str]:
+    """The best clique of the user's role and the model's; an edge without a score weighs nothing."""
+    weighed = [(pair["roles"][0], pair["roles"][1], pair["score"] or 0.0) for pair in pairs]
+    return best_clique(weighed, user.speaker, role.card.name) if user.speaker else []
 
 
 def scored_pairs(relations: Sequence[Relation]) -> list[ScoredPair]:

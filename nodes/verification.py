@@ -102,9 +102,9 @@ async def drafted(
     return {"drafts": [*before, new], "grounds": grounds, "asker": asker, "usage": {"draft": usage}}
 
 
-def drafted_outcome(state: DraftState, runtime: Runtime[V]) -> Literal["verify", "speak"]:
-    """Whether a draft is verified at all."""
-    return "verify" if settings(runtime, VerificationSettings).verify else "speak"
+def checking_outcome(state: DraftState, runtime: Runtime[V]) -> Literal["checked", "aloud"]:
+    """Whether a reply is verified before it is spoken."""
+    return "checked" if settings(runtime, VerificationSettings).verify else "aloud"
 
 
 async def verify(state: DraftState, runtime: Runtime[V]) -> dict[str, Any]:
@@ -140,16 +140,11 @@ async def verify(state: DraftState, runtime: Runtime[V]) -> dict[str, Any]:
     return {"drafts": [*before, last], "usage": {"verify": respondent.account.usage()}}
 
 
-def verification_outcome(
-    state: DraftState, runtime: Runtime[V]
-) -> Literal["consistent", "inconsistent", "not known", "enough"]:
-    """Whether the last draft is consistent, h > α; if not, whether it is to be revised or enough have been."""
+def verification_outcome(state: DraftState, runtime: Runtime[V]) -> Literal["settled", "inconsistent"]:
+    """Whether the last draft is to be revised, h ≤ α; not where it has no score, or enough revisions were made."""
     drafts = drafts_of(state)
-    if drafts[-1]["score"] is None:
-        return "not known"
-    if passed(drafts[-1]):
-        return "consistent"
-    return "enough" if len(drafts) > settings(runtime, VerificationSettings).revisions else "inconsistent"
+    enough = len(drafts) > settings(runtime, VerificationSettings).revisions
+    return "settled" if enough or drafts[-1]["score"] is None or passed(drafts[-1]) else "inconsistent"
 
 
 async def revise(state: DraftState, runtime: Runtime[V]) -> dict[str, Any]:

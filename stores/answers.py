@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from dramaturg.stores.errors import DamagedIndex
-from dramaturg.stores.files import canonical, inside, remove_file, sha256, write_bytes
+from dramaturg.stores.files import canonical, inside, remove_file, sha256, sweep, write_bytes
 from dramaturg.stores.index_folder import IndexFolder
 from dramaturg.stores.manifest import Published
 from dramaturg.stores.whole_versions import listed
@@ -52,6 +52,7 @@ def drop_kept(index: IndexFolder, used: Mapping[str, JsonValue], *, every: bool)
 
     Call it under the role's lock.
     """
+    sweep(index.path / FOLDER)
     for path in kept_files(index):
         if every or _Source(index, path).read().keys() <= used.keys():
             remove_file(path, within=index.role)

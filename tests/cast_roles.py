@@ -1,13 +1,16 @@
 """A cast: Ada and those who speak with her or with each other, and how the turns of DRMR are taken with it."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 
+from dramaturg.conversations.conversation import Conversation
 from dramaturg.stores.library import Library
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import RoleCard
@@ -15,7 +18,7 @@ from dramaturg.workflows.drmr import DrmrContext, build
 
 from fakes import ScriptedChatModel
 from roles import fenced, run_settings, small_role, write_memories
-from scope_roles import reasoned
+from scope_roles import asked, player, reasoned
 
 SCENES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "parcel": (("Tom Quill", "A parcel from Leith for you."), ("Ada Quill", "Give me the parcel, Tom.")),
@@ -69,7 +72,45 @@ async def take(role: Role, model: ScriptedChatModel, *questions: str, saver: Any
     return values
 
 
-def in_turn(*answers: str) -> Callable[[str], str]:
+class Talk(Conversation):
+    """A conversation of DRMR whose records can be looked at; the text of a message is its id."""
+
+    def __init__(self, role: Role, saver: BaseCheckpointSaver[Any] | None = None, **settings: Any) -> None:
+        super().__init__(build(), saver or InMemorySaver(), context(role, player(), **settings), "tea")
+
+    async def ask(self, text: str, model: ScriptedChatModel | None = None, **settings: Any) -> dict[str, Any]:
+        """Take a turn, and give its evidence."""
+        self.change(chat_model=model or player(), **settings)
+        evidence: dict[str, Any] = (await self.take_turn(HumanMessage(text, id=text)))["evidence"]
+        return evidence
+
+    async def records(self) -> list[str]:
+        """The texts of the role memory."""
+        return [one["text"] for one in (await self.values()).get("memory_records", [])]
+
+
+def counted(model: ScriptedChatModel) -> dict[str, int]:
+    """How often a model was asked for each part."""
+    return dict(Counter(asked(call.messages)[0] for call in model.calls))
+
+
+def systems(model: ScriptedChatModel, part: str) -> list[str]:
+    """What the first message said each time that a model was asked for a part."""
+    return [call.messages[0].text for call in model.calls if asked(call.messages)[0] == part]
+
+
+def scored(*scores: int) -> Callable[[str], str | Exception]:
+    """What a verifier says of one draft after the other; the last score from then on."""
+    return in_turn(*(reasoned(score, f"a {score}") for score in scores))
+
+
+def numbered(what: str) -> Callable[[str], str]:
+    """`what 1`, `what 2` and so on."""
+    said = iter(range(1, 1000))
+    return lambda text: f"{what} {next(said)}"
+
+
+def in_turn(*answers: str | Exception) -> Callable[[str], str | Exception]:
     """Answers one after the other; the last one from then on."""
     left = list(answers)
     return lambda text: left.pop(0) if len(left) > 1 else left[0]

@@ -7,12 +7,11 @@ import pytest
 
 from dramaturg.models.embedded import EMBEDDED_MODEL
 from dramaturg.models.environment import environment
-from dramaturg.models.errors import WeightsError
-from dramaturg.models.weights import find
 from dramaturg.stores.library import open_role
 from dramaturg.workflows.emotional_rag import EmotionalRagContext, graph
 from dramaturg.workflows.emotional_rag_index import graph as index_graph
 
+from embedded_models import use_real_models
 from roles import write_memories
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
@@ -22,14 +21,8 @@ SAD = "I am so sad today, I could weep. Tell me about your nephew Karl."
 
 
 @pytest.fixture(autouse=True)
-def real_cache(no_surroundings: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DRAMATURG_CACHE", str(CACHE))
-    for name, package in ((EMBEDDED_MODEL, "xllamacpp"), ("minilm", "sentence_transformers")):
-        pytest.importorskip(package)
-        try:
-            find(name, CACHE)
-        except WeightsError:
-            pytest.skip(f"run `dramaturg models pull {name}` first")
+def real_models(no_surroundings: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_real_models(monkeypatch, CACHE, (EMBEDDED_MODEL, "xllamacpp"), ("minilm", "sentence_transformers"))
 
 
 def settings(library: Path, **more: Any) -> EmotionalRagContext:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from langgraph.runtime import Runtime
+from pydantic import JsonValue
 
 from dramaturg.nodes import draft_work
 from dramaturg.nodes.retrieval import retrieve
@@ -26,6 +27,8 @@ from dramaturg.stores.learning import document_from, document_name, forget, lear
 from dramaturg.stores.role import Role
 from dramaturg.stores.versions import erase_past, take_back, versions
 from dramaturg.workflows.amadeus_index import AmadeusIndexContext, graph
+from dramaturg.workflows.drmr_index import DrmrIndexContext
+from dramaturg.workflows.drmr_index import graph as drmr_index
 from dramaturg.workflows.naive_rag import NaiveRagContext
 
 from passage_samples import names_in, quick
@@ -183,6 +186,39 @@ def test_nothing_is_left_of_what_is_erased(role: Role) -> None:
     with pytest.raises(MissingIndex, match="no version before this one"):
         take_back(role, "acts")
     assert index(role.root.parent)["embedded"] == 0
+
+
+def test_what_documents_lose_dialogues_do_not(role: Role) -> None:
+    before = index_dialogues(role)
+    kept: dict[str, JsonValue] = {"0" * 64: {"score": 5, "reason": "said in a talk"}}
+    taught(role, dog=DOG)
+    index(role.root.parent)
+    role.dialogue_builder("dialogues").keep(kept)
+    take_back(role, "acts")
+    assert role.spoken("dialogues").version == before
+    assert Role(role.root).dialogue_builder("dialogues").known() == kept
+    erase_past(role)
+    assert role.spoken("dialogues").version == index_dialogues(role) == before
+    assert [len(versions(role, kind)) for kind in ("acts", "dialogues")] == [1, 1]
+    assert Role(role.root).dialogue_builder("dialogues").known() == {}
+
+
+def test_dialogues_that_are_taken_out_are_erased_and_documents_stay(role: Role) -> None:
+    index_dialogues(role)
+    first = index_version(role)
+    path = role.root / "dialogues" / "scenes.jsonl"
+    path.write_text("".join(line for line in path.read_text().splitlines(keepends=True) if "friday" not in line))
+    erase_past(role)
+    files = [path for path in role.root.rglob("*") if path.is_file()]
+    assert not [path for path in files if b"a parcel from Leith" in path.read_bytes()]
+    assert role.current("dialogues") is None
+    assert index_version(role) == first
+
+
+def index_dialogues(role: Role) -> str:
+    """Index the role's dialogues; give their version."""
+    settings = DrmrIndexContext(role="ada", library=str(role.root.parent), embedding_model=CountedEmbeddings())
+    return str(asyncio.run(drmr_index.ainvoke({}, context=settings))["version"])
 
 
 # What is taken back

@@ -17,13 +17,22 @@ KEY = re.compile(r'"(\w+)":')
 ALONE = re.compile(r"^\$(\w+)$", re.MULTILINE)
 FILES = sorted(f.name.removesuffix(".md") for f in files("dramaturg.prompts").iterdir() if f.name.endswith(".md"))
 NAMES = sorted({name.rpartition(".")[0] for name in FILES})
-DOCUMENTS = {"passage", "passages", "text", "notes", "memory", "memories"}
-CONVERSATION = {"question", "summary", "conversation", "told", "said", "was_said"}
+DOCUMENTS = {"passage", "passages", "text", "notes", "memory", "memories", "events", "dialogue", "dialogues", "pair"}
+CONVERSATION = {"question", "summary", "conversation", "told", "said", "was_said", "line"}
 ANSWERS = {"knowledge", "attributes", "one", "other", "pairs", "name", "names", "facts", "context", "entity"}
+RECORDS = {"records", "directed"}
 BOUNDARIES = {"silent", "unknown"}
-GIVEN = DOCUMENTS | CONVERSATION | ANSWERS | BOUNDARIES
-PLAIN = {"limits": "(limits)\n\n", "role": "Ada", "sentences": "6", "most": "12", "count": "3"}
-SOURCES = ("AMADEUS", "RoleRAG", "Wang et al. 2023", "Emotional RAG")
+GIVEN = DOCUMENTS | CONVERSATION | ANSWERS | BOUNDARIES | RECORDS
+PLAIN = {
+    "limits": "(limits)\n\n",
+    "role": "Ada",
+    "sentences": "6",
+    "most": "12",
+    "count": "3",
+    "user": "Tom",
+    "bond": "(bond)",
+}
+SOURCES = ("AMADEUS", "RoleRAG", "Wang et al. 2023", "Emotional RAG", "DRMR")
 
 
 @pytest.mark.parametrize("name", NAMES)

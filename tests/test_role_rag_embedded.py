@@ -7,13 +7,13 @@ import pytest
 
 from dramaturg.models.embedded import EMBEDDED_MODEL
 from dramaturg.models.environment import environment
-from dramaturg.models.errors import WeightsError
-from dramaturg.models.weights import find
 from dramaturg.nodes.scope_judges import ScopedEntity
 from dramaturg.stores.library import Library, open_role
 from dramaturg.stores.role_files import RoleCard
 from dramaturg.workflows.role_rag import RoleRagContext, graph
 from dramaturg.workflows.role_rag_index import graph as index_graph
+
+from embedded_models import use_real_models
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 CACHE = environment().cache  # before each test gets a cache of its own
@@ -33,14 +33,8 @@ emperor. He loved long walks in the country and strong coffee, of which he count
 
 
 @pytest.fixture(autouse=True)
-def real_cache(no_surroundings: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DRAMATURG_CACHE", str(CACHE))
-    for name, package in ((EMBEDDED_MODEL, "xllamacpp"), ("minilm", "sentence_transformers")):
-        pytest.importorskip(package)
-        try:
-            find(name, CACHE)
-        except WeightsError:
-            pytest.skip(f"run `dramaturg models pull {name}` first")
+def real_models(no_surroundings: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_real_models(monkeypatch, CACHE, (EMBEDDED_MODEL, "xllamacpp"), ("minilm", "sentence_transformers"))
 
 
 def settings(library: Path) -> RoleRagContext:

@@ -7,7 +7,6 @@ from dramaturg.nodes.attributed_draft import (
     AttributedDraftState,
     VerifiedReplySettings,
     draft_with_attributes,
-    drafting_outcome,
 )
 from dramaturg.nodes.guided_selection import (
     SelectionSettings,
@@ -22,7 +21,7 @@ from dramaturg.nodes.respond import respond
 from dramaturg.nodes.retrieval import RetrievalState, retrieve
 from dramaturg.nodes.summary import SummarySettings, SummaryState, summarize, window_outcome
 from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
-from dramaturg.nodes.verification import revise, speak, verification_outcome, verify
+from dramaturg.nodes.verification import checking_outcome, revise, speak, verification_outcome, verify
 from dramaturg.workflows.amadeus_index import graph as amadeus_index
 
 
@@ -69,13 +68,9 @@ def build() -> StateGraph[AmadeusState, AmadeusContext, TurnInput, TurnOutput]:
         "judge", selection_outcome, {"more": "judge", "enough": "extract_attributes", "none": "fall_back"}
     )
     builder.add_edge("fall_back", "extract_attributes")
-    builder.add_conditional_edges("extract_attributes", drafting_outcome, {"aloud": "respond", "draft": "draft"})
+    builder.add_conditional_edges("extract_attributes", checking_outcome, {"aloud": "respond", "checked": "draft"})
     builder.add_edge("draft", "verify")
-    builder.add_conditional_edges(
-        "verify",
-        verification_outcome,
-        {"consistent": "speak", "inconsistent": "revise", "not known": "speak", "enough": "speak"},
-    )
+    builder.add_conditional_edges("verify", verification_outcome, {"settled": "speak", "inconsistent": "revise"})
     builder.add_edge("revise", "draft")
     for reply in ("respond", "speak"):
         builder.add_conditional_edges(reply, window_outcome, {"room": END, "full": "summarize"})

@@ -10,7 +10,7 @@ from dramaturg.nodes.relations import find_clique, score_edges
 from dramaturg.nodes.role_memory import build_memory, condense_memory, memory_outcome
 from dramaturg.nodes.summary import SummarySettings, SummaryState, summarize, window_outcome
 from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
-from dramaturg.nodes.verification import drafted_outcome, revise, speak, verification_outcome, verify
+from dramaturg.nodes.verification import checking_outcome, revise, speak, verification_outcome, verify
 from dramaturg.workflows.drmr_index import graph as drmr_index
 
 
@@ -51,12 +51,8 @@ def build() -> StateGraph[DrmrState, DrmrContext, TurnInput, TurnOutput]:
     builder.add_edge("score_edges", "find_clique")
     builder.add_edge("find_clique", "build_memory")
     builder.add_edge("build_memory", "draft")
-    builder.add_conditional_edges("draft", drafted_outcome, {"verify": "verify", "speak": "speak"})
-    builder.add_conditional_edges(
-        "verify",
-        verification_outcome,
-        {"consistent": "speak", "inconsistent": "revise", "not known": "speak", "enough": "speak"},
-    )
+    builder.add_conditional_edges("draft", checking_outcome, {"checked": "verify", "aloud": "speak"})
+    builder.add_conditional_edges("verify", verification_outcome, {"settled": "speak", "inconsistent": "revise"})
     builder.add_edge("revise", "recall_more")
     builder.add_conditional_edges(
         "recall_more", more_outcome, {"relate": "score_edges", "as they are": "draft", "nothing more": "speak"}

@@ -1,0 +1,335 @@
+"""DRMR over several turns: scores asked once, a memory that lives on and goes back, a state that stays small."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import InMemorySaver
+
+from dramaturg.conversations.conversation import Conversation
+from dramaturg.models.errors import ModelUnavailable
+from dramaturg.stores import library as libraries
+from dramaturg.stores.library import open_role
+from dramaturg.stores.role import Role
+from dramaturg.stores.saver import ConversationSaver
+from dramaturg.workflows import drmr, drmr_index
+
+from cast_roles import SCENES, Talk, cast_role, context, counted, lines_of, numbered, pairs_asked, scored, take
+from fakes import ScriptedChatModel
+from roles import fenced, run_settings, write_memories
+from scope_roles import player, reasoned, shown
+
+PARCEL, LAMP, SOUP = "Where is the parcel from Leith?", "Who sold the lamp?", "How is the soup at supper?"
+WHOLE = {"memory_dialogues": 50}
+ONE_EACH = {"memory_dialogues": 1, "recalled_dialogues": 7}
+
+
+@pytest.fixture
+def role(tmp_path: Path) -> Role:
+    return cast_role(tmp_path)
+
+
+def remembering(**parts: Any) -> ScriptedChatModel:
+    """A model whose records are numbered."""
+    return player(**{"record": numbered("Record")} | parts)
+
+
+def edges_asked(model: ScriptedChatModel) -> list[str]:
+    """The pairs that were asked about, in order of names."""
+    return sorted(pair.replace("\n", " – ") for _, pair in pairs_asked(shown(model, "edge")))
+
+
+# Scores are asked once for a text
+
+
+async def test_a_second_turn_asks_about_no_edge_again(role: Role) -> None:
+    await take(role, model := player(), PARCEL, PARCEL, user_role="tom", **WHOLE)
+    assert counted(model) == {"edge": 5, "record": 1, "reply": 2, "line": 2}
+
+
+async def test_another_conversation_asks_only_what_none_has_asked(role: Role) -> None:
+    await take(role, player(), PARCEL, user_role="tom")
+    output = await take(role, model := player(), PARCEL, user_role="tom")
+    assert counted(model) == {"record": 1, "reply": 1, "line": 1}
+    assert {one["score"] for one in output["evidence"]["relations"]["edges"]} == {3.0}
+    await take(role, model := player(), LAMP, user_role="Mr Pike", recalled_dialogues=7)
+    assert edges_asked(model) == ["Ada Quill – Mr Pike", "Mr Pike – Nell", "Mr Pike – Tom Quill"]
+
+
+async def test_another_process_asks_only_what_none_has_asked(role: Role, monkeypatch: pytest.MonkeyPatch) -> None:
+    await take(role, player(), PARCEL, user_role="tom")
+    monkeypatch.setattr(libraries, "_roles", {})
+    again = open_role("ada", role.root.parent)
+    assert again is not role
+    await take(again, model := player(), PARCEL, user_role="tom")
+    assert counted(model) == {"record": 1, "reply": 1, "line": 1}
+
+
+async def index(role: Role, model: ScriptedChatModel, **given: Any) -> Any:
+    """Index the dialogues; give the report."""
+    settings = drmr_index.DrmrIndexContext(**run_settings(role.root.parent, model, appraisal="together"))
+    return (await drmr_index.build().compile().ainvoke(given, context=settings))["index"]
+
+
+async def test_what_indexing_has_scored_no_turn_asks_about(role: Role) -> None:
+    report = await index(role, model := player(), scores=True)
+    assert (report["edges"], report["scored"], counted(model)) == (8, 8, {"edge": 8})
+    await take(role, model := player(), PARCEL, user_role="tom", recalled_dialogues=7)
+    assert counted(model) == {"record": 1, "reply": 1, "line": 1}
+
+
+async def test_what_turns_have_scored_indexing_takes_in_and_does_not_ask_about(role: Role) -> None:
+    await take(role, player(), PARCEL, user_role="tom")
+    kept = role.root / "index" / "dialogues" / "answers"
+    assert list(kept.glob("*.jsonl"))
+    write_memories(role.root, (), dialogue=lines_of({**SCENES, "new": (("Ada Quill", "Fog."), ("Tom Quill", "Ay."))}))
+    report = await index(role, model := player(), scores=True)
+    assert (report["edges"], report["scored"], counted(model)) == (9, 9, {"edge": 4})
+    assert not list(kept.glob("*.jsonl"))
+    await take(role, model := player(), PARCEL, user_role="tom", recalled_dialogues=8)
+    assert counted(model) == {"record": 1, "reply": 1, "line": 1}
+
+
+async def test_a_dialogue_whose_text_is_changed_is_asked_about_again_and_no_other(role: Role) -> None:
+    await take(role, player(), PARCEL, user_role="tom")
+    said = {**SCENES, "parcel": (("Tom Quill", "A parcel from Leith!"), ("Ada Quill", "Give me the parcel, Tom."))}
+    write_memories(role.root, (), dialogue=lines_of(said))
+    await take(role, model := player(), PARCEL, user_role="tom")
+    ((dialogue, pair),) = pairs_asked(shown(model, "edge"))
+    assert (dialogue.split("\n")[0], pair) == ("Tom Quill: A parcel from Leith!", "Ada Quill\nTom Quill")
+
+
+async def test_another_model_does_not_ask_again(role: Role) -> None:
+    await take(role, player(), PARCEL, user_role="tom")
+    await take(role, model := player(edge=reasoned(1)), PARCEL, user_role="tom", language="ko", temperature=1)
+    assert "edge" not in counted(model)
+
+
+async def test_an_edge_whose_score_could_not_be_had_is_asked_about_in_the_next_turn(role: Role) -> None:
+    failing = player(edge=lambda text: "Hm." if "I mended the net." in text else reasoned(4))
+    talk = Talk(role, user_role="tom")
+    evidence = await talk.ask(PARCEL, failing)
+    assert evidence["relations"]["unscored"] == 1
+    (lost,) = [one for one in (await talk.values())["relations"] if one["score"] is None]
+    assert "no usable answer" in lost["error"]
+    evidence = await talk.ask(SOUP, model := player())
+    assert edges_asked(model) == ["Ada Quill – Nell"]
+    assert evidence["relations"]["unscored"] == 0
+    assert {one["error"] for one in (await talk.values())["relations"]} == {""}
+
+
+async def test_scores_that_came_before_a_failure_are_kept(role: Role) -> None:
+    failing = player(edge=lambda text: ModelUnavailable("nobody there") if "the net." in text else reasoned(4))
+    with pytest.raises(ModelUnavailable):
+        await take(role, failing, PARCEL, user_role="tom", concurrency=1)
+    await take(role, model := player(), PARCEL, user_role="tom")
+    assert edges_asked(model) == ["Ada Quill – Nell"]
+
+
+async def test_conversations_at_once_keep_all_their_scores(role: Role) -> None:
+    questions = (PARCEL, LAMP, SOUP, "Beer at the inn?")
+    await take(role, player(), "Hello?")
+    await asyncio.gather(*(take(role, player(), text, user_role="tom", recalled_dialogues=7) for text in questions))
+    await take(role, model := player(), PARCEL, user_role="Mr Pike", recalled_dialogues=7)
+    assert edges_asked(model) == ["Mr Pike – Nell"]
+
+
+def test_programs_that_keep_scores_at_once_lose_none(role: Role) -> None:
+    builders = [Role(role.root).dialogue_builder("dialogues") for _ in range(4)]
+    scores = {f"key {n}": {"score": n % 5 + 1.0, "reason": ""} for n in range(40)}
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda n: builders[n % 4].keep({f"key {n}": scores[f"key {n}"]}), range(40)))
+    assert all(builder.known() == scores for builder in builders)
+
+
+async def test_a_relation_that_is_known_costs_two_calls_a_turn(role: Role) -> None:
+    talk = Talk(role, user_role="tom", recalled_dialogues=7)
+    for text in (PARCEL, LAMP, SOUP):
+        await talk.ask(text)
+    await talk.ask("And then?", model := player())
+    assert counted(model) == {"reply": 1, "line": 1}
+
+
+# The role memory lives on
+
+
+@asynccontextmanager
+async def forgetful(saver: InMemorySaver) -> AsyncIterator[InMemorySaver]:
+    """The same saver each time."""
+    yield saver
+
+
+@pytest.mark.parametrize("kept", ["our own", "LangGraph's"])
+async def test_the_memory_of_turn_one_is_used_after_a_restart(
+    role: Role, kept: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two turns in one process, a third with a saver that was opened again (Show 2)."""
+    memory = InMemorySaver()
+
+    def opened() -> AbstractAsyncContextManager[BaseCheckpointSaver[Any]]:
+        return ConversationSaver.open(tmp_path / "talks.sqlite") if kept == "our own" else forgetful(memory)
+
+    async with opened() as saver:
+        talk = Talk(role, saver, user_role="tom", **WHOLE)
+        await talk.ask(PARCEL, player(record="He brought me the parcel."))
+        await talk.ask(SOUP, second := player())
+    monkeypatch.setattr(libraries, "_roles", {})
+    async with opened() as saver:
+        talk = Talk(open_role("ada", role.root.parent), saver, user_role="tom", **WHOLE)
+        assert await talk.records() == ["He brought me the parcel."]
+        await talk.ask("And now?", third := player())
+        assert len(await talk.history()) == 3
+    for model in (second, third):
+        assert counted(model) == {"reply": 1, "line": 1}
+        assert fenced("memory", shown(model, "reply")[0]) == "He brought me the parcel."
+        assert "He brought me the parcel." in fenced("notes", shown(model, "line")[0])
+
+
+async def test_going_back_takes_the_role_memory_back(role: Role) -> None:
+    talk, model = Talk(role, user_role="tom", **ONE_EACH), remembering()
+    for text in (PARCEL, SOUP, LAMP):
+        await talk.ask(text, model)
+    assert await talk.records() == ["Record 1", "Record 2", "Record 3"]
+    await talk.fork(SOUP)
+    assert await talk.records() == ["Record 1", "Record 2"]
+    await talk.regenerate(PARCEL)
+    assert await talk.records() == ["Record 4"]
+    assert fenced("memory", shown(model, "reply")[-1]) == "Record 4"
+    await talk.fork(LAMP)
+    assert await talk.records() == ["Record 1", "Record 2", "Record 3"]
+    await talk.delete(SOUP)
+    assert await talk.records() == ["Record 1"]
+    await talk.delete(PARCEL)
+    assert await talk.records() == []
+    assert not (await talk.values()).get("known_dialogues")
+
+
+async def test_a_turn_that_is_asked_again_makes_its_record_again(role: Role) -> None:
+    talk, model = Talk(role, user_role="tom", **ONE_EACH), remembering()
+    await talk.ask(PARCEL, model)
+    before = (await talk.values())["memory_records"][0]["dialogues"]
+    await talk.regenerate()
+    assert await talk.records() == ["Record 2"]
+    assert (await talk.values())["memory_records"][0]["dialogues"] == before
+    assert counted(model) == {"edge": 7, "record": 2, "reply": 2, "line": 2}
+
+
+async def test_a_turn_that_failed_and_is_withdrawn_leaves_no_record(role: Role) -> None:
+    talk = Talk(role, user_role="tom")
+    with pytest.raises(ModelUnavailable):
+        await talk.ask(PARCEL, player(reply=ModelUnavailable("nobody there")))
+    await talk.withdraw()
+    assert await talk.records() == []
+    await talk.ask(PARCEL, model := player())
+    assert counted(model) == {"record": 1, "reply": 1, "line": 1}
+
+
+# Others on the thread
+
+
+async def test_records_of_another_user_are_not_shown_and_are_there_when_that_one_comes_back(role: Role) -> None:
+    talk = Talk(role)
+    memories = []
+    for user, text in (("tom", PARCEL), ("Mr Pike", LAMP), ("", "Who are you?"), ("Tom Quill", "Me again.")):
+        await talk.ask(text, model := player(record=f"Of {user}."), user_role=user)
+        memories.append(fenced("memory", shown(model, "reply")[0]))
+    assert memories[:3] == ["Of tom.", "Of Mr Pike.", "Of ."]
+    assert memories[3].split("\n\n")[0] == "Of tom."
+    assert not {"Of Mr Pike.", "Of ."} & set(memories[3].split("\n\n"))
+
+
+async def test_what_another_role_knows_on_the_same_thread_is_its_own(role: Role, tmp_path: Path) -> None:
+    other = open_role("rose", tmp_path)
+    write_memories(other.root, (), dialogue=lines_of({"school": (("Tom Quill", "A parcel."), ("Rose", "A book!"))}))
+    talk = Talk(role, user_role="tom")
+    await talk.ask(PARCEL, player(record="Ada of Tom."))
+    evidence = await talk.ask("Another parcel?", model := player(record="Rose of Tom."), role="rose")
+    assert fenced("memory", shown(model, "reply")[0]) == "Rose of Tom."
+    assert evidence["relations"]["clique"] == ["Rose", "Tom Quill"]
+    evidence = await talk.ask("And you, Ada?", model := player(), role="ada")
+    assert fenced("memory", shown(model, "reply")[0]).split("\n\n")[0] == "Ada of Tom."
+    assert "Rose of Tom." not in shown(model, "reply")[0]
+    assert "Rose" not in evidence["relations"]["roles"]
+
+
+async def test_dialogues_that_are_gone_leave_the_graph_and_the_record_stays(role: Role) -> None:
+    talk = Talk(role, user_role="tom")
+    await talk.ask(PARCEL, player(record="He brought me the parcel."))
+    write_memories(role.root, (), dialogue=lines_of({"net": SCENES["net"], "quay": SCENES["quay"]}))
+    evidence = await talk.ask("And now?", model := player())
+    assert evidence["relations"]["roles"] == ["Ada Quill", "Mr Pike", "Nell", "Tom Quill"]
+    assert evidence["relations"]["clique"] == []
+    assert fenced("memory", shown(model, "reply")[0]).startswith("He brought me the parcel.")
+    assert len((await talk.values())["known_dialogues"]) == 2
+
+
+# A state of plain values that stays small
+
+
+async def test_the_state_is_plain_and_bounded_over_many_turns(tmp_path: Path) -> None:
+    scenes = {f"s{n}": (("Tom Quill", f"The parcel {n} of w{n}."), ("Ada Quill", f"Give me {n}.")) for n in range(40)}
+    role, saver = cast_role(tmp_path, scenes), InMemorySaver()
+    model = player(
+        record=numbered("I have known him since parcel"),
+        merged=numbered("All in all"),
+        line=lambda text: reasoned(5 if "odd" in text else 3),
+    )
+    settings = {"user_role": "tom", "graph_dialogues": 8, "memory_length": 200, "window": 6}
+    graph, config = drmr.build().compile(saver), {"configurable": {"thread_id": "t"}}
+    sizes = []
+    for turn in range(60):
+        message = HumanMessage(f"The parcel of w{turn % 40}, is it {'odd' if turn % 2 else 'even'}?")
+        await graph.ainvoke({"messages": [message]}, config, context=context(role, model, **settings))
+        values = (await graph.aget_state(config)).values
+        assert len(values["known_dialogues"]) <= 8
+        assert len(values["relations"]) <= 8
+        assert sum(len(one["text"]) for one in values["memory_records"]) <= 200
+        assert values["drafts"] == []
+        assert len(values["messages"]) <= 6
+        plain = {name: value for name, value in values.items() if name != "messages"}
+        assert json.loads(json.dumps(plain)) == plain
+        sizes.append(len(saver.serde.dumps_typed(values)[1]))
+    assert max(sizes[50:]) <= max(sizes[20:40]) * 1.1
+    assert counted(model)["merged"] > 1
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+async def test_a_graph_smaller_than_what_a_turn_brings_still_gives_a_reply(role: Role, most: int) -> None:
+    talk = Talk(role, user_role="tom", graph_dialogues=most)
+    for text in (PARCEL, SOUP, LAMP):
+        evidence = await talk.ask(text, player(line=scored(1)))
+        assert evidence["verification"]["passed"] is False
+        ids = [one["dialogue"] for one in evidence["dialogues"]]
+        assert len(ids) == len(set(ids))
+        known = {one["dialogue"] for one in (await talk.values())["known_dialogues"]}
+        assert known
+        assert known <= {*ids}
+
+
+async def test_a_conversation_that_begins_with_role_memory_may_go_on_without(role: Role) -> None:
+    talk = Talk(role, user_role="tom")
+    await talk.ask(PARCEL, player(record="He brought me the parcel."))
+    evidence = await talk.ask(SOUP, model := player(), role_memory=False)
+    assert "He brought me the parcel." not in shown(model, "reply")[0]
+    assert "relations" not in evidence
+    await talk.ask(LAMP, model := player(), role_memory=True)
+    assert fenced("memory", shown(model, "reply")[0]).startswith("He brought me the parcel.")
+
+
+async def test_messages_without_ids_are_turns_all_the_same(role: Role) -> None:
+    talk = Conversation(
+        drmr.build(), InMemorySaver(), context(role, model := remembering(), user_role="tom", **WHOLE), "tea"
+    )
+    for text in (PARCEL, PARCEL):
+        await talk.take_turn(text)
+    assert counted(model) == {"edge": 5, "record": 1, "reply": 2, "line": 2}
+    first, second = await talk.history()
+    assert first.id != second.id
+    assert (await talk.values())["memory_records"][0]["turn"] == first.id
