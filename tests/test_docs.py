@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dramaturg.workflows import emotional_rag, role_rag
+from dramaturg.workflows import drmr, emotional_rag, role_rag
 from dramaturg.workflows.amadeus import AmadeusContext, graph
 from dramaturg.workflows.methods import METHODS
 
@@ -19,7 +19,12 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 @pytest.mark.parametrize(
     ("page", "drawn"),
-    [("README.md", graph), ("docs/role_rag.md", role_rag.graph), ("docs/emotional_rag.md", emotional_rag.graph)],
+    [
+        ("README.md", graph),
+        ("docs/role_rag.md", role_rag.graph),
+        ("docs/emotional_rag.md", emotional_rag.graph),
+        ("docs/drmr.md", drmr.graph),
+    ],
 )
 def test_a_picture_is_that_of_the_graph(page: str, drawn: Any) -> None:
     lines = drawn.get_graph().draw_mermaid().split("---\n", 2)[2].strip()
@@ -49,7 +54,11 @@ def test_the_python_in_the_readme_compiles_and_is_short() -> None:
 
 @pytest.mark.parametrize(
     ("name", "context"),
-    [("role_rag.md", role_rag.RoleRagContext), ("emotional_rag.md", emotional_rag.EmotionalRagContext)],
+    [
+        ("role_rag.md", role_rag.RoleRagContext),
+        ("emotional_rag.md", emotional_rag.EmotionalRagContext),
+        ("drmr.md", drmr.DrmrContext),
+    ],
 )
 def test_settings_named_in_the_page_of_a_method_exist(name: str, context: Any) -> None:
     page = (ROOT / "docs" / name).read_text(encoding="utf-8")
@@ -67,7 +76,8 @@ def test_settings_named_in_the_page_of_amadeus_exist() -> None:
     assert named <= set(AmadeusContext.model_fields)
 
 
-def test_the_examples_in_the_page_of_emotional_rag_give_what_they_say() -> None:
-    failed, tried = doctest.testfile(str(ROOT / "docs" / "emotional_rag.md"), module_relative=False)
-    assert tried > 8
+@pytest.mark.parametrize(("name", "least"), [("emotional_rag.md", 8), ("drmr.md", 4)])
+def test_the_examples_in_the_page_of_a_method_give_what_they_say(name: str, least: int) -> None:
+    failed, tried = doctest.testfile(str(ROOT / "docs" / name), module_relative=False)
+    assert tried > least
     assert not failed

@@ -124,7 +124,7 @@ async def test_a_turn_ends_with_the_best_draft_where_nothing_more_is_to_be_retri
 
 async def test_a_revision_looks_for_the_users_last_words_and_not_for_the_conversation(role: Role) -> None:
     few = {"recalled_dialogues": 1, "revision_dialogues": 1}
-    talked = "The parcel, Tom! Give me the parcel from Leith."
+    talked = "A parcel from Leith for you! Give me the parcel, Tom. I mended the net, a net is worth more."
     output = await take(role, verified_by(5, 1, 5), talked, "Soup?", **few)
     brought = [(one["scene"], one["revision"]) for one in output["evidence"]["dialogues"]]
     assert brought == [("parcel", 0), ("supper", 1)]
