@@ -91,7 +91,7 @@ async def embed_dialogues(state: DialogueDraftState, runtime: Runtime[S]) -> dic
 
 @unless_overtaken
 async def score_all_edges(state: DialogueDraftState, runtime: Runtime[S]) -> dict[str, Any]:
-    """Score every edge that has no score yet (Equation 2), if that is wanted now.
+    """Score every edge that has no score yet, or every one in a rebuild, if that is wanted now (Equation 2).
 
     An edge whose score cannot be had is listed with the reason, and asked about again the next time.
 
@@ -140,7 +140,8 @@ async def publish_dialogues(state: DialogueDraftState, runtime: Runtime[S]) -> d
     if await asyncio.to_thread(builder.settings, draft) != recipe_settings(card, context):
         raise StaleDraft(f"role.yaml of {role.id!r} was changed while its dialogues were indexed: index it again.")
     used: dict[str, JsonValue] = {}
-    answers = LookedAt(await asyncio.to_thread(builder.answers, draft), used)
+    anew = bool(state.get("rebuild") and state.get("scores"))
+    answers = LookedAt(await asyncio.to_thread(lambda: builder.answers(draft) if anew else builder.known()), used)
     scored = sum(score_in(answers, edge_key(edge, card)) is not None for edge in edges_of(dialogues))
     counts = {name: state["index"][name] for name in ("dialogues", "speakers", "relations", "edges")}
     manifest = await asyncio.to_thread(builder.publish, draft, used, {**counts, "scored": scored}, role.dialogue_files)

@@ -31,11 +31,16 @@ class DialogueRecallSettings(DialogueSettings, UserRoleSettings):
     recalled_dialogues: int = Field(
         default=3, ge=1, le=50, description="Dialogues that the conversation brings back (the paper's N)."
     )
-    revision_dialogues: int = Field(
-        default=2, ge=1, le=50, description="More dialogues that a revision brings back (the paper's K)."
-    )
     graph_dialogues: int = Field(
         default=24, ge=1, le=500, description="The most dialogues in the relation graph of a conversation."
+    )
+
+
+class DialogueRevisionSettings(DialogueRecallSettings):
+    """What is made of what is recalled, and how much more a revision recalls."""
+
+    revision_dialogues: int = Field(
+        default=2, ge=1, le=50, description="More dialogues that a revision brings back (the paper's K)."
     )
     role_memory: bool = Field(
         default=True,
@@ -70,6 +75,7 @@ class DialogueRecallState(AskedState, Report):
 
 Ranked = Sequence[tuple[StoredDialogue, float]]
 S = TypeVar("S", bound=DialogueRecallSettings)
+V = TypeVar("V", bound=DialogueRevisionSettings)
 
 
 async def recall_dialogues(state: DialogueRecallState, runtime: Runtime[S]) -> dict[str, Any]:
@@ -102,12 +108,12 @@ async def recall_dialogues(state: DialogueRecallState, runtime: Runtime[S]) -> d
     }
 
 
-async def recall_more(state: DialogueRecallState, runtime: Runtime[S]) -> dict[str, Any]:
+async def recall_more(state: DialogueRecallState, runtime: Runtime[V]) -> dict[str, Any]:
     """Bring back D^r, the K dialogues nearest to the user's last utterance that the graph does not hold (3.3).
 
     One that it holds would add nothing, and the utterance is the same in every revision of a turn.
     """
-    context = settings(runtime, DialogueRecallSettings)
+    context = settings(runtime, DialogueRevisionSettings)
     role = await role_of(context)
     store = await dialogues_of_turn(context, state["version"])
     user, model = await user_role_of(context, role, store), await embedder_of(context, role)
@@ -125,12 +131,12 @@ async def recall_more(state: DialogueRecallState, runtime: Runtime[S]) -> dict[s
     return {"dialogues": brought, "added": len(found), "known_dialogues": now, "evidence": {"dialogues": shown}}
 
 
-def relating_outcome(state: DialogueRecallState, runtime: Runtime[S]) -> Literal["relate", "as they are"]:
+def relating_outcome(state: DialogueRecallState, runtime: Runtime[V]) -> Literal["relate", "as they are"]:
     """Whether the dialogues make a role memory, or stand in the prompt as they are."""
-    return "relate" if settings(runtime, DialogueRecallSettings).role_memory else "as they are"
+    return "relate" if settings(runtime, DialogueRevisionSettings).role_memory else "as they are"
 
 
-def more_outcome(state: DialogueRecallState, runtime: Runtime[S]) -> Literal["relate", "as they are", "nothing more"]:
+def more_outcome(state: DialogueRecallState, runtime: Runtime[V]) -> Literal["relate", "as they are", "nothing more"]:
     """The same for a revision, unless it found nothing."""
     return relating_outcome(state, runtime) if state["added"] else "nothing more"
 
@@ -178,8 +184,9 @@ def known_now(
 ) -> list[KnownDialogue]:
     """The dialogues in the graph, the newest last, each as near as it is now; the oldest leave where there are many."""
     similarity = {dialogue.id: score for dialogue, score in near}
-    ids = dict.fromkeys(one["dialogue"] for one in (*before, *found))
-    kept = [one for one in ids if one in similarity][-most:]
+    new = dict.fromkeys(one["dialogue"] for one in found)
+    ids = [*(one["dialogue"] for one in before if one["dialogue"] not in new), *new]
+    kept = [one for one in ids if one in similarity][-max(most, len(new)) :]
     return [{"dialogue": one, "similarity": round(similarity[one], DIGITS)} for one in kept]
 
 

@@ -50,13 +50,14 @@ def scenes_of(lines: Mapping[int, DialogueLine], speakers: Speakers) -> dict[str
 
 def stretches(placed: Sequence[Placed], longest: int) -> Iterator[list[Placed]]:
     """A scene in parts of much the same length, none longer than it may be unless a single line is."""
-    total = sum(map(length, placed))
-    share = total / -(-total // longest)
+    left = sum(map(length, placed))
+    share = left / -(-left // longest)
     part, done = list[Placed](), 0
     for one in placed:
         if part and (done + length(one) > longest or done + length(one) / 2 > share):
             yield part
-            part, done = [], 0
+            left -= done
+            share, part, done = left / -(-left // longest), [], 0
         part.append(one)
         done += length(one)
     yield part

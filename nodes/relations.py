@@ -12,14 +12,15 @@ from dramaturg.nodes.appraisal import AppraisalSettings
 from dramaturg.nodes.asked_answers import Answers, answer_all, progress
 from dramaturg.nodes.context import respondent_of, role_of, settings
 from dramaturg.nodes.current_dialogues import dialogues_of_turn
-from dramaturg.nodes.dialogue_recall import DialogueRecallSettings, DialogueRecallState
+from dramaturg.nodes.dialogue_recall import DialogueRecallState, DialogueRevisionSettings
 from dramaturg.nodes.edge_scores import Edge, EdgeScoring, edge_key, edges_of, score_in
 from dramaturg.nodes.relation_graph import best_clique
 from dramaturg.nodes.user_role import UserRole, user_role_of
 from dramaturg.stores.role import Role
+from dramaturg.stores.role_files import RoleCard
 
 
-class RelationSettings(DialogueRecallSettings, AppraisalSettings):
+class RelationSettings(DialogueRevisionSettings, AppraisalSettings):
     """How relations are weighed."""
 
 
@@ -66,8 +67,9 @@ async def score_edges(state: RelationState, runtime: Runtime[R]) -> dict[str, An
     store = await dialogues_of_turn(context, state["version"])
     builder = role.dialogue_builder(context.index_kind)
     edges = edges_of(store.get(one["dialogue"]) for one in state.get("known_dialogues", []))
-    known, errors = dict(await asyncio.to_thread(builder.known)), dict[str, str]()
-    left = {key: edge for edge in edges if score_in(known, (key := edge_key(edge, role.card))) is None}
+    known, errors = dict(await asyncio.to_thread(builder.known)), failed_before(state, edges, role.card)
+    unscored = {key: edge for edge in edges if score_in(known, (key := edge_key(edge, role.card))) is None}
+    left = {key: edge for key, edge in unscored.items() if key not in errors}
     scoring = EdgeScoring(await respondent_of(context, role), role.card, context)
 
     async def asked(edge: Edge) -> Answers:
@@ -89,6 +91,15 @@ async def score_edges(state: RelationState, runtime: Runtime[R]) -> dict[str, An
     # What has not changed is not written: it would be stored with every turn.
     changed = {"relations": relations} if relations != state.get("relations") else {}
     return {**changed, "usage": {"score_edges": scoring.respondent.account.usage()}}
+
+
+def failed_before(state: RelationState, edges: Sequence[Edge], card: RoleCard) -> dict[str, str]:
+    """The edges that were asked about in this turn before its revision, without an answer, and why."""
+    if not any(one["revision"] for one in state["dialogues"]):
+        return {}
+    errors = {(*one["roles"], one["dialogue"]): one["error"] for one in state.get("relations", []) if one["error"]}
+    asked = ((edge_key(edge, card), errors.get((*edge.pair, edge.dialogue.id))) for edge in edges)
+    return {key: error for key, error in asked if error}
 
 
 def relation(edge: Edge, known: Answers, errors: dict[str, str], key: str) -> Relation:

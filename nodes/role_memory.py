@@ -118,8 +118,8 @@ async def memory_outcome(state: RoleMemoryState, runtime: Runtime[M]) -> Literal
     context = settings(runtime, RoleMemorySettings)
     role = await role_of(context)
     user = await user_role_of(context, role, await dialogues_of_turn(context, state["version"]))
-    long = length_of(of_user(state.get("memory_records", []), role, user)) > context.memory_length
-    return "long" if long else "room"
+    records = of_user(state.get("memory_records", []), role, user) if context.role_memory else []
+    return "long" if len(records) > 1 and length_of(records) > context.memory_length else "room"
 
 
 async def written(

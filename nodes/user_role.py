@@ -49,7 +49,7 @@ async def user_role_of(context: UserRoleSettings, role: Role, store: DialogueSto
         ValueError: it is the role that answers.
         RoleError: its card cannot be read.
     """
-    wanted = context.user_role.strip()
+    wanted = " ".join(context.user_role.split())
     if not wanted:
         return UserRole(stranger_name(language_of(context, role)), "", None, True)
     card = await asyncio.to_thread(find_card, wanted, role.root.parent)
@@ -58,9 +58,10 @@ async def user_role_of(context: UserRoleSettings, role: Role, store: DialogueSto
     if own & {spelling(name) for name in (wanted, names[0])}:
         msg = f"The user cannot play {role.card.name}, who answers: name somebody else with --user-role, or nobody."
         raise ValueError(msg)
-    spoken = {spelling(speaker): speaker for speaker in store.graph}
+    spoken = {spelling(speaker): speaker for speaker in store.graph if speaker != role.card.name}
     speaker = next((spoken[key] for name in names if (key := spelling(name)) in spoken), None)
-    return UserRole(names[0], card.profile.strip() if card else "", speaker, False)
+    name = card.name if card else speaker or wanted
+    return UserRole(name, card.profile.strip() if card else "", speaker, False)
 
 
 def stranger_name(language: str) -> str:

@@ -85,26 +85,39 @@ async def drafted(
         asker: the name of the user's role.
 
     Raises:
-        ModelError: the model gave no reply.
+        ModelError: the model gave no reply. In a revision, an answer that cannot be used ends it instead: there is a
+            draft that can be spoken.
     """
     before = drafts_of(state)
     limits = {"directed": state.get("note", "")} if before else {}
-    reply, usage = await spoken(context, state, name, data, limits, quiet=context.verify, user=asker)
-    new: Draft = {
+    try:
+        reply, usage = await spoken(context, state, name, data, limits, quiet=context.verify, user=asker)
+    except UNANSWERED as error:
+        if not before:
+            raise
+        return {"drafts": [*before, draft_of(state, "", error=str(error))]}
+    drafts = [*before, draft_of(state, reply.text, reply.id)]
+    return {"drafts": drafts, "grounds": grounds, "asker": asker, "usage": {"draft": usage}}
+
+
+def draft_of(state: DraftState, text: str, message: str | None = None, error: str = "") -> Draft:
+    """A draft that was not verified yet."""
+    return {
         "turn": turn_of(state),
-        "id": reply.id,
-        "text": reply.text,
+        "id": message,
+        "text": text,
         "score": None,
         "alpha": None,
         "reason": "",
-        "error": "",
+        "error": error,
     }
-    return {"drafts": [*before, new], "grounds": grounds, "asker": asker, "usage": {"draft": usage}}
 
 
 def checking_outcome(state: DraftState, runtime: Runtime[V]) -> Literal["checked", "aloud"]:
-    """Whether a reply is verified before it is spoken."""
-    return "checked" if settings(runtime, VerificationSettings).verify else "aloud"
+    """Whether a reply is verified before it is spoken; there is nothing to verify where a revision gave none."""
+    drafts = drafts_of(state)
+    empty = bool(drafts) and not drafts[-1]["text"]
+    return "checked" if settings(runtime, VerificationSettings).verify and not empty else "aloud"
 
 
 async def verify(state: DraftState, runtime: Runtime[V]) -> dict[str, Any]:
@@ -159,7 +172,7 @@ async def speak(state: DraftState, runtime: Runtime[V]) -> dict[str, Any]:
     context = settings(runtime, VerificationSettings)
     role = await role_of(context)
     drafts = drafts_of(state)
-    best = max(range(len(drafts)), key=lambda at: (drafts[at]["score"] or 0, at))
+    best = max(range(len(drafts)), key=lambda at: (bool(drafts[at]["text"]), drafts[at]["score"] or 0, at))
     reply = AIMessage(drafts[best]["text"], id=drafts[best]["id"], name=role.id)
     written = {"messages": [reply], "drafts": [], "grounds": "", "asker": "", "note": ""}
     return {**written, "evidence": verified(drafts, best)} if context.verify else written

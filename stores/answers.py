@@ -47,14 +47,14 @@ def save_answers(index: IndexFolder, folder: Path, answers: Mapping[str, JsonVal
     write_bytes(folder / FOLDER / f"{sha256(data)}.jsonl", data, within=index.role)
 
 
-def drop_kept(index: IndexFolder, used: Mapping[str, JsonValue], *, every: bool) -> None:
-    """Remove the files of answers that belong to no draft once a version holds all that is in them, or every one.
+def drop_kept(index: IndexFolder, used: Mapping[str, JsonValue]) -> None:
+    """Remove the files of answers that belong to no draft once a version holds all that is in them.
 
     Call it under the role's lock.
     """
     sweep(index.path / FOLDER)
     for path in kept_files(index):
-        if every or _Source(index, path).read().keys() <= used.keys():
+        if _Source(index, path).read().keys() <= used.keys():
             remove_file(path, within=index.role)
 
 
@@ -107,13 +107,14 @@ class KnownAnswers:
     def _sources(self) -> Iterator[_Source]:
         """The files, the oldest answers first."""
         for folder in self._folders if self._draft is None else ():
+            # What belongs to no draft was asked where no version had it: a version that has it was made later.
+            yield from (_Source(folder, path) for path in sorted(kept_files(folder), key=_written))
             yield from (_Source(folder, published) for published in reversed(listed(folder)))
         files = [
             (one, folder)
             for folder in self._folders
             for one in folder.drafts.glob(f"{self._draft or '*'}/{FOLDER}/*.jsonl")
         ]
-        files += [(one, folder) for folder in self._folders for one in kept_files(folder) if self._draft is None]
         yield from (_Source(folder, path) for path, folder in sorted(files, key=lambda one: _written(one[0])))
 
 

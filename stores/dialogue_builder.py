@@ -42,8 +42,7 @@ class DialogueBuilder(AskingBuilder[StoredDialogue]):
         """
         dialogues = self.records(draft)
         files, texts = {DIALOGUES: encode_records(dialogues)}, [one.embedding_text for one in dialogues]
-        anew = self._open(draft).fresh
         manifest = self._publish(draft, files, (VECTORS, texts), used, counts, sources)
         with self._folder.lock():
-            drop_kept(self._folder, used, every=anew)
+            drop_kept(self._folder, used)
         return manifest

@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import cache, partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -170,6 +170,7 @@ def _card(library: Library, role: str) -> RoleCard:
     return library.role(role).card
 
 
+@cache
 def _example_card(role: str) -> RoleCard:
     folder = Path(role)
     return parse_card((_examples() / role / CARD).read_bytes(), folder)

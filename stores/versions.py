@@ -1,7 +1,9 @@
 """The versions of an index: listed, taken back together with their documents, and erased."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
+from pathlib import Path
 from typing import NamedTuple
 
 from dramaturg.stores.answers import FOLDER as ANSWERS_FOLDER
@@ -78,7 +80,7 @@ def erase_past(role: Role) -> None:
         StorageError: the file system refuses; run it again.
     """
     with role_lock(role.root):
-        for folder in (IndexFolder(role.root, kind) for kind in kinds(role.root)):
+        for folder in _begun(role.root):
             found = _manifests_or_none(folder)
             served = next(iter(found), None)
             if served is None or found[served].sources != role.sources(folder.kind).checksums():
@@ -96,6 +98,15 @@ def erase_past(role: Role) -> None:
         drop_documents(role.root)
         drop_plan(role.root)  # a proposal made from documents, with their words in it
     role.forget_opened()
+
+
+def _begun(role: Path) -> list[IndexFolder]:
+    """The kinds of index that a role has, also those of which no version is published yet."""
+    found = []
+    for path in sorted((role / "index").glob("*")):
+        with suppress(RoleError):  # it is no kind of index
+            found.append(IndexFolder(role, path.name))
+    return [folder for folder in found if folder.path.is_dir()]
 
 
 def holding(role: Role, name: str) -> bool:

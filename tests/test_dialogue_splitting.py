@@ -114,6 +114,7 @@ def test_an_id_is_of_what_is_said_and_in_which_scene() -> None:
         (11, 100, 1000, [6, 5]),
         (12, 100, 500, [4, 4, 4]),
         (21, 100, 1000, [7, 7, 7]),
+        (3, 64, 100, [1, 1, 1]),  # two are as near to an equal share as one, and too long
         (3, 500, 100, [1, 1, 1]),
         (1, 5000, 100, [1]),
     ],

@@ -135,8 +135,8 @@ def test_of_two_as_large_the_first_by_name_is_taken() -> None:
 
 
 def test_sums_do_not_depend_on_the_order_of_adding() -> None:
-    """0.1 + 0.2 + 0.3 would be another number than 0.1 + 0.3 + 0.2."""
-    edges = [("a", "b", 0.1), ("a", "c", 0.3), ("b", "c", 0.2), ("a", "d", 0.2), ("b", "d", 0.3)]
+    """0.3 + 0.1 + 0.2 would be more than 0.3 + 0.2 + 0.1."""
+    edges = [("a", "b", 0.3), ("a", "c", 0.2), ("b", "c", 0.1), ("a", "d", 0.1), ("b", "d", 0.2)]
     assert best_clique(edges, "a", "b") == best_clique(edges[::-1], "a", "b") == ["a", "b", "c"]
 
 

@@ -69,7 +69,7 @@ def build() -> StateGraph[AmadeusState, AmadeusContext, TurnInput, TurnOutput]:
     )
     builder.add_edge("fall_back", "extract_attributes")
     builder.add_conditional_edges("extract_attributes", checking_outcome, {"aloud": "respond", "checked": "draft"})
-    builder.add_edge("draft", "verify")
+    builder.add_conditional_edges("draft", checking_outcome, {"checked": "verify", "aloud": "speak"})
     builder.add_conditional_edges("verify", verification_outcome, {"settled": "speak", "inconsistent": "revise"})
     builder.add_edge("revise", "draft")
     for reply in ("respond", "speak"):
