@@ -107,7 +107,9 @@ def actor(
 
     def answer(messages: list[BaseMessage]) -> str | Exception:
         text = said(messages)
-        if "<memory>" in text or "<said>" in text:
+        if "<pair>" in text or "<line>" in text:
+            return '{"reason": "so it seems", "score": 5}'
+        if ("<memory>" in text and "<question>" not in text) or "<said>" in text:
             return mood(joy=7) if "sing" in text or "storm" in text.lower() else mood(sadness=7)
         if "<passage>" in text:
             return '{"answer": "yes"}' if verdict(fenced("passage", text)) else '{"answer": "no"}'

@@ -518,6 +518,38 @@ async def test_a_rebuild_drops_scores_of_conversations(role: Role) -> None:
     assert {answer["score"] for answer in known(role).values() if isinstance(answer, dict)} == {1}
 
 
+async def test_a_rebuild_with_scores_that_was_killed_before_it_tidied_up_counts(
+    role: Role, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise RuntimeError("killed")
+
+    await index(role)
+    keep(role, "parcel", score=5)
+    with monkeypatch.context() as patch:
+        patch.setattr("dramaturg.stores.dialogue_builder.drop_kept", killed)
+        with pytest.raises(RuntimeError, match="killed"):
+            await index(role, scoring(lambda *_: reasoned(1)), {**SCORES, **REBUILD})
+    assert len(loose(role)) == 1
+    report = await index(Role(role.root), model := scoring())
+    assert (model.calls, report["scored"]) == ([], EDGES)
+    assert {score_in(in_version(role), key) for key in keys(role).values()} == {(1.0, "so it seems")}
+
+
+async def test_a_rebuild_without_scores_keeps_those_of_conversations_also_of_one_meanwhile(role: Role) -> None:
+    class Keeping(WordEmbeddings):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            kept.extend(keep(role, "net"))
+            return super().embed_documents(texts)
+
+    await index(role)
+    kept = keep(role, "parcel")
+    report = await index(role, model := scoring(), REBUILD, embedding_model=Keeping())
+    assert len(kept) == 2
+    assert (model.calls, report["scored"]) == ([], 2)
+    assert {*known(role)} == {*in_version(role)} == {*kept}
+
+
 @pytest.mark.parametrize("damage", [b"", b'["x", 1]\n', b"\xff\xfe"], ids=["empty", "other", "bytes"])
 async def test_a_damaged_file_of_scores_is_asked_again(role: Role, damage: bytes) -> None:
     await index(role)
@@ -789,6 +821,17 @@ async def test_erasing_before_the_files_are_indexed_erases_all(role: Role) -> No
         served(role)
     assert b"zanzibark" not in everything(role.root)
     assert known(role) == {}
+
+
+async def test_erasing_takes_the_draft_of_dialogues_that_were_never_published(role: Role) -> None:
+    add_line(role, FILE, **MOON)
+    add_line(role, FILE, scene="zanzibark", speaker="Nell", text="The zanzibark sings.")
+    with pytest.raises(ModelUnavailable):
+        await index(role, gone_after(3), SCORES)
+    drop_scene(role, "zanzibark")
+    assert b"zanzibark" in everything(role.root)
+    erase_past(role)
+    assert b"zanzibark" not in everything(role.root)
 
 
 async def test_erasing_makes_the_role_forget_what_it_has_in_memory(role: Role) -> None:

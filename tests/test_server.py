@@ -88,7 +88,7 @@ async def client(url: str) -> AsyncIterator[Any]:
 
 
 async def test_every_graph_has_an_assistant_and_a_form(client: Any) -> None:
-    assistants = {found["graph_id"]: found["assistant_id"] for found in await client.assistants.search()}
+    assistants = {found["graph_id"]: found["assistant_id"] for found in await client.assistants.search(limit=100)}
     assert set(assistants) == set(GRAPHS)
     for assistant in assistants.values():
         schemas = await client.assistants.get_schemas(assistant)
@@ -136,6 +136,25 @@ async def test_what_a_thread_made_the_role_remember_is_in_the_servers_store(clie
     assert len((await client.threads.get_state(thread))["values"]["remembered"]) == 2
     elsewhere = await client.runs.wait(other, "emotional_rag", input=QUESTION, context=ADA)
     assert all(one["canon"] for one in elsewhere["evidence"]["memories"])
+
+
+async def test_the_user_plays_a_role_and_a_draft_is_not_streamed_before_it_is_verified(client: Any) -> None:
+    thread = (await client.threads.create())["thread_id"]
+    context, replies = {**ADA, "user_role": "Tom"}, []
+    async for part in client.runs.stream(
+        thread, "drmr", input=QUESTION, context=context, stream_mode=["messages-tuple", "values"]
+    ):
+        if part.event == "messages" and part.data[0]["type"].startswith("AIMessage"):
+            replies.append(part.data[0]["content"])
+        elif part.event == "values":
+            last = part.data
+    assert replies == ["I keep the light."]  # once and whole
+    assert last["messages"][-1]["content"] == "I keep the light."
+    assert last["evidence"]["relations"]["clique"] == ["Ada Quill", "Tom"]
+    assert last["evidence"]["verification"]["passed"]
+    again = await client.runs.wait(thread, "drmr", input=QUESTION, context=context)
+    assert "score_edges" not in again["usage"] or not again["usage"]["score_edges"]["calls"]
+    assert len((await client.threads.get_state(thread))["values"]["memory_records"]) == 1
 
 
 async def test_role_memory_lives_on_the_thread_and_history_can_be_forked(client: Any) -> None:
