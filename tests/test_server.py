@@ -144,7 +144,7 @@ async def test_the_user_plays_a_role_and_a_draft_is_not_streamed_before_it_is_ve
     async for part in client.runs.stream(
         thread, "drmr", input=QUESTION, context=context, stream_mode=["messages-tuple", "values"]
     ):
-        if part.event == "messages" and part.data[0]["type"].startswith("AIMessage"):
+        if part.event == "messages" and part.data[0]["type"] in {"ai", "AIMessageChunk"}:
             replies.append(part.data[0]["content"])
         elif part.event == "values":
             last = part.data
