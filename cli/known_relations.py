@@ -2,14 +2,12 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from dramaturg.nodes.edge_scores import edge_key, edges_of
+from dramaturg.nodes.edge_scores import edge_key, edges_of, score_in
 from dramaturg.nodes.relations import Relation, RelationSettings, ScoredPair, clique_of, relation, scored_pairs
-from dramaturg.nodes.user_role import UserRole, user_role_of
+from dramaturg.nodes.user_role import UserRole, cast_of
 from dramaturg.stores.dialogues import DialogueStore
-from dramaturg.stores.library import open_role
 from dramaturg.stores.role import Role
 
 
@@ -47,21 +45,18 @@ class KnownRelations(NamedTuple):
         return sorted(rows, key=lambda row: (-row[1], -row[2], row[0]))
 
 
-def known_relations(context: RelationSettings, library: Path) -> KnownRelations:
+def known_relations(context: RelationSettings) -> KnownRelations:
     """Read the dialogues that are indexed, and the scores that are kept.
 
     Raises:
         MissingIndex: the dialogues are not indexed.
         ValueError: the user would play the role that answers.
     """
-    role = open_role(context.role, library)
-    store = role.spoken(context.index_kind)
-    user = asyncio.run(user_role_of(context, role, store))
-    scores = role.dialogue_builder(context.index_kind).known()
-    edges = edges_of(store.dialogues)
-    relations = [relation(edge, scores, {}, edge_key(edge, role.card)) for edge in edges]
+    cast = asyncio.run(cast_of(context, ""))
+    scores, edges = cast.role.dialogue_builder(context.index_kind).known(), edges_of(cast.store.dialogues)
+    relations = [relation(edge, score_in(scores, edge_key(edge, cast.card))) for edge in edges]
     pairs = sorted(scored_pairs(relations), key=strongest_first)
-    return KnownRelations(role, store, user, relations, pairs, clique_of(pairs, user, role))
+    return KnownRelations(cast.role, cast.store, cast.user, relations, pairs, clique_of(pairs, cast))
 
 
 def strongest_first(pair: ScoredPair) -> tuple[bool, float, int, list[str]]:
@@ -75,7 +70,7 @@ def as_record(known: KnownRelations) -> dict[str, Any]:
     return {
         "role": known.role.id,
         "version": known.store.version,
-        "user_role": known.user.key,
+        "user_role": known.user.known_as,
         "speaker": known.user.speaker,
         "clique": list(known.clique),
         "unscored": known.unscored,

@@ -36,7 +36,9 @@ def clique_views(relations: Found) -> Iterable[RenderableType]:
     if user and not relations.get("profile"):
         yield Text(f"The library has no profile of {user}.", style="dim")
     if unscored := relations.get("unscored"):
-        yield Text(f"Relations without a score, which weigh nothing: {unscored}.", style="yellow")
+        yield Text(
+            f"Edges (two roles in one dialogue) without a score, which weigh nothing: {unscored}.", style="yellow"
+        )
 
 
 def strangers(user: str, role: str) -> str:

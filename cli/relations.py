@@ -19,7 +19,6 @@ from dramaturg.cli.options import (
     SettingsOption,
     UserRoleOption,
     context_for,
-    library_path,
 )
 from dramaturg.cli.picture_text import one_line
 from dramaturg.cli.relation_evidence import clique_title, pairs_table, strangers, table_of
@@ -44,7 +43,7 @@ def relations(
     """Show who speaks with whom in a role's dialogues: as tables, or as a page; --user-role shows that one's clique."""
     path = wanted(open_file, file)
     context = cast("RelationSettings", context_for(DRMR, role, library, settings, user_role=user_role))
-    known = known_relations(context, library_path(library))
+    known = known_relations(context)
     if known.store.warning:
         errors.print(printable(known.store.warning), style="yellow", soft_wrap=True)
     if path is not None:

@@ -12,20 +12,17 @@ from typing_extensions import TypedDict
 
 from dramaturg.models.embeddings import Embedder
 from dramaturg.models.encodable import encodable
-from dramaturg.nodes.context import embedder_of, role_of, settings
-from dramaturg.nodes.current_dialogues import dialogues_of_turn
-from dramaturg.nodes.dialogue_settings import DialogueSettings
+from dramaturg.nodes.context import embedder_of, settings
 from dramaturg.nodes.respond import AskedState
 from dramaturg.nodes.turn import Report
-from dramaturg.nodes.user_role import UserRole, UserRoleSettings, user_role_of
+from dramaturg.nodes.user_role import Cast, CastSettings, cast_of
 from dramaturg.stores.dialogues import DialogueStore, StoredDialogue
-from dramaturg.stores.role import Role
 
 DIGITS = 6  # of a similarity
 QUERY = 1000  # characters of the conversation, its last: embedding models read the beginning of a text only
 
 
-class DialogueRecallSettings(DialogueSettings, UserRoleSettings):
+class DialogueRecallSettings(CastSettings):
     """How much is recalled."""
 
     recalled_dialogues: int = Field(
@@ -89,14 +86,11 @@ async def recall_dialogues(state: DialogueRecallState, runtime: Runtime[S]) -> d
         EmbeddingMismatch: the index was made with another embedding model.
     """
     context = settings(runtime, DialogueRecallSettings)
-    role = await role_of(context)
-    store = await dialogues_of_turn(context, state["version"])
-    user = await user_role_of(context, role, store)
-    near = await ranked(store, await embedder_of(context, role), conversation_text(state["messages"], role, user))
-    found = nearest_of_both(near, user, role, context.recalled_dialogues)
-    brought = recalled(found, 0)
+    cast = await cast_of(context, state["version"])
+    near = await ranked(cast, await embedder_of(context, cast.role), conversation_text(state["messages"], cast))
+    brought = recalled(nearest_of_both(near, cast, context.recalled_dialogues), 0)
     known = known_now(state.get("known_dialogues", []), brought, near, context.graph_dialogues)
-    shown = as_evidence(brought, store)
+    store, shown = cast.store, as_evidence(brought, cast.store)
     runtime.stream_writer({"event": "dialogues", "dialogues": shown})
     evidence = {"dialogues": shown, **({"warning": store.warning} if store.warning else {})}
     return {
@@ -114,18 +108,17 @@ async def recall_more(state: DialogueRecallState, runtime: Runtime[V]) -> dict[s
     One that it holds would add nothing, and the utterance is the same in every revision of a turn.
     """
     context = settings(runtime, DialogueRevisionSettings)
-    role = await role_of(context)
-    store = await dialogues_of_turn(context, state["version"])
-    user, model = await user_role_of(context, role, store), await embedder_of(context, role)
+    cast = await cast_of(context, state["version"])
+    model = await embedder_of(context, cast.role)
     before, known = state["dialogues"], state.get("known_dialogues", [])
     held = {one["dialogue"] for one in (*before, *(known if context.role_memory else []))}
-    fitting = (one for one in await ranked(store, model, state["question"]) if concerns(one[0], user, role))
+    fitting = (one for one in await ranked(cast, model, state["question"]) if concerns(one[0], cast))
     found = list(islice((one for one in fitting if one[0].id not in held), context.revision_dialogues))
     if not found:
         return {"added": 0}
     brought = [*before, *recalled(found, before[-1]["revision"] + 1 if before else 1)]
-    near = await ranked(store, model, conversation_text(state["messages"], role, user))
-    shown = as_evidence(brought, store)
+    near = await ranked(cast, model, conversation_text(state["messages"], cast))
+    shown = as_evidence(brought, cast.store)
     runtime.stream_writer({"event": "dialogues", "dialogues": shown})
     now = known_now(known, brought, near, context.graph_dialogues)
     return {"dialogues": brought, "added": len(found), "known_dialogues": now, "evidence": {"dialogues": shown}}
@@ -141,35 +134,35 @@ def more_outcome(state: DialogueRecallState, runtime: Runtime[V]) -> Literal["re
     return relating_outcome(state, runtime) if state["added"] else "nothing more"
 
 
-async def ranked(store: DialogueStore, model: Embedder, text: str) -> Ranked:
+async def ranked(cast: Cast, model: Embedder, text: str) -> Ranked:
     """All dialogues by φ = cos(Emb(U), Emb(text)), the nearest first (Equation 1)."""
     vector = await model.embeddings.aembed_query(text)
-    store.require(model.name, len(vector))
-    return await asyncio.to_thread(store.ranked, vector)
+    cast.store.require(model.name, len(vector))
+    return await asyncio.to_thread(cast.store.ranked, vector)
 
 
-def nearest_of_both(near: Ranked, user: UserRole, role: Role, most: int) -> Ranked:
+def nearest_of_both(near: Ranked, cast: Cast, most: int) -> Ranked:
     """The nearest that concern one of the two, one of them a dialogue of both if there is any."""
-    found = [one for one in near if concerns(one[0], user, role)][:most]
-    both = next((one for one in near if speaks_with(one[0], user, role)), None)
-    if both is None or any(speaks_with(one[0], user, role) for one in found):
+    found = [one for one in near if concerns(one[0], cast)][:most]
+    both = next((one for one in near if of_both(one[0], cast)), None)
+    if both is None or any(of_both(one[0], cast) for one in found):
         return found
     return [*found[: most - 1], both]
 
 
-def concerns(dialogue: StoredDialogue, user: UserRole, role: Role) -> bool:
+def concerns(dialogue: StoredDialogue, cast: Cast) -> bool:
     """Whether the user's role or the model's speaks in a dialogue."""
-    return not {user.speaker, role.card.name}.isdisjoint(dialogue.speakers)
+    return not {cast.user.speaker, cast.card.name}.isdisjoint(dialogue.speakers)
 
 
-def speaks_with(dialogue: StoredDialogue, user: UserRole, role: Role) -> bool:
+def of_both(dialogue: StoredDialogue, cast: Cast) -> bool:
     """Whether the two speak with each other in a dialogue."""
-    return any({user.speaker, role.card.name} == {*pair} for pair in dialogue.pairs)
+    return any({cast.user.speaker, cast.card.name} == {*pair} for pair in dialogue.pairs)
 
 
-def conversation_text(messages: Sequence[AnyMessage], role: Role, user: UserRole) -> str:
+def conversation_text(messages: Sequence[AnyMessage], cast: Cast) -> str:
     """C as it is embedded: the last of what was said, each line with its speaker, as dialogues are written."""
-    names = {"human": user.key, "ai": role.card.name}
+    names = {"human": cast.user.known_as, "ai": cast.card.name}
     told = [": ".join(filter(None, [names[m.type], " ".join(m.text.split())])) for m in messages if m.type in names]
     text, *before = reversed(told)
     for line in before:

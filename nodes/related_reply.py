@@ -1,17 +1,16 @@
 """The reply of DRMR from the role memory, or from dialogues as they are (3.3, Equation 5; the baseline RoleGPT)."""
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from langgraph.runtime import Runtime
 from pydantic import Field
 
-from dramaturg.nodes.context import role_of, settings
-from dramaturg.nodes.current_dialogues import dialogues_of_turn
+from dramaturg.nodes.context import settings
 from dramaturg.nodes.dialogue_recall import DialogueRecallSettings, DialogueRecallState, RecalledDialogue
 from dramaturg.nodes.respond import ReplySettings, spoken
 from dramaturg.nodes.role_memory import RoleMemorySettings, RoleMemoryState, of_user, records_text
-from dramaturg.nodes.user_role import user_role_of
+from dramaturg.nodes.user_role import cast_of
 from dramaturg.nodes.verification import DraftState, VerificationSettings, drafted
 from dramaturg.stores.dialogues import DialogueStore
 
@@ -47,17 +46,26 @@ async def draft_related(state: RelatedDraftState, runtime: Runtime[R]) -> dict[s
         ModelError: the model gave no reply.
     """
     context = settings(runtime, RelatedReplySettings)
-    role = await role_of(context)
-    store = await dialogues_of_turn(context, state["version"])
-    user = await user_role_of(context, role, store)
+    cast = await cast_of(context, state["version"])
+    user = cast.user
     rests_on = (
-        {"memory": records_text(of_user(state.get("memory_records", []), role, user))}
+        {"memory": records_text(of_user(state.get("memory_records", []), cast))}
         if context.role_memory
-        else {"dialogues": dialogues_text(state["dialogues"], store)}
+        else {"dialogues": dialogues_text(state["dialogues"], cast.store)}
     )
     name = "respond_from_memory" if context.role_memory else "respond_from_dialogues"
-    grounds = "\n\n".join(filter(None, [role.card.profile.strip(), user.profile, *rests_on.values()]))
+    grounds = "\n\n".join(filter(None, [cast.card.profile.strip(), user.profile, *rests_on.values()]))
     return await drafted(context, state, name, {"other": user.profile, **rests_on}, grounds, asker=user.name)
+
+
+def drafting_outcome(state: RelatedDraftState, runtime: Runtime[R]) -> Literal["new", "nothing new"]:
+    """Whether there is something to draft from; not in a revision that found nothing to write down.
+
+    From the same memory the next draft would be a second throw, and no revision.
+    """
+    revision = any(one["revision"] for one in state["dialogues"])
+    told = state["recorded"] or settings(runtime, RelatedReplySettings).notes
+    return "new" if told or not revision else "nothing new"
 
 
 async def respond_from_dialogues(state: DialogueRecallState, runtime: Runtime[D]) -> dict[str, Any]:
@@ -67,11 +75,9 @@ async def respond_from_dialogues(state: DialogueRecallState, runtime: Runtime[D]
         ModelError: the model gave no reply.
     """
     context = settings(runtime, DialogueReplySettings)
-    role = await role_of(context)
-    store = await dialogues_of_turn(context, state["version"])
-    user = await user_role_of(context, role, store)
-    data = {"other": user.profile, "dialogues": dialogues_text(state["dialogues"], store)}
-    reply, usage = await spoken(context, state, "respond_from_dialogues", data, user=user.name)
+    cast = await cast_of(context, state["version"])
+    data = {"other": cast.user.profile, "dialogues": dialogues_text(state["dialogues"], cast.store)}
+    reply, usage = await spoken(context, state, "respond_from_dialogues", data, user=cast.user.name)
     return {"messages": [reply], "usage": {"respond_from_dialogues": usage}}
 
 

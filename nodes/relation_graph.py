@@ -3,19 +3,16 @@
 from collections.abc import Collection, Iterable, Sequence
 from itertools import combinations
 from math import fsum, isfinite
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import networkx as nx
 
-if TYPE_CHECKING:
-    Graph: TypeAlias = nx.Graph[str]
-else:
-    Graph = nx.Graph  # takes no parameter at run time
+from dramaturg.stores.dialogues import Graph
 
-Edge: TypeAlias = tuple[str, str, float]
+ScoredEdge: TypeAlias = tuple[str, str, float]
 
 
-def best_clique(edges: Iterable[Edge], user: str, model: str) -> list[str]:
+def best_clique(edges: Iterable[ScoredEdge], user: str, model: str) -> list[str]:
     """Return G', the maximal clique that holds both roles and has the largest sum of edge scores (Equation 3).
 
     The maximal cliques that hold u and m are {u, m} with each maximal clique of their common neighbours, so
@@ -46,7 +43,7 @@ def best_clique(edges: Iterable[Edge], user: str, model: str) -> list[str]:
     return min(cliques, key=lambda roles: (-weight(near, roles), -len(roles), roles))
 
 
-def checked(edges: Iterable[Edge]) -> Sequence[Edge]:
+def checked(edges: Iterable[ScoredEdge]) -> Sequence[ScoredEdge]:
     """The edges, each of two roles and with a score.
 
     Raises:
@@ -59,7 +56,7 @@ def checked(edges: Iterable[Edge]) -> Sequence[Edge]:
     return scored
 
 
-def neighbours(edges: Iterable[Edge], role: str) -> set[str]:
+def neighbours(edges: Iterable[ScoredEdge], role: str) -> set[str]:
     """Who has an edge with a role."""
     return {other if one == role else one for one, other, _ in edges if role in (one, other)}
 

@@ -8,16 +8,14 @@ from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from dramaturg.models.errors import UNANSWERED
-from dramaturg.nodes.appraisal import AppraisalSettings
+from dramaturg.nodes.appraisal import Appraisal, AppraisalSettings
 from dramaturg.nodes.asked_answers import Answers, answer_all, progress
 from dramaturg.nodes.context import respondent_of, role_of, settings
 from dramaturg.nodes.current_dialogues import dialogues_of_turn
 from dramaturg.nodes.dialogue_recall import DialogueRecallState, DialogueRevisionSettings
 from dramaturg.nodes.edge_scores import Edge, EdgeScoring, edge_key, edges_of, score_in
 from dramaturg.nodes.relation_graph import best_clique
-from dramaturg.nodes.user_role import UserRole, user_role_of
-from dramaturg.stores.role import Role
-from dramaturg.stores.role_files import RoleCard
+from dramaturg.nodes.user_role import Cast, cast_of
 
 
 class RelationSettings(DialogueRevisionSettings, AppraisalSettings):
@@ -64,22 +62,23 @@ async def score_edges(state: RelationState, runtime: Runtime[R]) -> dict[str, An
     """
     context = settings(runtime, RelationSettings)
     role = await role_of(context)
-    store = await dialogues_of_turn(context, state["version"])
+    store, card = await dialogues_of_turn(context, state["version"]), role.card
     builder = role.dialogue_builder(context.index_kind)
-    edges = edges_of(store.get(one["dialogue"]) for one in state.get("known_dialogues", []))
-    known, errors = dict(await asyncio.to_thread(builder.known)), failed_before(state, edges, role.card)
-    unscored = {key: edge for edge in edges if score_in(known, (key := edge_key(edge, role.card))) is None}
-    left = {key: edge for key, edge in unscored.items() if key not in errors}
-    scoring = EdgeScoring(await respondent_of(context, role), role.card, context)
+    known = dict(await asyncio.to_thread(builder.known))
+    found = edges_of(store.get(one["dialogue"]) for one in state.get("known_dialogues", []))
+    edges = [(edge_key(edge, card), edge) for edge in found]
+    errors = failed_before(state, edges)
+    left = {key: edge for key, edge in edges if key not in errors and score_in(known, key) is None}
+    scoring = EdgeScoring(await respondent_of(context, role), card, context)
 
     async def asked(edge: Edge) -> Answers:
         try:
-            found = await scoring.answers(edge)
+            had = await scoring.answers(edge)
         except UNANSWERED as error:
-            errors[edge_key(edge, role.card)] = str(error)
+            errors[edge_key(edge, card)] = str(error)
             return {}
-        known.update(found)
-        return found
+        known.update(had)
+        return had
 
     await answer_all(
         left,
@@ -87,30 +86,29 @@ async def score_edges(state: RelationState, runtime: Runtime[R]) -> dict[str, An
         keep=lambda had: asyncio.to_thread(builder.keep, had),
         announce=progress(runtime, "edges", len(left)),
     )
-    relations = [relation(edge, known, errors, edge_key(edge, role.card)) for edge in edges]
+    relations = [relation(edge, score_in(known, key), errors.get(key, "")) for key, edge in edges]
     # What has not changed is not written: it would be stored with every turn.
     changed = {"relations": relations} if relations != state.get("relations") else {}
     return {**changed, "usage": {"score_edges": scoring.respondent.account.usage()}}
 
 
-def failed_before(state: RelationState, edges: Sequence[Edge], card: RoleCard) -> dict[str, str]:
+def failed_before(state: RelationState, edges: Sequence[tuple[str, Edge]]) -> dict[str, str]:
     """The edges that were asked about in this turn before its revision, without an answer, and why."""
     if not any(one["revision"] for one in state["dialogues"]):
         return {}
     errors = {(*one["roles"], one["dialogue"]): one["error"] for one in state.get("relations", []) if one["error"]}
-    asked = ((edge_key(edge, card), errors.get((*edge.pair, edge.dialogue.id))) for edge in edges)
+    asked = ((key, errors.get((*edge.pair, edge.dialogue.id))) for key, edge in edges)
     return {key: error for key, error in asked if error}
 
 
-def relation(edge: Edge, known: Answers, errors: dict[str, str], key: str) -> Relation:
+def relation(edge: Edge, found: Appraisal | None, error: str = "") -> Relation:
     """An edge as the state holds it."""
-    found = score_in(known, key)
     return {
         "roles": list(edge.pair),
         "dialogue": edge.dialogue.id,
         "score": found.score if found else None,
         "reason": found.reason if found else "",
-        "error": errors.get(key, ""),
+        "error": error,
     }
 
 
@@ -119,16 +117,14 @@ async def find_clique(state: RelationState, runtime: Runtime[R]) -> dict[str, An
 
     It is empty where the two never speak with each other: an edge is not made up for them.
     """
-    context = settings(runtime, RelationSettings)
-    role = await role_of(context)
-    user = await user_role_of(context, role, await dialogues_of_turn(context, state["version"]))
+    cast = await cast_of(settings(runtime, RelationSettings), state["version"])
     pairs = scored_pairs(state.get("relations", []))
-    clique = clique_of(pairs, user, role)
+    clique = clique_of(pairs, cast)
     within = [pair for pair in pairs if {*pair["roles"]} <= {*clique}]
     found = {
-        "role": role.card.name,
-        "user_role": user.key,
-        "profile": bool(user.profile),
+        "role": cast.card.name,
+        "user_role": cast.user.known_as,
+        "profile": bool(cast.user.profile),
         "clique": clique,
         "edges": within,
         "roles": sorted({name for pair in pairs for name in pair["roles"]}),
@@ -138,10 +134,10 @@ async def find_clique(state: RelationState, runtime: Runtime[R]) -> dict[str, An
     return {"clique": clique, "evidence": {"relations": found}}
 
 
-def clique_of(pairs: Sequence[ScoredPair], user: UserRole, role: Role) -> list[str]:
+def clique_of(pairs: Sequence[ScoredPair], cast: Cast) -> list[str]:
     """The best clique of the user's role and the model's; an edge without a score weighs nothing."""
     weighed = [(pair["roles"][0], pair["roles"][1], pair["score"] or 0.0) for pair in pairs]
-    return best_clique(weighed, user.speaker, role.card.name) if user.speaker else []
+    return best_clique(weighed, cast.user.speaker, cast.card.name) if cast.user.speaker else []
 
 
 def scored_pairs(relations: Sequence[Relation]) -> list[ScoredPair]:

@@ -8,6 +8,7 @@ from langgraph.runtime import Runtime
 from pydantic import Field
 
 from dramaturg.models.account import Usage
+from dramaturg.models.chat import Respondent
 from dramaturg.models.encodable import encodable
 from dramaturg.models.write import write_message
 from dramaturg.nodes.attribute_extractor import Attribute, remembered
@@ -88,6 +89,7 @@ async def spoken(
     data: Data,
     limits: Data | None = None,
     *,
+    respondent: Respondent | None = None,
     quiet: bool = False,
     **values: str,
 ) -> tuple[AIMessage, Usage]:
@@ -98,7 +100,7 @@ async def spoken(
     the prompt says `$limits`: after the question, or a small model forgets it. A `quiet` reply is not streamed.
     """
     role = await role_of(context)
-    respondent = await respondent_of(context, role)
+    respondent = respondent or await respondent_of(context, role)
     language = language_of(context, role)
     *system, last = load(name, language).messages(
         role=role.card.name,

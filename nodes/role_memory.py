@@ -9,17 +9,16 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from dramaturg.models.chat import Respondent
-from dramaturg.models.errors import ModelError
+from dramaturg.models.errors import UNANSWERED, ModelError
 from dramaturg.models.questions import write
-from dramaturg.nodes.context import language_of, respondent_of, role_of, settings
-from dramaturg.nodes.current_dialogues import dialogues_of_turn
+from dramaturg.nodes.context import language_of, respondent_of, settings
 from dramaturg.nodes.relations import RelationSettings, RelationState
 from dramaturg.nodes.respond import ReplySettings
+from dramaturg.nodes.speakers import spelling
 from dramaturg.nodes.summary import notes_in
-from dramaturg.nodes.user_role import UserRole, user_role_of
+from dramaturg.nodes.user_role import Cast, cast_of
 from dramaturg.prompts import load
-from dramaturg.stores.dialogues import DialogueStore, StoredDialogue
-from dramaturg.stores.role import Role
+from dramaturg.stores.dialogues import StoredDialogue
 
 A_TOKEN = 6  # bytes of UTF-8: a record that keeps to its tokens is never cut
 MOST_SOURCES = 200  # dialogues that a record is said to come from
@@ -51,9 +50,10 @@ class RoleRecord(TypedDict):
 
 
 class RoleMemoryState(RelationState):
-    """What the role memory reads and writes; `memory_records` lives on."""
+    """What the role memory reads and writes: `recorded`, whether there is a new one; `memory_records` lives on."""
 
     memory_records: NotRequired[list[RoleRecord]]
+    recorded: bool
 
 
 M = TypeVar("M", bound=RoleMemorySettings)
@@ -66,25 +66,24 @@ async def build_memory(state: RoleMemoryState, runtime: Runtime[M]) -> dict[str,
     are none, there is nothing to add. Where the model gives no record, M stays as it is, and the evidence says why.
     """
     context = settings(runtime, RoleMemorySettings)
-    role = await role_of(context)
-    store = await dialogues_of_turn(context, state["version"])
-    user = await user_role_of(context, role, store)
+    cast = await cast_of(context, state["version"])
     records = state.get("memory_records", [])
-    told = {dialogue for record in of_user(records, role, user) for dialogue in record["dialogues"]}
-    events = [one for one in of_clique(state, store, role) if one.id not in told][: context.memory_dialogues]
+    told = {dialogue for record in of_user(records, cast) for dialogue in record["dialogues"]}
+    events = [one for one in of_clique(state, cast) if one.id not in told][: context.memory_dialogues]
     if not events:
-        return {}
-    respondent = await respondent_of(context, role)
+        return {"recorded": False}
+    respondent = await respondent_of(context, cast.role)
     try:
-        text = await written(context, role, respondent, record_prompt(context, role, user, events, state["clique"]))
-    except ModelError as error:
-        return {"evidence": {"memory_error": str(error)}, "usage": {"build_memory": respondent.account.usage()}}
+        text = await written(context, respondent, record_prompt(context, cast, events, state["clique"]))
+    except UNANSWERED as error:
+        usage = {"build_memory": respondent.account.usage()}
+        return {"recorded": False, "evidence": {"memory_error": str(error)}, "usage": usage}
     turn = str(state["messages"][-1].id)
-    after = appended(records, new_record(role, user, turn, text, [one.id for one in events]))
-    made = [one for one in of_user(after, role, user) if one["turn"] == turn]
+    after = appended(records, new_record(cast, turn, text, [one.id for one in events]))
+    made = [one for one in of_user(after, cast) if one["turn"] == turn]
     runtime.stream_writer({"event": "record", "text": text})
     usage = {"build_memory": respondent.account.usage()}
-    return {"memory_records": after, "evidence": {"records": made}, "usage": usage}
+    return {"recorded": True, "memory_records": after, "evidence": {"records": made}, "usage": usage}
 
 
 async def condense_memory(state: RoleMemoryState, runtime: Runtime[M]) -> dict[str, Any]:
@@ -94,37 +93,35 @@ async def condense_memory(state: RoleMemoryState, runtime: Runtime[M]) -> dict[s
     are, and it is tried again after the next turn.
     """
     context = settings(runtime, RoleMemorySettings)
-    role = await role_of(context)
-    user = await user_role_of(context, role, await dialogues_of_turn(context, state["version"]))
+    cast = await cast_of(context, state["version"])
     records = state.get("memory_records", [])
-    oldest = too_old(of_user(records, role, user), context.memory_length)
-    respondent = await respondent_of(context, role)
-    messages = load("merge_records", language_of(context, role)).messages(
-        role=role.card.name, user=user.name, data={"records": records_text(oldest)}
+    oldest = too_old(of_user(records, cast), context.memory_length)
+    respondent = await respondent_of(context, cast.role)
+    messages = load("merge_records", language_of(context, cast.role)).messages(
+        role=cast.card.name, user=cast.user.name, data={"records": records_text(oldest)}
     )
     try:
-        text = await written(context, role, respondent, messages)
-    except ModelError as error:
+        text = await written(context, respondent, messages)
+    except ModelError as error:  # also where the model cannot be reached: the turn has its reply
         return {"evidence": {"condense_error": str(error)}, "usage": {"condense_memory": respondent.account.usage()}}
     dialogues = list(dict.fromkeys(dialogue for one in oldest for dialogue in one["dialogues"]))[-MOST_SOURCES:]
-    merged = new_record(role, user, oldest[-1]["turn"], text, dialogues)
-    after = [merged if one == oldest[-1] else one for one in records if one == oldest[-1] or one not in oldest]
+    after = [new_record(cast, oldest[-1]["turn"], text, dialogues)]
+    for one in (one for one in records if one not in oldest):
+        after = appended(after, one)
     usage = {"condense_memory": respondent.account.usage()}
     return {"memory_records": after, "evidence": {"condensed": {"records": len(oldest), "text": text}}, "usage": usage}
 
 
 async def memory_outcome(state: RoleMemoryState, runtime: Runtime[M]) -> Literal["room", "long"]:
-    """Whether the records are longer than they may be together."""
+    """Whether the records are longer than they may be together; one alone cannot become fewer."""
     context = settings(runtime, RoleMemorySettings)
-    role = await role_of(context)
-    user = await user_role_of(context, role, await dialogues_of_turn(context, state["version"]))
-    records = of_user(state.get("memory_records", []), role, user) if context.role_memory else []
+    if not context.role_memory:
+        return "room"
+    records = of_user(state.get("memory_records", []), await cast_of(context, state["version"]))
     return "long" if len(records) > 1 and length_of(records) > context.memory_length else "room"
 
 
-async def written(
-    context: RoleMemorySettings, role: Role, respondent: Respondent, messages: Sequence[BaseMessage]
-) -> str:
+async def written(context: RoleMemorySettings, respondent: Respondent, messages: Sequence[BaseMessage]) -> str:
     """Have a record written, at most `record_tokens` long.
 
     Raises:
@@ -137,35 +134,42 @@ async def written(
 
 
 def record_prompt(
-    context: RoleMemorySettings, role: Role, user: UserRole, events: Sequence[StoredDialogue], clique: Sequence[str]
+    context: RoleMemorySettings, cast: Cast, events: Sequence[StoredDialogue], clique: Sequence[str]
 ) -> list[BaseMessage]:
     """Show both profiles and what happened, and ask how the role stands to the user's."""
-    language = language_of(context, role)
-    (bond,) = load("met" if clique else "never_met", language).messages(role=role.card.name, user=user.name)
-    data = {"profile": role.card.profile, "other": user.profile, "events": "\n\n".join(one.text for one in events)}
-    return load("build_record", language).messages(role=role.card.name, user=user.name, bond=bond.text, data=data)
+    language, card, user = language_of(context, cast.role), cast.card, cast.user
+    (bond,) = load("met" if clique else "never_met", language).messages(role=card.name, user=user.name)
+    data = {"profile": card.profile, "other": user.profile, "events": "\n\n".join(one.text for one in events)}
+    return load("build_record", language).messages(role=card.name, user=user.name, bond=bond.text, data=data)
 
 
-def of_clique(state: RoleMemoryState, store: DialogueStore, role: Role) -> list[StoredDialogue]:
+def of_clique(state: RoleMemoryState, cast: Cast) -> list[StoredDialogue]:
     """The dialogues on the edges of G', the nearest to the conversation first.
 
     For two who never spoke with each other, those in which the role itself speaks: there is nothing else to tell of.
     """
     near = sorted(state.get("known_dialogues", []), key=lambda one: -one["similarity"])
-    dialogues = [store.get(one["dialogue"]) for one in near]
+    dialogues = [cast.store.get(one["dialogue"]) for one in near]
     if not state["clique"]:
-        return [one for one in dialogues if role.card.name in one.speakers]
+        return [one for one in dialogues if cast.card.name in one.speakers]
     return [one for one in dialogues if any({*pair} <= {*state["clique"]} for pair in one.pairs)]
 
 
-def of_user(records: Sequence[RoleRecord], role: Role, user: UserRole) -> list[RoleRecord]:
+def of_user(records: Sequence[RoleRecord], cast: Cast) -> list[RoleRecord]:
     """The records that this role has of the user: another one may have spoken on this thread."""
-    return [one for one in records if (one["role"], one["user_role"]) == (role.id, user.key)]
+    wanted = cast.role.id, spelling(cast.user.known_as)
+    return [one for one in records if (one["role"], spelling(one["user_role"])) == wanted]
 
 
-def new_record(role: Role, user: UserRole, turn: str, text: str, dialogues: list[str]) -> RoleRecord:
+def new_record(cast: Cast, turn: str, text: str, dialogues: list[str]) -> RoleRecord:
     """A record."""
-    return {"role": role.id, "user_role": user.key, "turn": turn, "text": text, "dialogues": dialogues}
+    return {
+        "role": cast.role.id,
+        "user_role": cast.user.known_as,
+        "turn": turn,
+        "text": text,
+        "dialogues": dialogues,
+    }
 
 
 def appended(records: Sequence[RoleRecord], new: RoleRecord) -> list[RoleRecord]:
@@ -177,7 +181,7 @@ def appended(records: Sequence[RoleRecord], new: RoleRecord) -> list[RoleRecord]
 
 def identity(record: RoleRecord) -> tuple[str, str, str]:
     """What makes two records the same."""
-    return record["role"], record["user_role"], record["text"]
+    return record["role"], spelling(record["user_role"]), record["text"]
 
 
 def too_old(records: Sequence[RoleRecord], most: int) -> list[RoleRecord]:

@@ -126,7 +126,7 @@ def notes_in(text: str, most: int) -> str:
     """
     notes = ECHO.sub("", text).strip()
     if not notes:
-        msg = "The answer to a question for a summary held tags and no text."
+        msg = "The answer to a question for notes held tags and no text."
         raise UnusableAnswer(msg)
     return whole_sentences(notes, most)
 

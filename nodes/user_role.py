@@ -5,12 +5,15 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from dramaturg.nodes.context import RoleContext, language_of
+from dramaturg.nodes.context import RoleContext, language_of, role_of
+from dramaturg.nodes.current_dialogues import dialogues_of_turn
+from dramaturg.nodes.dialogue_settings import DialogueSettings
 from dramaturg.nodes.speakers import spelling
 from dramaturg.prompts import load
 from dramaturg.stores.dialogues import DialogueStore
 from dramaturg.stores.library import find_card
 from dramaturg.stores.role import Role
+from dramaturg.stores.role_files import RoleCard
 
 
 class UserRoleSettings(RoleContext):
@@ -18,10 +21,14 @@ class UserRoleSettings(RoleContext):
 
     user_role: str = Field(
         default="",
-        max_length=200,
+        max_length=80,
         description="The role that the user plays: a role of the library by its id or name, or any name that speaks in "
         "the dialogues; empty: a stranger.",
     )
+
+
+class CastSettings(DialogueSettings, UserRoleSettings):
+    """Who speaks in a turn, and what was said before it."""
 
 
 class UserRole(NamedTuple):
@@ -37,9 +44,31 @@ class UserRole(NamedTuple):
     """Whether nobody said who it is."""
 
     @property
-    def key(self) -> str:
-        """What records of it are kept under, in any language; empty for a stranger."""
+    def known_as(self) -> str:
+        """Its name in any language; empty for a stranger."""
         return "" if self.stranger else self.name
+
+
+class Cast(NamedTuple):
+    """Who speaks in a turn: the role that answers, and the user's; and the dialogues that both are known from."""
+
+    role: Role
+    card: RoleCard
+    """Of the role that answers, read once."""
+    store: DialogueStore
+    user: UserRole
+
+
+async def cast_of(context: CastSettings, version: str) -> Cast:
+    """Find out who speaks in a turn.
+
+    Raises:
+        ValueError: the user would play the role that answers.
+        MissingIndex: the role has no index of dialogues.
+    """
+    role = await role_of(context)
+    store = await dialogues_of_turn(context, version)
+    return Cast(role, role.card, store, await user_role_of(context, role, store))
 
 
 async def user_role_of(context: UserRoleSettings, role: Role, store: DialogueStore) -> UserRole:
@@ -53,12 +82,11 @@ async def user_role_of(context: UserRoleSettings, role: Role, store: DialogueSto
     if not wanted:
         return UserRole(stranger_name(language_of(context, role)), "", None, True)
     card = await asyncio.to_thread(find_card, wanted, role.root.parent)
-    names = (card.name, *card.aliases) if card else (wanted,)
-    own = {spelling(name) for name in (role.id, role.card.name, *role.card.aliases)}
-    if own & {spelling(name) for name in (wanted, names[0])}:
-        msg = f"The user cannot play {role.card.name}, who answers: name somebody else with --user-role, or nobody."
+    names, own = (card.name, *card.aliases) if card else (wanted,), role.card
+    if {spelling(wanted), spelling(names[0])} & {spelling(name) for name in (role.id, own.name, *own.aliases)}:
+        msg = f"The user cannot play {own.name}, who answers: name somebody else with --user-role, or nobody."
         raise ValueError(msg)
-    spoken = {spelling(speaker): speaker for speaker in store.graph if speaker != role.card.name}
+    spoken = {spelling(speaker): speaker for speaker in store.graph if speaker != own.name}
     speaker = next((spoken[key] for name in names if (key := spelling(name)) in spoken), None)
     name = card.name if card else speaker or wanted
     return UserRole(name, card.profile.strip() if card else "", speaker, False)

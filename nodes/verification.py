@@ -12,6 +12,7 @@ from langgraph.runtime import Runtime
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from dramaturg.models.chat import Respondent
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.thresholds import threshold
 from dramaturg.nodes.appraisal import AppraisalSettings, Appraising
@@ -90,14 +91,17 @@ async def drafted(
     """
     before = drafts_of(state)
     limits = {"directed": state.get("note", "")} if before else {}
+    respondent = await respondent_of(context, await role_of(context))
     try:
-        reply, usage = await spoken(context, state, name, data, limits, quiet=context.verify, user=asker)
+        reply, usage = await spoken(
+            context, state, name, data, limits, respondent=respondent, quiet=context.verify, user=asker
+        )
+        new = draft_of(state, reply.text, reply.id)
     except UNANSWERED as error:
         if not before:
             raise
-        return {"drafts": [*before, draft_of(state, "", error=str(error))]}
-    drafts = [*before, draft_of(state, reply.text, reply.id)]
-    return {"drafts": drafts, "grounds": grounds, "asker": asker, "usage": {"draft": usage}}
+        new, usage = draft_of(state, "", error=str(error)), respondent.account.usage()
+    return {"drafts": [*before, new], "grounds": grounds, "asker": asker, "usage": {"draft": usage}}
 
 
 def draft_of(state: DraftState, text: str, message: str | None = None, error: str = "") -> Draft:
@@ -145,12 +149,19 @@ async def verify(state: DraftState, runtime: Runtime[V]) -> dict[str, Any]:
     try:
         apart = context.apart(respondent)
         found = await (asked.decided_by(respondent) if apart else asked.together_by(respondent, TEMPERATURE))
-        alpha = threshold(respondent.name, "consistency", context.alpha, unmeasured=ALPHA)
+        alpha = alpha_of(context, respondent, apart=apart)
         last = {**last, "score": found.score, "reason": found.reason, "alpha": alpha}
     except UNANSWERED as error:
         last = {**last, "error": str(error)}
     runtime.stream_writer({"event": "verified", "draft": len(before) + 1, "score": last["score"]})
     return {"drafts": [*before, last], "usage": {"verify": respondent.account.usage()}}
+
+
+def alpha_of(context: VerificationSettings, respondent: Respondent, *, apart: bool) -> float:
+    """α: a setting, else what was measured for probabilities, else the paper's."""
+    if apart:
+        return threshold(respondent.name, "consistency", context.alpha, unmeasured=ALPHA)
+    return ALPHA if context.alpha is None else context.alpha
 
 
 def verification_outcome(state: DraftState, runtime: Runtime[V]) -> Literal["settled", "inconsistent"]:

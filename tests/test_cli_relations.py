@@ -63,7 +63,7 @@ def data_of(page: bytes) -> Any:
 
 
 def page_of(library: Path, **given: Any) -> Any:
-    return data_of(html(known_relations(RelationSettings(role="ada", **given), library)))
+    return data_of(html(known_relations(RelationSettings(role="ada", library=str(library), **given))))
 
 
 @pytest.mark.parametrize("command", ["ask", "chat"])
@@ -322,7 +322,7 @@ def test_a_page_of_hostile_names_is_whole_and_asks_nothing_of_the_network(run: C
     scenes = {HOSTILE: ((HOSTILE, HOSTILE), ("Ada Quill", "What?"), ("Tom", "Ha."), (HOSTILE, "Ho."))}
     write_memories(tmp_path / "ada", (), dialogue=lines_of(scenes))
     run(*INDEX)
-    page = html(known_relations(RelationSettings(role="ada", user_role=HOSTILE), tmp_path))
+    page = html(known_relations(RelationSettings(role="ada", library=str(tmp_path), user_role=HOSTILE)))
     text = page.decode()
     assert len(re.findall("<script", text)) == len(re.findall("</script>", text)) == 3
     assert text.count("default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'") == 1

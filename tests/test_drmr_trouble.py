@@ -118,7 +118,7 @@ async def test_without_role_memory_no_records_are_merged(role: Role) -> None:
 
 
 async def test_an_edge_without_a_score_is_asked_about_once_in_a_turn_however_often_it_is_revised(role: Role) -> None:
-    output = await take(role, model := player(edge="Hm.", line=scored(1)), PARCEL, user_role="tom")
+    output = await take(role, model := player(edge="Hm.", line=scored(1)), PARCEL, user_role="tom", memory_dialogues=1)
     assert output["evidence"]["verification"]["revisions"] == 2
     assert output["evidence"]["relations"]["unscored"] == 7
     assert counted(model)["edge"] == 2 * 7  # an answer that cannot be used is asked for once more

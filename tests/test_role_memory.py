@@ -119,7 +119,6 @@ def test_what_is_appended_moves_what_says_the_same_to_the_end() -> None:
         ("", "no usable answer"),
         ("<events>\n</events>", "held tags and no text"),
         (ModelTimeout("It took too long."), "took too long"),
-        (ModelUnavailable("nobody there"), "nobody there"),
     ],
 )
 async def test_without_a_record_the_memory_stays_and_the_dialogues_are_told_later(
@@ -137,6 +136,14 @@ async def test_without_a_record_the_memory_stays_and_the_dialogues_are_told_late
     events = [fenced("events", text) for one in (failing, model) for text in shown(one, "record")]
     assert set(events) == {events[0]}
     assert await talk.records() == ["First.", "Second."]
+
+
+async def test_where_the_model_cannot_be_reached_for_a_record_the_turn_fails_and_is_finished_later(role: Role) -> None:
+    talk = Talk(role, user_role="tom")
+    with pytest.raises(ModelUnavailable):
+        await talk.ask(PARCEL, player(record=in_turn(ModelUnavailable("nobody there"), "First.")))
+    await talk.finish()
+    assert await talk.records() == ["First."]
 
 
 async def test_tags_that_a_model_repeats_are_not_in_the_record(role: Role) -> None:
@@ -203,7 +210,7 @@ async def test_only_the_records_of_this_user_count_and_are_merged(role: Role) ->
     await talk.ask(SOUP, model, user_role="tom")
     assert fenced("records", shown(model, "merged")[0]) == f"{LONG} 1\n\n{LONG} 3"
     told = [(one["user_role"], one["text"]) for one in await recorded(talk)]
-    assert told == [("Mr Pike", f"{LONG} 2"), ("Tom Quill", "All in all I know them.")]
+    assert told == [("Tom Quill", "All in all I know them."), ("Mr Pike", f"{LONG} 2")]
 
 
 async def test_a_window_and_a_memory_that_are_full_are_both_made_smaller_in_one_turn(role: Role) -> None:

@@ -46,16 +46,16 @@ def reply(output: dict[str, Any]) -> str:
     [
         ((5,), {"edge": 5, "record": 1, "reply": 1, "line": 1}, "Draft 1", (True, 0, 0)),
         ((4, 5), {"edge": 7, "record": 2, "reply": 2, "line": 2}, "Draft 2", (True, 1, 1)),
-        ((2, 4, 5), {"edge": 7, "record": 2, "reply": 3, "line": 3}, "Draft 3", (True, 2, 2)),
-        ((1, 3, 2), {"edge": 7, "record": 2, "reply": 3, "line": 3}, "Draft 2", (False, 1, 2)),
-        ((3, 1, 3), {"edge": 7, "record": 2, "reply": 3, "line": 3}, "Draft 3", (False, 2, 2)),
-        ((4, 2, 1), {"edge": 7, "record": 2, "reply": 3, "line": 3}, "Draft 1", (False, 0, 2)),
+        ((2, 4, 5), {"edge": 7, "record": 3, "reply": 3, "line": 3}, "Draft 3", (True, 2, 2)),
+        ((1, 3, 2), {"edge": 7, "record": 3, "reply": 3, "line": 3}, "Draft 2", (False, 1, 2)),
+        ((3, 1, 3), {"edge": 7, "record": 3, "reply": 3, "line": 3}, "Draft 3", (False, 2, 2)),
+        ((4, 2, 1), {"edge": 7, "record": 3, "reply": 3, "line": 3}, "Draft 1", (False, 0, 2)),
     ],
 )
 async def test_a_draft_passes_or_is_revised_and_the_last_of_the_best_is_spoken(
     role: Role, scores: tuple[int, ...], calls: dict[str, int], spoken: str, outcome: tuple[bool, int, int]
 ) -> None:
-    output = await take(role, model := verified_by(*scores), PARCEL, user_role="tom")
+    output = await take(role, model := verified_by(*scores), PARCEL, user_role="tom", memory_dialogues=1)
     assert counted(model) == calls
     assert reply(output) == spoken
     passed, best, revisions = outcome
@@ -69,8 +69,8 @@ async def test_a_draft_passes_or_is_revised_and_the_last_of_the_best_is_spoken(
     ("answers", "calls"),
     [
         (("yes",), {"edge": 10, "record": 1, "reply": 1, "line": 2}),
-        (("no", "no", "yes"), {"edge": 14, "record": 2, "reply": 3, "line": 6}),
-        (("no",), {"edge": 14, "record": 2, "reply": 3, "line": 6}),
+        (("no", "no", "yes"), {"edge": 14, "record": 3, "reply": 3, "line": 6}),
+        (("no",), {"edge": 14, "record": 3, "reply": 3, "line": 6}),
     ],
 )
 async def test_score_and_reason_apart_are_two_calls_each(
@@ -81,7 +81,7 @@ async def test_score_and_reason_apart_are_two_calls_each(
         edge=lambda text: "4" if text.endswith("from 1 to 5:") else "They quarrel.",
         line=lambda text: said(text) if text.endswith("yes or no:") else "It\n fits.",
     )
-    output = await take(role, model, PARCEL, user_role="tom", appraisal="apart")
+    output = await take(role, model, PARCEL, user_role="tom", appraisal="apart", memory_dialogues=1)
     assert counted(model) == calls
     found = [(one["score"], one["reason"]) for one in output["evidence"]["drafts"]]
     assert found == [(5.0 if answer == "yes" else 1.0, "It fits.") for answer in (*answers, "no", "no")[: len(found)]]
@@ -295,7 +295,7 @@ async def test_events_tell_of_each_draft_and_each_revision(role: Role) -> None:
         .compile()
         .astream(
             {"messages": [HumanMessage(PARCEL)]},
-            context=context(role, verified_by(2, 4, 5), user_role="tom"),
+            context=context(role, verified_by(2, 4, 5), user_role="tom", memory_dialogues=1),
             stream_mode="custom",
         )
     )

@@ -5,7 +5,7 @@ from langgraph.graph import END, START, StateGraph
 from dramaturg.nodes.current_dialogues import check_dialogues
 from dramaturg.nodes.dialogue_recall import more_outcome, recall_dialogues, recall_more, relating_outcome
 from dramaturg.nodes.indexing import IndexCheckState, index_outcome
-from dramaturg.nodes.related_reply import RelatedDraftState, RelatedReplySettings, draft_related
+from dramaturg.nodes.related_reply import RelatedDraftState, RelatedReplySettings, draft_related, drafting_outcome
 from dramaturg.nodes.relations import find_clique, score_edges
 from dramaturg.nodes.role_memory import build_memory, condense_memory, memory_outcome
 from dramaturg.nodes.summary import SummarySettings, SummaryState, summarize, window_outcome
@@ -50,7 +50,7 @@ def build() -> StateGraph[DrmrState, DrmrContext, TurnInput, TurnOutput]:
     )
     builder.add_edge("score_edges", "find_clique")
     builder.add_edge("find_clique", "build_memory")
-    builder.add_edge("build_memory", "draft")
+    builder.add_conditional_edges("build_memory", drafting_outcome, {"new": "draft", "nothing new": "speak"})
     builder.add_conditional_edges("draft", checking_outcome, {"checked": "verify", "aloud": "speak"})
     builder.add_conditional_edges("verify", verification_outcome, {"settled": "speak", "inconsistent": "revise"})
     builder.add_edge("revise", "recall_more")
