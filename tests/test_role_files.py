@@ -227,6 +227,7 @@ def test_links_inside_the_role_are_followed(role: Role) -> None:
 def test_the_examples_can_be_read(example: str, tmp_path: Path) -> None:
     role = open_role(example, tmp_path)
     assert role.card.name
-    assert role.documents()
+    assert role.card.profile
+    assert bool(role.documents()) == (role.root / "persona").exists()  # some are a card only
     for part in (role.dialogues, role.memories, role.chronicle, role.questions):
         assert part() is not None
