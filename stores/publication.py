@@ -77,8 +77,9 @@ def serve(index: IndexFolder, published: Published, *, done: str) -> None:
     for folder in index.versions.glob("*"):
         if folder not in folders:
             remove(folder)
-    for folder in (index.path, *(index.role / name for name in ("", "index", "persona", "dialogues"))):
-        sweep(folder)
+    around = (index.role / name for name in ("", "index", "persona", "dialogues"))
+    for folder in (index.path, *around, *index.drafts.glob("*"), *index.drafts.glob("*/*")):
+        sweep(folder)  # drafts, too, are written under the lock that is held here
     drop_documents(index.role)
 
 
