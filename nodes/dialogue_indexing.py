@@ -8,16 +8,15 @@ from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 from pydantic import JsonValue
 
-from dramaturg.models.errors import UNANSWERED
 from dramaturg.nodes.appraisal import AppraisalSettings
-from dramaturg.nodes.asked_answers import Answers, LookedAt, answer_all, progress
+from dramaturg.nodes.asked_answers import LookedAt, progress
 from dramaturg.nodes.context import embedder_of, respondent_of, role_of, settings
 from dramaturg.nodes.current_dialogues import recipe_settings
 from dramaturg.nodes.dialogue_draft import DialogueDraftState, DialogueReport
 from dramaturg.nodes.dialogue_settings import DialogueSettings
 from dramaturg.nodes.dialogue_splitting import dialogues_of
 from dramaturg.nodes.draft_work import cost, made_again_if_stale, unless_overtaken
-from dramaturg.nodes.edge_scores import Edge, EdgeScoring, edge_key, edges_of, score_in
+from dramaturg.nodes.edge_scores import EdgeScoring, ask_scores, edge_key, edges_of, score_in
 from dramaturg.nodes.record_embedding import embed_records
 from dramaturg.stores.dialogue_files import read_dialogue_files
 from dramaturg.stores.dialogues import StoredDialogue, dialogue_graph
@@ -103,25 +102,21 @@ async def score_all_edges(state: DialogueDraftState, runtime: Runtime[S]) -> dic
     context = settings(runtime, DialogueIndexSettings)
     role = await role_of(context)
     scoring = EdgeScoring(await respondent_of(context, role), role.card, context)
-    builder, draft, failures = role.dialogue_builder(context.index_kind), state["draft"], list[dict[str, str]]()
+    builder, draft, errors = role.dialogue_builder(context.index_kind), state["draft"], dict[str, str]()
     answers = await asyncio.to_thread(builder.answers, draft)
     edges = edges_of(await asyncio.to_thread(builder.records, draft))
-    left = {key: edge for edge in edges if (key := edge_key(edge, role.card)) not in answers}
-
-    async def asked(edge: Edge) -> Answers:
-        try:
-            return await scoring.answers(edge)
-        except UNANSWERED as error:
-            failures.append({"edge": " – ".join(edge.pair), "dialogue": edge.dialogue.source, "error": str(error)})
-            return {}
-
+    left = {key: edge for edge in edges if (key := edge_key(edge, scoring.card)) not in answers}
     with suppress(MissingIndex):  # where somebody else was faster, what was asked has cost no less
-        await answer_all(
+        errors = await ask_scores(
+            scoring,
             left,
-            asked,
-            keep=lambda had: asyncio.to_thread(builder.add_answers, draft, had),
-            announce=progress(runtime, "edges", len(left)),
+            lambda had: asyncio.to_thread(builder.add_answers, draft, had),
+            progress(runtime, "edges", len(left)),
         )
+    failures = [
+        {"edge": " – ".join(left[key].pair), "dialogue": left[key].dialogue.source, "error": error}
+        for key, error in errors.items()
+    ]
     return {"failures": failures, "usage": {"score_all_edges": scoring.respondent.account.usage()}}
 
 

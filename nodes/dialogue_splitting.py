@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from dramaturg.nodes.memory_units import letters_of
-from dramaturg.nodes.speakers import Speakers
+from dramaturg.nodes.speakers import Speakers, letters_of
 from dramaturg.stores.dialogues import SpokenLine, StoredDialogue
 from dramaturg.stores.files import canonical, sha256
 from dramaturg.stores.role_files import DialogueLine, RoleCard

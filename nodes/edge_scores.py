@@ -1,16 +1,19 @@
 """EdgeScore (DRMR 3.2, Equation 2): how much two roles matter in a dialogue, asked once for its text."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
 from dramaturg.models.chat import Respondent
+from dramaturg.models.errors import UNANSWERED
 from dramaturg.nodes.appraisal import Appraisal, AppraisalSettings, Appraising
-from dramaturg.nodes.asked_answers import Answers
+from dramaturg.nodes.asked_answers import Announce, Answers, answer_all
 from dramaturg.stores.answers import answer_key
 from dramaturg.stores.dialogues import Pair, StoredDialogue
 from dramaturg.stores.role_files import RoleCard
+
+Keep = Callable[[Answers], Awaitable[None]]
 
 
 class Edge(NamedTuple):
@@ -47,6 +50,25 @@ class EdgeScoring(NamedTuple):
             language=self.card.language,
         )
         return await (asked.rated_by if self.context.apart(self.respondent) else asked.together_by)(self.respondent)
+
+
+async def ask_scores(scoring: EdgeScoring, left: Mapping[str, Edge], keep: Keep, announce: Announce) -> dict[str, str]:
+    """Have the scores of edges, by their keys; return why there is none, for those that have none.
+
+    Raises:
+        ModelError: the model cannot be reached or refuses every question; what came before is kept.
+    """
+    errors: dict[str, str] = {}
+
+    async def asked(edge: Edge) -> Answers:
+        try:
+            return await scoring.answers(edge)
+        except UNANSWERED as error:
+            errors[edge_key(edge, scoring.card)] = str(error)
+            return {}
+
+    await answer_all(left, asked, keep=keep, announce=announce)
+    return errors
 
 
 def edge_key(edge: Edge, card: RoleCard) -> str:

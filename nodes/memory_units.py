@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 
+from dramaturg.nodes.speakers import letters_of, spelling
 from dramaturg.stores.files import sha256
 from dramaturg.stores.memories import StoredMemory
 from dramaturg.stores.memory_files import Lines
@@ -96,11 +97,6 @@ def is_part_of_word(letter: str) -> bool:
     return letter in ".,:/-" or unicodedata.category(letter)[0] in "LMN"
 
 
-def letters_of(text: str) -> str:
-    """The letters and digits of a text, whatever their case and width."""
-    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
-
-
 def is_role(speaker: str, card: RoleCard) -> bool:
     """Whether a line is the role's."""
-    return (letters_of(speaker) or speaker) in {letters_of(name) or name for name in (card.name, *card.aliases)}
+    return spelling(speaker) in map(spelling, (card.name, *card.aliases))

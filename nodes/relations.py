@@ -7,13 +7,12 @@ from typing import Any, NotRequired, TypeVar
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from dramaturg.models.errors import UNANSWERED
 from dramaturg.nodes.appraisal import Appraisal, AppraisalSettings
-from dramaturg.nodes.asked_answers import Answers, answer_all, progress
+from dramaturg.nodes.asked_answers import progress
 from dramaturg.nodes.context import respondent_of, role_of, settings
 from dramaturg.nodes.current_dialogues import dialogues_of_turn
 from dramaturg.nodes.dialogue_recall import DialogueRecallState, DialogueRevisionSettings
-from dramaturg.nodes.edge_scores import Edge, EdgeScoring, edge_key, edges_of, score_in
+from dramaturg.nodes.edge_scores import Edge, EdgeScoring, ask_scores, edge_key, edges_of, score_in
 from dramaturg.nodes.relation_graph import best_clique
 from dramaturg.nodes.user_role import Cast, cast_of
 
@@ -64,28 +63,17 @@ async def score_edges(state: RelationState, runtime: Runtime[R]) -> dict[str, An
     role = await role_of(context)
     store, card = await dialogues_of_turn(context, state["version"]), role.card
     builder = role.dialogue_builder(context.index_kind)
-    known = dict(await asyncio.to_thread(builder.known))
+    known = await asyncio.to_thread(builder.known)
     found = edges_of(store.get(one["dialogue"]) for one in state.get("known_dialogues", []))
     edges = [(edge_key(edge, card), edge) for edge in found]
     errors = failed_before(state, edges)
     left = {key: edge for key, edge in edges if key not in errors and score_in(known, key) is None}
     scoring = EdgeScoring(await respondent_of(context, role), card, context)
 
-    async def asked(edge: Edge) -> Answers:
-        try:
-            had = await scoring.answers(edge)
-        except UNANSWERED as error:
-            errors[edge_key(edge, card)] = str(error)
-            return {}
-        known.update(had)
-        return had
-
-    await answer_all(
-        left,
-        asked,
-        keep=lambda had: asyncio.to_thread(builder.keep, had),
-        announce=progress(runtime, "edges", len(left)),
+    errors |= await ask_scores(
+        scoring, left, lambda had: asyncio.to_thread(builder.keep, had), progress(runtime, "edges", len(left))
     )
+    known = await asyncio.to_thread(builder.known) if left else known
     relations = [relation(edge, score_in(known, key), errors.get(key, "")) for key, edge in edges]
     # What has not changed is not written: it would be stored with every turn.
     changed = {"relations": relations} if relations != state.get("relations") else {}

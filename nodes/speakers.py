@@ -1,8 +1,7 @@
 """Who speaks: one name for a speaker, however a line spells it."""
 
+import unicodedata
 from collections.abc import Iterable
-
-from dramaturg.nodes.memory_units import letters_of
 
 
 class Speakers:
@@ -27,3 +26,8 @@ class Speakers:
 def spelling(speaker: str) -> str:
     """What two spellings of one name have in common: letters and digits, whatever their case and width."""
     return letters_of(speaker) or speaker.strip()
+
+
+def letters_of(text: str) -> str:
+    """The letters and digits of a text, whatever their case and width."""
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))

@@ -102,7 +102,7 @@ class DialogueStore(OpenedVersion):
             store = cls(manifest, decode_records(lines, StoredDialogue), unpack(vectors))
         except (ValidationError, ValueError) as error:
             raise folder.damaged(f"{DIALOGUES} or {VECTORS}") from error
-        if (store._index.ntotal, store._index.d) != (len(store.dialogues), manifest.embedding.dimension):
+        if not store.has_vectors(len(store.dialogues)):
             raise folder.damaged(VECTORS)
         return store
 

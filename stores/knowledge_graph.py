@@ -96,7 +96,7 @@ class KnowledgeGraph(OpenedVersion):
             opened = cls(manifest, decode_graph(graph), decode_records(passages, StoredPassage), unpack(vectors))
         except ValueError as error:
             raise folder.damaged(f"{GRAPH} or {ENTITIES}") from error
-        if (opened._index.ntotal, opened._index.d) != (len(opened.graph), manifest.embedding.dimension):
+        if not opened.has_vectors(len(opened.graph)):
             raise folder.damaged(ENTITIES)
         return opened
 

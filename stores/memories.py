@@ -93,7 +93,7 @@ class MemoryStore(OpenedVersion):
             store = cls(manifest, decode_records(lines, StoredMemory), decode_moods(moods), unpack(vectors))
         except (ValidationError, ValueError) as error:
             raise folder.damaged(f"{MEMORIES}, {MOODS} or {VECTORS}") from error
-        if not store._whole():
+        if not store.has_vectors(len(store.memories)) or len(store.moods) != len(store.memories):
             raise folder.damaged(VECTORS)
         return store
 
@@ -105,8 +105,3 @@ class MemoryStore(OpenedVersion):
     def embedded_texts(self) -> list[str]:
         """Return the texts that were embedded, in the order of the memories."""
         return [memory.embedding_text for memory in self.memories]
-
-    def _whole(self) -> bool:
-        number = len(self.memories)
-        size = (self._index.ntotal, self._index.d, len(self.moods))
-        return size == (number, self.manifest.embedding.dimension, number)

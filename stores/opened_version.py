@@ -28,6 +28,10 @@ class OpenedVersion:
         rows: Vectors = self._index.reconstruct_n(0, self._index.ntotal)
         return rows
 
+    def has_vectors(self, number: int) -> bool:
+        """Whether there are so many vectors, each of the dimension that was recorded."""
+        return (self._index.ntotal, self._index.d) == (number, self.manifest.embedding.dimension)
+
     def made_from(self, embedding: str, sources: Mapping[str, str]) -> bool:
         """Whether this embedding model made it from files with these checksums."""
         made = self.manifest.embedding

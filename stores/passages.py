@@ -60,7 +60,7 @@ class PassageStore(OpenedVersion):
             store = cls(manifest, decode_records(texts, StoredPassage), unpack(vectors))
         except (ValidationError, ValueError) as error:
             raise folder.damaged(PASSAGES + " or " + VECTORS) from error
-        if not store._whole():
+        if not store.has_vectors(len(store._by_id)) or len(store._by_id) != len(store.passages):
             raise folder.damaged(VECTORS)
         return store
 
@@ -91,8 +91,3 @@ class PassageStore(OpenedVersion):
     def embedded_texts(self) -> list[str]:
         """Return the texts that were embedded, in the order of the passages."""
         return [passage.embedding_text for passage in self.passages]
-
-    def _whole(self) -> bool:
-        size = (self._index.ntotal, self._index.d)
-        expected = (len(self.passages), self.manifest.embedding.dimension)
-        return size == expected and len(self._by_id) == len(self.passages)

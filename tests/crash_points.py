@@ -31,7 +31,8 @@ PRELOADED = (
     *("pytest", "hypothesis", "numpy", "faiss", "aiosqlite", "sqlite3", "filelock", "langgraph.checkpoint.sqlite.aio"),
     *("dramaturg.workflows.amadeus", "dramaturg.workflows.naive_rag", "dramaturg.stores.library"),
     *("dramaturg.workflows.role_rag", "dramaturg.workflows.role_rag_index"),
-    *("crash_points", "fakes", "passage_samples", "roles", "scope_roles"),
+    *("dramaturg.workflows.emotional_rag_index", "dramaturg.workflows.drmr", "dramaturg.workflows.drmr_index"),
+    *("cast_roles", "crash_points", "fakes", "memory_roles", "passage_samples", "roles", "scope_roles"),
 )
 
 
@@ -91,6 +92,17 @@ def kills(
             if killed_at(operation, folder, at, moment):
                 yield Crash(folder, at, moment, None)
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def sampled(operation: Operation, prepared: Path, scratch: Path, count: int) -> Iterator[Crash]:
+    """Kill the operation at some of its writes, spread evenly."""
+    whole = Path(shutil.copytree(prepared, scratch / "points"))
+    last = points(operation, whole)
+    for number in range(count):
+        at = 1 + (2 * number + 1) * last // (2 * count)
+        folder = Path(shutil.copytree(prepared, scratch / f"sampled-{number}"))
+        assert killed_at(operation, folder, at, "before")
+        yield Crash(folder, at, "before", None)
 
 
 def failures(operation: Operation, prepared: Path, scratch: Path, error: int) -> Iterator[Crash]:

@@ -4,7 +4,7 @@ import asyncio
 import errno
 import random
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -22,7 +22,7 @@ from dramaturg.stores.role import Role
 from dramaturg.stores.versions import erase_past, take_back
 
 import graph_roles
-from crash_points import Crash, failures, killed_after, killed_at, kills, points
+from crash_points import Crash, failures, killed_after, kills, sampled
 from fakes import ScriptedChatModel
 from graph_roles import graph_actor, graph_role
 from passage_samples import quick
@@ -138,17 +138,6 @@ def whole_then_completed(crash: Crash, operation: Operation, before: bytes | Non
     assert len(model.calls) == len(left), crash
     assert served(crash.folder) == end.graph, crash
     assert {*leftovers(crash.folder)} <= {*end.left}, crash
-
-
-def sampled(operation: Operation, prepared: Path, scratch: Path, count: int) -> Iterator[Crash]:
-    """Kill the operation at some of its writes, spread evenly."""
-    whole = Path(shutil.copytree(prepared, scratch / "points"))
-    last = points(operation, whole)
-    for number in range(count):
-        at = 1 + (2 * number + 1) * last // (2 * count)
-        folder = Path(shutil.copytree(prepared, scratch / f"sampled-{number}"))
-        assert killed_at(operation, folder, at, "before")
-        yield Crash(folder, at, "before", None)
 
 
 @pytest.fixture(autouse=True)

@@ -27,7 +27,7 @@ from dramaturg.stores.role import Role
 from dramaturg.stores.versions import erase_past, take_back
 
 import memory_roles
-from crash_points import Crash, failures, killed_after, killed_at, kills, mutations, points
+from crash_points import Crash, failures, killed_after, kills, mutations, sampled
 from fakes import ScriptedChatModel
 from memory_roles import (
     ALL,
@@ -166,17 +166,6 @@ def whole_then_completed(crash: Crash, operation: Operation, prepared: Path, end
     assert on_disk(crash.folder) == end.files, crash
     assert leftovers(crash.folder) == [], crash
     assert operation is not erase or ONLY_THERE not in everything(crash.folder), crash
-
-
-def sampled(operation: Operation, prepared: Path, scratch: Path, count: int) -> Iterator[Crash]:
-    """Kill the operation at some of its writes, spread evenly."""
-    whole = Path(shutil.copytree(prepared, scratch / "points"))
-    last = points(operation, whole)
-    for number in range(count):
-        at = 1 + (2 * number + 1) * last // (2 * count)
-        folder = Path(shutil.copytree(prepared, scratch / f"sampled-{number}"))
-        assert killed_at(operation, folder, at, "before")
-        yield Crash(folder, at, "before", None)
 
 
 @pytest.fixture(autouse=True)
