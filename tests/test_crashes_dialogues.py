@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 from unittest.mock import patch
 
 import pytest
@@ -27,7 +27,7 @@ from dramaturg.workflows.drmr_index import DrmrIndexContext, graph
 
 import cast_roles
 from cast_roles import SCENES, cast_role
-from crash_points import Crash, failures, killed_at, kills, mutations, points
+from crash_points import Crash, failures, kills, mutations, sampled
 from fakes import ScriptedChatModel
 from memory_roles import add_line, everything, leftovers
 from passage_samples import quick
@@ -175,17 +175,6 @@ def whole_then_completed(crash: Crash, operation: Operation, prepared: Path, end
     assert leftovers(crash.folder) == [], crash
     assert operation is not erase or ONLY_THERE not in everything(crash.folder / "ada"), crash
     return crash.point
-
-
-def sampled(operation: Operation, prepared: Path, scratch: Path, count: int) -> Iterator[Crash]:
-    """Kill the operation before or after some of its writes, spread evenly."""
-    last = points(operation, Path(shutil.copytree(prepared, scratch / "points")))
-    for number in range(count):
-        at = 1 + (2 * number + 1) * last // (2 * count)
-        folder = Path(shutil.copytree(prepared, scratch / f"sampled-{number}"))
-        when: Literal["before", "after"] = "before" if number % 2 else "after"
-        if killed_at(operation, folder, at, when):  # there are a few writes more or less each time
-            yield Crash(folder, at, when, None)
 
 
 @pytest.fixture(autouse=True)
