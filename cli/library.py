@@ -88,7 +88,7 @@ def described(role: Role) -> dict[str, Any]:
         ],
         "dialogue lines": len(role.dialogues()),
         "memories": len(role.memories()),
-        "identity triples": len(role.chronicle()),
+        "identity triples": len(role.chronicle().triples),
         "questions": len(role.questions()),
         "indexed": [line for kind in KINDS if (line := index_line(role, kind))],
     }

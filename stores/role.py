@@ -20,12 +20,12 @@ from dramaturg.stores.passages import PassageStore
 from dramaturg.stores.reading import read_bytes
 from dramaturg.stores.role_files import (
     CARD,
+    Chronicle,
     DialogueLine,
     Document,
     Memory,
     Question,
     RoleCard,
-    Triple,
     dialogue_paths,
     document_paths,
     parse_card,
@@ -80,8 +80,8 @@ class Role:
         """Return the lines of `memories.jsonl`."""
         return read_memories(self.root)
 
-    def chronicle(self) -> list[Triple]:
-        """Return the triples of `chronicle.yaml`."""
+    def chronicle(self) -> Chronicle:
+        """Return what `chronicle.yaml` holds."""
         return read_chronicle(self.root)
 
     def questions(self) -> list[Question]:

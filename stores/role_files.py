@@ -1,15 +1,18 @@
 """The files of a role that people write: what they may hold, and how they are read."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, Self
+from string import Template
+from typing import Annotated, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from dramaturg.stores.files import sha256
 from dramaturg.stores.reading import M, parse_yaml, read_bytes, read_lines, read_text
 
 CARD = "role.yaml"
+CHRONICLE = "chronicle.yaml"
 
 
 class _Written(BaseModel):
@@ -80,21 +83,52 @@ class Memory(_Line):
         raise ValueError("a memory has either `text`, or `question` and `answer`")
 
 
+Day = Annotated[str, BeforeValidator(str), Field(pattern=r"^\d{4}(-\d{2}(-\d{2})?)?$")]
+"""A year, a month or a day, as ISO 8601 writes it; YAML reads such a thing as a number or a date."""
+
+
+def _as_sentence(text: str) -> str:
+    template = Template(text)
+    if template.is_valid() and {"object"} <= {*template.get_identifiers()} <= {"subject", "object"}:
+        return text
+    raise ValueError("must be a sentence with $object, and with no other place than $subject; $$ is a dollar sign")
+
+
+Sentence = Annotated[str, AfterValidator(_as_sentence)]
+
+
 class Triple(_Written):
-    """A statement of identity: subject, relation, object (ID-RAG, section 3)."""
+    """A statement of identity: subject, relation, object, an edge of 𝒞 (ID-RAG 3.2)."""
 
     subject: str = Field(min_length=1)
     relation: str = Field(min_length=1)
     object: str = Field(min_length=1)
-    kind: Literal["belief", "trait", "value", "preference", "goal", "experience"]
+    kind: Literal["belief", "trait", "value", "preference", "goal", "experience", "rule"]
+    """`rule`: what an office demands of whoever holds it."""
     core: bool = False
     """A core triple is what the role would not be itself without."""
+    text: str = ""
+    """The sentence that says it, where that of its relation would read badly."""
+    source: str = ""
+    """Where it is from."""
+    since: Day | None = None
+    until: Day | None = None
+    """From when to when it holds, both included; None: always."""
+
+    def holds_at(self, when: str) -> bool:
+        """Whether it holds at a day; at none in particular, whatever has no end does."""
+        if not when:
+            return self.until is None
+        begun = self.since is None or self.since <= when
+        return begun and (self.until is None or when[: len(self.until)] <= self.until)
 
 
 class Chronicle(_Written):
-    """`chronicle.yaml`."""
+    """`chronicle.yaml`: an identity graph 𝒞, and how its relations are put into words."""
 
     triples: tuple[Triple, ...] = Field(default=(), strict=False)
+    sentences: Mapping[str, Sentence] = {}
+    """By relation, a sentence with $subject and $object."""
 
 
 class Question(_Line):
@@ -141,10 +175,10 @@ def read_memories(role: Path) -> list[Memory]:
     return _optional_lines(role / "memories.jsonl", Memory, role)
 
 
-def read_chronicle(role: Path) -> list[Triple]:
-    """Return the triples of `chronicle.yaml`; empty if there is none."""
-    path = role / "chronicle.yaml"
-    return list(parse_yaml(read_bytes(path, role), path, Chronicle, role).triples) if path.exists() else []
+def read_chronicle(role: Path) -> Chronicle:
+    """Return what `chronicle.yaml` holds; empty if there is none."""
+    path = role / CHRONICLE
+    return parse_yaml(read_bytes(path, role), path, Chronicle, role) if path.exists() else Chronicle()
 
 
 def read_questions(role: Path) -> list[Question]:

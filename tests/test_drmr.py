@@ -1,6 +1,7 @@
 """DRMR, one turn: who the user is, which dialogues, what their edges weigh, which clique, and what is left out."""
 
 import re
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -290,7 +291,9 @@ async def test_the_clique_with_the_largest_sum_is_taken_and_of_several_the_first
 ) -> None:
     role = cast_role(tmp_path, APART_FROM_INN)
     output = await take(role, player(edge=edge(**scores)), PARCEL, user_role="tom", **ALL)
-    assert relations(output)["clique"] == sorted(["Ada Quill", "Tom Quill", third])
+    clique = relations(output)["clique"]
+    assert clique == sorted(["Ada Quill", "Tom Quill", third])
+    assert sorted(tuple(one["roles"]) for one in relations(output)["edges"]) == [*combinations(clique, 2)]
     assert relations(output)["roles"] == ["Ada Quill", "Mr Pike", "Nell", "Tom Quill"]
 
 

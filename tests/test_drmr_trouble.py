@@ -15,7 +15,7 @@ from cast_roles import Talk, cast_role, counted, in_turn, numbered, scored, syst
 from fakes import ScriptedChatModel
 from memory_roles import with_card
 from roles import fenced, run_settings, small_role
-from scope_roles import player, reasoned, shown
+from scope_roles import asked, player, reasoned, shown
 
 PARCEL = "Where is the parcel from Leith?"
 EDGES = 8  # of the cast, in seven dialogues
@@ -68,11 +68,14 @@ async def test_what_one_user_left_in_the_graph_is_no_bond_of_another(role: Role)
 # Names
 
 
-async def test_records_of_a_user_are_found_by_every_spelling_of_the_name(role: Role) -> None:
+@pytest.mark.parametrize(
+    ("name", "again"), [("Mr Pike", " mr  pike"), ("Old Zoe", " old  ZOE")], ids=["who speaks", "whom nobody knows"]
+)
+async def test_records_of_a_user_are_found_by_every_spelling_of_the_name(role: Role, name: str, again: str) -> None:
     talk = Talk(role, memory_dialogues=50)
-    await talk.ask("The lamp?", player(record="He sold my lamp."), user_role="Mr Pike")
-    await talk.ask("And?", model := player(record="Another."), user_role=" mr  pike")
-    assert "He sold my lamp." in fenced("memory", shown(model, "reply")[0])
+    await talk.ask("The lamp?", player(record="The lamp was sold."), user_role=name)
+    await talk.ask("And?", model := player(record="Another."), user_role=again)
+    assert "The lamp was sold." in fenced("memory", shown(model, "reply")[0])
 
 
 async def test_a_user_whose_alias_is_the_roles_name_is_not_the_role(role: Role) -> None:
@@ -155,6 +158,14 @@ async def test_a_revision_without_words_ends_the_turn_with_the_draft_before_it(r
     assert output["messages"][-1].text == "First."
     assert len(shown(model, "line")) == 1
     assert_empty_at_the_end(output["evidence"]["drafts"])
+
+
+async def test_what_a_revision_without_words_has_cost_is_counted(role: Role) -> None:
+    model = player(reply=in_turn("First.", ""), line=scored(3))
+    spent = (await take(role, model, PARCEL, user_role="tom"))["usage"]["draft"]
+    asks = [call for call in model.calls if asked(call.messages)[0] == "reply"]
+    assert (spent["calls"], spent["failures"]) == (len(asks), len(asks) - 1)
+    assert spent["prompt_tokens"] == sum(len(call.text.split()) for call in asks)
 
 
 @pytest.mark.parametrize(("scores", "spoken"), [((3, 2), "First."), ((2, 3), "Second.")])

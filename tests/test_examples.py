@@ -54,10 +54,10 @@ def test_memories_and_identity_are_there_and_differ(role: Role) -> None:
     memories = [memory.model_dump_json() for memory in role.memories()]
     assert len(memories) >= 150
     assert len(set(memories)) == len(memories)
-    triples = [(triple.subject, triple.relation, triple.object) for triple in role.chronicle()]
+    triples = [(triple.subject, triple.relation, triple.object) for triple in role.chronicle().triples]
     assert len(triples) >= 45
     assert len(set(triples)) == len(triples)
-    assert {triple.kind for triple in role.chronicle()} == {
+    assert {triple.kind for triple in role.chronicle().triples} == {
         "belief",
         "trait",
         "value",

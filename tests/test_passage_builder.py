@@ -92,6 +92,20 @@ def leftovers(role: Role) -> list[str]:
     return [path.name for path in folder.rglob("*") if path.name.endswith((".tmp", ".npz"))]
 
 
+def test_what_killed_builds_wrote_aside_in_a_kept_draft_goes_with_the_next_version(tmp_path: Path) -> None:
+    role = new_role(tmp_path)
+    builder = role.builder("acts")
+    version = builder.draft(passages_of(OLD), embedding=EMBEDDING, settings={}, sources=SOURCES)
+    builder.add_vectors(version, ["p0", "p1"], embed(OLD[:2]))
+    draft = role.root / "index" / "acts" / "drafts" / version
+    its_own = sorted(draft.rglob("*"))
+    for folder in (draft, draft / "vectors"):
+        (folder / f".x.{'0' * 32}.tmp").write_bytes(b"half a file")
+    build(role, NEW)
+    assert sorted(draft.rglob("*")) == its_own
+    assert [one.id for one in reopened(role).builder("acts").pending(version)] == ["p2"]
+
+
 def test_only_what_changed_is_embedded(tmp_path: Path) -> None:
     role = new_role(tmp_path)
     texts = [f"text {at}" for at in range(50)]

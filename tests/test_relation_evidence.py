@@ -183,7 +183,9 @@ def test_any_text_can_be_shown(text: str, width: int) -> None:
         **dict.fromkeys(("memory_error", "condense_error"), text),
         "condensed": {"records": 2, "text": text},
     }
-    shown(evidence, width)
+    told = " ".join(shown(evidence, width).split())
+    for heading in ("Clique of", "Dialogues", "New in the role memory, from 1 dialogue:", "Drafts"):
+        assert heading in told
 
 
 def test_markup_is_only_text() -> None:

@@ -13,7 +13,7 @@ from dramaturg.stores.errors import RoleError, RoleFileError
 from dramaturg.stores.files import sha256
 from dramaturg.stores.library import Library, examples, open_role
 from dramaturg.stores.role import Role
-from dramaturg.stores.role_files import RoleCard, Triple, card_text, parse_card
+from dramaturg.stores.role_files import Chronicle, RoleCard, Triple, card_text, parse_card
 
 from passage_samples import quick
 
@@ -37,7 +37,8 @@ def write(role: Role, name: str, content: str | bytes) -> None:
 
 
 def test_a_new_role_knows_nothing(role: Role) -> None:
-    assert role.documents() == role.dialogues() == role.memories() == role.chronicle() == role.questions() == []
+    assert role.documents() == role.dialogues() == role.memories() == role.questions() == []
+    assert role.chronicle() == Chronicle()
 
 
 def test_all_files_of_a_role(role: Role) -> None:
@@ -57,7 +58,8 @@ def test_all_files_of_a_role(role: Role) -> None:
     assert [line.text for line in role.dialogues()] == ["Ahoy.", "Letters!"]
     assert role.dialogues()[1].model_extra == {"mood": "glad"}
     assert [(one.text, one.answer) for one in role.memories()] == [("A storm.", None), (None, "Tom.")]
-    assert role.chronicle() == [Triple(subject="Ada", relation="keeps", object="light", kind="goal", core=True)]
+    keeps = Triple(subject="Ada", relation="keeps", object="light", kind="goal", core=True)
+    assert role.chronicle() == Chronicle(triples=(keeps,))
     assert role.questions()[0].answer is None
 
 
@@ -159,6 +161,13 @@ def test_aliases_of_yaml_do_not_explode(role: Role) -> None:
             "line 7: there is no key `triples.1.cores`; did you mean 'core'",
         ),
         ("chronicle.yaml", "triples:\n- {subject: A, relation: r, object: 3, kind: goal}", "put it in quotes"),
+        (
+            "chronicle.yaml",
+            "triples:\n- {subject: A, relation: r, object: o, kind: goal, until: soon}",
+            "line 3: `triples.1.until` String should match pattern",
+        ),
+        ("chronicle.yaml", "sentences:\n  likes: $who likes $object", "line 3: `sentences.likes` must be a sentence"),
+        ("chronicle.yaml", "sentences:\n  likes: $subject likes it", "line 3: `sentences.likes` must be a sentence"),
     ],
 )
 def test_lines_that_are_refused(role: Role, name: str, line: str, says: str) -> None:
@@ -231,3 +240,13 @@ def test_the_examples_can_be_read(example: str, tmp_path: Path) -> None:
     assert bool(role.documents()) == (role.root / "persona").exists()  # some are a card only
     for part in (role.dialogues, role.memories, role.chronicle, role.questions):
         assert part() is not None
+
+
+def test_a_triple_holds_for_a_time(role: Role) -> None:
+    given = "{subject: A, relation: r, object: o, kind: goal, since: 1792-11, until: 1827}"
+    write(role, "chronicle.yaml", f"triples:\n- {given}\n- {{subject: A, relation: r, object: p, kind: goal}}")
+    passing, lasting = role.chronicle().triples
+    assert (passing.since, passing.until) == ("1792-11", "1827")
+    days = ["", "1792-10-31", "1792-11-01", "1827-12-31", "1828-01-01"]
+    assert [passing.holds_at(day) for day in days] == [False, False, True, True, False]
+    assert all(lasting.holds_at(day) for day in days)

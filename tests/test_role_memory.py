@@ -181,6 +181,16 @@ async def test_the_oldest_records_become_one_and_their_dialogues_stay_told(role:
     assert not {*merged["dialogues"]} & {dialogue for one in evidence["records"] for dialogue in one["dialogues"]}
 
 
+async def test_a_merged_record_that_says_the_same_as_a_newer_one_is_there_once(role: Role) -> None:
+    talk, short = Talk(role, user_role="tom", **SHORT | {"memory_length": 230}), "All in all I know them."
+    model = player(record=in_turn(f"{LONG} 1", f"{LONG} 2", short), merged=short)
+    for text in (PARCEL, SOUP, LAMP):
+        evidence = await talk.ask(text, model)
+    assert evidence["condensed"] == {"records": 2, "text": short}
+    (only,) = await recorded(talk)
+    assert (only["text"], only["turn"], len(only["dialogues"])) == (short, LAMP, 3)
+
+
 async def test_records_are_merged_after_the_reply_and_at_the_cost_of_their_node(role: Role) -> None:
     output = await take(role, model := player(record=numbered(LONG)), PARCEL, SOUP, user_role="tom", **SHORT)
     parts = [part for part in ("reply", "merged") if shown(model, part)]

@@ -20,7 +20,7 @@ from fakes import ScriptedChatModel
 from roles import fenced, run_settings, small_role
 from scope_roles import Answer, player, reasoned, shown
 
-PARCEL = "Where is the parcel from Leith?"
+PARCEL, SOUP = "Where is the parcel from Leith?", "How is the soup at supper?"
 
 
 @pytest.fixture
@@ -105,6 +105,24 @@ async def test_what_passes_is_above_alpha(role: Role, alpha: float, score: int, 
     assert (len(shown(model, "line")) == 1) == passed
 
 
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"appraisal": "apart"}, 2.5),
+        ({"appraisal": "together"}, verification.ALPHA),
+        ({"appraisal": "apart", "alpha": 1}, 1),
+        ({"appraisal": "together", "alpha": 1}, 1),
+    ],
+)
+async def test_what_was_measured_for_probabilities_is_the_alpha_of_these_alone(
+    role: Role, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], expected: float
+) -> None:
+    monkeypatch.setattr("dramaturg.models.thresholds.MEASURED", {("scripted", "consistency"): 2.5})
+    model = verified_by(line=lambda text: "yes" if text.endswith("yes or no:") else reasoned(5))
+    output = await take(role, model, PARCEL, role_memory=False, **settings)
+    assert output["evidence"]["verification"]["alpha"] == expected
+
+
 async def test_without_revisions_the_only_draft_is_spoken_and_said_not_to_have_passed(role: Role) -> None:
     output = await take(role, model := verified_by(1), PARCEL, user_role="tom", revisions=0)
     assert counted(model) == {"edge": 5, "record": 1, "reply": 1, "line": 1}
@@ -120,6 +138,28 @@ async def test_a_turn_ends_with_the_best_draft_where_nothing_more_is_to_be_retri
     assert counted(model)["reply"] == 2
     assert reply(output) == "Draft 1"
     assert output["evidence"]["verification"]["revisions"] == 1
+
+
+@pytest.mark.parametrize(("notes", "drafts"), [(False, 1), (True, 2)])
+async def test_a_revision_with_nothing_new_to_record_drafts_again_only_if_it_is_told_why(
+    tmp_path: Path, notes: bool, drafts: int
+) -> None:
+    role = cast_role(tmp_path, {name: SCENES[name] for name in ("parcel", "calm")})
+    given = {"user_role": "tom", "notes": notes, "recalled_dialogues": 1}
+    output = await take(role, model := verified_by(3, 2), PARCEL, **given)
+    brought = [(one["scene"], one["revision"]) for one in output["evidence"]["dialogues"]]
+    assert brought == [("parcel", 0), ("calm", 1)]  # Ada is alone in it: it is on no edge of the clique
+    assert counted(model) == {"edge": 1, "record": 1, "reply": drafts, "line": drafts}
+    assert reply(output) == "Draft 1"
+
+
+async def test_a_revision_that_finds_only_what_was_told_before_ends_the_turn(role: Role) -> None:
+    talk = Talk(role, user_role="tom", recalled_dialogues=1, graph_dialogues=1, revision_dialogues=1)
+    await talk.ask(SOUP)
+    evidence = await talk.ask(PARCEL + " And the soup?", model := verified_by(3, 2))
+    assert [(one["scene"], one["revision"]) for one in evidence["dialogues"]] == [("parcel", 0), ("supper", 1)]
+    assert counted(model) == {"edge": 1, "record": 1, "reply": 1, "line": 1}
+    assert [one["text"] for one in evidence["drafts"]] == ["Draft 1"]
 
 
 async def test_a_revision_looks_for_the_users_last_words_and_not_for_the_conversation(role: Role) -> None:
