@@ -7,6 +7,7 @@ from importlib.metadata import version
 import typer
 
 from dramaturg.cli import (
+    chronicle,
     doctor,
     emotions,
     indexing,
@@ -39,6 +40,7 @@ app.command("graph")(graphs.graph)
 app.command("relations")(relations.relations)
 app.command("emotions")(emotions.emotions)
 app.command("memories")(memories.memories)
+app.command("chronicle")(chronicle.chronicle)
 app.command("learn")(persona.learn)
 app.command("forget")(persona.forget)
 app.command("edit")(persona.edit)

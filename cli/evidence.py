@@ -8,6 +8,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from dramaturg.cli.graph_evidence import graph_views
+from dramaturg.cli.identity_evidence import identity_evidence_views
 from dramaturg.cli.memory_evidence import memory_evidence_views
 from dramaturg.cli.relation_evidence import relation_evidence_views
 from dramaturg.cli.screen import excerpt, printable
@@ -43,6 +44,7 @@ def views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
     yield from graph_views(evidence)
     yield from memory_evidence_views(evidence)
     yield from relation_evidence_views(evidence)
+    yield from identity_evidence_views(evidence)
     if error := evidence.get("remember_error"):
         yield Text(f"This turn could not be remembered: {printable(error)}", style="red")
     if summary := evidence.get("summary"):

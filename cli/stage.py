@@ -26,6 +26,9 @@ STEPS: Mapping[str, Callable[[Event], str]] = {
     "extracted": lambda _: "Thinking of the answer …",
     "recalled": lambda _: "Thinking of the answer …",
     "verified": lambda event: f"Draft {event['draft']}: {points(event['score'])} …",
+    "identity": lambda event: f"Who am I? {event['triples']} triples …",
+    "gate": lambda event: f"The gate: {GATE.get(event['verdict'], 'weighed')} …",
+    "identity_changed": lambda event: f"The role has become {event['changes']} new things …",
     "revising": lambda event: f"Revision {event['revision']}: {excerpt(event['reason'])}",
 }
 """What is said of an event; of others nothing is."""

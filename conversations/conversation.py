@@ -14,7 +14,7 @@ from dramaturg.conversations.memories import forget_lost_turns, forget_thread
 from dramaturg.conversations.thread import Show, Thread
 from dramaturg.conversations.turn_lock import turn_lock
 from dramaturg.conversations.turns import Turn, all_branches, as_message
-from dramaturg.conversations.unfinished import ended, resumed
+from dramaturg.conversations.unfinished import answered, ended, resumed
 from dramaturg.nodes.context import RoleContext
 from dramaturg.nodes.turn import question_in
 
@@ -62,7 +62,8 @@ class Conversation:
 
         A message whose id was answered before gets that answer again, and nothing runs unless that turn is unfinished.
         An unfinished turn is finished by the same message (by its id). Another message withdraws it; but a turn that
-        stopped after its reply is kept, and what is left of it is tried once more before the message is sent.
+        stopped after its reply is kept, and what is left of it is tried once more before the message is sent. One that
+        waits for approval (`waiting`) is kept too, and nothing is approved.
 
         Args:
             message: the text, or a message; give it an id if it may be delivered twice.
@@ -101,6 +102,33 @@ class Conversation:
                 return await resumed(self.thread, unfinished, show, self.context)
             msg = "There is no unfinished turn on this thread."
             raise ValueError(msg)
+
+    async def waiting(self) -> list[Any]:
+        """What the last turn asks and waits for, as its nodes gave it to `interrupt`; empty where nothing waits.
+
+        The reply is given by then. `answer` it; the next message, `fork`, `regenerate` and `edit` approve nothing.
+        """
+        return await self.thread.waiting()
+
+    async def answer(self, value: Any, show: Show = lambda _: None) -> dict[str, Any]:
+        """Answer what the last turn waits for, and return the output: the turn goes on where it stopped.
+
+        An answer of another form leaves the turn waiting; where the node says what is wrong with it, `waiting` has it.
+
+        Args:
+            value: in the form that was asked for, such as {"approved": [1]}; anything but None.
+            show: is given every part of the stream that a person may see.
+
+        Raises:
+            ThreadBusy: another turn on this thread took longer than `patience`.
+            ValueError: nothing waits, or the answer is None.
+        """
+        async with self.turn():
+            if value is None:
+                raise ValueError("An answer is anything but None: answer in the form that was asked for.")
+            if await self.thread.waiting():
+                return await answered(self.thread, value, show, self.context)
+            raise ValueError("Nothing waits for an answer on this thread.")
 
     async def withdraw(self) -> None:
         """Take an unfinished turn back, as if it had not been asked; nothing happens if there is none."""

@@ -7,7 +7,7 @@ from langchain_core.messages import HumanMessage, convert_to_messages
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple, empty_checkpoint
 from langgraph.constants import END, START
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import StreamPart
+from langgraph.types import Command, StreamPart
 
 from dramaturg.conversations.turns import Turn, all_steps, all_turns, id_of, parent_of, turns_until
 from dramaturg.stores.saver import ConversationSaver
@@ -32,12 +32,12 @@ class Thread:
         return {"configurable": where | ({"checkpoint_id": checkpoint} if checkpoint else {})}
 
     async def run(
-        self, message: HumanMessage | None, show: Show, *, context: Any, after: str | None = None
+        self, message: HumanMessage | Command[Any] | None, show: Show, *, context: Any, after: str | None = None
     ) -> dict[str, Any]:
         """Run the workflow after a checkpoint, or after the head; without a message, go on where it stopped."""
         output: dict[str, Any] = {}
         async for part in self.graph.astream(
-            None if message is None else {"messages": [message]},
+            {"messages": [message]} if isinstance(message, HumanMessage) else message,
             self.address(after),
             context=context,
             stream_mode=["custom", "messages", "values"],
@@ -78,6 +78,10 @@ class Thread:
     async def due(self, checkpoint: str | None = None) -> bool:
         """Whether a node of this workflow is to run next at a checkpoint, or at the head."""
         return bool((await self.graph.aget_state(self.address(checkpoint))).next)
+
+    async def waiting(self) -> list[Any]:
+        """What nodes at the head have asked, and wait to be answered."""
+        return [asked.value for asked in (await self.graph.aget_state(self.address())).interrupts]
 
     async def find(self, turn: str) -> Turn | None:
         """A turn of any branch."""
@@ -136,6 +140,11 @@ class Thread:
             metadata: Any = {"source": "fork", "step": -1, "parents": {}}
             return id_of(await self.saver.aput(self.address(), empty_checkpoint(), metadata, {}))
         return id_of(await self.graph.aupdate_state(self.address(settled), None, as_node="__copy__"))
+
+    async def step_back(self) -> None:
+        """Have the nodes that are due at the head begin anew, as if they had not run."""
+        saved = await self.saver.aget_tuple(self.address())
+        await self.go_to(id_of(saved.config) if saved else None)
 
     async def end(self) -> None:
         """Have nothing due at the head: what ran is kept, and what did not run is left out."""

@@ -18,14 +18,11 @@ from dramaturg.stores.role import Role
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class RoleContext(BaseModel):
-    """Who plays, and with which models. A library user may pass live objects where a name is asked for."""
+class RunContext(BaseModel):
+    """From which library, and with which models. A library user may pass live objects where a name is asked for."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    role: str = Field(
-        default="beethoven", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$", description="The id of the role that answers."
-    )
     library: Annotated[str, Field(max_length=4096)] | SkipJsonSchema[InstanceOf[Library]] = Field(
         default="", description="The folder of the roles; empty: DRAMATURG_LIBRARY, or the user's own."
     )
@@ -50,7 +47,15 @@ class RoleContext(BaseModel):
     )
 
 
-C = TypeVar("C", bound=RoleContext)
+class RoleContext(RunContext):
+    """Who plays, too."""
+
+    role: str = Field(
+        default="beethoven", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$", description="The id of the role that answers."
+    )
+
+
+C = TypeVar("C", bound=RunContext)
 
 
 def settings(runtime: Runtime[Any], kind: type[C]) -> C:
@@ -73,7 +78,12 @@ def language_of(context: RoleContext, role: Role) -> str:
 
 
 async def respondent_of(context: RoleContext, role: Role) -> Respondent:
-    """The chat model of a run with its bounds, and a fresh account of what it is asked."""
+    """The chat model of a role's run with its bounds, and a fresh account of what it is asked."""
+    return await respondent_in(context, language_of(context, role))
+
+
+async def respondent_in(context: RunContext, language: str) -> Respondent:
+    """The chat model of a run that is asked in a language."""
     return await asyncio.to_thread(
         respondent,
         context.chat_model,
@@ -81,7 +91,7 @@ async def respondent_of(context: RoleContext, role: Role) -> Respondent:
         attempts=context.attempts,
         concurrency=context.concurrency,
         cache=environment().cache / "answers.sqlite" if context.answer_cache else None,
-        language=language_of(context, role),
+        language=language,
     )
 
 

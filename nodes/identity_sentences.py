@@ -15,6 +15,7 @@ UNKNOWN: Mapping[str, str] = {
     "ko": "$subject — $relation: $object.",
 }
 """For a relation without a template: its name as words."""
+ENDS = tuple(".!?。！？")
 
 
 def sentence(triple: Triple, language: str, own: Mapping[str, str] | None = None) -> str:
@@ -30,7 +31,7 @@ def sentence(triple: Triple, language: str, own: Mapping[str, str] | None = None
     template = {**templates(language), **(own or {})}.get(triple.relation, UNKNOWN[language])
     relation = triple.relation.replace("_", " ")
     said = Template(template).substitute(subject=triple.subject, object=triple.object, relation=relation)
-    return said if said[-2:-1] not in (".", "!", "?", "。", "！", "？") else said[:-1]
+    return said[:-1] if said.endswith(ENDS) and said[:-1].endswith(ENDS) else said
 
 
 def sentences(triples: Iterable[Triple], language: str, own: Mapping[str, str] | None = None) -> str:

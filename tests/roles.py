@@ -46,6 +46,13 @@ MEMORIES = (
     {"text": "They drowned within sight of my lamp, and I could do nothing but weep.", "when": "1843"},
     {"question": "Do you trust the harbour master?", "answer": "He sold my old lamp. I spit on his name."},
 )
+CHRONICLE = """triples:
+- {subject: Ada Quill, relation: profession, object: keeper of the light, kind: experience, core: true}
+- {subject: Ada Quill, relation: values, object: a light that never fails, kind: value, core: true}
+- {subject: Ada Quill, relation: values, object: silence, kind: value}
+- {subject: Ada Quill, relation: likes, object: storms, kind: preference}
+- {subject: Ada Quill, relation: fears, object: a calm sea, kind: trait}
+"""
 DIALOGUE = (
     {"scene": "friday", "speaker": "Tom", "text": "Flour, letters, and a parcel from Leith."},
     {"scene": "friday", "speaker": "Ada Quill", "text": "A parcel! Give it here, I have waited a month."},
@@ -84,6 +91,7 @@ def small_role(library: Path, text: str = LIFE, role: str = "ada") -> None:
     """Put Ada into a library."""
     made = Library(library).create(role, RoleCard(name="Ada Quill", language="en", profile="A keeper of few words."))
     (made.root / "persona" / "life.md").write_text(text, encoding="utf-8")
+    (made.root / "chronicle.yaml").write_text(CHRONICLE, encoding="utf-8")
     write_memories(made.root)
 
 

@@ -23,6 +23,7 @@ METHODS: Mapping[str, Method] = {
     "role-rag": Method("role_rag", "role_rag_index", "RoleRagContext"),
     "emotional-rag": Method("emotional_rag", "emotional_rag_index", "EmotionalRagContext"),
     "drmr": Method("drmr", "drmr_index", "DrmrContext"),
+    "id-rag": Method("id_rag", None, "IdRagContext"),
     "naive-rag": Method("naive_rag", "amadeus_index", "NaiveRagContext"),
     "graph-rag-local": Method("graph_rag_local", "role_rag_index", "GraphRagLocalContext"),
     "role-gpt": Method("role_gpt", "drmr_index", "RoleGptContext"),

@@ -1,0 +1,211 @@
+"""The world of a simulation: its clock, what everybody notices, and what each agent has lived through (ID-RAG 5.1)."""
+
+import asyncio
+import operator
+import random
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Annotated, Any, Literal, NotRequired, TypeVar
+
+from langgraph.runtime import Runtime
+from langgraph.types import Overwrite
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from dramaturg.models.account import Usage, add_usage
+from dramaturg.nodes.context import RunContext, settings
+from dramaturg.nodes.episodes import Episode
+from dramaturg.nodes.identity import Condition
+from dramaturg.stores.scenario import Scenario, read_scenario
+
+
+class WorldSettings(RunContext):
+    """Which scenario is played, and for how long."""
+
+    scenario: str = Field(
+        default="riverbend", max_length=4096, description="A scenario of the package, or the path of a .yaml file."
+    )
+    condition: Condition = Field(
+        default="id-rag",
+        description="Where the identity of agents with a chronicle comes from: id-rag: looked up; full: the whole "
+        "chronicle; baseline: inferred from memories, as it is for all others.",
+    )
+    steps: int = Field(default=0, ge=0, le=100, description="The steps that are played; 0: the scenario's own.")
+    seed: int = Field(default=0, ge=0, le=2**31 - 1, description="Decides in which order deeds come about.")
+
+
+class Deed(TypedDict):
+    """What an agent does in a step, and what that rested on: its working memory, and what it took itself for."""
+
+    agent: str
+    text: str
+    situation: str
+    self_image: str
+
+
+class Heard(TypedDict):
+    """What an agent notices, and how important it is, from 1 to 10."""
+
+    agent: str
+    text: str
+    importance: float
+
+
+Event = dict[str, Any]
+"""A line of the log: {"step", "time", "kind", …}."""
+OF_EVENTS = 5.0  # how important it is what everybody notices, from 1 to 10
+
+
+class WorldState(TypedDict):
+    """What lives on: the step, what each agent has lived through, its votes, and the log of all that happened.
+
+    `deeds` and `heard` are those of the step under way. What was heard in a step is `news` in the next one, and a
+    memory, in `lived`, after that: no prompt shows it twice.
+    """
+
+    step: int
+    news: dict[str, list[Heard]]
+    lived: dict[str, list[Episode]]
+    deeds: Annotated[list[Deed], operator.add]
+    heard: Annotated[list[Heard], operator.add]
+    votes: Annotated[dict[str, str], operator.or_]
+    log: Annotated[list[Event], operator.add]
+    usage: Annotated[dict[str, Usage], add_usage]
+
+
+class WorldInput(TypedDict):
+    """What a simulation takes: nothing, for all that it needs is in the context."""
+
+    log: NotRequired[list[Event]]
+
+
+class WorldOutput(TypedDict):
+    """What a simulation gives: its log, the votes, and what it cost by node."""
+
+    log: Annotated[list[Event], operator.add]
+    votes: Annotated[dict[str, str], operator.or_]
+    usage: Annotated[dict[str, Usage], add_usage]
+
+
+W = TypeVar("W", bound=WorldSettings)
+
+
+async def begin_step(state: WorldState, runtime: Runtime[W]) -> dict[str, Any]:
+    """Let the next hour begin: what was news has become memory, and what was heard since is news.
+
+    Raises:
+        RoleFileError: the scenario cannot be read.
+    """
+    context = settings(runtime, WorldSettings)
+    scenario = await asyncio.to_thread(scenario_of, context)
+    step = state.get("step", 0) + 1
+    now = scenario.clock.at(step)
+    told = [one.text for one in scenario.events if one.at == now]
+    first = [event(step, now, "run", **described(context, scenario))] if step == 1 else []
+    log = [*first, event(step, now, "step"), *(event(step, now, "event", text=text) for text in told)]
+    return {
+        "step": step,
+        "lived": {one.role: lived_through(state, one.role, scenario) for one in scenario.agents},
+        "news": {one.role: news_of(state, one.role, told) for one in scenario.agents},
+        "log": log,
+        "deeds": Overwrite([]),
+        "heard": Overwrite([]),
+    }
+
+
+async def end_step(state: WorldState, runtime: Runtime[W]) -> dict[str, Any]:
+    """Write down what everybody will remember, who was elected if the polls have closed, and the cost so far."""
+    context = settings(runtime, WorldSettings)
+    scenario = await asyncio.to_thread(scenario_of, context)
+    step, now = state["step"], scenario.clock.at(state["step"])
+    memories = [event(step, now, "memory", **one) for one in state["heard"]]
+    before = scenario.polls_at(scenario.clock.at(step - 1))
+    closed = scenario.polls_at(now) == "closed" and before != "closed"
+    result = [event(step, now, "result", **counted(state["votes"], scenario.candidates))] if closed else []
+    return {"log": [*memories, *result, event(step, now, "cost", **cost_of(state))]}
+
+
+def step_outcome(state: WorldState, runtime: Runtime[W]) -> Literal["next", "over"]:
+    """Whether there is another step."""
+    context = settings(runtime, WorldSettings)
+    return "next" if state["step"] < steps_of(context) else "over"
+
+
+def scenario_of(context: WorldSettings) -> Scenario:
+    """The scenario of a run, read once.
+
+    Raises:
+        RoleFileError: it cannot be read.
+    """
+    return _scenario(context.scenario)
+
+
+def steps_of(context: WorldSettings) -> int:
+    """How many steps are played."""
+    return context.steps or scenario_of(context).clock.steps
+
+
+def in_order(agents: Sequence[str], context: WorldSettings, step: int) -> list[str]:
+    """The agents in the order in which their deeds come about in a step: chance, but the same for one seed."""
+    order = list(agents)
+    random.Random(f"{context.seed} {step}").shuffle(order)  # noqa: S311 (no secret hangs on it)
+    return order
+
+
+def event(step: int, now: str, kind: str, **told: Any) -> Event:
+    """A line of the log."""
+    return {"step": step, "time": now, "kind": kind, **told}
+
+
+def described(context: WorldSettings, scenario: Scenario) -> dict[str, Any]:
+    """What a run is, for whoever reads its log."""
+    return {
+        "scenario": scenario.name,
+        "condition": context.condition,
+        "steps": steps_of(context),
+        "seed": context.seed,
+        "agents": [one.role for one in scenario.agents],
+    }
+
+
+def lived_through(state: WorldState, agent: str, scenario: Scenario) -> list[Episode]:
+    """What an agent remembers of the simulation: with what was news until now."""
+    step = state.get("step", 0)
+    before = (state.get("lived") or {}).get(agent, [])
+    news = (state.get("news") or {}).get(agent, [])
+    return [
+        *before,
+        *(
+            Episode(id=f"{step}.{number}", at=scenario.clock.at(step), text=one["text"], importance=one["importance"])
+            for number, one in enumerate(news, start=1)
+        ),
+    ]
+
+
+def news_of(state: WorldState, agent: str, told: Sequence[str]) -> list[Heard]:
+    """What an agent has heard since its last decision, and what everybody notices now."""
+    heard = [one for one in state.get("heard") or [] if one["agent"] == agent]
+    return [*heard, *(Heard(agent=agent, text=text, importance=OF_EVENTS) for text in told)]
+
+
+def counted(votes: Mapping[str, str], candidates: Sequence[str]) -> dict[str, Any]:
+    """How many votes each candidate has, and who has the most; nobody where two have as many."""
+    counts = {one: sum(choice == one for choice in votes.values()) for one in candidates}
+    most = [one for one, number in counts.items() if number == max(counts.values())]
+    return {"votes": counts, "winner": most[0] if len(most) == 1 else None}
+
+
+def cost_of(state: WorldState) -> dict[str, Any]:
+    """What the run has cost so far; seconds are those of the model, and differ from run to run."""
+    used = state["usage"].values()
+    return {
+        "calls": sum(one["calls"] for one in used),
+        "tokens": sum(one["prompt_tokens"] + one["completion_tokens"] for one in used),
+        "lines": sum(one["kind"] == "line" for one in state["log"]),
+        "seconds": round(sum(one["seconds"] for one in used), 3),
+    }
+
+
+@cache
+def _scenario(name: str) -> Scenario:
+    return read_scenario(name)

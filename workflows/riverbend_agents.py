@@ -1,0 +1,178 @@
+"""The agents of a simulation: each decides, and votes, by the loop of ID-RAG (Algorithm 1; 5.4)."""
+
+import asyncio
+from typing import Any
+
+from langchain_core.messages import HumanMessage
+from langgraph.runtime import Runtime
+from langgraph.types import Send
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from dramaturg.models.questions import choose
+from dramaturg.nodes.context import respondent_in, role_of, settings
+from dramaturg.nodes.episodes import Episode
+from dramaturg.nodes.game_master import names_of, scene_of
+from dramaturg.nodes.talk import TalkSettings
+from dramaturg.nodes.world import Deed, Heard, WorldState, event, scenario_of
+from dramaturg.prompts import load
+from dramaturg.workflows.id_rag import IdRagContext
+from dramaturg.workflows.id_rag import build as id_rag
+
+# What an agent thinks is kept whole or not at all: a step that was stopped begins its decision anew.
+AGENT = id_rag().compile(name="agent", checkpointer=False)
+KEPT = ("messages", "evidence", "usage", "situation", "self_image")
+
+
+class RiverbendContext(TalkSettings):
+    """Everything that a simulation may be told."""
+
+    recalled_episodes: int = Field(
+        default=25, ge=1, le=200, description="Memories that come back for a decision (the paper's k)."
+    )
+    action_tokens: int = Field(
+        default=120, ge=16, le=2000, description="The most tokens of a deed, in all conditions the same."
+    )
+    context_tokens: int = Field(
+        default=160, ge=16, le=2000, description="The most tokens of what an agent takes itself for, or feels."
+    )
+    gate: bool = Field(default=False, description="Whether deeds are held against the identity before they are done.")
+
+
+class AgentInput(TypedDict):
+    """What an agent is given: its hour, what it has lived through, and what is new."""
+
+    agent: str
+    step: int
+    news: list[Heard]
+    lived: list[Episode]
+
+
+class VoterInput(TypedDict):
+    """What a voter is given: its hour, and what its deed in this hour rested on."""
+
+    agent: str
+    step: int
+    situation: str
+    self_image: str
+
+
+def send_agents(state: WorldState, runtime: Runtime[RiverbendContext]) -> list[Send]:
+    """Have all agents decide at the same time."""
+    scenario = scenario_of(settings(runtime, RiverbendContext))
+    return [Send("decide", given_to(state, one.role)) for one in scenario.agents]
+
+
+async def decide(state: AgentInput, runtime: Runtime[RiverbendContext]) -> dict[str, Any]:
+    """Have an agent decide what it does within the hour.
+
+    Raises:
+        ModelError: the model gave no answer.
+    """
+    context = settings(runtime, RiverbendContext)
+    step, agent, found = state["step"], state["agent"], await decided(context, state)
+    now = (await asyncio.to_thread(scenario_of, context)).clock.at(step)
+    evidence, text = found["evidence"], found["messages"][-1].text
+    told = {"situation": found["situation"], "self_image": found["self_image"], "identity": evidence["identity"]}
+    log = [
+        event(step, now, "context", agent=agent, **told, feeling=evidence["feeling"]),
+        event(step, now, "action", agent=agent, text=text, gate=evidence.get("gate")),
+    ]
+    deed = Deed(agent=agent, text=text, situation=found["situation"], self_image=found["self_image"])
+    return {"deeds": [deed], "log": log, "usage": found["usage"]}
+
+
+def send_talks(state: WorldState, runtime: Runtime[RiverbendContext]) -> list[Send] | str:
+    """Have those talk whom the game master brought together, each in one talk at most and as many as the budget has."""
+    context = settings(runtime, RiverbendContext)
+    images = {one["agent"]: one["self_image"] for one in state["deeds"]}
+    texts = {one["agent"]: one["text"] for one in state["deeds"]}
+    busy, sends = set[str](), list[Send]()
+    for one in state["log"]:
+        pair = [one.get("agent", ""), one.get("talks_with", "")]
+        here = one["step"] == state["step"] and one["kind"] == "outcome" and all(pair)
+        if here and not busy & {*pair} and len(sends) < context.talks:
+            busy |= {*pair}
+            given = {"step": state["step"], "pair": pair, "about": texts[pair[0]]}
+            sends.append(Send("talk", {**given, "images": {agent: images.get(agent, "") for agent in pair}}))
+    return sends or "poll"
+
+
+async def poll(state: WorldState) -> dict[str, Any]:
+    """Come together before votes are cast."""
+    return {"step": state["step"]}
+
+
+def send_voters(state: WorldState, runtime: Runtime[RiverbendContext]) -> list[Send] | str:
+    """Have those vote who have not, while the polls are open."""
+    context = settings(runtime, RiverbendContext)
+    scenario = scenario_of(context)
+    if scenario.polls_at(scenario.clock.at(state["step"])) != "open":
+        return "end_step"
+    waiting = [one.role for one in scenario.agents if one.role not in state["votes"]]
+    minds = {one["agent"]: one for one in state["deeds"]}
+    sends = [Send("vote", {"step": state["step"], **minds[agent]}) for agent in waiting if agent in minds]
+    return sends or "end_step"
+
+
+async def vote(state: VoterInput, runtime: Runtime[RiverbendContext]) -> dict[str, Any]:
+    """Have an agent cast its vote, or wait; an answer that is none of the options is asked for again (5.2).
+
+    Raises:
+        ModelError: the model gave no answer.
+    """
+    context = settings(runtime, RiverbendContext)
+    scenario = await asyncio.to_thread(scenario_of, context)
+    names = await asyncio.to_thread(names_of, context, scenario)
+    respondent, language = await respondent_in(context, scenario.language), scenario.language
+    (asked,) = load("call_to_vote", language).messages(role=names[state["agent"]])
+    messages = load("choose_option", language).messages(
+        role=names[state["agent"]],
+        situation=state["situation"],
+        self_image=state["self_image"],
+        data={"question": asked.text},
+    )
+    (later,) = load("not_yet", language).messages()
+    options = {names[one]: one for one in scenario.candidates} | {later.text: ""}
+    choice = options[await choose(respondent, messages, list(options))]
+    log = [event(state["step"], scenario.clock.at(state["step"]), "vote", agent=state["agent"], choice=choice)]
+    votes = {state["agent"]: choice} if choice else {}
+    return {"votes": votes, "log": log, "usage": {"vote": respondent.account.usage()}}
+
+
+async def decided(context: RiverbendContext, state: AgentInput) -> dict[str, Any]:
+    """Run the loop of Algorithm 1 for one agent: what it decides, and what that rested on."""
+    scenario = await asyncio.to_thread(scenario_of, context)
+    role = await role_of(mind := await mind_of(context, state["agent"]))
+    (asked,) = load("call_to_action", scenario.language).messages(role=role.card.name, goal=scenario.goal(role.id))
+    given: Any = {
+        "messages": [HumanMessage(asked.text, id=f"{state['step']}")],
+        "scene": scene_of(scenario),
+        "observations": [one["text"] for one in state["news"]],
+        "now": scenario.clock.at(state["step"]),
+        "episodes": state["lived"],
+    }
+    found: dict[str, Any] = {}
+    async for values in AGENT.astream(given, context=mind, stream_mode="values", output_keys=[*KEPT]):
+        found |= {name: value for name, value in values.items() if value}
+    return found
+
+
+async def mind_of(context: RiverbendContext, agent: str) -> IdRagContext:
+    """How an agent decides: the condition changes where its identity comes from, and nothing else."""
+    own = type(context).model_fields.keys() & IdRagContext.model_fields.keys()
+    mind = IdRagContext(
+        **{name: getattr(context, name) for name in own},
+        role=agent,
+        identity=context.condition,
+        feeling=True,
+        kept_episodes=0,
+        reply_tokens=context.action_tokens,
+    )
+    chronicle = await asyncio.to_thread((await role_of(mind)).chronicle)
+    return mind if chronicle.triples else mind.model_copy(update={"identity": "baseline"})
+
+
+def given_to(state: WorldState, agent: str) -> AgentInput:
+    """What an agent of a step is given."""
+    return {"agent": agent, "step": state["step"], "news": state["news"][agent], "lived": state["lived"][agent]}
