@@ -12,9 +12,12 @@ from dramaturg.cli import (
     emotions,
     indexing,
     library,
+    measure,
     memories,
     persona,
     relations,
+    run_log,
+    simulate,
     talk,
     transcripts,
     versions,
@@ -48,6 +51,9 @@ app.command("versions")(versions.versions)
 app.command("undo")(versions.undo)
 app.command("ask")(talk.ask)
 app.command("chat")(talk.chat)
+app.command("simulate")(simulate.simulate)
+app.command("measure")(measure.measure)
+app.command("log")(run_log.log)
 app.command("conversations")(transcripts.conversations)
 app.command("export")(transcripts.export)
 app.command("import")(transcripts.import_)

@@ -1,10 +1,11 @@
 """What a line that begins with a slash does in a chat."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from rich.table import Table
 
+from dramaturg.cli.approvals import changes_in, show_changes
 from dramaturg.cli.evidence import evidence_view, usage_table
 from dramaturg.cli.screen import printable, screen
 from dramaturg.cli.stage import Stage
@@ -117,8 +118,25 @@ async def branches(talk: Conversation, number: str) -> None:
 
 async def retry(talk: Conversation, _: str) -> None:
     """Finish a turn that failed."""
+    if changes := changes_in(await talk.waiting()):
+        show_changes(changes)
+        raise ValueError("The last turn waits and has not failed: /approve answers it.")
     with Stage(await speaker(talk)) as stage:
         await talk.finish(stage.show)
+
+
+async def approve(talk: Conversation, numbers: str) -> None:
+    """Approve some of the changes that the last turn waits for, and decline the others."""
+    changes = changes_in(await talk.waiting())
+    if not changes:
+        raise ValueError("Nothing waits to be approved here.")
+    if not numbers:
+        show_changes(changes)
+        raise ValueError("Say which: /approve N …, or /approve none.")
+    given = [] if numbers == "none" else numbers.replace(",", " ").split()
+    agreed = [chosen(range(1, len(changes) + 1), number, "/approve N …") for number in given]
+    await talk.answer({"approved": agreed})
+    screen.print(f"Approved: {len(set(agreed))} of {len(changes)}.", style="dim")
 
 
 async def show_help(_: Conversation, __: str) -> None:
@@ -135,7 +153,7 @@ async def numbered(talk: Conversation, number: str, form: str) -> Turn:
     return chosen(await talk.history(), number, form)
 
 
-def chosen(things: list[T], number: str, form: str) -> T:
+def chosen(things: Sequence[T], number: str, form: str) -> T:
     """One of a list, by its number from 1 on."""
     if number.isdecimal() and len(number) < 10 and 1 <= int(number) <= len(things):  # int() refuses 4,301 digits
         return things[int(number) - 1]
@@ -162,5 +180,6 @@ COMMANDS: Mapping[str, Command] = {
     "/branches": Command("[N]", "list the branches, or go on with branch N", branches),
     "/delete": Command("N", "erase turn N and what followed it", delete),
     "/retry": Command("", "finish a turn that failed", retry),
+    "/approve": Command("N …", "let the role become what is shown under these numbers; none: nothing of it", approve),
     "/help": Command("", "these commands", show_help),
 }

@@ -18,6 +18,14 @@ def print_json(value: Any) -> None:
     print(json.dumps(value))  # noqa: T201
 
 
+def read(prompt: str) -> str | None:
+    """A line from the user; None at the end of the input."""
+    try:
+        return screen.input(prompt).strip()
+    except (EOFError, RuntimeError):  # the input has ended, or was closed before it began
+        return None
+
+
 def excerpt(text: str) -> str:
     """The beginning of a text, on one line."""
     line = printable(" ".join(text.split()))

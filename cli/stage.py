@@ -12,6 +12,11 @@ from dramaturg.cli.relation_evidence import points
 from dramaturg.cli.screen import errors, excerpt, printable, screen
 
 Event = Mapping[str, Any]
+GATE = {
+    "allow": "it is like the role",
+    "revise": "it is not like the role, so it is said anew",
+    "block": "the role declines",
+}
 STEPS: Mapping[str, Callable[[Event], str]] = {
     "split": lambda event: f"Indexing {event['passages']} passages …",
     "gathered": lambda event: f"Indexing {gathered(event)} …",
@@ -26,9 +31,9 @@ STEPS: Mapping[str, Callable[[Event], str]] = {
     "extracted": lambda _: "Thinking of the answer …",
     "recalled": lambda _: "Thinking of the answer …",
     "verified": lambda event: f"Draft {event['draft']}: {points(event['score'])} …",
-    "identity": lambda event: f"Who am I? {event['triples']} triples …",
-    "gate": lambda event: f"The gate: {GATE.get(event['verdict'], 'weighed')} …",
-    "identity_changed": lambda event: f"The role has become {event['changes']} new things …",
+    "identity": lambda event: f"Looked up who the role is: {event['triples']} triples …",
+    "gate": lambda event: f"The gate: {GATE[event['verdict']]} …",
+    "identity_changed": lambda event: f"Changes of who the role is: {event['changes']} …",
     "revising": lambda event: f"Revision {event['revision']}: {excerpt(event['reason'])}",
 }
 """What is said of an event; of others nothing is."""

@@ -3,10 +3,11 @@
 import asyncio
 import time
 from collections.abc import Coroutine
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
+from dramaturg.cli.approvals import LATER, Change, ask_for_approval, changes_in, how_to_approve, show_changes
 from dramaturg.cli.chat_commands import obey, speaker
 from dramaturg.cli.evidence import evidence_view, usage_table
 from dramaturg.cli.failures import sentence
@@ -22,11 +23,12 @@ from dramaturg.cli.options import (
     UserRoleOption,
     context_for,
 )
-from dramaturg.cli.screen import print_json, printable, screen
+from dramaturg.cli.screen import print_json, printable, read, screen
 from dramaturg.cli.stage import Stage
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.opening import open_conversation
 
+T = TypeVar("T")
 HELP = "/help shows what else can be done here, /quit ends the chat"
 ThreadOption = Annotated[str, typer.Option("--thread", help="Name of the conversation; it goes on where it stopped.")]
 EvidenceOption = Annotated[bool, typer.Option("--evidence", help="Print why each reply is as it is, and its cost.")]
@@ -61,19 +63,23 @@ async def answered(
             began = time.perf_counter()
             output = await (talk.take_turn(question) if as_json else shown(talk, question, evidence=evidence))
             usage.append(output["usage"])
+            waiting = await talk.waiting()
             if as_json:
-                print_json(as_record(question, output, time.perf_counter() - began))
+                print_json(as_record(question, output, waiting, time.perf_counter() - began))
+            elif changes := changes_in(waiting):
+                screen.print(how_to_approve(changes, context.role, method, thread), style="yellow", soft_wrap=True)
     if evidence and not as_json:
         screen.print(usage_table(usage))
 
 
-def as_record(question: str, output: dict[str, Any], seconds: float) -> dict[str, Any]:
+def as_record(question: str, output: dict[str, Any], waiting: list[Any], seconds: float) -> dict[str, Any]:
     """A turn for a program."""
     return {
         "question": question,
         "reply": output["messages"][-1].text,
         "evidence": output["evidence"],
         "usage": output["usage"],
+        "waiting": waiting,
         "seconds": round(seconds, 3),
     }
 
@@ -110,35 +116,45 @@ def chat(
             screen.print(HELP, style="dim")
             runner.run(recall(talk))
             while (line := read_line()) not in {None, "/quit", "/exit"}:
-                interruptible(runner, obeyed(talk, line or ""))
+                changes = interruptible(runner, obeyed(talk, line or ""))
+                if changes and (numbers := ask_for_approval(changes)) is not None:
+                    interruptible(runner, obeyed(talk, f"/approve {' '.join(map(str, numbers)) or 'none'}"))
         finally:
             runner.run(opened.__aexit__(None, None, None))
 
 
-def interruptible(runner: asyncio.Runner, turn: Coroutine[Any, Any, None]) -> None:
+def interruptible(runner: asyncio.Runner, turn: Coroutine[Any, Any, T]) -> T | None:
     """Run what a line asks for; Ctrl-C ends that, and not the conversation."""
     try:
-        runner.run(turn)
+        return runner.run(turn)
     except KeyboardInterrupt:
         screen.print("Stopped: this is not kept. Ctrl-C at the prompt, or /quit, ends the chat.", style="dim")
+        return None
 
 
 def read_line() -> str | None:
     """A line from the user; None at the end of the input."""
-    try:
-        screen.print()
-        return screen.input("You: ").strip()
-    except (EOFError, RuntimeError):  # the input has ended, or was closed before it began
-        return None
+    screen.print()
+    return read("You: ")
 
 
-async def obeyed(talk: Conversation, line: str) -> None:
-    """Do what a line says; an error ends the turn, not the conversation."""
+async def obeyed(talk: Conversation, line: str) -> list[Change]:
+    """Do what a line says, and return the changes that now wait; an error ends the turn, not the conversation."""
+    if not line:
+        return []
     try:
-        if line:
-            await obey(talk, line)
+        before = await waiting_turn(talk)
+        await obey(talk, line)
+        return changes_in(await talk.waiting()) if await waiting_turn(talk) != before else []
     except (ValueError, RuntimeError) as error:
         screen.print(sentence(error), style="red", soft_wrap=True)
+        return []
+
+
+async def waiting_turn(talk: Conversation) -> str | None:
+    """The turn that waits, if one does."""
+    turn = await talk.unfinished() if await talk.waiting() else None
+    return turn.id if turn else None
 
 
 async def recall(talk: Conversation) -> None:
@@ -150,3 +166,6 @@ async def recall(talk: Conversation) -> None:
     if unfinished and unfinished.reply is None:  # one with its reply is ended by the next message
         screen.print(f"Not answered yet: {printable(unfinished.question)}", soft_wrap=True)
         screen.print("/retry answers it; another message takes it back.", style="dim")
+    if changes := changes_in(await talk.waiting()):
+        show_changes(changes)
+        screen.print(LATER, style="dim", soft_wrap=True)

@@ -5,7 +5,7 @@ import operator
 import random
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Annotated, Any, Literal, NotRequired, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
@@ -60,11 +60,11 @@ class WorldState(TypedDict):
     """What lives on: the step, what each agent has lived through, its votes, and the log of all that happened.
 
     `deeds` and `heard` are those of the step under way. What was heard in a step is `news` in the next one, and a
-    memory, in `lived`, after that: no prompt shows it twice.
+    memory, in `lived`, after that: no prompt shows it twice. It keeps the hour at which it happened.
     """
 
     step: int
-    news: dict[str, list[Heard]]
+    news: dict[str, list[Episode]]
     lived: dict[str, list[Episode]]
     deeds: Annotated[list[Deed], operator.add]
     heard: Annotated[list[Heard], operator.add]
@@ -73,10 +73,16 @@ class WorldState(TypedDict):
     usage: Annotated[dict[str, Usage], add_usage]
 
 
-class WorldInput(TypedDict):
-    """What a simulation takes: nothing, for all that it needs is in the context."""
+class WorldInput(TypedDict, total=False):
+    """What a simulation takes: nothing, for all that it needs is in the context; or where another one has come to."""
 
-    log: NotRequired[list[Event]]
+    step: int
+    news: dict[str, list[Heard]]
+    lived: dict[str, list[Episode]]
+    heard: Annotated[list[Heard], operator.add]
+    votes: Annotated[dict[str, str], operator.or_]
+    log: Annotated[list[Event], operator.add]
+    usage: Annotated[dict[str, Usage], add_usage]
 
 
 class WorldOutput(TypedDict):
@@ -105,8 +111,8 @@ async def begin_step(state: WorldState, runtime: Runtime[W]) -> dict[str, Any]:
     log = [*first, event(step, now, "step"), *(event(step, now, "event", text=text) for text in told)]
     return {
         "step": step,
-        "lived": {one.role: lived_through(state, one.role, scenario) for one in scenario.agents},
-        "news": {one.role: news_of(state, one.role, told) for one in scenario.agents},
+        "lived": {one.role: lived_through(state, one.role) for one in scenario.agents},
+        "news": {one.role: news_of(state, one.role, told, scenario) for one in scenario.agents},
         "log": log,
         "deeds": Overwrite([]),
         "heard": Overwrite([]),
@@ -168,24 +174,22 @@ def described(context: WorldSettings, scenario: Scenario) -> dict[str, Any]:
     }
 
 
-def lived_through(state: WorldState, agent: str, scenario: Scenario) -> list[Episode]:
+def lived_through(state: WorldState, agent: str) -> list[Episode]:
     """What an agent remembers of the simulation: with what was news until now."""
-    step = state.get("step", 0)
-    before = (state.get("lived") or {}).get(agent, [])
-    news = (state.get("news") or {}).get(agent, [])
+    before, news = state.get("lived") or {}, state.get("news") or {}
+    return [*before.get(agent, []), *news.get(agent, [])]
+
+
+def news_of(state: WorldState, agent: str, told: Sequence[str], scenario: Scenario) -> list[Episode]:
+    """What an agent has heard in the step before, and what everybody notices in the one that begins."""
+    step = state.get("step", 0) + 1
+    before, now = scenario.clock.at(step - 1), scenario.clock.at(step)
+    heard = [(before, one["text"], one["importance"]) for one in state.get("heard") or [] if one["agent"] == agent]
+    noticed = [(now, text, OF_EVENTS) for text in told]
     return [
-        *before,
-        *(
-            Episode(id=f"{step}.{number}", at=scenario.clock.at(step), text=one["text"], importance=one["importance"])
-            for number, one in enumerate(news, start=1)
-        ),
+        Episode(id=f"{step}.{number}", at=at, text=text, importance=importance)
+        for number, (at, text, importance) in enumerate([*heard, *noticed], start=1)
     ]
-
-
-def news_of(state: WorldState, agent: str, told: Sequence[str]) -> list[Heard]:
-    """What an agent has heard since its last decision, and what everybody notices now."""
-    heard = [one for one in state.get("heard") or [] if one["agent"] == agent]
-    return [*heard, *(Heard(agent=agent, text=text, importance=OF_EVENTS) for text in told)]
 
 
 def counted(votes: Mapping[str, str], candidates: Sequence[str]) -> dict[str, Any]:

@@ -12,9 +12,13 @@ from dramaturg.stores.reading import parse_yaml, read_bytes
 
 
 def _hour(text: str) -> str:
-    if len(text) != len("2024-10-01T09:00"):
+    """Hours are compared as texts, so there is one way to write them: 2024-10-01 09:00 sorts elsewhere."""
+    try:
+        same = datetime.fromisoformat(text).isoformat(timespec="minutes") == text
+    except ValueError:
+        same = False
+    if not same:
         raise ValueError("must be a date and time such as 2024-10-01T09:00")
-    datetime.fromisoformat(text)
     return text
 
 
@@ -48,6 +52,11 @@ class Clock(_Written):
         begun = datetime.fromisoformat(self.start) + timedelta(hours=self.hours * (step - 1))
         return begun.isoformat(timespec="minutes")
 
+    def strikes(self, hour: str) -> bool:
+        """Whether a step begins at an hour, one of those that are played or a later one."""
+        passed = datetime.fromisoformat(hour) - datetime.fromisoformat(self.start)
+        return passed >= timedelta(0) and passed % timedelta(hours=self.hours) == timedelta(0)
+
 
 class Polls(_Written):
     """When votes are cast: from the hour `open` on, and no more at the hour `close`."""
@@ -71,7 +80,7 @@ class Scenario(_Written):
     about: Text
     shared: tuple[Text, ...] = Field(default=(), strict=False)
     """What everybody knows."""
-    agents: tuple[Agent, ...] = Field(min_length=1, max_length=50, strict=False)
+    agents: tuple[Agent, ...] = Field(min_length=2, max_length=50, strict=False)
     clock: Clock
     polls: Polls | None = None
     events: tuple[Event, ...] = Field(default=(), strict=False)
@@ -85,6 +94,16 @@ class Scenario(_Written):
             raise ValueError("`polls` need two agents or more with `candidate: true`")
         if self.polls and self.polls.close <= self.polls.open:
             raise ValueError("`polls` must close after they open")
+        return self
+
+    @model_validator(mode="after")
+    def _on_time(self) -> Self:
+        for one in self.events:
+            if not self.clock.strikes(one.at):
+                raise ValueError(f"`events` at {one.at} fall between two steps: take an hour at which one begins")
+        hours = [self.clock.at(step) for step in range(1, self.clock.steps + 1)]
+        if self.polls and not any(self.polls_at(hour) == "open" for hour in hours):
+            raise ValueError("`polls` are open at no step of the clock: nobody could vote")
         return self
 
     @property

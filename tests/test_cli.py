@@ -36,7 +36,7 @@ def test_a_program_gets_one_json_document_a_turn(run: Command) -> None:
     assert code == 0
     assert [turn["question"] for turn in turns] == ["Who are you?", "Why?"]
     assert all(turn["reply"] == "I keep the light." for turn in turns)
-    assert set(turns[0]) == {"question", "reply", "evidence", "usage", "seconds"}
+    assert set(turns[0]) == {"question", "reply", "evidence", "usage", "waiting", "seconds"}
 
 
 def test_a_named_conversation_goes_on_after_a_restart(run: Command, stub: Endpoint) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dramaturg.workflows import drmr, emotional_rag, role_rag
+from dramaturg.workflows import drmr, emotional_rag, id_rag, role_rag
 from dramaturg.workflows.amadeus import AmadeusContext, graph
 from dramaturg.workflows.methods import METHODS
 
@@ -24,6 +24,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
         ("docs/role_rag.md", role_rag.graph),
         ("docs/emotional_rag.md", emotional_rag.graph),
         ("docs/drmr.md", drmr.graph),
+        ("docs/id_rag.md", id_rag.graph),
     ],
 )
 def test_a_picture_is_that_of_the_graph(page: str, drawn: Any) -> None:
@@ -58,6 +59,7 @@ def test_the_python_in_the_readme_compiles_and_is_short() -> None:
         ("role_rag.md", role_rag.RoleRagContext),
         ("emotional_rag.md", emotional_rag.EmotionalRagContext),
         ("drmr.md", drmr.DrmrContext),
+        ("id_rag.md", id_rag.IdRagContext),
     ],
 )
 def test_settings_named_in_the_page_of_a_method_exist(name: str, context: Any) -> None:
@@ -76,7 +78,7 @@ def test_settings_named_in_the_page_of_amadeus_exist() -> None:
     assert named <= set(AmadeusContext.model_fields)
 
 
-@pytest.mark.parametrize(("name", "least"), [("emotional_rag.md", 8), ("drmr.md", 4)])
+@pytest.mark.parametrize(("name", "least"), [("emotional_rag.md", 8), ("drmr.md", 4), ("id_rag.md", 4)])
 def test_the_examples_in_the_page_of_a_method_give_what_they_say(name: str, least: int) -> None:
     failed, tried = doctest.testfile(str(ROOT / "docs" / name), module_relative=False)
     assert tried > least

@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("cli", "conversations", "examples", "models", "nodes", "prompts", "stores", "workflows")
+FOLDERS = ("cli", "conversations", "evaluation", "examples", "models", "nodes", "prompts", "stores", "workflows")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 FLOORS = {
     "langgraph": "1.2.11",

@@ -22,8 +22,9 @@ CONVERSATION = {"question", "summary", "conversation", "told", "said", "was_said
 ANSWERS = {"knowledge", "attributes", "one", "other", "pairs", "name", "names", "facts", "context", "entity"}
 RECORDS = {"records", "directed"}
 IDENTITY = {"statement", "statements"}
+MEASURES = {"identity", "deed", "reason"}
 BOUNDARIES = {"silent", "unknown"}
-GIVEN = DOCUMENTS | CONVERSATION | ANSWERS | BOUNDARIES | RECORDS | IDENTITY
+GIVEN = DOCUMENTS | CONVERSATION | ANSWERS | BOUNDARIES | RECORDS | IDENTITY | MEASURES
 FENCED = {"situation": "(situation)", "self_image": "(self image)"}  # what was fenced before
 PLAIN = {
     "limits": "(limits)\n\n",

@@ -16,6 +16,7 @@ import httpx
 import pytest
 from langgraph_sdk import get_client
 
+from changing_roles import CORE, changing
 from roles import small_role
 from stub_endpoint import Endpoint, endpoint
 from test_workflows import GRAPHS, bounded
@@ -155,6 +156,23 @@ async def test_the_user_plays_a_role_and_a_draft_is_not_streamed_before_it_is_ve
     again = await client.runs.wait(thread, "drmr", input=QUESTION, context=context)
     assert "score_edges" not in again["usage"] or not again["usage"]["score_edges"]["calls"]
     assert len((await client.threads.get_state(thread))["values"]["memory_records"]) == 1
+
+
+async def test_a_run_waits_for_approval_and_goes_on_when_it_is_resumed(client: Any, stub: Endpoint) -> None:
+    thread, context, old = (await client.threads.create())["thread_id"], {**ADA, "update": True}, stub.model.reply
+    stub.model.reply = changing(CORE)
+    try:
+        await client.runs.wait(thread, "id_rag", input=QUESTION, context=context)
+        for answer in (None, "yes", {"approved": [1]}):
+            if answer:
+                await client.runs.wait(thread, "id_rag", command={"resume": answer}, context=context)
+            state = await client.threads.get_state(thread)
+            asked = [one["value"] for task in state["tasks"] for one in task["interrupts"]]
+            assert [len(one["changes"]) for one in asked] == ([] if isinstance(answer, dict) else [1])
+    finally:
+        stub.model.reply = old
+    assert state["values"]["messages"][-1]["content"] == "I keep the light."
+    assert [change["triple"]["object"] for change in state["values"]["identity_changes"]] == ["a sailor"]
 
 
 async def test_role_memory_lives_on_the_thread_and_history_can_be_forked(client: Any) -> None:

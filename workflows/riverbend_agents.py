@@ -14,13 +14,12 @@ from dramaturg.nodes.context import respondent_in, role_of, settings
 from dramaturg.nodes.episodes import Episode
 from dramaturg.nodes.game_master import names_of, scene_of
 from dramaturg.nodes.talk import TalkSettings
-from dramaturg.nodes.world import Deed, Heard, WorldState, event, scenario_of
+from dramaturg.nodes.world import Deed, WorldState, event, scenario_of
 from dramaturg.prompts import load
 from dramaturg.workflows.id_rag import IdRagContext
 from dramaturg.workflows.id_rag import build as id_rag
 
-# What an agent thinks is kept whole or not at all: a step that was stopped begins its decision anew.
-AGENT = id_rag().compile(name="agent", checkpointer=False)
+AGENT = id_rag().compile(name="agent")  # with the saver of the world: a decision that was stopped goes on where it was
 KEPT = ("messages", "evidence", "usage", "situation", "self_image")
 
 
@@ -44,7 +43,7 @@ class AgentInput(TypedDict):
 
     agent: str
     step: int
-    news: list[Heard]
+    news: list[Episode]
     lived: list[Episode]
 
 
@@ -152,9 +151,7 @@ async def decided(context: RiverbendContext, state: AgentInput) -> dict[str, Any
         "now": scenario.clock.at(state["step"]),
         "episodes": state["lived"],
     }
-    found: dict[str, Any] = {}
-    async for values in AGENT.astream(given, context=mind, stream_mode="values", output_keys=[*KEPT]):
-        found |= {name: value for name, value in values.items() if value}
+    found: dict[str, Any] = await AGENT.ainvoke(given, context=mind, output_keys=[*KEPT])
     return found
 
 

@@ -1,0 +1,211 @@
+"""`dramaturg measure`: identity recall, action alignment and cost of runs, from their logs, side by side."""
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from dramaturg.cli.options import JsonOption, LibraryOption, ModelOption, library_path
+from dramaturg.cli.screen import errors, print_json, printable, screen
+from dramaturg.cli.written_files import require_place, write_whole
+from dramaturg.evaluation.bands import Point
+from dramaturg.evaluation.convergence import UNITS, Cost, costs, total
+from dramaturg.evaluation.measure_tasks import QUESTIONS, MeasureSettings, Task, planned
+from dramaturg.evaluation.plots import TITLES, new_figure, picture
+from dramaturg.evaluation.run_logs import Run, read_run
+from dramaturg.evaluation.run_measures import Curves, Scores, all_curves, known_scores, take_all, unknown
+from dramaturg.evaluation.scores import Measure
+from dramaturg.nodes.asked_answers import Announce
+
+FORMATS = ("png", "svg", "pdf")
+Logs = Annotated[list[Path], typer.Argument(help="Logs that dramaturg simulate wrote.", show_default=False)]
+PlotOption = Annotated[Path | None, typer.Option("--plot", help="Draw all measures into this file.")]
+JudgeOption = Annotated[
+    str, typer.Option("--judge", help="The model that judges deeds: not the one that acted. Empty: that of --model.")
+]
+
+
+def measure(
+    logs: Logs,
+    recall: Annotated[bool, typer.Option("--recall", help="Identity recall, from what was in the prompts.")] = False,
+    with_retrieval: Annotated[
+        bool, typer.Option("--recall-with-retrieval", help="The same, looked up anew for each question.")
+    ] = False,
+    alignment: Annotated[bool, typer.Option("--alignment", help="How well deeds fit who acts, from 1 to 10.")] = False,
+    model: ModelOption = "auto",
+    judge: JudgeOption = "",
+    plot: PlotOption = None,
+    library: LibraryOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say how many questions it would ask, and end.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure runs by their logs: what was measured before is kept, the cost needs no question."""
+    wishes: dict[Measure, bool] = {"recall": recall, "recall_with_retrieval": with_retrieval, "alignment": alignment}
+    wanted = [name for name, wish in wishes.items() if wish]
+    form = picture_format(plot) if plot else ""
+    runs = read_runs(logs)
+    context = MeasureSettings.model_validate(
+        {"library": str(library_path(library)), "chat_model": model, "judge": judge}
+    )
+    tasks = asyncio.run(all_tasks(runs, wanted, context))
+    if dry_run:
+        tell(questions(tasks), as_json=as_json)
+        return
+    scores = asyncio.run(measured(tasks, context)) if tasks else {}
+    curves = all_curves(runs, tasks, scores)
+    if plot:
+        write_whole(plot, picture({name: curves[name] for name in (*wanted, *UNITS[:3])}, form))
+        errors.print(printable(f"Wrote {plot}."), soft_wrap=True)
+    if as_json:
+        print_json(report(runs, curves))
+        return
+    show(runs, wanted, curves)
+    for note in notes(runs, tasks, scores, judge):
+        screen.print(note, soft_wrap=True)
+
+
+def read_runs(logs: Sequence[Path]) -> list[Run]:
+    """Read logs, each once.
+
+    Raises:
+        ValueError: a log cannot be read, or is named twice.
+    """
+    runs = [read_run(path) for path in logs]
+    if len({one.path for one in runs}) < len(runs):
+        raise ValueError("A log is named twice: name each run once.")
+    return runs
+
+
+def picture_format(path: Path) -> str:
+    """What a file's suffix says that a picture is written as.
+
+    Raises:
+        ValueError: the suffix is another one, or the folder is not there.
+        RuntimeError: matplotlib is not installed.
+    """
+    form = path.suffix[1:].lower()
+    if form not in FORMATS:
+        raise ValueError(f"Measures cannot be drawn as {path.name}: use .png, .svg or .pdf.")
+    require_place(path)
+    new_figure()  # a missing package is noticed before the work
+    return form
+
+
+async def all_tasks(runs: Sequence[Run], wanted: Sequence[Measure], context: MeasureSettings) -> list[Task]:
+    """All scores that are wanted of all runs."""
+    return [task for run in runs for task in await planned(run, wanted, context)]
+
+
+async def measured(tasks: Sequence[Task], context: MeasureSettings) -> Scores:
+    """Take the measures under a progress bar."""
+    with bar(len(unknown(tasks, known_scores(tasks)))) as announce:
+        return await take_all(tasks, context, announce)
+
+
+@contextmanager
+def bar(number: int) -> Iterator[Announce]:
+    """Show how many scores of those that are not there yet are taken."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    times = (TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn())
+    with Progress(*columns, *times, console=errors, transient=True, disable=not errors.is_terminal) as progress:
+        shown = progress.add_task("Taking scores", total=number)
+        yield lambda done: progress.update(shown, completed=done)
+
+
+def questions(tasks: Sequence[Task]) -> dict[str, int]:
+    """How many questions would be asked for each measure, re-asks left out, and how many scores are there."""
+    left = unknown(tasks, known_scores(tasks))
+    counts = dict.fromkeys((one.measure for one in tasks), 0)
+    for one in left:
+        counts[one.measure] += QUESTIONS[one.taken_as]
+    distinct = {(one.run.path, one.key) for one in tasks}
+    return {**counts, "questions": sum(counts.values()), "known_scores": len(distinct) - len(left)}
+
+
+def tell(counts: Mapping[str, int], *, as_json: bool) -> None:
+    """Print what a dry run found."""
+    if as_json:
+        print_json(counts)
+        return
+    *parts, whole, known = counts.items()
+    named = ", ".join(f"{name.replace('_', ' ')} {number:,}" for name, number in parts) or "nothing but the cost"
+    screen.print(f"{whole[1]:,} questions ({named}); {known[1]:,} scores are there already.", soft_wrap=True)
+
+
+def show(runs: Sequence[Run], wanted: Sequence[Measure], curves: Mapping[str, Curves]) -> None:
+    """Print a table a measure, and the cost of each run."""
+    for name in wanted:
+        screen.print(measure_table(TITLES[name], curves[name]))
+    screen.print(step_cost_table(curves), cost_table(runs), sep="\n")
+
+
+def measure_table(title: str, curves: Curves) -> Table:
+    """The mean of each step and condition, with its band, and how many observations it is the mean of."""
+    table = Table("step", *curves, title=title, title_justify="left")
+    for step in sorted({one.step for points in curves.values() for one in points}):
+        found = [next((one for one in points if one.step == step), None) for points in curves.values()]
+        table.add_row(str(step), *(cell(one) if one else "" for one in found))
+    return table
+
+
+def cell(point: Point) -> str:
+    """A point in a table."""
+    missing = f", {point.missing} missing" if point.missing else ""
+    mean = "none" if point.mean is None else f"{point.mean:.3f}"
+    band = "" if point.low is None or point.high is None else f" [{point.low:.3f}, {point.high:.3f}]"
+    return f"{mean}{band} (n = {point.n}{missing})"
+
+
+def step_cost_table(curves: Mapping[str, Curves]) -> Table:
+    """What each step cost, the mean of the runs of a condition."""
+    table = Table("condition", "step", *UNITS, "runs", title="Cost of each step", title_justify="left")
+    for condition, points in curves[UNITS[0]].items():
+        for at, point in enumerate(points):
+            found = [curves[unit][condition][at].mean or 0 for unit in UNITS]
+            table.add_row(condition, str(point.step), *(f"{one:,.1f}" for one in found), str(point.n))
+    return table
+
+
+def cost_table(runs: Sequence[Run]) -> Table:
+    """What each run cost until its last step."""
+    table = Table("run", "condition", "steps", *UNITS, title="Cost until the last step", title_justify="left")
+    for run in runs:
+        found, whole = costs(run), total(costs(run))
+        numbers = (f"{getattr(whole, unit):,}" for unit in UNITS)
+        table.add_row(printable(run.path.name), run.about.condition, str(len(found)), *numbers)
+    return table
+
+
+def notes(runs: Sequence[Run], tasks: Sequence[Task], scores: Scores, judge: str) -> Iterator[str]:
+    """What a reader of the tables has to know."""
+    if left := len(unknown(tasks, scores)):
+        yield f"{left} answers did not come: they are missing, not zeros; the same command asks for them again."
+    same = sorted({one.run.about.condition for one in tasks if one.measure != one.taken_as})
+    if same:
+        yield f"In {' and '.join(same)}, nothing is looked up for a question: there, recall with retrieval is recall."
+    if not judge and any(one.measure == "alignment" for one in tasks):
+        yield "The judge is the model of --model: if it acted in these runs, name another one by --judge."
+    if len({one.about.scenario for one in runs}) > 1:
+        yield "These are runs of several scenarios: their steps are not the same hours."
+    yield "seconds: of the model, all its calls summed; they depend on the machine."
+
+
+def report(runs: Sequence[Run], curves: Mapping[str, Curves]) -> dict[str, Any]:
+    """All of it for a program."""
+    measures = {
+        name: {condition: [one._asdict() for one in points] for condition, points in found.items()}
+        for name, found in curves.items()
+    }
+    return {"runs": [described(run) for run in runs], "measures": measures}
+
+
+def described(run: Run) -> dict[str, Any]:
+    """A run: what it is, and what it cost step by step and in all."""
+    found: list[Cost] = costs(run)
+    about = run.about.model_dump(include={"scenario", "condition", "seed", "agents", "after"})
+    return {"log": str(run.path), **about, "costs": [one._asdict() for one in found], "cost": total(found)._asdict()}

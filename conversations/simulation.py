@@ -1,0 +1,184 @@
+"""A simulation that is kept: its log is a file for people and programs, its checkpoints let it go on and branch."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from langgraph.graph import StateGraph
+
+from dramaturg.nodes.world import Event, WorldInput, WorldSettings, described, event, scenario_of
+from dramaturg.stores.file_lock import file_lock
+from dramaturg.stores.files import write_bytes
+from dramaturg.stores.saver import ConversationSaver
+
+Show = Callable[[Event], None]
+HEAD: Any = {"configurable": {"thread_id": "run", "checkpoint_ns": ""}}
+LONGEST = 1000  # steps of the graph
+
+
+class RunBusy(RuntimeError):
+    """Another program plays this run."""
+
+
+class Simulation:
+    """One run of a graph of a world, such as `riverbend.build()`.
+
+    After every step of the graph it is checkpointed, and then the log is written anew as a whole: a run that was killed
+    at any moment goes on where it was, and its log lacks nothing and holds nothing twice.
+
+    Args:
+        graph: the builder.
+        saver: where the checkpoints are.
+        context: how the run is to be done.
+        log: the file of events, JSON lines.
+    """
+
+    def __init__(
+        self, graph: StateGraph[Any, Any, Any, Any], saver: ConversationSaver, context: WorldSettings, log: Path
+    ) -> None:
+        self.graph = graph.compile(saver)
+        self.context = context
+        self.log = log
+
+    async def events(self) -> list[Event]:
+        """What has happened so far, as it is checkpointed."""
+        events: list[Event] = (await self.graph.aget_state(HEAD)).values.get("log", [])
+        return events
+
+    async def over(self) -> bool:
+        """Whether the run was played to its end."""
+        state = await self.graph.aget_state(HEAD)
+        return bool(state.values) and not state.next
+
+    async def play(self, show: Show = lambda _: None, start: Mapping[str, Any] | None = None) -> list[Event]:
+        """Play to the end, from the beginning or from where it stopped; return all events.
+
+        Args:
+            show: is given each event that is new, as soon as whoever makes it is done.
+            start: where to begin, if nothing has been played yet; see `branch_of`.
+
+        Raises:
+            ValueError: the run was begun with other settings.
+            ModelError: the model gave no answer; play again to go on.
+        """
+        state = await self.graph.aget_state(HEAD)
+        events = state.values.get("log", [])
+        self.check(events)
+        self.write(events)
+        if events and not state.next:
+            return events
+        async for kind, part in self.graph.astream(
+            None if state.next else dict(start or {}),
+            {**HEAD, "recursion_limit": LONGEST},
+            context=self.context,
+            stream_mode=["updates", "values"],
+            durability="sync",
+        ):
+            if kind == "values":
+                events = part.get("log", [])
+                self.write(events)
+            else:
+                for one in new_in(part):
+                    show(one)
+        return events
+
+    def branch_of(self, name: str, state: Mapping[str, Any]) -> dict[str, Any]:
+        """Where a branch begins: what another run has come to, and that this one leaves it there.
+
+        Args:
+            name: of the other run.
+            state: of the other run, see `after`.
+
+        Raises:
+            ValueError: the other one has other agents.
+        """
+        told = {"of": name, "after": state["step"], **described(self.context, scenario_of(self.context))}
+        if run_of(state["log"])["agents"] != told["agents"]:
+            msg = f"{name} is a run of other agents than {told['scenario']} has: branch it with its own scenario."
+            raise ValueError(msg)
+        log = [*state["log"], event(state["step"], state["log"][-1]["time"], "branch", **told)]
+        return {**{channel: state[channel] for channel in WorldInput.__annotations__ if channel in state}, "log": log}
+
+    async def after(self, step: int) -> dict[str, Any]:
+        """The state after a step.
+
+        Raises:
+            ValueError: the run has not come that far.
+        """
+        async for state in self.graph.aget_state_history(HEAD):
+            if state.values.get("step") == step and (state.next in (("begin_step",), ())):
+                return dict(state.values)
+        msg = f"{self.log} has not come to the end of step {step}."
+        raise ValueError(msg)
+
+    def check(self, events: Sequence[Event]) -> None:
+        """Refuse to go on with another run than was begun.
+
+        Raises:
+            ValueError: a setting that makes a run what it is has changed.
+        """
+        if not events:
+            return
+        begun, now = run_of(events), described(self.context, scenario_of(self.context))
+        if other := sorted(name for name in now if begun.get(name) != now[name]):
+            name = other[0]
+            msg = f"{self.log} was begun with {name} {begun.get(name)}, not {now[name]}: take that, or another --log."
+            raise ValueError(msg)
+
+    def write(self, events: Sequence[Event]) -> None:
+        """Write the log as a whole."""
+        if events:
+            lines = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in events)
+            write_bytes(self.log, lines.encode(errors="surrogatepass"), within=self.log.parent)
+
+
+@asynccontextmanager
+async def open_simulation(
+    graph: StateGraph[Any, Any, Any, Any], context: WorldSettings, log: Path
+) -> AsyncIterator[Simulation]:
+    """Open a run by the file of its log; its checkpoints lie beside it.
+
+    Raises:
+        RunBusy: another program plays it.
+        ValueError: the log is there and its checkpoints are not, or its folder is not there.
+    """
+    log, file = await asyncio.to_thread(places, log)
+    busy = RunBusy(f"Another program plays {log}: wait for it, or take another --log.")
+    with file_lock(file.with_suffix(".lock"), patience=0, busy=busy):
+        async with ConversationSaver.open(file) as saver:
+            yield Simulation(graph, saver, context, log)
+
+
+def places(log: Path) -> tuple[Path, Path]:
+    """Where the log and the checkpoints of a run are.
+
+    Raises:
+        ValueError: they cannot be there.
+    """
+    log = log.expanduser().absolute()
+    file = checkpoints_of(log)
+    if log.is_dir() or not log.parent.is_dir():
+        msg = f"{log} cannot be written: name a file in a folder that is there."
+        raise ValueError(msg)
+    if log.exists() and not file.exists():
+        msg = f"{log} is there, but its checkpoints ({file.name}) are not: take another --log."
+        raise ValueError(msg)
+    return log, file
+
+
+def checkpoints_of(log: Path) -> Path:
+    """Where the checkpoints of a run are."""
+    return log.with_name(f"{log.name}.checkpoints")
+
+
+def run_of(events: Sequence[Event]) -> Event:
+    """What a run is: said at its beginning, or where it left another one."""
+    return next(one for one in reversed(events) if one["kind"] in ("run", "branch"))
+
+
+def new_in(part: Mapping[str, Any]) -> list[Event]:
+    """The events that nodes have written."""
+    return [one for written in part.values() for one in (written or {}).get("log", [])]

@@ -1,0 +1,47 @@
+"""What a run costs until its last step: calls, tokens and lines of talk (in place of ID-RAG 6.3's wall clock)."""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+from dramaturg.evaluation.bands import Reading
+from dramaturg.evaluation.run_logs import Run
+
+UNITS = ("calls", "tokens", "lines", "seconds")
+"""`lines` are those of talks; `seconds` are those of the model, which depend on the machine."""
+
+
+class Cost(NamedTuple):
+    """What a step has cost, or a run."""
+
+    step: int
+    calls: int
+    tokens: int
+    lines: int
+    seconds: float
+
+
+def costs(run: Run) -> list[Cost]:
+    """What each step of a run has cost: the log says what was spent until then."""
+    spent = [Cost(one.step, one.calls, one.tokens, one.lines, one.seconds) for one in run.costs]
+    begun = spent if run.about.after else [Cost(0, 0, 0, 0, 0.0), *spent]
+    return [
+        Cost(
+            after.step,
+            *(now - then for now, then in zip(after[1:4], before[1:4], strict=True)),
+            round(after.seconds - before.seconds, 3),
+        )
+        for before, after in pairwise(begun)
+    ]
+
+
+def total(steps: list[Cost]) -> Cost:
+    """What steps cost together, under the number of the last one."""
+    whole = (sum(getattr(one, unit) for one in steps) for unit in UNITS)
+    calls, tokens, lines, seconds = whole
+    return Cost(max((one.step for one in steps), default=0), calls, tokens, lines, round(seconds, 3))
+
+
+def cost_readings(run: Run, unit: str) -> list[Reading]:
+    """The cost of each step in one of the units."""
+    about, name = run.about, str(run.path)
+    return [Reading(about.condition, name, "", one.step, float(getattr(one, unit))) for one in costs(run)]

@@ -1,0 +1,442 @@
+"""The update: what turns tell of a role becomes its identity in their conversation, and core only with approval."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as trying
+from hypothesis import strategies as st
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from dramaturg.conversations.conversation import Conversation
+from dramaturg.models.errors import ModelTimeout, ModelUnavailable
+from dramaturg.nodes import identity_update
+from dramaturg.nodes.identity import IdentityChange, changed
+from dramaturg.nodes.identity_update import approved_in
+from dramaturg.stores.library import Library
+from dramaturg.stores.role import Role
+from dramaturg.stores.role_files import RoleCard, Triple
+from dramaturg.stores.saver import ConversationSaver
+from dramaturg.workflows.id_rag import build
+
+from fakes import ScriptedChatModel
+from identity_roles import (
+    CALM,
+    KEEPER,
+    LIGHT,
+    SILENCE,
+    STORMS,
+    Answer,
+    ada,
+    as_json,
+    context,
+    counted,
+    decider,
+    finding,
+    found,
+    in_turn,
+    run,
+    shown,
+    state_of,
+    take,
+)
+from roles import CHRONICLE, fenced
+
+ALL = [KEEPER, LIGHT, SILENCE, STORMS, CALM]
+TEA = "Ada Quill likes tea."
+ON: dict[str, Any] = {"update": True, "identity": "full", "gate": False}
+
+
+@pytest.fixture
+def role(tmp_path: Path) -> Path:
+    return ada(tmp_path)
+
+
+async def turn(role: Path, saver: BaseCheckpointSaver[Any] | None, reflected: Answer, **given: Any) -> Any:
+    """Take a turn that tells something of her."""
+    return await take(role, decider(reflected=reflected), "Tea?", saver, **(ON | given))
+
+
+async def known(role: Path, saver: BaseCheckpointSaver[Any], /, **given: Any) -> list[str]:
+    """Who she is in the next turn, as its prompt shows it."""
+    await take(role, model := decider(), "Who are you?", saver, **{**ON, "update": False, **given})
+    return fenced("identity", shown(model, "reply")[0]).splitlines()
+
+
+async def answer(role: Path, saver: BaseCheckpointSaver[Any], value: Any, **given: Any) -> Any:
+    return await run(role, decider(), saver, Command(resume=value), **(ON | given))
+
+
+def waits_for(output: dict[str, Any]) -> dict[str, Any]:
+    """What a graph that waits has asked."""
+    (one,) = output["__interrupt__"]
+    asked: dict[str, Any] = one.value
+    return asked
+
+
+# What a finding becomes
+
+
+async def test_without_an_update_nothing_is_asked(role: Path) -> None:
+    saver = InMemorySaver()
+    output = await take(role, model := decider(reflected=found(finding("tea"))), saver=saver)
+    assert "reflected" not in counted(model)
+    assert "identity_changes" not in output["evidence"]
+    assert not (await state_of(saver)).get("identity_changes")
+
+
+async def test_what_a_turn_tells_is_her_identity_in_the_next(role: Path) -> None:
+    saver = InMemorySaver()
+    question = HumanMessage("Tea?", id="m")
+    model = decider(reflected=found(finding("tea")))
+    output = await take(role, model, question, saver, now="2024-10-01T09:00", observations=["Tea!"], **ON)
+    (text,) = shown(model, "reflected")
+    assert fenced("statements", text).splitlines() == [f"{at}. {one}" for at, one in enumerate(ALL, start=1)]
+    assert (fenced("question", text), fenced("line", text)) == ("Tea!\nTea?", "Ada Quill trims the lamp.")
+    (change,) = output["evidence"]["identity_changes"]
+    assert change == {
+        "number": 1,
+        "triple": {
+            "subject": "Ada Quill",
+            "relation": "likes",
+            "object": "tea",
+            "kind": "preference",
+            "source": "turn m",
+            "since": "2024-10-01",
+        },
+        "sentence": TEA,
+        "replaces": None,
+        "evidence": "She says so.",
+        "salience": 9,
+        "confidence": 0.9,
+        "approved": None,
+    }
+    assert output["evidence"]["reflection"] == {
+        "found": [{"object": "tea", "salience": 9, "confidence": 0.9}],
+        "proposed": 1,
+    }
+    assert as_json(output["evidence"]) == output["evidence"]
+    assert output["usage"]["reflect"]["calls"] == 1
+    assert await known(role, saver) == [*ALL, TEA]
+    kept = (await state_of(saver))["identity_changes"]
+    assert as_json(kept) == kept
+
+
+async def test_what_is_new_can_be_looked_up_and_is_held_against(role: Path) -> None:
+    saver = InMemorySaver()
+    await turn(role, saver, found(finding("the sea", relation="sails")))
+    await take(role, model := decider(), "Who are you?", saver, identity_retrieval="embedding")
+    assert "Ada Quill sails the sea." in fenced("statements", shown(model, "weighed")[0])
+    await take(role, model := decider(), "Who are you?", saver)
+    assert "profession, values, likes, fears, sails" in shown(model, "query")[0]
+
+
+async def test_what_it_became_is_there_after_a_restart(role: Path, tmp_path: Path) -> None:
+    async with ConversationSaver.open(tmp_path / "talks.sqlite") as saver:
+        await turn(role, saver, found(finding("tea")))
+    async with ConversationSaver.open(tmp_path / "talks.sqlite") as saver:
+        assert await known(role, saver) == [*ALL, TEA]
+
+
+@pytest.mark.parametrize(
+    ("told", "settings", "counts"),
+    [
+        ({"salience": 6, "confidence": 0.7}, {}, True),
+        ({"salience": 5, "confidence": 1.0}, {}, False),
+        ({"salience": 10, "confidence": 0.69}, {}, False),
+        ({"salience": 2, "confidence": 0.1}, {"least_salience": 2, "least_confidence": 0.1}, True),
+        ({"salience": 9, "confidence": 0.9}, {"least_salience": 10}, False),
+    ],
+)
+async def test_only_what_is_salient_and_sure_enough_counts(
+    role: Path, told: dict[str, Any], settings: dict[str, Any], counts: bool
+) -> None:
+    output = await turn(role, None, found(finding("tea", **told)), **settings)
+    assert len(output["evidence"].get("identity_changes", [])) == counts
+    assert output["evidence"]["reflection"]["proposed"] == counts
+    assert len(output["evidence"]["reflection"]["found"]) == 1
+
+
+@pytest.mark.parametrize("findings", [(finding("tea"), finding("TEA ")), (finding("tea"), finding("Storms"))])
+async def test_what_is_known_or_told_twice_becomes_nothing(role: Path, findings: Sequence[dict[str, Any]]) -> None:
+    saver = InMemorySaver()
+    output = await turn(role, saver, found(*findings))
+    assert [one["sentence"] for one in output["evidence"]["identity_changes"]] == [TEA]
+    assert output["evidence"]["reflection"]["proposed"] == 1
+    await turn(role, saver, found(finding("tea")))
+    assert len((await state_of(saver))["identity_changes"]) == 1
+
+
+@pytest.mark.parametrize("number", [1, 4])
+async def test_a_triple_does_not_take_its_own_place(role: Path, number: int) -> None:
+    same = {1: finding("keeper of the light", 1, "profession"), 4: finding("storms", 4)}[number]
+    output = await turn(role, None, found(same))
+    assert "identity_changes" not in output["evidence"]
+    assert "__interrupt__" not in output
+
+
+async def test_a_triple_that_is_not_core_gives_way_at_its_place(role: Path) -> None:
+    saver = InMemorySaver()
+    output = await turn(role, saver, found(finding("tea", 4)))
+    assert output["evidence"]["identity_changes"][0]["replaces"]["sentence"] == STORMS
+    assert await known(role, saver) == [KEEPER, LIGHT, SILENCE, TEA, CALM]
+    await turn(role, saver, found(finding("gin", 4)))
+    assert await known(role, saver) == [KEEPER, LIGHT, SILENCE, "Ada Quill likes gin.", CALM]
+
+
+async def test_a_finding_of_many_lines_is_one_sentence(role: Path) -> None:
+    saver = InMemorySaver()
+    await turn(role, saver, found(finding("tea\nAda Quill likes gold")))
+    assert (await known(role, saver))[5:] == ["Ada Quill likes tea Ada Quill likes gold."]
+
+
+@pytest.mark.parametrize(
+    "answer_", ["Hm.", found(finding("tea", 6)), found(*[finding("tea")] * 4), ModelTimeout("It took too long.")]
+)
+async def test_a_reflection_that_cannot_be_used_changes_nothing_and_evidence_says_so(
+    role: Path, answer_: str | Exception
+) -> None:
+    output = await turn(role, None, answer_)
+    assert output["messages"][-1].text == "I keep the light."
+    assert output["evidence"]["reflection"]["error"]
+    assert "identity_changes" not in output["evidence"]
+
+
+async def test_a_reflection_that_nobody_answers_can_be_gone_on_with(role: Path) -> None:
+    saver = InMemorySaver()
+    with pytest.raises(ModelUnavailable):
+        await turn(role, saver, ModelUnavailable("nobody there"))
+    await run(role, model := decider(reflected=found(finding("tea"))), saver, None, **ON)
+    assert counted(model) == {"reflected": 1}
+    assert await known(role, saver) == [*ALL, TEA]
+
+
+async def test_no_more_than_so_many_changes_are_kept(role: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(identity_update, "MOST_CHANGES", 2)
+    saver = InMemorySaver()
+    await turn(role, saver, found(finding("tea")))
+    output = await turn(role, saver, found(finding("gin"), finding("rum")))
+    assert len(output["evidence"]["identity_changes"]) == 1
+    assert output["evidence"]["identity_full"] == 2
+    assert await known(role, saver) == [*ALL, TEA, "Ada Quill likes gin."]
+
+
+async def test_the_chronicle_is_never_written(role: Path) -> None:
+    saver = InMemorySaver()
+    await turn(role, saver, found(finding("tea", 1), finding("gin")))
+    await answer(role, saver, {"approved": [1]})
+    assert (role / "chronicle.yaml").read_text(encoding="utf-8") == CHRONICLE
+    assert await known(role, InMemorySaver()) == ALL
+
+
+async def test_what_one_role_became_on_a_thread_is_not_anothers(role: Path) -> None:
+    twin = Library(role.parent).create("twin", RoleCard(name="Ada Quill"))
+    (twin.root / "chronicle.yaml").write_text(CHRONICLE, encoding="utf-8")
+    saver = InMemorySaver()
+    await turn(role, saver, found(finding("tea")))
+    assert await known(role, saver, role="twin") == ALL
+    assert await known(role, saver) == [*ALL, TEA]
+
+
+# What a person must approve
+
+
+async def test_what_takes_the_place_of_a_core_triple_waits_for_a_person(role: Path) -> None:
+    saver = InMemorySaver()
+    output = await turn(role, saver, found(finding("gin"), finding("tea", 2)))
+    asked = waits_for(output)
+    assert set(asked) == {"question", "changes"}
+    ((change),) = asked["changes"]
+    assert (change["number"], change["sentence"], change["replaces"]["sentence"]) == (1, TEA, LIGHT)
+    assert (change["triple"]["object"], change["evidence"], change["approved"]) == ("tea", "She says so.", None)
+    assert as_json(asked) == asked
+    assert output["messages"][-1].text == "I keep the light."
+
+
+@pytest.mark.parametrize(
+    ("numbers", "identity", "declined"),
+    [
+        ([1], [KEEPER, TEA, SILENCE, STORMS, CALM, "Ada Quill likes gin."], 0),
+        ([1, 1], [KEEPER, TEA, SILENCE, STORMS, CALM, "Ada Quill likes gin."], 0),
+        ([], [*ALL, "Ada Quill likes gin."], 1),
+    ],
+)
+async def test_what_is_approved_becomes_so_and_what_is_not_does_not(
+    role: Path, numbers: list[int], identity: list[str], declined: int
+) -> None:
+    saver = InMemorySaver()
+    await turn(role, saver, found(finding("gin"), finding("tea", 2)))
+    output = await answer(role, saver, {"approved": numbers})
+    changes = output["evidence"]["identity_changes"]
+    assert [one["approved"] for one in changes] == [None, True][: len(changes)]
+    assert output["evidence"]["declined"] == declined
+    assert output["usage"]["reflect"]["calls"] == 1
+    assert await known(role, saver) == identity
+
+
+async def test_all_changes_wait_where_that_is_wanted(role: Path) -> None:
+    saver = InMemorySaver()
+    output = await turn(role, saver, found(finding("tea"), finding("gin", 4)), approval="all")
+    assert [one["number"] for one in waits_for(output)["changes"]] == [1, 2]
+    await answer(role, saver, {"approved": [2]}, approval="all")
+    assert await known(role, saver) == [KEEPER, LIGHT, SILENCE, "Ada Quill likes gin.", CALM]
+
+
+WRONG: list[Any] = ["yes", [1], {"approved": 1}, {"approved": [0]}, {"approved": [2]}, {"approved": [True]}]
+WRONG += [{"approved": ["1"]}, {"approved": ""}, {"approved": b"\x01"}, {"approve": [1]}]
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_an_answer_of_another_form_says_what_to_do(wrong: Any) -> None:
+    with pytest.raises(ValueError, match=r"Resume with \{'approved': \[numbers\]\}, where numbers are from 1 to 1"):
+        approved_in(wrong, 1)
+
+
+@pytest.mark.parametrize("kept", ["our own", "LangGraph's"])
+async def test_after_wrong_answers_it_says_what_to_do_and_waits_for_a_right_one(
+    role: Path, kept: str, tmp_path: Path
+) -> None:
+    async with ConversationSaver.open(tmp_path / "talks.sqlite") as ours:
+        saver: BaseCheckpointSaver[Any] = ours if kept == "our own" else InMemorySaver()
+        asked = waits_for(await turn(role, saver, found(finding("tea", 2))))
+        for wrong in ("yes", {"approved": [2]}):
+            again = waits_for(await answer(role, saver, wrong))
+            assert "where numbers are from 1 to 1; an empty list approves none" in again.pop("error")
+            assert again == asked
+            assert not (await state_of(saver)).get("identity_changes")
+        await answer(role, saver, {"approved": [1]})
+        assert await known(role, saver) == [KEEPER, TEA, SILENCE, STORMS, CALM]
+
+
+async def test_going_on_asks_no_model_again(role: Path) -> None:
+    saver = InMemorySaver()
+    await turn(role, saver, found(finding("tea", 2)))
+    await run(role, model := decider(), saver, Command(resume={"approved": [1]}), **ON)
+    assert model.calls == []
+
+
+async def test_a_turn_after_one_that_waits_is_a_turn_and_nothing_was_approved(role: Path) -> None:
+    saver = InMemorySaver()
+    await turn(role, saver, found(finding("tea", 2)))
+    assert await known(role, saver) == ALL
+    await turn(role, saver, found())
+    assert await known(role, saver) == ALL
+
+
+OBJECTS = st.sampled_from(["tea", "gin", "silence", "storms", "a light that never fails", "a calm sea"])
+RELATIONS = st.sampled_from(["likes", "values", "profession", "fears"])
+FINDINGS = st.lists(st.builds(finding, OBJECTS, st.integers(0, 5), RELATIONS), max_size=3)
+CORE = [("Ada Quill", "profession", "keeper of the light"), ("Ada Quill", "values", "a light that never fails")]
+
+
+def cores(triples: Sequence[Triple]) -> set[tuple[str, str, str]]:
+    return {(one.subject, one.relation, one.object) for one in triples if one.core}
+
+
+async def lived(
+    role: Path, turns: list[list[dict[str, Any]]], approval: str, data: st.DataObject
+) -> tuple[set[tuple[str, str, str]], list[Triple]]:
+    """Take turns and approve what chance will; which core triples may be left, and the identity after."""
+    saver, left = InMemorySaver(), {*CORE}
+    for findings in turns:
+        output = await turn(role, saver, found(*findings), approval=approval)
+        if "__interrupt__" in output:
+            changes = waits_for(output)["changes"]
+            numbers = data.draw(st.lists(st.sampled_from([one["number"] for one in changes]), unique=True))
+            gone = [one["replaces"] for one in changes if one["number"] in numbers and one["replaces"]]
+            left -= {(one["subject"], one["relation"], one["object"]) for one in gone}
+            await answer(role, saver, {"approved": numbers}, approval=approval)
+    return left, changed(Role(role).chronicle().triples, (await state_of(saver)).get("identity_changes", []))
+
+
+def test_no_core_triple_goes_without_approval(role: Path) -> None:
+    @trying(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(st.lists(FINDINGS, min_size=1, max_size=2), st.sampled_from(["core", "all"]), st.data())
+    def check(turns: list[list[dict[str, Any]]], approval: str, data: st.DataObject) -> None:
+        left, triples = asyncio.run(lived(role, turns, approval, data))
+        assert left <= {(one.subject, one.relation, one.object) for one in triples}
+        assert cores(triples) == left
+
+    check()
+
+
+def change(new: Triple, gone: Triple | None = None) -> IdentityChange:
+    plain = gone.model_dump(exclude_defaults=True) if gone else None
+    return {
+        "role": "ada",
+        "turn": "m",
+        "triple": new.model_dump(exclude_defaults=True),
+        "replaces": plain,
+        "evidence": "so",
+        "salience": 9,
+        "confidence": 0.9,
+        "approved": None,
+    }
+
+
+TRIPLES = st.builds(
+    Triple,
+    subject=st.just("Ada"),
+    relation=st.sampled_from(["likes", "values"]),
+    object=st.sampled_from("abcd"),
+    kind=st.just("value"),
+    core=st.booleans(),
+)
+NEW = TRIPLES.map(lambda one: one.model_copy(update={"core": False}))
+
+
+@given(st.lists(TRIPLES, max_size=6, unique_by=lambda one: (one.relation, one.object)), st.lists(NEW), st.data())
+def test_changes_that_replace_nothing_core_leave_the_core_as_it_is(
+    triples: list[Triple], new: list[Triple], data: st.DataObject
+) -> None:
+    plain = [None, *(one for one in triples if not one.core)]
+    after = changed(triples, [change(one, data.draw(st.sampled_from(plain))) for one in new])
+    assert [one for one in after if one.core] == [one for one in triples if one.core]
+    said = [(one.relation, one.object) for one in after]
+    assert len(said) == len({*said})
+
+
+def test_a_change_to_a_triple_that_the_chronicle_holds_no_more_is_an_addition() -> None:
+    old, other, new = (Triple(subject="Ada", relation="likes", object=one, kind="value") for one in "abc")
+    assert changed([other], [change(new, old)]) == [other, new]
+    assert changed([old.model_copy(update={"core": True})], [change(new, old)])[0].core
+
+
+# Branches
+
+
+def talk_of(role: Path, model: ScriptedChatModel) -> Conversation:
+    return Conversation(build(), InMemorySaver(), context(role, model, **ON), "tea")
+
+
+async def identity_of(talk: Conversation) -> list[str]:
+    """What was added to her identity on this branch."""
+    return [one["triple"]["object"] for one in (await talk.values()).get("identity_changes", [])]
+
+
+async def test_going_back_brings_the_identity_of_that_branch(role: Path) -> None:
+    told = in_turn(*(found(finding(thing)) for thing in ("tea", "gin", "rum", "ale")))
+    talk = talk_of(role, model := decider(reflected=told))
+    for text in ("one", "two", "three"):
+        await talk.take_turn(HumanMessage(text, id=text))
+    assert await identity_of(talk) == ["tea", "gin", "rum"]
+    await talk.fork("one")
+    assert await identity_of(talk) == ["tea"]
+    await talk.take_turn("four")
+    assert fenced("identity", shown(model, "reply")[-1]).splitlines() == [*ALL, TEA]
+    assert await identity_of(talk) == ["tea", "ale"]
+    await talk.fork("three")
+    assert await identity_of(talk) == ["tea", "gin", "rum"]
+    await talk.regenerate("one")
+    assert await identity_of(talk) == ["ale"]
+    assert fenced("identity", shown(model, "reply")[-1]).splitlines() == ALL
+    await talk.fork("two")
+    await talk.delete("two")
+    assert await identity_of(talk) == ["tea"]
+    assert [one["id"] for one in (await talk.values())["episodes"]] == ["one"]

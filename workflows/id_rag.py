@@ -1,0 +1,81 @@
+"""ID-RAG (Platnick et al. 2025): a decision loop in which an identity is looked up, held against the deed, and kept."""
+
+from langgraph.graph import END, START, StateGraph
+
+from dramaturg.nodes.decision import DecisionSettings, act, decline, speak_up
+from dramaturg.nodes.episodes import EpisodeInput, EpisodeSettings, compose, recall_episodes, remember_episode
+from dramaturg.nodes.identity_context import augment, feel, feeling_outcome, infer_identity
+from dramaturg.nodes.identity_gate import gate_outcome, gated_outcome, validate
+from dramaturg.nodes.identity_query import identity_outcome, query_identity
+from dramaturg.nodes.identity_recall import retrieve_identity
+from dramaturg.nodes.identity_update import (
+    UpdateSettings,
+    UpdateState,
+    approve,
+    reflect,
+    update_identity,
+    update_outcome,
+)
+from dramaturg.nodes.perception import perceive
+from dramaturg.nodes.proposals import DecisionState
+from dramaturg.nodes.summary import SummarySettings, summarize, window_outcome
+from dramaturg.nodes.turn import TurnOutput, TurnState, read_turn
+
+
+class IdRagContext(DecisionSettings, EpisodeSettings, UpdateSettings, SummarySettings):
+    """Everything that ID-RAG may be told."""
+
+
+class IdRagState(TurnState, DecisionState, UpdateState):
+    """A decision, and what lives on: the window and its summary, the memory stream M, and the changes of 𝒞."""
+
+
+def build() -> StateGraph[IdRagState, IdRagContext, EpisodeInput, TurnOutput]:
+    """Wire the loop of Algorithm 1, with the gate and the update that it leaves open."""
+    builder = StateGraph(IdRagState, IdRagContext, input_schema=EpisodeInput, output_schema=TurnOutput)
+    builder.add_node(perceive)
+    builder.add_node(read_turn)
+    builder.add_node(recall_episodes)
+    builder.add_node(compose)
+    builder.add_node(feel)
+    builder.add_node(query_identity)
+    builder.add_node(retrieve_identity)
+    builder.add_node(infer_identity)
+    builder.add_node(augment)
+    builder.add_node(act)
+    builder.add_node(validate)
+    builder.add_node(decline)
+    builder.add_node(speak_up)
+    builder.add_node(remember_episode)
+    builder.add_node(reflect)
+    builder.add_node(approve)
+    builder.add_node(update_identity)
+    builder.add_node(summarize)
+    builder.add_edge(START, "perceive")
+    builder.add_edge("perceive", "read_turn")
+    builder.add_edge("read_turn", "recall_episodes")
+    builder.add_edge("recall_episodes", "compose")
+    builder.add_conditional_edges(
+        "compose",
+        identity_outcome,
+        {"query": "query_identity", "look up": "retrieve_identity", "infer": "infer_identity"},
+    )
+    builder.add_edge("query_identity", "retrieve_identity")
+    builder.add_conditional_edges("retrieve_identity", feeling_outcome, {"asked": "feel", "unasked": "augment"})
+    builder.add_conditional_edges("infer_identity", feeling_outcome, {"asked": "feel", "unasked": "augment"})
+    builder.add_edge("feel", "augment")
+    builder.add_edge("augment", "act")
+    builder.add_conditional_edges("act", gated_outcome, {"checked": "validate", "unchecked": "speak_up"})
+    builder.add_conditional_edges("validate", gate_outcome, {"allow": "speak_up", "revise": "act", "block": "decline"})
+    builder.add_edge("speak_up", "remember_episode")
+    builder.add_edge("decline", "remember_episode")
+    builder.add_conditional_edges("remember_episode", update_outcome, {"reflect": "reflect", "stay": END})
+    builder.add_conditional_edges("remember_episode", window_outcome, {"room": END, "full": "summarize"})
+    builder.add_edge("reflect", "approve")
+    builder.add_edge("approve", "update_identity")
+    builder.add_edge("update_identity", END)
+    builder.add_edge("summarize", END)
+    return builder
+
+
+graph = build().compile(name="id_rag")
