@@ -120,7 +120,7 @@ def bar(number: int) -> Iterator[Announce]:
 def questions(tasks: Sequence[Task]) -> dict[str, int]:
     """How many questions would be asked for each measure, re-asks left out, and how many scores are there."""
     left = unknown(tasks, known_scores(tasks))
-    counts = dict.fromkeys((one.measure for one in tasks), 0)
+    counts: dict[str, int] = dict.fromkeys((one.measure for one in tasks), 0)
     for one in left:
         counts[one.measure] += QUESTIONS[one.taken_as]
     distinct = {(one.run.path, one.key) for one in tasks}
@@ -146,7 +146,7 @@ def show(runs: Sequence[Run], wanted: Sequence[Measure], curves: Mapping[str, Cu
 
 def measure_table(title: str, curves: Curves) -> Table:
     """The mean of each step and condition, with its band, and how many observations it is the mean of."""
-    table = Table("step", *curves, title=title, title_justify="left")
+    table = Table("step", *curves, title=title, title_justify="left", min_width=len(title))
     for step in sorted({one.step for points in curves.values() for one in points}):
         found = [next((one for one in points if one.step == step), None) for points in curves.values()]
         table.add_row(str(step), *(cell(one) if one else "" for one in found))
@@ -185,8 +185,7 @@ def notes(runs: Sequence[Run], tasks: Sequence[Task], scores: Scores, judge: str
     """What a reader of the tables has to know."""
     if left := len(unknown(tasks, scores)):
         yield f"{left} answers did not come: they are missing, not zeros; the same command asks for them again."
-    same = sorted({one.run.about.condition for one in tasks if one.measure != one.taken_as})
-    if same:
+    if same := sorted({one.run.about.condition for one in tasks if one.measure != one.taken_as} - {"id-rag"}):
         yield f"In {' and '.join(same)}, nothing is looked up for a question: there, recall with retrieval is recall."
     if not judge and any(one.measure == "alignment" for one in tasks):
         yield "The judge is the model of --model: if it acted in these runs, name another one by --judge."

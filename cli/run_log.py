@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 from rich.console import RenderableType
 from rich.rule import Rule
-from rich.table import Column
+from rich.table import Column, Table
 from rich.text import Text
 
 from dramaturg.cli.identity_evidence import identity_evidence_views
@@ -171,16 +171,20 @@ def overview(whole: RunLog, part: RunLog, agent: str) -> Iterator[RenderableType
     """What the run is, a table of its steps, and the result."""
     record = overview_record(whole, part, agent)
     yield Text(headline(whole))
-    table = table_of("", Column("step", justify="right"), Column("time", no_wrap=True), *NUMBERS)
-    table.title = None
-    for row in record["steps"]:
-        numbers = (number(row[name]) for name in ("deeds", "lines", "votes", *COSTS))
-        table.add_row(str(row["step"]), Text(clock(row["time"])), *numbers)
-    yield table
+    yield steps_table(record["steps"])
     yield Text(elected(whole.of(Result)), style="bold")
 
 
-NUMBERS = [Column(name, justify="right") for name in ("deeds", "talk lines", "votes", "calls", "tokens", "seconds")]
+def steps_table(rows: Sequence[Row]) -> Table:
+    """Steps, one a row."""
+    numbers = (Column(name, justify="right") for name in NUMBERS.values())
+    table = Table(Column("step", justify="right"), Column("time", no_wrap=True), *numbers)
+    for row in rows:
+        table.add_row(str(row["step"]), Text(clock(row["time"])), *(number(row[name]) for name in NUMBERS))
+    return table
+
+
+NUMBERS = {name: name for name in ("deeds", "lines", "votes", *COSTS)} | {"lines": "talk lines"}
 
 
 def headline(whole: RunLog) -> str:

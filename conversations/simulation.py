@@ -147,7 +147,7 @@ async def open_simulation(
     """
     log, file = await asyncio.to_thread(places, log)
     busy = RunBusy(f"Another program plays {log}: wait for it, or take another --log.")
-    with file_lock(file.with_suffix(".lock"), patience=0, busy=busy):
+    with file_lock(file.with_name(f".{log.name}.lock"), patience=0, busy=busy):
         async with ConversationSaver.open(file) as saver:
             yield Simulation(graph, saver, context, log)
 

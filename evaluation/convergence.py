@@ -1,5 +1,6 @@
 """What a run costs until its last step: calls, tokens and lines of talk (in place of ID-RAG 6.3's wall clock)."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -24,21 +25,29 @@ def costs(run: Run) -> list[Cost]:
     """What each step of a run has cost: the log says what was spent until then."""
     spent = [Cost(one.step, one.calls, one.tokens, one.lines, one.seconds) for one in run.costs]
     begun = spent if run.about.after else [Cost(0, 0, 0, 0, 0.0), *spent]
-    return [
-        Cost(
-            after.step,
-            *(now - then for now, then in zip(after[1:4], before[1:4], strict=True)),
-            round(after.seconds - before.seconds, 3),
-        )
-        for before, after in pairwise(begun)
-    ]
+    return [between(before, after) for before, after in pairwise(begun)]
 
 
-def total(steps: list[Cost]) -> Cost:
-    """What steps cost together, under the number of the last one."""
-    whole = (sum(getattr(one, unit) for one in steps) for unit in UNITS)
-    calls, tokens, lines, seconds = whole
-    return Cost(max((one.step for one in steps), default=0), calls, tokens, lines, round(seconds, 3))
+def between(before: Cost, after: Cost) -> Cost:
+    """What was spent since then."""
+    return Cost(
+        after.step,
+        calls=after.calls - before.calls,
+        tokens=after.tokens - before.tokens,
+        lines=after.lines - before.lines,
+        seconds=round(after.seconds - before.seconds, 3),
+    )
+
+
+def total(steps: Sequence[Cost]) -> Cost:
+    """What steps have cost together, under the number of the last one."""
+    return Cost(
+        max((one.step for one in steps), default=0),
+        calls=sum(one.calls for one in steps),
+        tokens=sum(one.tokens for one in steps),
+        lines=sum(one.lines for one in steps),
+        seconds=round(sum(one.seconds for one in steps), 3),
+    )
 
 
 def cost_readings(run: Run, unit: str) -> list[Reading]:

@@ -14,6 +14,7 @@ from dramaturg.nodes.embedded_texts import vectors_of
 from dramaturg.nodes.identity import Identity
 from dramaturg.nodes.identity_query import query_identity
 from dramaturg.nodes.identity_recall import IdentityRecallSettings, retrieve_identity
+from dramaturg.nodes.perception import Percept
 from dramaturg.prompts import fence, load
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import Question
@@ -67,7 +68,7 @@ async def looked_up(context: IdentityRecallSettings, at: Context, question: str)
         RoleError: the role has no chronicle.
         ModelError: the model cannot be reached or refuses every question.
     """
-    percept = {"scene": "", "observations": None, "options": [], "now": at.time}
+    percept: Percept = {"scene": "", "observations": None, "options": [], "now": at.time}
     state: Any = {"question": question, "situation": at.situation, "percept": percept}
     runtime = Runtime(context=context)
     state |= {"strategy": (await query_identity(state, runtime))["strategy"]}

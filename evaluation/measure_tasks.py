@@ -18,6 +18,7 @@ from dramaturg.models.embeddings import Embedder
 from dramaturg.nodes.context import Name, RunContext, embedder_of, respondent_in, respondent_of
 from dramaturg.nodes.identity import Identity, identity_of
 from dramaturg.nodes.identity_recall import IdentityRecallSettings
+from dramaturg.stores.role_files import Question
 
 QUESTIONS: Mapping[Measure, int] = {"recall": 1, "recall_with_retrieval": 2, "alignment": 2}
 """How many questions a score takes, re-asks left out."""
@@ -87,19 +88,31 @@ async def recall_tasks(run: Run, measure: Measure, context: MeasureSettings) -> 
     for at in run.contexts:
         own = agent_settings(context, at.agent)
         identity = await known_of(own, at)
-        quiz = await asyncio.to_thread(quiz_of, identity.role)
-        if not quiz:
-            continue
-        respondent, model = await respondent_of(own, identity.role), await embedder_of(own, identity.role)
-        anew = measure == "recall_with_retrieval" and at.identity.how in LOOKED_UP
-        taken_as: Measure = "recall_with_retrieval" if anew else "recall"
-        rests_on = [identity.text(identity.triples)] if anew else []
-        for one in quiz:
-            messages, right = quiz_messages(identity, at, one.question), one.answer or ""
-            key = key_of(messages, taken_as, at.step, respondent.name, model.name, right, *rests_on)
-            take = partial(recalled, respondent, model, own if anew else None, identity, at, one.question, right)
-            about = (run, at.step, at.time, at.agent, one.question, right, respondent.name, key)
-            tasks.append(Task(measure, taken_as, *about, take))
+        if quiz := await asyncio.to_thread(quiz_of, identity.role):
+            tasks += await quizzed(run, measure, own, identity, at, quiz)
+    return tasks
+
+
+async def quizzed(
+    run: Run,
+    measure: Measure,
+    own: IdentityRecallSettings,
+    identity: Identity,
+    at: Context,
+    quiz: Sequence[Question],
+) -> list[Task]:
+    """The scores of one quiz."""
+    respondent, model = await respondent_of(own, identity.role), await embedder_of(own, identity.role)
+    anew = measure == "recall_with_retrieval" and at.identity.how in LOOKED_UP
+    taken_as: Measure = "recall_with_retrieval" if anew else "recall"
+    rests_on = [identity.text(identity.triples)] if anew else []
+    tasks = []
+    for one in quiz:
+        messages, right = quiz_messages(identity, at, one.question), one.answer or ""
+        key = key_of(messages, taken_as, at.step, respondent.name, model.name, right, *rests_on)
+        take = partial(recalled, respondent, model, own if anew else None, identity, at, one.question, right)
+        about = (run, at.step, at.time, at.agent, one.question, right, respondent.name, key)
+        tasks.append(Task(measure, taken_as, *about, take))
     return tasks
 
 

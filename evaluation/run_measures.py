@@ -66,7 +66,10 @@ def known_scores(tasks: Iterable[Task]) -> Scores:
 
 def unknown(tasks: Iterable[Task], scores: Scores) -> list[Task]:
     """The tasks that have no score, each question once."""
-    found = {(one.run.path, one.key): one for one in tasks if score_of(one, scores) is None}
+    found: dict[tuple[Path, str], Task] = {}
+    for one in tasks:
+        if score_of(one, scores) is None:
+            found.setdefault((one.run.path, one.key), one)
     return list(found.values())
 
 
@@ -115,7 +118,9 @@ def readings(tasks: Sequence[Task], scores: Scores, measure: Measure) -> list[Re
 
 def all_curves(runs: Iterable[Run], tasks: Sequence[Task], scores: Scores) -> dict[str, Curves]:
     """The curves of each measure that was taken, and those of the costs."""
-    measures = list(dict.fromkeys(one.measure for one in tasks))
-    known = list(runs)
-    taken = {measure: curves(readings(tasks, scores, measure)) for measure in measures}
-    return {**taken, **{unit: curves(one for run in known for one in cost_readings(run, unit)) for unit in UNITS}}
+    known, found = list(runs), dict[str, Curves]()
+    for measure in dict.fromkeys(one.measure for one in tasks):
+        found[measure] = curves(readings(tasks, scores, measure))
+    for unit in UNITS:
+        found[unit] = curves(one for run in known for one in cost_readings(run, unit))
+    return found

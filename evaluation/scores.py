@@ -58,7 +58,7 @@ class ScoreFile:
             RoleFileError: a line of it cannot be used.
         """
         busy = MeasuresBusy(f"Another program measures {self.path.name}: wait for it.")
-        with file_lock(self.path.with_suffix(".lock"), patience=0, busy=busy):
+        with file_lock(self.path.with_name(f".{self.path.name}.lock"), patience=0, busy=busy):
             yield self.read()
 
     def read(self) -> dict[str, Score]:

@@ -8,6 +8,7 @@ MEASURED: Mapping[tuple[str, str], float] = {
     ("qwen2.5-coder-1.5b", "scope"): 0.4,
     ("qwen2.5-coder-1.5b", "level"): 0.75,
     ("qwen2.5-coder-1.5b", "consistency"): 2.5,
+    ("qwen2.5-coder-1.5b", "contradiction"): 0.35,
     ("cross-encoder", "judge"): -8.0,
 }
 

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from threading import Lock
 
 import numpy as np
+from langchain_core.embeddings import Embeddings
 
 from dramaturg.models.embeddings import Embedder
 from dramaturg.stores.vectors import Vectors, unit_rows
 
 MOST = 20_000  # vectors that are kept; 30 MB of 384 numbers each
 
-_kept: OrderedDict[tuple[str, str], Vectors] = OrderedDict()
+# By the model itself, which is kept with them: two live ones may have one name.
+_kept: OrderedDict[tuple[int, str], tuple[Embeddings, Vectors]] = OrderedDict()
 _lock = Lock()
 
 
@@ -23,11 +25,11 @@ async def vectors_of(model: Embedder, texts: Sequence[str]) -> Vectors:
         ValueError: the model gives a vector that cannot be used.
     """
     with _lock:
-        known = {text: _kept[model.name, text] for text in texts if (model.name, text) in _kept}
+        known = {text: _kept[id(model.embeddings), text][1] for text in texts if (id(model.embeddings), text) in _kept}
     if new := [text for text in dict.fromkeys(texts) if text not in known]:
         rows = unit_rows(await asyncio.to_thread(model.embeddings.embed_documents, new))
         known |= zip(new, rows, strict=True)
-        keep(model.name, {text: known[text] for text in new})
+        keep(model.embeddings, {text: known[text] for text in new})
     return np.stack([known[text] for text in texts])
 
 
@@ -44,9 +46,9 @@ async def likeness(model: Embedder, text: str, others: Sequence[str]) -> list[fl
     return cosines
 
 
-def keep(model: str, rows: dict[str, Vectors]) -> None:
+def keep(model: Embeddings, rows: dict[str, Vectors]) -> None:
     """Keep vectors, and let go of those that have been there the longest."""
     with _lock:
-        _kept.update({(model, text): row for text, row in rows.items()})
+        _kept.update({(id(model), text): (model, row) for text, row in rows.items()})
         while len(_kept) > MOST:
             _kept.popitem(last=False)

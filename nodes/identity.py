@@ -43,6 +43,7 @@ class IdentityChange(TypedDict):
     evidence: str
     salience: int
     confidence: float
+    asks: bool
     approved: bool | None
 
 
@@ -111,8 +112,11 @@ def changed(triples: Sequence[Triple], changes: Iterable[IdentityChange]) -> lis
         gone, new = change["replaces"], Triple.model_validate(change["triple"])
         at = next((n for n, one in enumerate(known) if gone and as_plain(one) == gone), len(known))
         known = [one for n, one in enumerate(known) if n != at]
-        if same_as(new, known) is None:
+        twin = same_as(new, known)
+        if twin is None:
             known.insert(at, new)
+        elif new.core:
+            known[known.index(twin)] = twin.model_copy(update={"core": True})
     return known
 
 

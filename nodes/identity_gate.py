@@ -163,11 +163,8 @@ async def contradicted_apart(
     line = threshold(respondent.name, "contradiction", context.contradiction)
 
     async def sure(triple: Triple) -> float:
-        messages = load("contradicts", identity.language).messages(
-            role=identity.name, data={**data, "statement": identity.sentence(triple)}
-        )
-        decision = await decide(respondent, messages)
-        return float(decision.answer) if decision.probability is None else decision.probability
+        statement = {**data, "statement": identity.sentence(triple)}
+        return await certainty(respondent, identity.name, identity.language, statement)
 
     certainties = await asyncio.gather(*map(sure, triples))
     at = max(range(len(triples)), key=certainties.__getitem__)
@@ -175,6 +172,19 @@ async def contradicted_apart(
         return None
     statement = {**data, "statement": identity.sentence(triples[at])}
     return Contradiction(triples[at], await why(respondent, identity, statement), certainties[at])
+
+
+async def certainty(respondent: Respondent, role: str, language: str, data: dict[str, str]) -> float:
+    """How surely a line goes against a statement, from 0 to 1.
+
+    What is asked is whether the line could be said where the statement holds: a small model tells that more surely than
+    whether the two contradict each other.
+
+    Raises:
+        ModelError: there is no answer.
+    """
+    fits = await decide(respondent, load("contradicts", language).messages(role=role, data=data))
+    return 1 - (float(fits.answer) if fits.probability is None else fits.probability)
 
 
 async def why(respondent: Respondent, identity: Identity, data: dict[str, str]) -> str:

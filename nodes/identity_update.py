@@ -78,13 +78,16 @@ async def reflect(state: UpdateState, runtime: Runtime[U]) -> dict[str, Any]:
     """Look for evidence in what was asked, seen and done, and propose changes.
 
     Where the model gives no usable answer the identity stays, and the evidence says why.
+
+    Raises:
+        ModelError: the model cannot be reached or refuses every question.
     """
     context = settings(runtime, UpdateSettings)
     identity = await identity_now(context, state)
     respondent = await respondent_of(context, identity.role)
     try:
         found = (await extract(respondent, reflection_prompt(identity, state), findings_among(identity))).findings
-        heavy = [change_of(one, identity, state) for one in found if weighs_enough(one, context)]
+        heavy = [change_of(one, identity, state, context) for one in found if weighs_enough(one, context)]
         proposed = what_is_new(heavy, identity)
         light = [{"object": one.object, "salience": one.salience, "confidence": one.confidence} for one in found]
         evidence = {"reflection": {"found": light, "proposed": len(proposed)}}
@@ -103,7 +106,7 @@ async def approve(state: UpdateState, runtime: Runtime[U]) -> dict[str, Any]:
     context = settings(runtime, UpdateSettings)
     identity = await identity_now(context, state)
     proposed = state.get("proposed") or []
-    asked = [at for at, one in enumerate(proposed) if needs_approval(one, context)]
+    asked = [at for at, one in enumerate(proposed) if one["asks"]]
     if not asked:
         return {}
     question = {
@@ -111,7 +114,7 @@ async def approve(state: UpdateState, runtime: Runtime[U]) -> dict[str, Any]:
         "changes": [shown(proposed[at], number, identity) for number, at in enumerate(asked, start=1)],
     }
     agreed = {asked[number - 1] for number in answered(question, len(asked))}
-    kept = [{**one, "approved": True} if at in agreed else one for at, one in enumerate(proposed)]
+    kept = [agreed_to(one) if at in agreed else one for at, one in enumerate(proposed)]
     left = [one for at, one in enumerate(kept) if at not in asked or at in agreed]
     return {"proposed": left, "evidence": {"declined": len(asked) - len(agreed)}}
 
@@ -120,7 +123,7 @@ async def update_identity(state: UpdateState, runtime: Runtime[U]) -> dict[str, 
     """Take what was proposed, and approved where that was needed, into the identity of this conversation."""
     context = settings(runtime, UpdateSettings)
     identity = await identity_now(context, state)
-    taken = [one for one in state.get("proposed") or [] if one["approved"] or not needs_approval(one, context)]
+    taken = [one for one in state.get("proposed") or [] if one["approved"] or not one["asks"]]
     before = state.get("identity_changes") or []
     room = taken[: max(MOST_CHANGES - len(before), 0)]
     changes = [shown(one, number, identity) for number, one in enumerate(room, start=1)]
@@ -167,7 +170,7 @@ def weighs_enough(finding: Finding, context: UpdateSettings) -> bool:
     return finding.salience >= context.least_salience and finding.confidence >= context.least_confidence
 
 
-def change_of(finding: Finding, identity: Identity, state: UpdateState) -> IdentityChange:
+def change_of(finding: Finding, identity: Identity, state: UpdateState, context: UpdateSettings) -> IdentityChange:
     """The change that a finding proposes. What is new is never core: that is for a person to write."""
     gone = identity.triples[finding.replaces - 1] if finding.replaces else None
     day = day_of(state)
@@ -179,7 +182,7 @@ def change_of(finding: Finding, identity: Identity, state: UpdateState) -> Ident
         source=f"turn {state['messages'][-2].id}",
         since=day or None,
     )
-    return {
+    change: IdentityChange = {
         "role": identity.role.id,
         "turn": str(state["messages"][-2].id),
         "triple": as_plain(triple),
@@ -187,13 +190,21 @@ def change_of(finding: Finding, identity: Identity, state: UpdateState) -> Ident
         "evidence": finding.evidence,
         "salience": finding.salience,
         "confidence": finding.confidence,
+        "asks": False,
         "approved": None,
     }
+    return {**change, "asks": needs_approval(change, context)}
 
 
 def needs_approval(change: IdentityChange, context: UpdateSettings) -> bool:
     """Whether a person must agree; always where a core triple would give way."""
     return context.approval == "all" or bool((change["replaces"] or {}).get("core"))
+
+
+def agreed_to(change: IdentityChange) -> IdentityChange:
+    """A change that a person approves: what takes the place of a core triple is core, and as well protected."""
+    core = bool((change["replaces"] or {}).get("core"))
+    return {**change, "approved": True, "triple": {**change["triple"], **({"core": True} if core else {})}}
 
 
 def answered(question: dict[str, Any], most: int) -> list[int]:

@@ -13,6 +13,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from dramaturg.models.account import Usage, add_usage
+from dramaturg.models.client import name_of
 from dramaturg.nodes.context import RunContext, settings
 from dramaturg.nodes.episodes import Episode
 from dramaturg.nodes.identity import Condition
@@ -61,9 +62,11 @@ class WorldState(TypedDict):
 
     `deeds` and `heard` are those of the step under way. What was heard in a step is `news` in the next one, and a
     memory, in `lived`, after that: no prompt shows it twice. It keeps the hour at which it happened.
+    `over` is whether the last step was played.
     """
 
     step: int
+    over: bool
     news: dict[str, list[Episode]]
     lived: dict[str, list[Episode]]
     deeds: Annotated[list[Deed], operator.add]
@@ -77,7 +80,7 @@ class WorldInput(TypedDict, total=False):
     """What a simulation takes: nothing, for all that it needs is in the context; or where another one has come to."""
 
     step: int
-    news: dict[str, list[Heard]]
+    news: dict[str, list[Episode]]
     lived: dict[str, list[Episode]]
     heard: Annotated[list[Heard], operator.add]
     votes: Annotated[dict[str, str], operator.or_]
@@ -128,13 +131,13 @@ async def end_step(state: WorldState, runtime: Runtime[W]) -> dict[str, Any]:
     before = scenario.polls_at(scenario.clock.at(step - 1))
     closed = scenario.polls_at(now) == "closed" and before != "closed"
     result = [event(step, now, "result", **counted(state["votes"], scenario.candidates))] if closed else []
-    return {"log": [*memories, *result, event(step, now, "cost", **cost_of(state))]}
+    log = [*memories, *result, event(step, now, "cost", **cost_of(state))]
+    return {"over": step >= steps_of(context), "log": log}
 
 
-def step_outcome(state: WorldState, runtime: Runtime[W]) -> Literal["next", "over"]:
-    """Whether there is another step."""
-    context = settings(runtime, WorldSettings)
-    return "next" if state["step"] < steps_of(context) else "over"
+def step_outcome(state: WorldState) -> Literal["next", "over"]:
+    """Whether there is another step; asked of the state alone, for who changes a state has no context."""
+    return "over" if state["over"] else "next"
 
 
 def scenario_of(context: WorldSettings) -> Scenario:
@@ -170,6 +173,7 @@ def described(context: WorldSettings, scenario: Scenario) -> dict[str, Any]:
         "condition": context.condition,
         "steps": steps_of(context),
         "seed": context.seed,
+        "model": name_of(context.chat_model),
         "agents": [one.role for one in scenario.agents],
     }
 

@@ -100,7 +100,7 @@ class Scenario(_Written):
     def _on_time(self) -> Self:
         for one in self.events:
             if not self.clock.strikes(one.at):
-                raise ValueError(f"`events` at {one.at} fall between two steps: take an hour at which one begins")
+                raise ValueError(f"`events` at {one.at} meet no step: take an hour at which one begins")
         hours = [self.clock.at(step) for step in range(1, self.clock.steps + 1)]
         if self.polls and not any(self.polls_at(hour) == "open" for hour in hours):
             raise ValueError("`polls` are open at no step of the clock: nobody could vote")

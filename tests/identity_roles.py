@@ -80,7 +80,7 @@ USUAL: dict[str, Answer] = {
     "deed": "Ada Quill trims the lamp.",
     "choice": "1",
     "weighed": weighed(0),
-    "contradicts": "no",
+    "contradicts": "yes",  # the line fits the statement
     "why": "It denies it.",
     "declined": "I shall do no such thing.",
     "inferred": "She keeps a light.",

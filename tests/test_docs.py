@@ -11,6 +11,7 @@ import pytest
 from dramaturg.workflows import drmr, emotional_rag, id_rag, role_rag
 from dramaturg.workflows.amadeus import AmadeusContext, graph
 from dramaturg.workflows.methods import METHODS
+from dramaturg.workflows.riverbend_agents import RiverbendContext
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -60,6 +61,7 @@ def test_the_python_in_the_readme_compiles_and_is_short() -> None:
         ("emotional_rag.md", emotional_rag.EmotionalRagContext),
         ("drmr.md", drmr.DrmrContext),
         ("id_rag.md", id_rag.IdRagContext),
+        ("riverbend.md", RiverbendContext),
     ],
 )
 def test_settings_named_in_the_page_of_a_method_exist(name: str, context: Any) -> None:

@@ -12,6 +12,7 @@ from dramaturg.models.errors import ModelUnavailable, UnusableAnswer
 from dramaturg.stores.errors import RoleError
 from dramaturg.workflows import drmr
 from dramaturg.workflows.drmr import DrmrContext
+from dramaturg.workflows.id_rag import build
 
 from fakes import ScriptedChatModel
 from identity_roles import (
@@ -23,6 +24,7 @@ from identity_roles import (
     THREAD,
     ada,
     as_json,
+    context,
     counted,
     decider,
     run,
@@ -376,6 +378,18 @@ async def test_a_model_that_nobody_can_reach_is_an_error_and_the_turn_can_be_fin
     assert output["evidence"]["gate"]["outcome"] == "allow"
 
 
+@pytest.mark.parametrize("durability", ["sync", "exit"])
+async def test_a_decision_that_failed_goes_on_with_what_was_perceived(role: Path, durability: Any) -> None:
+    graph, failing = build().compile(InMemorySaver()), decider(query=ModelUnavailable("nobody there"))
+    asked: Any = {"messages": [HumanMessage("What now?")], **HOUR}
+    with pytest.raises(ModelUnavailable):
+        await graph.ainvoke(asked, THREAD, context=context(role, failing), durability=durability)
+    model = decider()
+    output = await graph.ainvoke(None, THREAD, context=context(role, model), durability=durability)
+    assert output["messages"][-1].text == "Ada Quill trims the lamp."
+    assert fenced("seen", shown(model, "deed")[0]) == "- The sea is calm."
+
+
 async def test_no_reply_is_an_error(role: Path) -> None:
     with pytest.raises(UnusableAnswer):
         await take(role, decider(reply=""))
@@ -385,9 +399,9 @@ async def test_a_thread_goes_on_after_turns_of_another_method_and_back(role: Pat
     saver = InMemorySaver()
 
     async def other(question: str) -> Any:
-        context = DrmrContext(**run_settings(role.parent, player(), appraisal="together"))
+        settings = DrmrContext(**run_settings(role.parent, player(), appraisal="together"))
         graph = drmr.build().compile(saver)
-        return await graph.ainvoke({"messages": [HumanMessage(question)]}, THREAD, context=context)
+        return await graph.ainvoke({"messages": [HumanMessage(question)]}, THREAD, context=settings)
 
     await other("Where is the parcel?")
     output = await take(role, model := decider(), "Who are you?", saver)

@@ -1,6 +1,5 @@
 """The gate: what a role is about to say or do is held against its office and its identity."""
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -190,11 +189,11 @@ async def test_an_office_that_is_not_there_or_has_no_rules_is_an_error(role: Pat
 # Of each triple apart
 
 
-async def test_apart_each_triple_is_asked_of_and_the_first_yes_says_why(role: Path) -> None:
-    def contradicts(text: str) -> str:
-        return "yes" if fenced("line", text) == "Line 1." and "light" in fenced("statement", text) else "no"
+async def test_apart_each_triple_is_asked_of_and_the_first_that_does_not_fit_says_why(role: Path) -> None:
+    def fits(text: str) -> str:
+        return "no" if fenced("line", text) == "Line 1." and "light" in fenced("statement", text) else "yes"
 
-    model = judged(contradicts=contradicts, why="It\n goes out.")
+    model = judged(contradicts=fits, why="It\n goes out.")
     output = await take(role, model, appraisal="apart")
     assert verdicts(output) == [("Line 1.", "revise", KEEPER), ("Line 2.", "allow", "")]
     assert [one["probability"] for one in gate(output)["attempts"]] == [1.0, None]
@@ -211,24 +210,23 @@ async def test_apart_each_triple_is_asked_of_and_the_first_yes_says_why(role: Pa
 async def test_apart_the_surest_counts_from_a_threshold(
     role: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], measured: float | None, found: bool
 ) -> None:
-    sure = {KEEPER: 0.1, LIGHT: 0.6, SILENCE: 0.55}
+    sure = {KEEPER: 0.125, LIGHT: 0.625, SILENCE: 0.5625}
 
     async def decide(respondent: Any, messages: Any) -> Decision:
-        at = sure[fenced("statement", messages[-1].text)]
-        return Decision(at >= 0.5, at)
+        fits = 1 - sure[fenced("statement", messages[-1].text)]
+        return Decision(fits >= 0.5, fits)
 
     monkeypatch.setattr(identity_gate, "decide", decide)
     if measured:
         monkeypatch.setattr("dramaturg.models.thresholds.MEASURED", {("scripted", "contradiction"): measured})
     output = await take(role, judged(), appraisal="apart", on_contradiction="block", **settings)
     (one,) = gate(output)["attempts"]
-    assert (one["verdict"], one["probability"]) == (("block", 0.6) if found else ("allow", None))
-    assert not math.isnan(one["probability"] or 0)
+    assert (one["verdict"], one["probability"]) == (("block", 0.625) if found else ("allow", None))
     assert as_json(output["evidence"]) == output["evidence"]
 
 
 async def test_apart_a_verdict_stands_without_its_reason(role: Path) -> None:
-    output = await take(role, judged(contradicts="yes", why=""), appraisal="apart", changes_of_mind=0)
+    output = await take(role, judged(contradicts="no", why=""), appraisal="apart", changes_of_mind=0)
     assert (gate(output)["outcome"], gate(output)["attempts"][0]["reason"]) == ("block", "")
 
 

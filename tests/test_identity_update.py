@@ -339,18 +339,23 @@ def cores(triples: Sequence[Triple]) -> set[tuple[str, str, str]]:
     return {(one.subject, one.relation, one.object) for one in triples if one.core}
 
 
+def spelled(triple: dict[str, Any]) -> tuple[str, str, str]:
+    return triple["subject"], triple["relation"], triple["object"]
+
+
 async def lived(
     role: Path, turns: list[list[dict[str, Any]]], approval: str, data: st.DataObject
 ) -> tuple[set[tuple[str, str, str]], list[Triple]]:
-    """Take turns and approve what chance will; which core triples may be left, and the identity after."""
+    """Take turns and approve what chance will; which triples must be core, and the identity after."""
     saver, left = InMemorySaver(), {*CORE}
     for findings in turns:
         output = await turn(role, saver, found(*findings), approval=approval)
         if "__interrupt__" in output:
             changes = waits_for(output)["changes"]
             numbers = data.draw(st.lists(st.sampled_from([one["number"] for one in changes]), unique=True))
-            gone = [one["replaces"] for one in changes if one["number"] in numbers and one["replaces"]]
-            left -= {(one["subject"], one["relation"], one["object"]) for one in gone}
+            for one in changes:
+                if one["number"] in numbers and one["replaces"] and spelled(one["replaces"]) in left:
+                    left = (left - {spelled(one["replaces"])}) | {spelled(one["triple"])}
             await answer(role, saver, {"approved": numbers}, approval=approval)
     return left, changed(Role(role).chronicle().triples, (await state_of(saver)).get("identity_changes", []))
 
@@ -376,6 +381,7 @@ def change(new: Triple, gone: Triple | None = None) -> IdentityChange:
         "evidence": "so",
         "salience": 9,
         "confidence": 0.9,
+        "asks": bool(plain and plain.get("core")),
         "approved": None,
     }
 

@@ -20,11 +20,12 @@ NAMES = sorted({name.rpartition(".")[0] for name in FILES})
 DOCUMENTS = {"passage", "passages", "text", "notes", "memory", "memories", "events", "dialogue", "dialogues", "pair"}
 CONVERSATION = {"question", "summary", "conversation", "told", "said", "was_said", "line"}
 ANSWERS = {"knowledge", "attributes", "one", "other", "pairs", "name", "names", "facts", "context", "entity"}
+WORLD = {"scene", "now"}
 RECORDS = {"records", "directed"}
 IDENTITY = {"statement", "statements"}
 MEASURES = {"identity", "deed", "reason"}
 BOUNDARIES = {"silent", "unknown"}
-GIVEN = DOCUMENTS | CONVERSATION | ANSWERS | BOUNDARIES | RECORDS | IDENTITY | MEASURES
+GIVEN = DOCUMENTS | CONVERSATION | ANSWERS | BOUNDARIES | RECORDS | IDENTITY | MEASURES | WORLD
 FENCED = {"situation": "(situation)", "self_image": "(self image)"}  # what was fenced before
 PLAIN = {
     "limits": "(limits)\n\n",
@@ -34,6 +35,9 @@ PLAIN = {
     "count": "3",
     "user": "Tom",
     "bond": "(bond)",
+    "place": "Gull Rock",
+    "goal": "to keep the light",
+    "others": "Tom, Jory",
     **FENCED,
     "relations": "(relations)",
 }
