@@ -191,7 +191,7 @@ def notes(runs: Sequence[Run], tasks: Sequence[Task], scores: Scores, judge: str
         yield "The judge is the model of --model: if it acted in these runs, name another one by --judge."
     if len({one.about.scenario for one in runs}) > 1:
         yield "These are runs of several scenarios: their steps are not the same hours."
-    yield "seconds: of the model, all its calls summed; they depend on the machine."
+    yield "seconds: by the clock on the wall; they depend on the machine."
 
 
 def report(runs: Sequence[Run], curves: Mapping[str, Curves]) -> dict[str, Any]:

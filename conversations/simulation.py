@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from langchain_core.runnables import RunnableConfig
 from langgraph.graph import StateGraph
 
 from dramaturg.nodes.world import Event, WorldInput, WorldSettings, described, event, scenario_of
@@ -15,7 +16,7 @@ from dramaturg.stores.files import write_bytes
 from dramaturg.stores.saver import ConversationSaver
 
 Show = Callable[[Event], None]
-HEAD: Any = {"configurable": {"thread_id": "run", "checkpoint_ns": ""}}
+HEAD: RunnableConfig = {"configurable": {"thread_id": "run", "checkpoint_ns": ""}}
 LONGEST = 1000  # steps of the graph
 
 
@@ -50,8 +51,7 @@ class Simulation:
 
     async def over(self) -> bool:
         """Whether the run was played to its end."""
-        state = await self.graph.aget_state(HEAD)
-        return bool(state.values) and not state.next
+        return bool((await self.graph.aget_state(HEAD)).values.get("over"))
 
     async def play(self, show: Show = lambda _: None, start: Mapping[str, Any] | None = None) -> list[Event]:
         """Play to the end, from the beginning or from where it stopped; return all events.
@@ -64,26 +64,31 @@ class Simulation:
             ValueError: the run was begun with other settings.
             ModelError: the model gave no answer; play again to go on.
         """
-        state = await self.graph.aget_state(HEAD)
-        events = state.values.get("log", [])
+        events = await self.events()
         self.check(events)
         self.write(events)
-        if events and not state.next:
-            return events
-        async for kind, part in self.graph.astream(
-            None if state.next else dict(start or {}),
-            {**HEAD, "recursion_limit": LONGEST},
+        if not await self.over():
+            await self.go_on(show, dict(start or {}))
+        return await self.events()
+
+    async def go_on(self, show: Show, start: Any) -> None:
+        """Play from the last checkpoint on; where there is none, from a start."""
+        # Not `next`: after a kill between what a node wrote and its checkpoint there is none, and yet more to be done.
+        begun = bool((await self.graph.aget_state(HEAD)).values)
+        config: RunnableConfig = {**HEAD, "recursion_limit": LONGEST}
+        async for part in self.graph.astream(
+            None if begun else start,
+            config,
             context=self.context,
             stream_mode=["updates", "values"],
             durability="sync",
+            version="v2",
         ):
-            if kind == "values":
-                events = part.get("log", [])
-                self.write(events)
-            else:
-                for one in new_in(part):
+            if part["type"] == "values" and not part["ns"]:
+                self.write(part["data"].get("log", []))
+            elif part["type"] == "updates":
+                for one in new_in(part["data"]):
                     show(one)
-        return events
 
     def branch_of(self, name: str, state: Mapping[str, Any]) -> dict[str, Any]:
         """Where a branch begins: what another run has come to, and that this one leaves it there.
@@ -109,7 +114,8 @@ class Simulation:
             ValueError: the run has not come that far.
         """
         async for state in self.graph.aget_state_history(HEAD):
-            if state.values.get("step") == step and (state.next in (("begin_step",), ())):
+            last = (state.values.get("log") or [{}])[-1]
+            if last.get("kind") == "cost" and last["step"] == step:
                 return dict(state.values)
         msg = f"{self.log} has not come to the end of step {step}."
         raise ValueError(msg)

@@ -8,7 +8,7 @@ from dramaturg.evaluation.bands import Reading
 from dramaturg.evaluation.run_logs import Run
 
 UNITS = ("calls", "tokens", "lines", "seconds")
-"""`lines` are those of talks; `seconds` are those of the model, which depend on the machine."""
+"""`lines` are those of talks; `seconds` are those of the clock on the wall, which depend on the machine."""
 
 
 class Cost(NamedTuple):

@@ -15,7 +15,7 @@ TITLES = {
     "calls": "Calls of the model",
     "tokens": "Tokens",
     "lines": "Lines of talk",
-    "seconds": "Seconds of the model",
+    "seconds": "Seconds (wall clock)",
 }
 ACROSS = 2
 """Panels beside each other."""

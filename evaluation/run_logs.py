@@ -60,7 +60,7 @@ class Action(Told):
 
 
 class Spent(Told):
-    """What a run had cost at the end of a step: `seconds` are those of the model, summed over its calls."""
+    """What a run had cost at the end of a step: `seconds` are those of the clock on the wall."""
 
     calls: int
     tokens: int

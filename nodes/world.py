@@ -3,6 +3,7 @@
 import asyncio
 import operator
 import random
+import time
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, Literal, TypeVar
@@ -62,10 +63,11 @@ class WorldState(TypedDict):
 
     `deeds` and `heard` are those of the step under way. What was heard in a step is `news` in the next one, and a
     memory, in `lived`, after that: no prompt shows it twice. It keeps the hour at which it happened.
-    `over` is whether the last step was played.
+    `began` is when the step began by the clock on the wall, `over` whether the last one was played.
     """
 
     step: int
+    began: float
     over: bool
     news: dict[str, list[Episode]]
     lived: dict[str, list[Episode]]
@@ -117,6 +119,7 @@ async def begin_step(state: WorldState, runtime: Runtime[W]) -> dict[str, Any]:
         "lived": {one.role: lived_through(state, one.role) for one in scenario.agents},
         "news": {one.role: news_of(state, one.role, told, scenario) for one in scenario.agents},
         "log": log,
+        "began": time.time(),
         "deeds": Overwrite([]),
         "heard": Overwrite([]),
     }
@@ -204,13 +207,14 @@ def counted(votes: Mapping[str, str], candidates: Sequence[str]) -> dict[str, An
 
 
 def cost_of(state: WorldState) -> dict[str, Any]:
-    """What the run has cost so far; seconds are those of the model, and differ from run to run."""
+    """What the run has cost so far; seconds are those of the clock on the wall, and differ from run to run."""
     used = state["usage"].values()
+    before = next((one["seconds"] for one in reversed(state["log"]) if one["kind"] == "cost"), 0.0)
     return {
         "calls": sum(one["calls"] for one in used),
         "tokens": sum(one["prompt_tokens"] + one["completion_tokens"] for one in used),
         "lines": sum(one["kind"] == "line" for one in state["log"]),
-        "seconds": round(sum(one["seconds"] for one in used), 3),
+        "seconds": round(before + time.time() - state["began"], 3),
     }
 
 
