@@ -33,6 +33,12 @@ class WorldSettings(RunContext):
         "chronicle; baseline: inferred from memories, as it is for all others.",
     )
     steps: int = Field(default=0, ge=0, le=100, description="The steps that are played; 0: the scenario's own.")
+    deadline: float = Field(
+        default=600,
+        gt=0,
+        le=3600,
+        description="Seconds for one question, re-asks included: several agents ask at once.",
+    )
     seed: int = Field(default=0, ge=0, le=2**31 - 1, description="Decides in which order deeds come about.")
 
 
