@@ -37,7 +37,7 @@ class WorldSettings(RunContext):
         default=600,
         gt=0,
         le=3600,
-        description="Seconds for one question, re-asks included: several agents ask at once.",
+        description="Seconds for one question, re-asks included; agents ask at once.",
     )
     seed: int = Field(default=0, ge=0, le=2**31 - 1, description="Decides in which order deeds come about.")
 
