@@ -19,9 +19,13 @@ from rich.table import Table
 from sklearn.metrics import roc_auc_score
 
 from dramaturg.models.chat import Respondent, respondent
+from dramaturg.models.environment import environment
 from dramaturg.nodes.identity_gate import certainty
+from dramaturg.nodes.identity_sentences import sentence
+from dramaturg.stores.library import open_role
 
-CASES = yaml.safe_load((Path(__file__).parent / "alice_lines.yaml").read_text(encoding="utf-8"))["cases"]
+LINES = yaml.safe_load((Path(__file__).parent / "alice_lines.yaml").read_text(encoding="utf-8"))
+CASES = LINES["cases"]
 
 
 async def certainties(asked: Respondent) -> list[float]:
@@ -49,19 +53,36 @@ def row(found: Sequence[float], seconds: float) -> list[str]:
     return [f"{auc:.3f}", *quarters, f"{best:.2f}", *rates, f"{seconds / len(CASES):.1f}"]
 
 
+async def surest(asked: Respondent) -> list[tuple[float, bool]]:
+    """How surely whole replies go against any of Alice's core triples, and whether they do."""
+    chronicle = open_role("alice", environment().library).chronicle()
+    statements = [sentence(one, "en", chronicle.sentences) for one in chronicle.triples if one.core]
+
+    async def one(reply: Mapping[str, str]) -> float:
+        data = {name: reply[name] for name in ("question", "line")}
+        return max([await certainty(asked, "Alice", "en", {**data, "statement": text}) for text in statements])
+
+    found = await asyncio.gather(*map(one, LINES["replies"]))
+    return [(sure, bool(reply["contradicts"])) for sure, reply in zip(found, LINES["replies"], strict=True)]
+
+
 def halves(sure: np.ndarray, against: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """What was found of the lines that go against their statement, and of the others."""
     return sure[against], sure[~against]
 
 
 async def main(model: str) -> None:
-    """Print a row."""
+    """Print a row, and what whole replies come to."""
     columns = ("AUC", "lines against", "other lines", "best threshold", "correct", "missed", "false alarms", "s each")
     table = Table(*columns, title=f"{len(CASES)} lines, half of which go against a statement, {model}")
     asked = respondent(model, concurrency=2)
     began = time.perf_counter()
     table.add_row(*row(await certainties(asked), time.perf_counter() - began))
     Console(width=140).print(table)
+    replies = await surest(asked)
+    for name, against in (("against her", True), ("in keeping", False)):
+        found = ", ".join(f"{sure:.2f}" for sure, is_against in sorted(replies) if is_against == against)
+        Console(width=140).print(f"Surest of all core triples, replies {name}: {found}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""From which certainty an answer counts, where it was measured: docs/guided_selection.md, role_rag.md, drmr.md."""
+"""From which certainty an answer counts, where it was measured: docs/guided_selection.md, role_rag.md, drmr.md, id_rag.md."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ MEASURED: Mapping[tuple[str, str], float] = {
     ("qwen2.5-coder-1.5b", "scope"): 0.4,
     ("qwen2.5-coder-1.5b", "level"): 0.75,
     ("qwen2.5-coder-1.5b", "consistency"): 2.5,
-    ("qwen2.5-coder-1.5b", "contradiction"): 0.35,
+    ("qwen2.5-coder-1.5b", "contradiction"): 0.4,
     ("cross-encoder", "judge"): -8.0,
 }
 

@@ -1,7 +1,6 @@
 """The game master: it says what comes of a deed, who notices it, and who is drawn into a talk (ID-RAG 2.2 and 5.1)."""
 
 import asyncio
-from collections.abc import Sequence
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from langgraph.runtime import Runtime
@@ -125,6 +124,6 @@ def names_of(context: RunContext, scenario: Scenario) -> dict[str, str]:
     return names
 
 
-def scene_of(scenario: Scenario, facts: Sequence[str] = ()) -> str:
+def scene_of(scenario: Scenario) -> str:
     """What everybody knows."""
-    return "\n".join([*scenario.shared, *facts])
+    return "\n".join(scenario.shared)

@@ -4,9 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.messages import HumanMessage
+from langgraph.graph import START, StateGraph
 
 from dramaturg.models.embedded import EMBEDDED_MODEL
 from dramaturg.models.environment import environment
+from dramaturg.nodes.identity_gate import validate
+from dramaturg.nodes.proposals import DecisionState
 from dramaturg.workflows import id_rag, riverbend
 from dramaturg.workflows.riverbend_agents import RiverbendContext
 
@@ -46,13 +50,30 @@ async def test_alice_is_asked(tmp_path: Path) -> None:
     assert evidence["gate"]["outcome"] in ("allow", "block")
 
 
-async def test_what_goes_against_a_core_value_is_found(tmp_path: Path) -> None:
-    """The reply is given, so that the gate has something to find whatever the model would say."""
-    context = id_rag.IdRagContext(role="alice", library=str(tmp_path), deadline=600, changes_of_mind=0, reply_tokens=60)
-    options = ["Alice has the old market hall pulled down", "Alice walks the streets and listens"]
-    given: Any = {"messages": [("user", "What does Alice do?")], "options": options, "now": "2024-10-01T09:00"}
-    output: Any = await id_rag.graph.ainvoke(given, context=context)
-    assert output["messages"][-1].text in options
+async def verdict(line: str, library: Path) -> dict[str, Any]:
+    """What the gate says of a line, whatever the model would have answered itself."""
+    builder = StateGraph(DecisionState, context_schema=id_rag.IdRagContext)
+    builder.add_node(validate)
+    builder.add_edge(START, "validate")
+    context = id_rag.IdRagContext(role="alice", library=str(library), deadline=600, changes_of_mind=0)
+    question = "Should we tear down the market hall?"
+    given: Any = {
+        "messages": [HumanMessage(question, id="m")],
+        "question": question,
+        "percept": {"scene": "", "observations": None, "options": [], "now": ""},
+        "proposals": [{"turn": "m", "id": None, "text": line, "verdict": None}],
+    }
+    found: dict[str, Any] = (await builder.compile().ainvoke(given, context=context))["proposals"][-1]["verdict"]
+    return found
+
+
+async def test_what_goes_against_a_core_triple_is_blocked_and_names_it(tmp_path: Path) -> None:
+    line = "Yes, pull it down and put up a glass data centre. New technology matters more than old walls."
+    found = await verdict(line, tmp_path)
+    assert (found["verdict"], found["triple"]["core"]) == ("block", True)
+    assert found["reason"]
+    kept = await verdict("No. That hall has stood for three hundred years, and I would rather repair it.", tmp_path)
+    assert kept["verdict"] == "allow"
 
 
 async def test_an_hour_is_played(tmp_path: Path) -> None:
