@@ -1,4 +1,4 @@
-"""From which certainty an answer counts, where it was measured: docs/guided_selection.md, role_rag.md, drmr.md, id_rag.md."""
+"""From which certainty an answer counts, where it was measured: `docs/`, the pages of the methods that ask."""
 
 from collections.abc import Mapping
 
