@@ -10,6 +10,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import StateGraph
 
+from dramaturg.models.client import slots
 from dramaturg.nodes.world import Event, WorldInput, WorldSettings, described, event, scenario_of
 from dramaturg.stores.file_lock import file_lock
 from dramaturg.stores.files import write_bytes
@@ -75,7 +76,9 @@ class Simulation:
         """Play from the last checkpoint on; where there is none, from a start."""
         # Not `next`: after a kill between what a node wrote and its checkpoint there is none, and yet more to be done.
         begun = bool((await self.graph.aget_state(HEAD)).values)
-        config: RunnableConfig = {**HEAD, "recursion_limit": LONGEST}
+        # As many agents think at once as the model answers: a server then still knows what each was shown before.
+        at_once = min(self.context.concurrency, slots(self.context.chat_model))
+        config: RunnableConfig = {**HEAD, "recursion_limit": LONGEST, "max_concurrency": at_once}
         async for part in self.graph.astream(
             None if begun else start,
             config,

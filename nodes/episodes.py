@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 
 from dramaturg.nodes.context import RoleContext, embedder_of, language_of, role_of, settings
 from dramaturg.nodes.embedded_texts import likeness
-from dramaturg.nodes.perception import DecisionInput, PerceptionState, about, perceived, speaks, when
+from dramaturg.nodes.perception import DecisionInput, PerceptionState, about, speaks, when
 from dramaturg.nodes.salience import DECAY, rank_episodes
 from dramaturg.nodes.user_role import stranger_name
 from dramaturg.prompts import fence
@@ -78,9 +78,15 @@ async def recall_episodes(state: EpisodeState, runtime: Runtime[E]) -> dict[str,
 
 async def compose(state: EpisodeState, runtime: Runtime[E]) -> dict[str, Any]:
     """Put together what is remembered and perceived: working memory WM (step 3)."""
-    lines = "\n".join(f"- {dated(one)}{one['text']}" for one in state["recalled"])
-    parts = [fence("memories", lines)] if lines else []
-    return {"situation": "\n\n".join(filter(None, [*parts, perceived(state["percept"])]))}
+    percept = state["percept"]
+    # What changes least comes first: a server that keeps what it has read then reads the rest alone, hour after hour.
+    parts = {
+        "scene": percept["scene"],
+        "memories": "\n".join(f"- {dated(one)}{one['text']}" for one in state["recalled"]),
+        "now": percept["now"].replace("T", " "),
+        "seen": "\n".join(f"- {one}" for one in percept["observations"] or []),
+    }
+    return {"situation": "\n\n".join(fence(name, text) for name, text in parts.items() if text)}
 
 
 async def remember_episode(state: EpisodeState, runtime: Runtime[E]) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from dramaturg.models.probabilities import normal
 from dramaturg.nodes.context import RoleContext
 from dramaturg.nodes.respond import AskedState
 from dramaturg.nodes.turn import Report, TurnInput
-from dramaturg.prompts import fence
 
 
 class Percepts(TypedDict):
@@ -72,16 +71,6 @@ def check(percept: Percept) -> None:
     if len({*map(normal, options)}) != len(options) or len(options) == 1 or not all(map(normal, options)):
         msg = "`options` are two or more texts that differ, or none."
         raise ValueError(msg)
-
-
-def perceived(percept: Percept) -> str:
-    """What is perceived, as prompts show it."""
-    parts = {
-        "scene": percept["scene"],
-        "now": percept["now"].replace("T", " "),
-        "seen": "\n".join(f"- {one}" for one in percept["observations"] or []),
-    }
-    return "\n\n".join(fence(name, text) for name, text in parts.items() if text)
 
 
 def about(state: PerceptionState) -> str:
