@@ -15,7 +15,7 @@ from dramaturg.nodes.identity import Condition, Identity, IdentitySettings, Iden
 from dramaturg.prompts import load
 from dramaturg.stores.role_files import Triple
 
-MOST_RELATIONS = 4
+MOST_RELATIONS = 3
 MOST_KEYWORDS = 4
 Keyword = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=40)]
 

@@ -30,10 +30,10 @@ class RiverbendContext(TalkSettings):
         default=25, ge=1, le=200, description="Memories that come back for a decision (the paper's k)."
     )
     action_tokens: int = Field(
-        default=120, ge=16, le=2000, description="The most tokens of a deed, in all conditions the same."
+        default=80, ge=16, le=2000, description="The most tokens of a deed, in all conditions the same."
     )
     context_tokens: int = Field(
-        default=160, ge=16, le=2000, description="The most tokens of what an agent takes itself for, or feels."
+        default=100, ge=16, le=2000, description="The most tokens of what an agent takes itself for, or feels."
     )
     gate: bool = Field(default=False, description="Whether deeds are held against the identity before they are done.")
 
