@@ -19,7 +19,7 @@ from langgraph_sdk import get_client
 from changing_roles import CORE, changing
 from roles import small_role
 from stub_endpoint import Endpoint, endpoint
-from test_workflows import GRAPHS, bounded
+from test_workflows import SERVED, bounded
 
 pytestmark = pytest.mark.slow
 
@@ -90,13 +90,13 @@ async def client(url: str) -> AsyncIterator[Any]:
 
 async def test_every_graph_has_an_assistant_and_a_form(client: Any) -> None:
     assistants = {found["graph_id"]: found["assistant_id"] for found in await client.assistants.search(limit=100)}
-    assert set(assistants) == set(GRAPHS)
+    assert set(assistants) == set(SERVED)
     for assistant in assistants.values():
         schemas = await client.assistants.get_schemas(assistant)
         settings = schemas["context_schema"]["properties"]
         assert len(settings) >= 10
         assert all(field["description"] and bounded(field) for field in settings.values())
-        assert set(schemas["output_schema"]["properties"]) & {"messages", "index"}
+        assert set(schemas["output_schema"]["properties"]) & {"messages", "index", "log"}
 
 
 async def test_the_graph_is_drawn_with_the_graph_inside_it(client: Any) -> None:
