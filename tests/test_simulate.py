@@ -93,7 +93,7 @@ def test_a_run_killed_here_and_there_goes_on(tmp_path: Path, undisturbed: Events
 
 @pytest.mark.slow
 def test_a_run_killed_at_many_writes_goes_on(tmp_path: Path, undisturbed: Events) -> None:
-    killed_somewhere(tmp_path, undisturbed, 40)
+    killed_somewhere(tmp_path, undisturbed, 16)
 
 
 def test_a_step_that_failed_goes_on_where_it_was(tmp_path: Path, undisturbed: Events) -> None:
