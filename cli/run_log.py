@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from itertools import groupby, pairwise
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -16,7 +16,9 @@ from dramaturg.cli.identity_evidence import identity_evidence_views
 from dramaturg.cli.options import JsonOption
 from dramaturg.cli.picture_text import one_line
 from dramaturg.cli.relation_evidence import table_of
-from dramaturg.cli.run_events import (
+from dramaturg.cli.screen import errors, excerpt, print_json, printable, screen
+from dramaturg.evaluation.convergence import each_step
+from dramaturg.evaluation.run_events import (
     Acting,
     Action,
     Branch,
@@ -33,7 +35,6 @@ from dramaturg.cli.run_events import (
     Vote,
     read_run,
 )
-from dramaturg.cli.screen import errors, excerpt, print_json, printable, screen
 from dramaturg.nodes.world import OF_EVENTS
 
 Row = dict[str, Any]
@@ -91,7 +92,8 @@ def overview_record(whole: RunLog, _: RunLog, __: str) -> Row:
 
 def step_rows(whole: RunLog) -> list[Row]:
     """How much happened in each step, and what it cost; no cost where a step is not over."""
-    costs, rows = spent(whole.of(Cost)), []
+    costs = {one.step: {name: getattr(one, name) for name in COSTS} for one in each_step(whole.of(Cost))}
+    rows = []
     for step in whole.steps:
         events = [one for one in whole.events if one.step == step]
         numbers = {name: sum(isinstance(one, kind) for one in events) for name, kind in COUNTED.items()}
@@ -102,15 +104,6 @@ def step_rows(whole: RunLog) -> list[Row]:
 
 
 COUNTED: Mapping[str, type[Event]] = {"deeds": Action, "lines": Line}
-
-
-def spent(costs: Sequence[Cost]) -> dict[int, Row]:
-    """What each step has cost: the log adds up from the beginning."""
-    nothing = Cost(step=1, time="", kind="cost", calls=0, tokens=0, lines=0, seconds=0)
-    return {
-        after.step: {name: round(getattr(after, name) - getattr(before, name), 3) for name in COSTS}
-        for before, after in pairwise([nothing, *costs])
-    }
 
 
 def action_rows(_: RunLog, part: RunLog, agent: str) -> list[Row]:

@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from dramaturg.evaluation.bands import Reading
+from dramaturg.evaluation.run_events import Cost as CostSoFar
 from dramaturg.evaluation.run_logs import Run
 
 UNITS = ("calls", "tokens", "lines", "seconds")
@@ -22,10 +23,14 @@ class Cost(NamedTuple):
 
 
 def costs(run: Run) -> list[Cost]:
-    """What each step of a run has cost: the log says what was spent until then."""
-    spent = [Cost(one.step, one.calls, one.tokens, one.lines, one.seconds) for one in run.costs]
-    begun = spent if run.about.after else [Cost(0, 0, 0, 0, 0.0), *spent]
-    return [between(before, after) for before, after in pairwise(begun)]
+    """What each step of a run has cost; of a branch, each step of its own."""
+    return each_step(run.costs)[bool(run.about.after) :]
+
+
+def each_step(spent: Sequence[CostSoFar]) -> list[Cost]:
+    """What each step has cost: the log says what was spent until then, from the beginning."""
+    so_far = [Cost(one.step, one.calls, one.tokens, one.lines, one.seconds) for one in spent]
+    return [between(before, after) for before, after in pairwise([Cost(0, 0, 0, 0, 0.0), *so_far])]
 
 
 def between(before: Cost, after: Cost) -> Cost:

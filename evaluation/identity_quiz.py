@@ -6,7 +6,7 @@ import numpy as np
 from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
 
-from dramaturg.evaluation.run_logs import Context
+from dramaturg.evaluation.run_events import Context
 from dramaturg.models.chat import Respondent
 from dramaturg.models.embeddings import Embedder
 from dramaturg.models.questions import write

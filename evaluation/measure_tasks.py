@@ -11,7 +11,8 @@ from pydantic.json_schema import SkipJsonSchema
 
 from dramaturg.evaluation.action_alignment import alignment, reason_messages
 from dramaturg.evaluation.identity_quiz import LOOKED_UP, answered, correctness, looked_up, quiz_messages, quiz_of
-from dramaturg.evaluation.run_logs import Action, Context, Run
+from dramaturg.evaluation.run_events import Action, Context
+from dramaturg.evaluation.run_logs import Run
 from dramaturg.evaluation.scores import Measure, key_of
 from dramaturg.models.chat import Respondent
 from dramaturg.models.embeddings import Embedder

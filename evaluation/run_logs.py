@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from dramaturg.nodes.identity import Condition
+from dramaturg.evaluation.run_events import Action, Context, Cost, Event
+from dramaturg.evaluation.run_events import Run as About
 from dramaturg.stores.errors import RoleFileError
 from dramaturg.stores.reading import numbered_lines
 from dramaturg.stores.slips import clause, worst
@@ -20,54 +21,6 @@ class Line(BaseModel):
     kind: str = ""
 
 
-class Told(Line):
-    """What an event of any kind says."""
-
-    step: int = Field(ge=1)
-    time: str
-
-
-class About(Told):
-    """What a run is; `after`: the step after which it left another run, 0 if it did not."""
-
-    scenario: str
-    condition: Condition
-    seed: int
-    agents: list[str] = Field(min_length=1)
-    after: int = 0
-
-
-class Source(BaseModel):
-    """Where an identity came from: looked up by "strategy" or "similarity", "all" of it, or "inferred"."""
-
-    how: str
-
-
-class Context(Told):
-    """What an agent decided on: working memory, and what it took itself for, both as prompts show them."""
-
-    agent: str
-    situation: str
-    self_image: str
-    identity: Source
-
-
-class Action(Told):
-    """What an agent did."""
-
-    agent: str
-    text: str
-
-
-class Spent(Told):
-    """What a run had cost at the end of a step: `seconds` are those of the clock on the wall."""
-
-    calls: int
-    tokens: int
-    lines: int
-    seconds: float = Field(strict=False)
-
-
 class Run(NamedTuple):
     """A run; of a branch, only the steps after it left the other run."""
 
@@ -75,11 +28,11 @@ class Run(NamedTuple):
     about: About
     contexts: list[Context]
     actions: list[Action]
-    costs: list[Spent]
+    costs: list[Cost]
     """With that of the step before, where it is a branch."""
 
 
-T = TypeVar("T", bound=Told)
+T = TypeVar("T", bound=Event)
 
 
 def read_run(path: Path) -> Run:
@@ -99,7 +52,7 @@ def read_run(path: Path) -> Run:
         about,
         contexts=[one for one in typed(of(lines, "context"), Context, path) if one.step > about.after],
         actions=[one for one in typed(of(lines, "action"), Action, path) if one.step > about.after],
-        costs=[one for one in typed(of(lines, "cost"), Spent, path) if one.step >= about.after],
+        costs=[one for one in typed(of(lines, "cost"), Cost, path) if one.step >= about.after],
     )
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from dramaturg.evaluation.bands import Reading, band, curves
 from dramaturg.evaluation.convergence import UNITS, cost_readings, costs, total
 from dramaturg.evaluation.measure_tasks import Task, planned
-from dramaturg.evaluation.run_logs import About, Run, Spent, read_run
+from dramaturg.evaluation.run_logs import About, Cost, Run, read_run
 from dramaturg.evaluation.run_measures import all_curves, readings, take_all, unknown
 from dramaturg.evaluation.scores import Measure, MeasuresBusy, Score, ScoreFile
 from dramaturg.models.errors import ModelRefused, ModelUnavailable
@@ -25,7 +25,15 @@ from measured_runs import CANDIDATES, SHORT, STEPS, events_of, examiner, log_of,
 from roles import fenced
 
 ALL = STEPS * len(CANDIDATES) * SHORT
-HEAD = {"step": 1, "time": "2024-10-01T09:00", "kind": "run", "scenario": "x", "condition": "full", "seed": 0}
+HEAD = {
+    "step": 1,
+    "time": "2024-10-01T09:00",
+    "kind": "run",
+    "scenario": "x",
+    "condition": "full",
+    "steps": 7,
+    "seed": 0,
+}
 
 
 @pytest.fixture(scope="module")
@@ -237,8 +245,8 @@ def test_costs_are_differences_of_what_was_spent(steps: list[int]) -> None:
         {"kind": "cost", "step": at, "time": "", "calls": n, "tokens": 2 * n, "lines": n % 7, "seconds": n / 8}
         for at, n in enumerate(spent, start=1)
     ]
-    about = About(step=1, time="", kind="run", scenario="x", condition="full", seed=0, agents=["a"])
-    found = costs(Run(Path("x"), about, [], [], [Spent.model_validate(one) for one in lines]))
+    about = About(step=1, time="", kind="run", scenario="x", condition="full", steps=1, seed=0, agents=("a",))
+    found = costs(Run(Path("x"), about, [], [], [Cost.model_validate(one) for one in lines]))
     assert [(one.step, one.calls, one.tokens) for one in found] == [(n, s, 2 * s) for n, s in enumerate(steps, 1)]
     assert total(found).calls == sum(steps)
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from dramaturg.nodes.identity import Condition
 from dramaturg.stores.errors import did_you_mean
 from dramaturg.stores.slips import clause, worst
 
@@ -22,20 +23,20 @@ class Event(BaseModel):
 
 
 class Run(Event):
-    """What a run is."""
+    """What a run is; `after`: the step after which it left another run, 0 if it did not."""
 
     scenario: str
-    condition: str
+    condition: Condition
     steps: int
     seed: int
     agents: tuple[str, ...] = Field(min_length=1)
+    after: int = 0
 
 
 class Branch(Run):
     """Where a run left another one, and what it is from there on."""
 
     of: str
-    after: int
 
 
 class Told(Event):
@@ -50,11 +51,20 @@ class Acting(Event):
     agent: str
 
 
+class Source(BaseModel):
+    """Where an identity came from: looked up by "strategy" or "similarity", "all" of it, or "inferred"."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    how: str
+
+
 class Context(Acting):
-    """What a decision rested on: working memory, the identity with how it was had, and what the agent felt."""
+    """What a decision rested on: working memory and self image, as prompts show them, and what they were made of."""
 
     situation: str
-    identity: Mapping[str, Any]
+    self_image: str
+    identity: Source
     feeling: str
 
 
