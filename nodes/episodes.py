@@ -82,7 +82,7 @@ async def compose(state: EpisodeState, runtime: Runtime[E]) -> dict[str, Any]:
     # What changes least comes first: a server that keeps what it has read then reads the rest alone, hour after hour.
     parts = {
         "scene": percept["scene"],
-        "memories": "\n".join(f"- {dated(one)}{one['text']}" for one in state["recalled"]),
+        "memories": "\n".join(f"- {dated(one, percept['now'])}{one['text']}" for one in state["recalled"]),
         "now": percept["now"].replace("T", " "),
         "seen": "\n".join(f"- {one}" for one in percept["observations"] or []),
     }
@@ -151,6 +151,12 @@ def date_of(text: str) -> datetime | None:
         return None
 
 
-def dated(episode: Episode) -> str:
-    """When it was, before a text."""
-    return f"[{episode['at'].replace('T', ' ')}] " if episode["at"] else ""
+def dated(episode: Episode, now: str) -> str:
+    """When it was, before a text: the year, or of this year the day, or of this day the time, as one remembers it."""
+    at, today = date_of(episode["at"]), date_of(now)
+    if at is None or today is None:
+        return f"[{episode['at'].replace('T', ' ')}] " if episode["at"] else ""
+    if at.year != today.year:
+        return f"[{at.year}] "
+    timed = at.date() == today.date() and len(episode["at"]) > len("2024-10-01")
+    return f"[{at:%H:%M}] " if timed else f"[{at.date()}] "

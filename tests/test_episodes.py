@@ -7,7 +7,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from dramaturg.nodes.episodes import Episode
+from dramaturg.nodes.episodes import Episode, dated
 
 from identity_roles import ada, as_json, decider, shown, state_of, take
 from roles import fenced, write_memories
@@ -40,14 +40,31 @@ async def test_memories_come_back_in_the_order_in_which_they_happened(role: Path
     remember(role, STORM, BOAT, SHIP)
     output = await take(role, model := decider(), "The boat, the flour and the letters?", now=NOW)
     assert memories(model) == [
-        "- [2024-09-01 22:00] The lamp burned all night in the great storm.",
+        "- [2024-09-01] The lamp burned all night in the great storm.",
         "- [2024-09-28] Tom brought flour and letters on the boat.",
-        "- [2024-09-30 08:00] A ship passed without a light.",
+        "- [08:00] A ship passed without a light.",
     ]
     evidence = output["evidence"]["episodes"]
     assert [one["id"] for one in evidence] == ["memories.jsonl:2", "memories.jsonl:3", "memories.jsonl:1"]
     assert evidence == sorted(evidence, key=lambda one: -one["salience"])
     assert as_json(evidence) == evidence
+
+
+@pytest.mark.parametrize(
+    ("at", "now", "told"),
+    [
+        ("1987-06-14T10:00", NOW, "[1987] "),
+        ("2023-12-31", "2024-01-01T00:10", "[2023] "),
+        ("2024-09-29T23:59", NOW, "[2024-09-29] "),
+        ("2024-09-30T00:00", NOW, "[00:00] "),
+        ("2024-09-30", NOW, "[2024-09-30] "),
+        ("the spring of the flood", NOW, "[the spring of the flood] "),
+        ("1987-06-14T10:00", "", "[1987-06-14 10:00] "),
+        ("", NOW, ""),
+    ],
+)
+def test_no_more_is_said_of_a_date_than_tells_it_from_now(at: str, now: str, told: str) -> None:
+    assert dated(episode(1, "Rain.", at), now) == told
 
 
 @pytest.mark.parametrize(
