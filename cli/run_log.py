@@ -22,6 +22,7 @@ from dramaturg.evaluation.run_events import (
     Acting,
     Action,
     Branch,
+    Change,
     Context,
     Cost,
     Event,
@@ -40,7 +41,7 @@ from dramaturg.nodes.world import OF_EVENTS
 Row = dict[str, Any]
 A = TypeVar("A", bound=Acting)
 COSTS = ("calls", "tokens", "seconds")
-READABLE = (Told, Action, Outcome, Line, Silence, Vote, Result)
+READABLE = (Told, Action, Change, Outcome, Line, Silence, Vote, Result)
 
 
 class View(StrEnum):
@@ -268,6 +269,8 @@ def told(event: Event) -> Text:
             return said(f"    {event.agent}: ", f"says nothing ({event.error})", "yellow")
         case Action():
             return said(f"  {event.agent}: ", f"{event.text}{held_back(event.gate)}", "green")
+        case Change():
+            return said(f"    {event.agent} has changed: ", changed_to(event), "yellow")
         case Outcome():
             return said(f"    {event.agent}: ", came_of(event.model_dump()), "dim")
         case Vote():
@@ -275,6 +278,11 @@ def told(event: Event) -> Text:
         case Result():
             return Text(elected([event]), style="bold")
     return Text(one_line(str(getattr(event, "text", ""))), style="italic")
+
+
+def changed_to(change: Change) -> str:
+    """What an agent has become, and instead of what."""
+    return f"{change.text} (instead of: {change.instead_of})" if change.instead_of else change.text
 
 
 def said(who: str, what: str, style: str) -> Text:

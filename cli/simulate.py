@@ -22,7 +22,7 @@ ConditionOption = Annotated[
 LogOption = Annotated[
     Path | None, typer.Option("--log", help="The file of events; the same command goes on with a run that stopped.")
 ]
-TOLD = ("event", "action", "outcome", "line", "vote", "result")
+TOLD = ("event", "action", "change", "outcome", "line", "vote", "result")
 
 
 def simulate(
@@ -112,6 +112,8 @@ def as_line(event: Event) -> Text | None:
             return Text(printable(event["text"]), style="italic")
         case "action":
             return Text.assemble((f"{agent}: ", "bold green"), printable(event["text"]))
+        case "change":
+            return Text(f"  {agent} has changed: {printable(event['text'])}", style="yellow")
         case "outcome":
             return Text(f"  {agent}: {printable(event['text'] or event.get('error', ''))}", style="dim")
         case "line":
@@ -140,7 +142,7 @@ def estimate(context: "RiverbendContext") -> str:
     scenario, steps = scenario_of(context), steps_of(context)
     agents = len(scenario.agents)
     open_hours = sum(scenario.polls_at(scenario.clock.at(step)) == "open" for step in range(1, steps + 1))
-    deeds = steps * agents * 4  # an identity, a feeling, a deed, and what comes of it
+    deeds = steps * agents * (4 + context.update)  # an identity, a feeling, a deed, what comes of it, what it changes
     talks = steps * min(context.talks, agents // 2) * context.talk_lines
     most = deeds + talks + open_hours * agents
     return f"At most {most:,} questions: {deeds:,} for deeds, {talks:,} in talks, {open_hours * agents:,} for votes."

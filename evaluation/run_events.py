@@ -75,6 +75,14 @@ class Action(Acting):
     gate: Mapping[str, Any] | None = None
 
 
+class Change(Acting):
+    """How a deed has changed who did it: what holds now, and what no longer does, if anything."""
+
+    text: str
+    instead_of: str
+    evidence: str
+
+
 class Outcome(Acting):
     """What came of a deed; `error` says why there is no account of it."""
 
@@ -133,6 +141,7 @@ KINDS: Mapping[str, type[Event]] = {
     "event": Told,
     "context": Context,
     "action": Action,
+    "change": Change,
     "outcome": Outcome,
     "line": Line,
     "silence": Silence,

@@ -24,7 +24,7 @@ SLOTS = 2  # requests at once; with more, two cores decode fewer tokens in all
 TOKENS_A_SLOT = 8192  # prompt and answer
 # Left to itself the model says a sentence again and again, and takes up the third person of what it was shown.
 WRITING = {"extra_body": {"repeat_penalty": 1.15, "repeat_last_n": 256}}
-PROMPTS_KEPT_MIB = 256  # about 9,000 tokens of prompts that are not in a slot now; llama.cpp's own bound is 8 GiB
+PROMPTS_KEPT_MIB = 512  # about 18,000 tokens: the agents of a simulation; llama.cpp's own bound is 8 GiB
 
 _servers: list["Server"] = []
 _lock = threading.Lock()

@@ -88,15 +88,14 @@ def outcome_event(step: int, now: str, resolved: Resolved, names: dict[str, str]
 
 
 def heard_of(resolved: Resolved, names: dict[str, str]) -> list[Heard]:
-    """What becomes known of a deed, and to whom."""
+    """What becomes known of a deed, and to whom: the game master's account, or without one the deed itself."""
     deed, outcome, _ = resolved
     if outcome is None:
         return [Heard(agent=deed["agent"], text=deed["text"], importance=UNKNOWN)]
     importance = float(outcome.importance)
-    text = f"{deed['text']} {outcome.happens}"
     noticed = {*outcome.noticed_by, outcome.talks_with}
     others = [agent for agent, name in names.items() if name in noticed and agent != deed["agent"]]
-    return [Heard(agent=agent, text=text, importance=importance) for agent in [deed["agent"], *others]]
+    return [Heard(agent=agent, text=outcome.happens, importance=importance) for agent in [deed["agent"], *others]]
 
 
 def outcome_among(names: dict[str, str], agent: str) -> type[Outcome]:

@@ -30,9 +30,10 @@ class UpdateSettings(IdentitySettings):
     """Whether an identity changes, and who must agree."""
 
     update: bool = Field(default=False, description="Whether a turn may change the identity: a call after the reply.")
-    approval: Literal["core", "all"] = Field(
+    approval: Literal["core", "all", "nobody"] = Field(
         default="core",
-        description="What a person must approve: what takes the place of a core triple, or every change.",
+        description="What a person must approve: what takes the place of a core triple, or every change. nobody: "
+        "nobody is there to ask, and core triples stay.",
     )
     least_salience: int = Field(default=6, ge=1, le=10, description="From which salience, 1 to 10, a change counts.")
     least_confidence: float = Field(default=0.7, ge=0, le=1, description="From which confidence a change counts.")
@@ -107,8 +108,8 @@ async def approve(state: UpdateState, runtime: Runtime[U]) -> dict[str, Any]:
     identity = await identity_now(context, state)
     proposed = state.get("proposed") or []
     asked = [at for at, one in enumerate(proposed) if one["asks"]]
-    if not asked:
-        return {}
+    if not asked or context.approval == "nobody":
+        return {"evidence": {"declined": len(asked)}} if asked else {}
     question = {
         "question": f"Shall {identity.name} become this? Resume with {{'approved': [numbers]}}.",
         "changes": [shown(proposed[at], number, identity) for number, at in enumerate(asked, start=1)],

@@ -17,7 +17,7 @@ from dramaturg.models.account import Usage, add_usage
 from dramaturg.models.client import name_of
 from dramaturg.nodes.context import RunContext, settings
 from dramaturg.nodes.episodes import Episode
-from dramaturg.nodes.identity import Condition
+from dramaturg.nodes.identity import Condition, IdentityChange
 from dramaturg.stores.scenario import Scenario, read_scenario
 
 
@@ -65,7 +65,7 @@ OF_EVENTS = 5.0  # how important it is what everybody notices, from 1 to 10
 
 
 class WorldState(TypedDict):
-    """What lives on: the step, what each agent has lived through, its votes, and the log of all that happened.
+    """What lives on: the step, what each agent has lived through and become, its votes, and the log of all of it.
 
     `deeds` and `heard` are those of the step under way. What was heard in a step is `news` in the next one, and a
     memory, in `lived`, after that: no prompt shows it twice. It keeps the hour at which it happened.
@@ -79,6 +79,7 @@ class WorldState(TypedDict):
     lived: dict[str, list[Episode]]
     deeds: Annotated[list[Deed], operator.add]
     heard: Annotated[list[Heard], operator.add]
+    identity_changes: Annotated[dict[str, list[IdentityChange]], operator.or_]
     votes: Annotated[dict[str, str], operator.or_]
     log: Annotated[list[Event], operator.add]
     usage: Annotated[dict[str, Usage], add_usage]
@@ -91,6 +92,7 @@ class WorldInput(TypedDict, total=False):
     news: dict[str, list[Episode]]
     lived: dict[str, list[Episode]]
     heard: Annotated[list[Heard], operator.add]
+    identity_changes: Annotated[dict[str, list[IdentityChange]], operator.or_]
     votes: Annotated[dict[str, str], operator.or_]
     log: Annotated[list[Event], operator.add]
     usage: Annotated[dict[str, Usage], add_usage]

@@ -150,7 +150,7 @@ def test_what_a_decision_rested_on_is_shown(run: Command, log: Path, events: lis
     for part in (
         "alice, step 2, 2024-10-01 10:00",
         "Grandfather let me hold the lamp",
-        "Alice walks at 09:00. It went well at 09:00.",
+        "It went well at 09:00.",
         "Query of the identity",
         "high priority: values",
         "found by the query: 2 of 20 triples",
@@ -238,17 +238,17 @@ def test_memories_are_told_by_importance_agent_by_agent(run: Command, log: Path)
         assert weights == sorted(weights, reverse=True)
     out = flat(shown(run, log, "memories", "--agent", "bob"))
     assert "What bob remembers of the run: 18" in out
-    assert out.index("Alice walks at 15:00. It went well") < out.index("The stalls are set up") < out.index("Bob walks")
+    assert out.index("It went well at 15:00.") < out.index("The stalls are set up") < out.index("Nobody cared.")
     assert "What alice remembers" not in out
 
 
 def test_an_agent_remembers_what_it_heard_and_what_everybody_noticed(run: Command, log: Path) -> None:
     rows = record(run, log, "memories", "--agent", "dorothy", "--step", 1)
     assert [(row["agent"], row["importance"], " ".join(row["text"].split()[:3])) for row in rows] == [
-        ("dorothy", 9.0, "Alice walks at"),
+        ("dorothy", 9.0, "It went well"),
         ("dorothy", 5.0, "The stalls are"),
         ("dorothy", 4.0, "Alice: “I am"),
-        ("dorothy", 2.0, "Dorothy walks at"),
+        ("dorothy", 2.0, "Nobody cared."),
     ]
 
 
@@ -273,6 +273,17 @@ def test_a_last_line_without_its_line_end_is_read(run: Command, log: Path) -> No
     whole = record(run, log)
     log.write_bytes(log.read_bytes().rstrip(b"\n"))
     assert record(run, log) == whole
+
+
+@pytest.mark.parametrize(("gone", "told"), [("", ""), ("Alice fears the mill.", " (instead of: Alice fears the mill.)")])
+def test_the_timeline_tells_what_somebody_has_become(
+    run: Command, events: list[dict[str, Any]], tmp_path: Path, gone: str, told: str
+) -> None:
+    became = {"agent": "alice", "text": "Alice loves the mill.", "instead_of": gone, "evidence": "she walks there"}
+    change = {"step": 1, "time": events[0]["time"], "kind": "change", **became}
+    log = written(tmp_path / "changed.jsonl", [events[0], change])
+    assert f"alice has changed: Alice loves the mill.{told}\n" in shown(run, log, "timeline")
+    assert change in record(run, log, "timeline")
 
 
 def test_kinds_of_events_that_are_not_known_are_passed_over(

@@ -288,6 +288,15 @@ async def test_all_changes_wait_where_that_is_wanted(role: Path) -> None:
     assert await known(role, saver) == [KEEPER, LIGHT, SILENCE, "Ada Quill likes gin.", CALM]
 
 
+@pytest.mark.parametrize("replaces", [0, 1])
+async def test_where_nobody_is_there_to_ask_core_triples_stay_and_the_rest_is_taken(role: Path, replaces: int) -> None:
+    saver = InMemorySaver()
+    output = await turn(role, saver, found(finding("tea", replaces)), approval="nobody")
+    assert "__interrupt__" not in output
+    assert len(output["evidence"].get("identity_changes", [])) == (0 if replaces else 1)
+    assert output["evidence"].get("declined", 0) == (1 if replaces else 0)
+
+
 WRONG: list[Any] = ["yes", [1], {"approved": 1}, {"approved": [0]}, {"approved": [2]}, {"approved": [True]}]
 WRONG += [{"approved": ["1"]}, {"approved": ""}, {"approved": b"\x01"}, {"approve": [1]}]
 
@@ -354,7 +363,7 @@ async def lived(
             changes = waits_for(output)["changes"]
             numbers = data.draw(st.lists(st.sampled_from([one["number"] for one in changes]), unique=True))
             for one in changes:
-                if one["number"] in numbers and one["replaces"] and spelled(one["replaces"]) in left:
+                if one["number"] in numbers and (one["replaces"] or {}).get("core"):
                     left = (left - {spelled(one["replaces"])}) | {spelled(one["triple"])}
             await answer(role, saver, {"approved": numbers}, approval=approval)
     return left, changed(Role(role).chronicle().triples, (await state_of(saver)).get("identity_changes", []))

@@ -1,5 +1,6 @@
 """Riverbend, played by a script: three conditions that differ in the identity alone, talks, votes, and going on."""
 
+import json
 import re
 from collections import Counter
 from itertools import groupby
@@ -11,7 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.nodes.identity import Condition
-from dramaturg.nodes.world import WorldState
+from dramaturg.nodes.world import WorldInput, WorldState
 from dramaturg.workflows.riverbend import build
 from dramaturg.workflows.riverbend_agents import RiverbendContext
 
@@ -46,8 +47,8 @@ def townsfolk(**parts: Any) -> ScriptedChatModel:
 
     def outcome(_: str, text: str) -> str:
         if fenced("deed", text).startswith("Alice"):
-            return comes(f"It went well at {hour(text)}.", "Ellen", talks_with="Dorothy")
-        return comes(f"Nobody cared at {hour(text)}.")
+            return comes(f"Alice walked at {hour(text)}, and well.", "Ellen", talks_with="Dorothy")
+        return comes(f"{fenced('deed', text).split()[0]} walked at {hour(text)}.")
 
     return townspeople(**{"take_action": by_hour("walks"), "resolve_action": outcome, **parts})
 
@@ -375,3 +376,69 @@ def test_without_a_gate_nothing_is_held_back(runs: Any) -> None:
     output, model = runs["id-rag"]
     assert {one["gate"] for one in of_kind(output["log"], "action")} == {None}
     assert asked(model, "weigh_action", "") == asked(model, "contradicts") == []
+
+
+# The update
+
+
+def became(replaces: int = 0) -> Any:
+    """Alice's deed of the first hour shows that she has come to love the mill."""
+    finding = {
+        "evidence": "she walks to the mill",
+        "relation": "loves",
+        "object": "the old mill",
+        "kind": "preference",
+        "salience": 8,
+        "confidence": 0.9,
+        "replaces": replaces,
+    }
+    found = json.dumps({"findings": [finding]})
+    return lambda role, text: found if (role, "at 09:00" in text) == ("Alice", True) else '{"findings": []}'
+
+
+def whose(log: list[Any], agent: str) -> list[str]:
+    """What an agent took itself for, hour by hour."""
+    return [one["self_image"] for one in of_kind(log, "context") if one["agent"] == agent]
+
+
+def test_what_an_agent_becomes_by_a_deed_it_is_from_the_next_hour_on(tmp_path: Path) -> None:
+    model = townsfolk(reflect_identity=became())
+    log = played(tmp_path, model, condition="full", steps=3, update=True)["log"]
+    (change,) = of_kind(log, "change")
+    assert (change["agent"], change["step"], change["instead_of"]) == ("alice", 1, "")
+    assert [change["text"] in image for image in whose(log, "alice")] == [False, True, True]
+    assert not any(change["text"] in image for image in whose(log, "bob"))
+
+
+def test_a_core_triple_stays_for_nobody_is_there_to_approve(tmp_path: Path) -> None:
+    model = townsfolk(reflect_identity=became(replaces=1))
+    log = played(tmp_path, model, condition="full", steps=2, update=True)["log"]
+    first, second = whose(log, "alice")
+    assert fenced("identity", first) == fenced("identity", second)
+    assert of_kind(log, "change") == []
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_only_an_identity_that_is_written_down_changes_and_only_where_that_is_wished(
+    condition: Condition, tmp_path: Path
+) -> None:
+    changing, still = townsfolk(), townsfolk()
+    played(tmp_path, changing, condition=condition, steps=1, update=True)
+    played(tmp_path, still, condition=condition, steps=1)
+    who = {part(call.text)[1] for call in asked(changing, "reflect_identity")}
+    assert who == (set() if condition == "baseline" else KNOWN)
+    assert not asked(still, "reflect_identity")
+
+
+async def test_a_branch_begins_with_what_agents_had_become(tmp_path: Path) -> None:
+    graph = build().compile(InMemorySaver())
+    settings = {"condition": "full", "update": True}
+    await playing(tmp_path, townsfolk(reflect_identity=became()), graph, {}, THREAD, steps=2, **settings)
+    state = (await after(graph, 1)).values
+    kept = {channel: state[channel] for channel in WorldInput.__annotations__ if channel in state}
+    other: Any = {"configurable": {"thread_id": "branch"}}
+    log = (await playing(tmp_path, townsfolk(), build().compile(InMemorySaver()), kept, other, steps=2, **settings))[
+        "log"
+    ]
+    (change,) = of_kind(log, "change")
+    assert [change["text"] in image for image in whose(log, "alice")] == [False, True]

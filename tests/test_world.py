@@ -33,7 +33,7 @@ def gossips() -> ScriptedChatModel:
 
     def seen(role: str, text: str) -> str:
         doer = fenced("deed", text).split()[0]
-        return comes(f"All saw it at {hour(text)}.", *(one for one in people if one != doer))
+        return comes(f"All saw {doer} sing at {hour(text)}.", *(one for one in people if one != doer))
 
     return townspeople(take_action=by_hour("sings"), resolve_action=seen)
 
@@ -98,7 +98,7 @@ def test_no_prompt_shows_a_thing_twice(log: list[Any], model: ScriptedChatModel)
 
 
 def test_a_memory_has_the_hour_at_which_it_happened(log: list[Any], model: ScriptedChatModel) -> None:
-    happened = {one["text"]: one["time"].replace("T", " ") for one in of_kind(log, "memory", "event")}
+    happened = {one["text"]: one["time"].partition("T")[2] for one in of_kind(log, "memory", "event")}
     dated = re.findall(r"^- \[(.*?)\] (.*)$", fenced("memories", deeds_of(model, "Ellen")[-1].text), re.MULTILINE)
     lived = {text: at for at, text in dated if text in happened}
     assert len(lived) > 10
@@ -112,7 +112,10 @@ def test_what_was_remembered_before_is_remembered_still(model: ScriptedChatModel
 
 
 def test_a_deed_is_known_to_whoever_did_it_and_to_nobody_who_did_not_notice(tmp_path: Path) -> None:
-    model = townspeople(take_action=by_hour("hides"), resolve_action=comes("Nobody saw it.", importance=7))
+    def unseen(_: str, text: str) -> str:
+        return comes(f"{fenced('deed', text).split()[0]} hid, and nobody saw it.", importance=7)
+
+    model = townspeople(take_action=by_hour("hides"), resolve_action=unseen)
     memories = of_kind(played(tmp_path, model, steps=1)["log"], "memory")
     assert {(one["agent"], one["text"].split()[0].lower(), one["importance"]) for one in memories} == {
         (agent, agent, 7.0) for agent in AGENTS

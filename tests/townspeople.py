@@ -19,7 +19,7 @@ from roles import WordEmbeddings, fenced, said
 
 PARTS = (
     *("query_identity", "infer_identity", "feel_progress", "take_action", "choose_option"),
-    *("resolve_action", "say_line", "contradicts", "weigh_action", "why_contradicts"),
+    *("resolve_action", "say_line", "contradicts", "weigh_action", "why_contradicts", "reflect_identity"),
 )
 NAMES = ("Alice", "Bob", "Charlie", "Dorothy", "Ellen")
 BY_ALICE = "Alice asks Dorothy at the bridge what the town needs."
@@ -71,6 +71,7 @@ USUAL: Mapping[str, Any] = {
     "contradicts": "yes",  # the line fits the statement
     "weigh_action": json.dumps({"reason": "it fits", "statement": 0}),
     "why_contradicts": "It does not fit.",
+    "reflect_identity": '{"findings": []}',
 }
 
 

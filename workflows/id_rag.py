@@ -4,6 +4,7 @@ from langgraph.graph import END, START, StateGraph
 
 from dramaturg.nodes.decision import DecisionSettings, act, decline, speak_up
 from dramaturg.nodes.episodes import EpisodeInput, EpisodeSettings, compose, recall_episodes, remember_episode
+from dramaturg.nodes.identity import IdentityChange
 from dramaturg.nodes.identity_context import augment, feel, feeling_outcome, infer_identity
 from dramaturg.nodes.identity_gate import gate_outcome, gated_outcome, validate
 from dramaturg.nodes.identity_query import identity_outcome, query_identity
@@ -30,9 +31,19 @@ class IdRagState(TurnState, DecisionState, UpdateState):
     """A decision, and what lives on: the window and its summary, the memory stream M, and the changes of 𝒞."""
 
 
-def build() -> StateGraph[IdRagState, IdRagContext, EpisodeInput, TurnOutput]:
-    """Wire the loop of Algorithm 1, with the gate and the update that it leaves open."""
-    builder = StateGraph(IdRagState, IdRagContext, input_schema=EpisodeInput, output_schema=TurnOutput)
+class ChangedInput(EpisodeInput):
+    """What a decision takes from a program that keeps the identity itself, such as a simulation."""
+
+    identity_changes: list[IdentityChange]
+
+
+def build(taken: type[EpisodeInput] = EpisodeInput) -> StateGraph[IdRagState, IdRagContext, EpisodeInput, TurnOutput]:
+    """Wire the loop of Algorithm 1, with the gate and the update that it leaves open.
+
+    Args:
+        taken: what a decision takes. Who talks to a role is given no way to say how it has changed.
+    """
+    builder = StateGraph(IdRagState, IdRagContext, input_schema=taken, output_schema=TurnOutput)
     builder.add_node(perceive)
     builder.add_node(read_turn)
     builder.add_node(recall_episodes)

@@ -1,6 +1,7 @@
-"""The agents of a simulation: each decides, and votes, by the loop of ID-RAG (Algorithm 1; 5.4)."""
+"""The agents of a simulation: each decides by the loop of ID-RAG, and two may talk (Algorithm 1; 5.4)."""
 
 import asyncio
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from langchain_core.messages import HumanMessage
@@ -9,18 +10,18 @@ from langgraph.types import Send
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from dramaturg.models.questions import choose
-from dramaturg.nodes.context import respondent_in, role_of, settings
+from dramaturg.nodes.context import role_of, settings
 from dramaturg.nodes.episodes import Episode
-from dramaturg.nodes.game_master import names_of, scene_of
+from dramaturg.nodes.game_master import scene_of
+from dramaturg.nodes.identity import IdentityChange
 from dramaturg.nodes.talk import TalkSettings
-from dramaturg.nodes.world import Deed, WorldState, event, scenario_of
+from dramaturg.nodes.world import Deed, Event, WorldState, event, scenario_of
 from dramaturg.prompts import load
-from dramaturg.workflows.id_rag import IdRagContext
+from dramaturg.workflows.id_rag import ChangedInput, IdRagContext
 from dramaturg.workflows.id_rag import build as id_rag
 
-AGENT = id_rag().compile(name="agent")  # with the saver of the world: a decision that was stopped goes on where it was
-KEPT = ("messages", "evidence", "usage", "situation", "self_image")
+AGENT = id_rag(ChangedInput).compile(name="agent")  # with the saver of the world: a stopped decision goes on
+KEPT = ("messages", "evidence", "usage", "situation", "self_image", "identity_changes")
 
 
 class RiverbendContext(TalkSettings):
@@ -36,24 +37,21 @@ class RiverbendContext(TalkSettings):
         default=100, ge=16, le=2000, description="The most tokens of what an agent takes itself for, or feels."
     )
     gate: bool = Field(default=False, description="Whether deeds are held against the identity before they are done.")
+    update: bool = Field(
+        default=False,
+        description="Whether deeds may change the identity of who does them, where it is not inferred: a call a deed. "
+        "Core triples stay.",
+    )
 
 
 class AgentInput(TypedDict):
-    """What an agent is given: its hour, what it has lived through, and what is new."""
+    """What an agent is given: its hour, what it has lived through and become, and what is new."""
 
     agent: str
     step: int
     news: list[Episode]
     lived: list[Episode]
-
-
-class VoterInput(TypedDict):
-    """What a voter is given: its hour, and what its deed in this hour rested on."""
-
-    agent: str
-    step: int
-    situation: str
-    self_image: str
+    changes: list[IdentityChange]
 
 
 def send_agents(state: WorldState, runtime: Runtime[RiverbendContext]) -> list[Send]:
@@ -76,9 +74,27 @@ async def decide(state: AgentInput, runtime: Runtime[RiverbendContext]) -> dict[
     log = [
         event(step, now, "context", agent=agent, **told, feeling=evidence["feeling"]),
         event(step, now, "action", agent=agent, text=text, gate=evidence.get("gate")),
+        *changes_in(step, now, agent, evidence.get("identity_changes") or []),
     ]
     deed = Deed(agent=agent, text=text, situation=found["situation"], self_image=found["self_image"])
-    return {"deeds": [deed], "log": log, "usage": found["usage"]}
+    changes = {agent: found.get("identity_changes") or []}
+    return {"deeds": [deed], "identity_changes": changes, "log": log, "usage": found["usage"]}
+
+
+def changes_in(step: int, now: str, agent: str, changes: Iterable[Mapping[str, Any]]) -> list[Event]:
+    """What the log says of how a deed has changed who did it."""
+    return [
+        event(
+            step,
+            now,
+            "change",
+            agent=agent,
+            text=one["sentence"],
+            instead_of=(one["replaces"] or {}).get("sentence", ""),
+            evidence=one["evidence"],
+        )
+        for one in changes
+    ]
 
 
 def send_talks(state: WorldState, runtime: Runtime[RiverbendContext]) -> list[Send] | str:
@@ -97,48 +113,6 @@ def send_talks(state: WorldState, runtime: Runtime[RiverbendContext]) -> list[Se
     return sends or "poll"
 
 
-async def poll(state: WorldState) -> dict[str, Any]:
-    """Come together before votes are cast."""
-    return {"step": state["step"]}
-
-
-def send_voters(state: WorldState, runtime: Runtime[RiverbendContext]) -> list[Send] | str:
-    """Have those vote who have not, while the polls are open."""
-    context = settings(runtime, RiverbendContext)
-    scenario = scenario_of(context)
-    if scenario.polls_at(scenario.clock.at(state["step"])) != "open":
-        return "end_step"
-    waiting = [one.role for one in scenario.agents if one.role not in state["votes"]]
-    minds = {one["agent"]: one for one in state["deeds"]}
-    sends = [Send("vote", {"step": state["step"], **minds[agent]}) for agent in waiting if agent in minds]
-    return sends or "end_step"
-
-
-async def vote(state: VoterInput, runtime: Runtime[RiverbendContext]) -> dict[str, Any]:
-    """Have an agent cast its vote, or wait; an answer that is none of the options is asked for again (5.2).
-
-    Raises:
-        ModelError: the model gave no answer.
-    """
-    context = settings(runtime, RiverbendContext)
-    scenario = await asyncio.to_thread(scenario_of, context)
-    names = await asyncio.to_thread(names_of, context, scenario)
-    respondent, language = await respondent_in(context, scenario.language), scenario.language
-    (asked,) = load("call_to_vote", language).messages(role=names[state["agent"]])
-    messages = load("choose_option", language).messages(
-        role=names[state["agent"]],
-        situation=state["situation"],
-        self_image=state["self_image"],
-        data={"question": asked.text},
-    )
-    (later,) = load("not_yet", language).messages()
-    options = {names[one]: one for one in scenario.candidates} | {later.text: ""}
-    choice = options[await choose(respondent, messages, list(options))]
-    log = [event(state["step"], scenario.clock.at(state["step"]), "vote", agent=state["agent"], choice=choice)]
-    votes = {state["agent"]: choice} if choice else {}
-    return {"votes": votes, "log": log, "usage": {"vote": respondent.account.usage()}}
-
-
 async def decided(context: RiverbendContext, state: AgentInput) -> dict[str, Any]:
     """Run the loop of Algorithm 1 for one agent: what it decides, and what that rested on."""
     scenario = await asyncio.to_thread(scenario_of, context)
@@ -150,6 +124,7 @@ async def decided(context: RiverbendContext, state: AgentInput) -> dict[str, Any
         "observations": [one["text"] for one in state["news"]],
         "now": scenario.clock.at(state["step"]),
         "episodes": state["lived"],
+        "identity_changes": state["changes"],
     }
     found: dict[str, Any] = await AGENT.ainvoke(given, context=mind, output_keys=[*KEPT])
     return found
@@ -163,13 +138,21 @@ async def mind_of(context: RiverbendContext, agent: str) -> IdRagContext:
         role=agent,
         identity=context.condition,
         feeling=True,
+        approval="nobody",
         kept_episodes=0,
         reply_tokens=context.action_tokens,
     )
     chronicle = await asyncio.to_thread((await role_of(mind)).chronicle)
-    return mind if chronicle.triples else mind.model_copy(update={"identity": "baseline"})
+    inferred = context.condition == "baseline" or not chronicle.triples
+    return mind.model_copy(update={"identity": "baseline", "update": False}) if inferred else mind
 
 
 def given_to(state: WorldState, agent: str) -> AgentInput:
     """What an agent of a step is given."""
-    return {"agent": agent, "step": state["step"], "news": state["news"][agent], "lived": state["lived"][agent]}
+    return {
+        "agent": agent,
+        "step": state["step"],
+        "news": state["news"][agent],
+        "lived": state["lived"][agent],
+        "changes": state["identity_changes"].get(agent, []),
+    }
