@@ -275,7 +275,9 @@ def test_a_last_line_without_its_line_end_is_read(run: Command, log: Path) -> No
     assert record(run, log) == whole
 
 
-@pytest.mark.parametrize(("gone", "told"), [("", ""), ("Alice fears the mill.", " (instead of: Alice fears the mill.)")])
+@pytest.mark.parametrize(
+    ("gone", "told"), [("", ""), ("Alice fears the mill.", " (instead of: Alice fears the mill.)")]
+)
 def test_the_timeline_tells_what_somebody_has_become(
     run: Command, events: list[dict[str, Any]], tmp_path: Path, gone: str, told: str
 ) -> None:
