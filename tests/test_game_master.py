@@ -48,8 +48,7 @@ async def test_an_outcome_is_logged_by_ids_and_heard_by_whoever_noticed(tmp_path
         }
     ]
     assert found["heard"] == [
-        {"agent": agent, "text": "It rained.", "importance": 6.0}
-        for agent in ("alice", "bob", "dorothy", "ellen")
+        {"agent": agent, "text": "It rained.", "importance": 6.0} for agent in ("alice", "bob", "dorothy", "ellen")
     ]
     assert found["usage"]["resolve"]["calls"] == 1
 
