@@ -477,7 +477,8 @@ async def test_a_model_that_answers_nothing_stops_the_run(role: Role, error: Exc
         served(role)
     report = await index(role, model := feeling(), embedding_model=words)
     assert (len(model.calls), report["failed"]) == (5, [])
-    assert len(words.texts) == len({*words.texts}) == 5
+    assert len({*words.texts}) == 5
+    assert len(words.texts) <= 10  # the batch that was being embedded when the model refused may be lost
 
 
 @pytest.mark.parametrize("answered", [1, 2, 4])

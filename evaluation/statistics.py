@@ -1,0 +1,218 @@
+"""What a number can bear: intervals and tests over roles, corrections, and the smallest difference to be seen."""
+
+from collections.abc import Sequence
+from statistics import fmean
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dramaturg.evaluation.paired_tests import (
+    Corrected,
+    Detectable,
+    OrdinalTest,
+    PairedCounts,
+    SignFlip,
+    holm,
+    mcnemar,
+    sign_flip,
+    smallest_difference,
+    wilcoxon,
+)
+from dramaturg.evaluation.role_values import Array, Values, clusters, differences
+
+__all__ = [
+    "Corrected",
+    "Detectable",
+    "Interval",
+    "Missing",
+    "OrdinalTest",
+    "PairedCounts",
+    "Share",
+    "SignFlip",
+    "cluster_interval",
+    "holm",
+    "mcnemar",
+    "missing",
+    "paired_interval",
+    "sign_flip",
+    "smallest_difference",
+    "wilcoxon",
+    "wilson",
+]
+
+RESAMPLES, COVERED = 10_000, 0.95
+FEWEST_ROLES = 10
+"""From so many roles on, an interval is resampled. On simulated means BCa covers 83 % with 5 roles, 90 % with 10,
+92 % with 15, 94 % with 32; Student's t covers more with few."""
+MISSING_ALLOWED = 0.02
+"""More missing than this, and a run is invalid."""
+
+
+class Interval(NamedTuple):
+    """A mean over roles and where it lies; `low` and `high` are None where the roles do not vary."""
+
+    mean: float
+    low: float | None
+    high: float | None
+    n: int
+    """How many roles: what was resampled."""
+    n_values: int
+    """How many values they have together."""
+    covered: float
+    seed: int
+    method: str
+    reason: str
+    """Why the interval is not the BCa bootstrap's; empty where it is."""
+
+
+class Share(NamedTuple):
+    """A share and its Wilson interval, for values that have nothing in common; over roles, see `cluster_interval`."""
+
+    share: float
+    low: float
+    high: float
+    hits: int
+    n: int
+    covered: float
+    seed: None
+    method: str
+
+
+class Missing(NamedTuple):
+    """What is missing, and between which means the whole lies; `mean` is that of the values there are."""
+
+    mean: float | None
+    lowest: float
+    """The mean if all that is missing were the lowest score."""
+    highest: float
+    share: float
+    missing: int
+    n: int
+    valid: bool
+    """Whether no more than 2 % is missing."""
+    seed: None
+    method: str
+
+
+def cluster_interval(
+    values: Values, *, seed: int, pooled: bool = False, resamples: int = RESAMPLES, covered: float = COVERED
+) -> Interval:
+    """Where the mean over roles lies: a BCa bootstrap that draws whole roles, since the values of a role go together.
+
+    With fewer than ten roles it is Student's t interval about the same mean, and `reason` says so.
+
+    Args:
+        values: the values of each role.
+        seed: of the draws.
+        pooled: weigh each value alike, as Acc(Dim) does, and not each role.
+        resamples: how often to draw.
+        covered: which share of such intervals is to hold the true mean.
+
+    Raises:
+        ValueError: there are no roles, a role has no values, or a value is no number.
+    """
+    sums, sizes = clusters(values, pooled)
+    mean, n = float(_ratio(sums, sizes)), len(sums)
+    spread = (sums - mean * sizes) / sizes.mean()
+    low, high, method, reason = None, None, "none", ""
+    if n == 1:
+        reason = "there is one role: nothing says how roles vary"
+    elif np.abs(spread).max() <= 1e-12 * max(1.0, abs(mean)):
+        reason = f"all {n} roles have the same mean: nothing says how roles vary"
+    elif n < FEWEST_ROLES:
+        method, reason = "Student's t over roles", f"a bootstrap of {n} roles is too narrow: from {FEWEST_ROLES} on"
+        low, high = _t_interval(mean, spread, covered)
+    else:
+        method = f"cluster bootstrap over roles, BCa, {resamples} resamples"
+        low, high = _bootstrap(sums, sizes, seed, resamples, covered)
+    return Interval(mean, low, high, n, sum(map(len, values.values())), covered, seed, method, reason)
+
+
+def paired_interval(
+    first: Values,
+    second: Values,
+    *,
+    seed: int,
+    pooled: bool = False,
+    resamples: int = RESAMPLES,
+    covered: float = COVERED,
+) -> Interval:
+    """Where the difference of two methods on the same roles and questions lies, the first minus the second.
+
+    Args:
+        first: the values of each role, in the order of the questions.
+        second: those of the other method, in the same order.
+        seed: of the draws.
+        pooled: as in `cluster_interval`.
+        resamples: how often to draw.
+        covered: which share of such intervals is to hold the true difference.
+
+    Raises:
+        ValueError: the values do not pair up, or as in `cluster_interval`.
+    """
+    return cluster_interval(differences(first, second), seed=seed, pooled=pooled, resamples=resamples, covered=covered)
+
+
+def wilson(hits: int, n: int, *, covered: float = COVERED) -> Share:
+    """Return a share with its Wilson interval.
+
+    Raises:
+        ValueError: n is not positive, or there are more hits than n.
+    """
+    from statsmodels.stats.proportion import proportion_confint
+
+    if not (n > 0 and 0 <= hits <= n):
+        raise ValueError(f"Give hits of a number of tries: {hits} of {n} is no share.")
+    low, high = proportion_confint(hits, n, alpha=1 - covered, method="wilson")
+    return Share(hits / n, float(low), float(high), hits, n, covered, None, "Wilson")
+
+
+def missing(values: Sequence[float | None], *, low: float, high: float) -> Missing:
+    """How much of a run is missing, and the bounds of its mean whatever the missing would have been.
+
+    Args:
+        values: a score each, None where a judge or a role failed.
+        low: the lowest score there could be.
+        high: the highest.
+
+    Raises:
+        ValueError: nothing was asked, the scale does not go up, or a score is not on it.
+    """
+    if not (len(values) and low < high):
+        raise ValueError(f"Give one value or more, and a scale that goes up: from {low} to {high}.")
+    there = [one for one in values if one is not None]
+    if any(not low <= one <= high for one in there):
+        raise ValueError(f"Give scores from {low} to {high}, and None where one is missing.")
+    n, gone = len(values), len(values) - len(there)
+    lowest, highest = ((sum(there) + gone * bound) / n for bound in (low, high))
+    mean = fmean(there) if there else None
+    return Missing(mean, lowest, highest, gone / n, gone, n, gone <= MISSING_ALLOWED * n, None, "worst-case bounds")
+
+
+def _ratio(sums: Array, sizes: Array, axis: int = -1) -> Any:
+    return sums.sum(axis=axis) / sizes.sum(axis=axis)
+
+
+def _t_interval(mean: float, spread: Array, covered: float) -> tuple[float, float]:
+    """Student's t interval of a ratio whose roles deviate so much from it."""
+    from scipy.stats import t
+
+    n = len(spread)
+    half = float(t.ppf((1 + covered) / 2, n - 1)) * float(np.sqrt((spread**2).sum() / (n - 1) / n))
+    return mean - half, mean + half
+
+
+def _bootstrap(sums: Array, sizes: Array, seed: int, resamples: int, covered: float) -> tuple[float, float]:
+    from scipy.stats import bootstrap
+
+    found = bootstrap(
+        (sums, sizes),
+        _ratio,
+        paired=True,
+        vectorized=True,
+        n_resamples=resamples,
+        confidence_level=covered,
+        method="BCa",
+        rng=np.random.default_rng(seed),
+    )
+    return float(found.confidence_interval.low), float(found.confidence_interval.high)
