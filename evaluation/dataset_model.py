@@ -1,0 +1,111 @@
+"""What a dataset is, whatever form it came in: questions, whom they are for, and what was left out."""
+
+from collections.abc import Mapping
+from typing import Literal, get_args
+
+from pydantic import BaseModel, ConfigDict
+
+Form = Literal["jsonl", "characterrag", "incharacter", "charactereval", "rolebench", "character_llm", "coser"]
+FORMS: tuple[Form, ...] = get_args(Form)
+
+ATTRIBUTES = (
+    "activity",
+    "belief_and_value",
+    "demographic_information",
+    "psychological_traits",
+    "skill_and_expertise",
+    "social_relationships",
+)
+"""The six attributes of CharacterRAG (AMADEUS, section Dataset)."""
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Turn(_Frozen):
+    """What somebody said before the question."""
+
+    speaker: str
+    text: str
+
+
+class Question(_Frozen):
+    """A question of a dataset; what the dataset does not say is empty."""
+
+    id: str
+    """No other question of the dataset has it; it is the same each time that the same files are read."""
+    text: str
+    role: str = ""
+    """The name or id of the role that is asked; empty: the role under evaluation."""
+    answer: str = ""
+    """What a good answer says."""
+    more_answers: tuple[str, ...] = ()
+    """Other good answers, where a dataset has several."""
+    attribute: str = ""
+    """One of `ATTRIBUTES`, where the dataset knows them; plain lines may have others."""
+    scope: Literal["in", "out", ""] = ""
+    """`out`: the role can't know."""
+    user_role: str = ""
+    """Who asks."""
+    context: str = ""
+    """Where and why the talk takes place."""
+    turns: tuple[Turn, ...] = ()
+    """What was said before, the oldest first."""
+    said: str = ""
+    """What the agent of the dataset's authors answered: something to judge, never a right answer."""
+    metrics: tuple[str, ...] = ()
+    """By which metrics of the dataset the answer is scored."""
+    labels: Mapping[str, str] = {}
+    """What else the dataset says of it, such as its topic."""
+
+
+class Label(_Frozen):
+    """Where a character stands on a dimension, and whether that is high, low or contested."""
+
+    score: float | None
+    """None where nobody could tell; its type is X."""
+    type: Literal["H", "L", "X"]
+
+
+class Character(_Frozen):
+    """What a dataset holds on somebody; what it does not say is empty."""
+
+    persona: str = ""
+    aliases: tuple[str, ...] = ()
+    language: str = ""
+    experimenter: str = ""
+    """Who of the character's world asks in an interview."""
+    types: Mapping[str, str] = {}
+    """By questionnaire, a type such as ENFP."""
+    labels: Mapping[str, Mapping[str, Mapping[str, Label]]] = {}
+    """By who judged (`pdb`: votes, `annotation`: annotators), questionnaire and dimension."""
+
+
+class Dataset(_Frozen):
+    """Questions and what belongs to them.
+
+    An entry that does not have its form is an error that names file and entry. An entry that has it but holds nothing
+    to ask is left out, and `left_out` counts it by the reason.
+    """
+
+    name: str
+    form: Form
+    questions: tuple[Question, ...]
+    characters: Mapping[str, Character] = {}
+    """By role, as in the questions."""
+    licence: str = ""
+    """What is known of the licence of the data that are released in this form."""
+    left_out: Mapping[str, int] = {}
+
+    def of_role(self, *names: str) -> tuple[Question, ...]:
+        """Return the questions for a role that has these names: its own, and those for whoever is evaluated.
+
+        Raises:
+            ValueError: there are none.
+        """
+        wanted = {"", *(name.casefold() for name in names)}
+        if found := tuple(one for one in self.questions if one.role.casefold() in wanted):
+            return found
+        roles = ", ".join(sorted({one.role for one in self.questions})) or "nobody"
+        raise ValueError(f"{self.name} has no questions for {' or '.join(names)}: it has some for {roles}.")
