@@ -74,7 +74,7 @@ class Detectable(NamedTuple):
     method: str
 
 
-def sign_flip(first: Values, second: Values, *, seed: int) -> SignFlip:
+def sign_flip(first: Values, second: Values, *, seed: int, unit: str = "role") -> SignFlip:
     """Test whether two methods differ, over roles: how often is the mean difference as large under any signs?
 
     Exact up to 16 roles. With five roles no p is below 0.05, whatever they show: it takes six.
@@ -89,7 +89,7 @@ def sign_flip(first: Values, second: Values, *, seed: int) -> SignFlip:
     if n > 1:
         drawn = {"n_resamples": FLIPS, "rng": np.random.default_rng(seed)}
         p = float(permutation_test((means,), np.mean, permutation_type="samples", vectorized=True, **drawn).pvalue)
-    method = "sign flips over roles, " + (f"exact, {2**n} ways" if exact else f"{FLIPS} ways at random")
+    method = f"sign flips over {unit}s, " + (f"exact, {2**n} ways" if exact else f"{FLIPS} ways at random")
     return SignFlip(float(means.mean()), p, n, None if exact else seed, method)
 
 

@@ -95,7 +95,13 @@ class Missing(NamedTuple):
 
 
 def cluster_interval(
-    values: Values, *, seed: int, pooled: bool = False, resamples: int = RESAMPLES, covered: float = COVERED
+    values: Values,
+    *,
+    seed: int,
+    pooled: bool = False,
+    resamples: int = RESAMPLES,
+    covered: float = COVERED,
+    unit: str = "role",
 ) -> Interval:
     """Where the mean over roles lies: a BCa bootstrap that draws whole roles, since the values of a role go together.
 
@@ -107,6 +113,7 @@ def cluster_interval(
         pooled: weigh each value alike, as Acc(Dim) does, and not each role.
         resamples: how often to draw.
         covered: which share of such intervals is to hold the true mean.
+        unit: what is drawn, in a word: where there is one role, its questions may be.
 
     Raises:
         ValueError: there are no roles, a role has no values, or a value is no number.
@@ -116,14 +123,15 @@ def cluster_interval(
     spread = (sums - mean * sizes) / sizes.mean()
     low, high, method, reason = None, None, "none", ""
     if n == 1:
-        reason = "there is one role: nothing says how roles vary"
+        reason = f"there is one {unit}: nothing says how {unit}s vary"
     elif np.abs(spread).max() <= 1e-12 * max(1.0, abs(mean)):
-        reason = f"all {n} roles have the same mean: nothing says how roles vary"
+        reason = f"all {n} {unit}s have the same mean: nothing says how {unit}s vary"
     elif n < FEWEST_ROLES:
-        method, reason = "Student's t over roles", f"a bootstrap of {n} roles is too narrow: from {FEWEST_ROLES} on"
+        method = f"Student's t over {unit}s"
+        reason = f"a bootstrap of {n} {unit}s is too narrow: from {FEWEST_ROLES} on"
         low, high = _t_interval(mean, spread, covered)
     else:
-        method = f"cluster bootstrap over roles, BCa, {resamples} resamples"
+        method = f"cluster bootstrap over {unit}s, BCa, {resamples} resamples"
         low, high = _bootstrap(sums, sizes, seed, resamples, covered)
     return Interval(mean, low, high, n, sum(map(len, values.values())), covered, seed, method, reason)
 
@@ -136,6 +144,7 @@ def paired_interval(
     pooled: bool = False,
     resamples: int = RESAMPLES,
     covered: float = COVERED,
+    unit: str = "role",
 ) -> Interval:
     """Where the difference of two methods on the same roles and questions lies, the first minus the second.
 
@@ -146,11 +155,13 @@ def paired_interval(
         pooled: as in `cluster_interval`.
         resamples: how often to draw.
         covered: which share of such intervals is to hold the true difference.
+        unit: as in `cluster_interval`.
 
     Raises:
         ValueError: the values do not pair up, or as in `cluster_interval`.
     """
-    return cluster_interval(differences(first, second), seed=seed, pooled=pooled, resamples=resamples, covered=covered)
+    apart = differences(first, second)
+    return cluster_interval(apart, seed=seed, pooled=pooled, resamples=resamples, covered=covered, unit=unit)
 
 
 def wilson(hits: int, n: int, *, covered: float = COVERED) -> Share:

@@ -23,10 +23,11 @@ ANSWERS = {"knowledge", "attributes", "one", "other", "pairs", "name", "names", 
 WORLD = {"scene", "now"}
 RECORDS = {"records", "directed"}
 IDENTITY = {"statement", "statements"}
-MEASURES = {"identity", "deed", "reason"}
+MEASURES = {"identity", "deed", "reason", "dimension"}
+REPLIES = {"gold", "relation", "reply"}
 BOUNDARIES = {"silent", "unknown"}
-GIVEN = DOCUMENTS | CONVERSATION | ANSWERS | BOUNDARIES | RECORDS | IDENTITY | MEASURES | WORLD
-FENCED = {"situation": "(situation)", "self_image": "(self image)"}  # what was fenced before
+GIVEN = DOCUMENTS | CONVERSATION | ANSWERS | BOUNDARIES | RECORDS | IDENTITY | MEASURES | REPLIES | WORLD
+FENCED = {"situation": "(situation)", "self_image": "(self image)", "answers": "(answers)"}  # what was fenced before
 PLAIN = {
     "limits": "(limits)\n\n",
     "role": "Ada",
@@ -38,10 +39,13 @@ PLAIN = {
     "place": "Gull Rock",
     "goal": "to keep the light",
     "others": "Tom, Jory",
+    "high": "7",
+    "low": "1",
+    "item": "I keep the light.",
     **FENCED,
     "relations": "(relations)",
 }
-SOURCES = ("AMADEUS", "RoleRAG", "Wang et al. 2023", "Emotional RAG", "DRMR", "ID-RAG")
+SOURCES = ("AMADEUS", "RoleRAG", "Wang et al. 2023", "Emotional RAG", "DRMR", "ID-RAG", "InCharacter")
 
 
 @pytest.mark.parametrize("name", NAMES)
