@@ -38,7 +38,8 @@ class Respondent:
 
     `deadline` is in seconds, for one question with all its attempts, from the moment that it has its turn; `attempts`
     bounds how often an answer is asked for; at most `concurrency` questions are with the model at once, in one event
-    loop. `language` is that of re-asks ("en", "zh", "ko"; others are re-asked in English).
+    loop. `language` is that of re-asks ("en", "zh", "ko"; others are re-asked in English). With a `seed`, a server of
+    OpenAI's protocol that honours it writes the same text again.
     """
 
     model: str | BaseChatModel
@@ -49,6 +50,7 @@ class Respondent:
     cache: AnswerCache | None
     shared: Shared
     language: str = "en"
+    seed: int | None = None
     account: Account = field(default_factory=Account)
 
     @property
@@ -81,6 +83,7 @@ def respondent(
     concurrency: int = 4,
     cache: Path | None = None,
     language: str = "en",
+    seed: int | None = None,
 ) -> Respondent:
     """Make a respondent with a fresh account. The client is built with the first question.
 
@@ -91,6 +94,7 @@ def respondent(
         concurrency: questions that are with the model at once; the embedded model takes no more than it has slots.
         cache: the file that answers are kept in and taken from; None: they are not kept.
         language: the language of re-asks.
+        seed: of texts that are written; None: the server's own chance.
 
     Raises:
         ValueError: a bound is not positive, or the file of the cache cannot be used.
@@ -99,7 +103,7 @@ def respondent(
         msg = "The deadline, the attempts and the concurrency of a respondent must be positive."
         raise ValueError(msg)
     answers, at_once = open_answers(cache) if cache else None, min(concurrency, slots(model))
-    return Respondent(model, name_of(model), deadline, attempts, at_once, answers, shared(model), language)
+    return Respondent(model, name_of(model), deadline, attempts, at_once, answers, shared(model), language, seed)
 
 
 def identity_of(model: BaseChatModel) -> Any:

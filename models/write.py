@@ -61,6 +61,8 @@ async def write_message(
     settings = writing(respondent.model) | {"max_tokens": max_tokens}
     if temperature is not None:
         settings["temperature"] = temperature
+    if respondent.seed is not None:
+        settings["seed"] = respondent.seed
 
     async def answer(chat: BaseChatModel) -> Written:
         return await told(respondent, with_settings(chat, settings), messages, quiet=quiet)

@@ -42,6 +42,12 @@ class RunContext(BaseModel):
     deadline: float = Field(default=120, gt=0, le=3600, description="Seconds for one question, re-asks included.")
     attempts: int = Field(default=2, ge=1, le=5, description="How often one question is asked until it is answered.")
     concurrency: int = Field(default=4, ge=1, le=64, description="Questions asked of the chat model at once.")
+    model_seed: int | None = Field(
+        default=None,
+        ge=0,
+        le=2**31 - 1,
+        description="A model whose server honours it writes the same again; none: the server's own chance.",
+    )
     answer_cache: bool = Field(
         default=False, description="Keep answers on disk and give them again to the same question (development)."
     )
@@ -92,6 +98,7 @@ async def respondent_in(context: RunContext, language: str) -> Respondent:
         concurrency=context.concurrency,
         cache=environment().cache / "answers.sqlite" if context.answer_cache else None,
         language=language,
+        seed=context.model_seed,
     )
 
 

@@ -84,6 +84,29 @@ def write_bytes(path: Path, data: bytes, *, within: Path) -> None:
         raise _refusal(path, error) from error
 
 
+def append_bytes(path: Path, data: bytes, *, within: Path) -> None:
+    """Add to the end of a file: once this returns, it is on the disk.
+
+    After a crash a part of it may be there: write lines, and leave out one that does not end.
+
+    Raises:
+        RoleError: the path leads out of `within`.
+        StorageError: the file system refuses; what was there before is there still.
+    """
+    inside(path.parent, within)
+    try:
+        _make(path.parent)
+        new = not path.exists()
+        with path.open("ab") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if new:
+            _flush_folder(path.parent)
+    except OSError as error:
+        raise _refusal(path, error) from error
+
+
 def move_folder(source: Path, target: Path, *, within: Path) -> None:
     """Rename a folder whose files are flushed already; the target must not be there.
 

@@ -1,0 +1,148 @@
+"""What an evaluation has had answered and judged: JSON lines that are only added to, in the folder of a run."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from dramaturg.stores.errors import RoleFileError
+from dramaturg.stores.file_lock import file_lock
+from dramaturg.stores.files import append_bytes, read_if_there, write_bytes
+from dramaturg.stores.slips import clause, worst
+
+FILE = "records.jsonl"
+
+
+class EvaluationBusy(RuntimeError):
+    """Another program works at the same run."""
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    key: str
+    """A digest of all that the record depends on."""
+    error: str = ""
+    """Why there is no answer; empty: there is one."""
+    model: str = ""
+    """Who answered."""
+
+
+class Reply(_Record):
+    """What a method made a role say, and what that rested on."""
+
+    kind: Literal["reply"] = "reply"
+    contestant: str
+    role: str
+    seed: int
+    question: str
+    """Its id."""
+    asked: str
+    text: str
+    evidence: dict[str, Any] = {}
+    calls: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+
+
+class Judged(_Record):
+    """What a judge said of a reply: a value, or none and why."""
+
+    kind: Literal["judged"] = "judged"
+    reply: str
+    """The key of what was judged."""
+    metric: str
+    value: float | None
+    applicable: bool = True
+    """False: the metric is not defined for this reply, which is not the same as missing."""
+    reason: str = ""
+    prompt: str = ""
+    """The version of the judge's prompt."""
+    calls: int = 0
+    tokens: int = 0
+
+
+Record = Annotated[Reply | Judged, Field(discriminator="kind")]
+RECORD: TypeAdapter[Reply | Judged] = TypeAdapter(Record)
+
+
+class Records(NamedTuple):
+    """The newest record of each key."""
+
+    replies: dict[str, Reply]
+    judged: dict[str, Judged]
+
+    def take(self, record: Reply | Judged) -> None:
+        """Take a record in, in place of an older one of its key."""
+        if isinstance(record, Reply):
+            self.replies[record.key] = record
+        else:
+            self.judged[record.key] = record
+
+
+class RecordFile:
+    """The records of one run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.path = folder / FILE
+
+    @contextmanager
+    def opened(self) -> Iterator[Records]:
+        """Hold the file to add to it, and give what is there; a line that was not written to its end is cut off.
+
+        Raises:
+            EvaluationBusy: another program holds it.
+            RoleFileError: a line is no record.
+        """
+        busy = EvaluationBusy(f"Another program works in {self.folder}: wait for it, or take another --out.")
+        with file_lock(self.folder / ".lock", patience=0, busy=busy):
+            data = self.stored()
+            if (whole := whole_lines(data)) != data:
+                write_bytes(self.path, whole, within=self.folder)
+            yield self.read()
+
+    def read(self) -> Records:
+        """All records, none if there is no file yet.
+
+        Raises:
+            RoleFileError: a line is no record.
+        """
+        found = Records({}, {})
+        for number, line in enumerate(whole_lines(self.stored()).split(b"\n"), start=1):
+            if line.strip():
+                found.take(self.record(number, line))
+        return found
+
+    def add(self, records: Iterable[Reply | Judged]) -> None:
+        """Write records down; once this returns they are on the disk.
+
+        Raises:
+            StorageError: the file system refuses.
+        """
+        lines = "".join(one.model_dump_json() + "\n" for one in records)
+        append_bytes(self.path, lines.encode(errors="surrogatepass"), within=self.folder)
+
+    def stored(self) -> bytes:
+        """What is in the file."""
+        return read_if_there(self.path, within=self.folder) or b""
+
+    def record(self, number: int, line: bytes) -> Reply | Judged:
+        """The record that a line holds.
+
+        Raises:
+            RoleFileError: it holds none.
+        """
+        try:
+            return RECORD.validate_json(line)
+        except ValidationError as error:
+            problem = clause(worst(error), _Record)
+            msg = f"{FILE}, line {number}: this is no record of an evaluation, {problem}: take another --out."
+            raise RoleFileError(msg) from error
+
+
+def whole_lines(data: bytes) -> bytes:
+    """What was written to its end."""
+    return data[: data.rfind(b"\n") + 1]
