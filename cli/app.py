@@ -10,7 +10,9 @@ from dramaturg.cli import (
     chronicle,
     doctor,
     emotions,
+    evaluate,
     indexing,
+    interview,
     library,
     measure,
     memories,
@@ -54,6 +56,9 @@ app.command("chat")(talk.chat)
 app.command("simulate")(simulate.simulate)
 app.command("measure")(measure.measure)
 app.command("log")(run_log.log)
+app.command("interview")(interview.interview)
+app.command("evaluate")(evaluate.evaluate_command)
+app.command("report")(evaluate.report)
 app.command("conversations")(transcripts.conversations)
 app.command("export")(transcripts.export)
 app.command("import")(transcripts.import_)

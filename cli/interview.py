@@ -1,0 +1,185 @@
+"""`dramaturg interview`: a role answers the open questions of an inventory, a judge makes scores and a type of it."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from dramaturg.cli.options import (
+    AMADEUS,
+    JsonOption,
+    LibraryOption,
+    MethodOption,
+    ModelOption,
+    RoleArgument,
+    SettingsOption,
+    library_path,
+    setting,
+)
+from dramaturg.cli.screen import errors, print_json, printable, screen
+from dramaturg.evaluation.interview_asking import respondent_context
+from dramaturg.evaluation.interview_run import Announce, interviewed, questions
+from dramaturg.evaluation.interview_state import Counts, InterviewContext, InterviewOutput, Score
+from dramaturg.nodes.context import RoleContext
+
+Pole = StrEnum("Pole", {"low": "low", "high": "high"})
+Judging = StrEnum(
+    "Judging",
+    {"expert_rating": "expert_rating", "option_conversion": "option_conversion", "self_report": "self_report"},
+)
+Refusals = StrEnum("Refusals", {"leave_out": "leave_out", "midpoint": "midpoint"})
+STAGES = {"ask": "replies", "judge": "judgements"}
+
+
+def interview(
+    role: RoleArgument,
+    method: MethodOption = AMADEUS,
+    instrument: Annotated[
+        str, typer.Option("--instrument", metavar="NAME|PATH", help="big-five, four-letters, or a file of your own.")
+    ] = "four-letters",
+    judge: Annotated[
+        str, typer.Option("--judge", help="The model that judges: not the one that answers. Empty: that of --model.")
+    ] = "",
+    judging: Annotated[Judging, typer.Option("--judging", help="How answers become scores.")] = Judging.expert_rating,
+    repeats: Annotated[int, typer.Option("--repeats", help="How often the answers are judged.")] = 1,
+    experimenter: Annotated[str, typer.Option("--experimenter", metavar="NAME", help="Who asks the questions.")] = "",
+    tie: Annotated[Pole, typer.Option("--tie", help="The pole of a score exactly at the midpoint.")] = Pole.low,
+    refusals: Annotated[
+        Refusals, typer.Option("--refusals", help="With option_conversion: what becomes of a refusal.")
+    ] = Refusals.leave_out,
+    limit: Annotated[int, typer.Option("--limit", help="So many items, of each dimension in turn; 0: all.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="The file of answers, judgements and scores; the same command goes on.")
+    ] = None,
+    model: ModelOption = "auto",
+    library: LibraryOption = None,
+    settings: SettingsOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say how many questions it would ask, and end.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Interview a role by an inventory. Each item is a conversation of its own; stopped, the same command goes on."""
+    asked = {"role": role, "method": method.value, "instrument": instrument, "limit": limit}
+    judged = {"judge": judge, "judging": judging.value, "repeats": repeats, "experimenter": experimenter}
+    scored = {"tie": tie.value, "refusals": refusals.value}
+    context = context_of(library, settings, chat_model=model, **asked, **judged, **scored)
+    wanted = asyncio.run(questions(context))
+    if dry_run:
+        tell(wanted, as_json=as_json)
+        return
+    file = out or Path(f"{role}-{method.value}-{Path(instrument).stem}.json")
+    output = held(context, file, wanted)
+    if as_json:
+        print_json(output)
+        return
+    show(output)
+    for note in notes(output, file, judge):
+        screen.print(note, soft_wrap=True)
+
+
+def context_of(library: Path | None, given: list[str] | None, **named: Any) -> InterviewContext:
+    """Put the context together: a setting that every run has is the interview's, any other one the method's.
+
+    Raises:
+        ValueError: a setting is unknown or out of its bounds.
+    """
+    more = dict(map(setting, given or []))
+    shared = {name: more.pop(name) for name in [*more] if name in RoleContext.model_fields}
+    named = {"library": str(library_path(library)), **named, **shared, "method_settings": more}
+    context = InterviewContext.model_validate(named)
+    respondent_context(context)  # a slip in a setting is noticed before the work
+    return context
+
+
+def held(context: InterviewContext, file: Path, wanted: dict[str, int]) -> InterviewOutput:
+    """Hold the interview under a progress bar."""
+    try:
+        with bar(wanted) as announce:
+            return asyncio.run(interviewed(context, file, announce))
+    except KeyboardInterrupt:
+        errors.print(f"Stopped. The same command goes on: --out {printable(str(file))}", style="dim", soft_wrap=True)
+        raise
+
+
+@contextmanager
+def bar(wanted: dict[str, int]) -> Iterator[Announce]:
+    """Show how many replies and judgements are there; those of an earlier run that stopped are not counted."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    times = (TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn())
+    with Progress(*columns, *times, console=errors, transient=True, disable=not errors.is_terminal) as progress:
+        shown = {node: progress.add_task(name, total=wanted[name]) for node, name in STAGES.items()}
+        yield lambda node: progress.advance(shown[node])
+
+
+def tell(wanted: dict[str, int], *, as_json: bool) -> None:
+    """Print what a dry run found."""
+    if as_json:
+        print_json(wanted)
+        return
+    turns, judgements = f"{wanted['replies']:,} turns of the role", f"{wanted['judgements']:,} questions to the judge"
+    screen.print(f"{wanted['items']:,} items: {turns}, and {judgements}.", soft_wrap=True)
+
+
+def show(output: InterviewOutput) -> None:
+    """Print a line a dimension."""
+    about = output["about"]
+    title = printable(f"{about['role']} by {about['method']}, {about['instrument']}: {output['type']}")
+    table = Table(
+        *("dimension", "score", "batches", "spread of batches", "spread of repeats", "letter"),
+        title=title,
+        title_justify="left",
+        min_width=len(title),
+    )
+    for name, one in output["scores"].items():
+        table.add_row(printable(name), *cells(one))
+    screen.print(table)
+
+
+def cells(score: Score) -> Iterator[str]:
+    """A score in a table."""
+    spreads = [one for one in score["intra_std"] if one is not None]
+    yield number(score["score"])
+    yield str(sum(map(len, score["batches"])))
+    yield number(sum(spreads) / len(spreads) if spreads else None)
+    yield number(score["inter_std"])
+    yield score["letter"]
+
+
+def number(value: float | None) -> str:
+    """A number in a table."""
+    return "none" if value is None else f"{value:.2f}"
+
+
+def notes(output: InterviewOutput, file: Path, judge: str) -> Iterator[str]:
+    """What a reader of the table has to know."""
+    counts = output["counts"]
+    if not output["valid"]:
+        yield f"Not valid: {output['invalid_because']}"
+    yield counted(counts)
+    yield f"{cost(output)} All that was said is in {printable(str(file))}."
+    if output["about"]["limit"]:
+        yield "Only a part of the inventory was asked: this is a trial and no measurement."
+    if not judge and output["about"]["judging"] != "self_report":
+        yield "The judge is the model of --model: a model should not judge itself, name another one by --judge."
+
+
+def counted(counts: Counts) -> str:
+    """How much there was to judge, and what was wrong with the replies."""
+    flags = ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in counts["flags"].items()) or "none"
+    refused = f" {counts['refused']} answers were taken for refusals." if counts["refused"] else ""
+    return (
+        f"{counts['items']} items, judged {counts['repeats']} time{'s' if counts['repeats'] > 1 else ''}: "
+        f"{counts['missing']} of {counts['wanted']} judgements of items are missing.{refused} Flagged replies: {flags}."
+    )
+
+
+def cost(output: InterviewOutput) -> str:
+    """What was asked."""
+    used: list[Any] = list(output["usage"].values())
+    tokens = sum(one["prompt_tokens"] + one["completion_tokens"] for one in used)
+    return f"{sum(one['calls'] for one in used):,} calls, {tokens:,} tokens."
