@@ -17,6 +17,7 @@ from dramaturg.cli import (
     measure,
     memories,
     persona,
+    published,
     relations,
     run_log,
     simulate,
@@ -59,6 +60,7 @@ app.command("log")(run_log.log)
 app.command("interview")(interview.interview)
 app.command("evaluate")(evaluate.evaluate_command)
 app.command("report")(evaluate.report)
+app.command("published")(published.published)
 app.command("conversations")(transcripts.conversations)
 app.command("export")(transcripts.export)
 app.command("import")(transcripts.import_)
