@@ -7,6 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
+from dramaturg.cli.corrective_evidence import corrective_views
 from dramaturg.cli.graph_evidence import graph_views
 from dramaturg.cli.identity_evidence import identity_evidence_views
 from dramaturg.cli.memory_evidence import memory_evidence_views
@@ -32,7 +33,9 @@ def views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
     """The tables that this evidence has something for."""
     if warning := evidence.get("warning"):
         yield Text(printable(warning), style="yellow")
-    if "knowledge" in evidence:
+    if "retrieved" in evidence:
+        yield from corrective_views(evidence)
+    elif "knowledge" in evidence:
         yield passages_table("Knowledge: the most similar passages", evidence["knowledge"])
     if "selection" in evidence:
         selection = evidence["selection"]

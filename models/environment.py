@@ -26,6 +26,12 @@ class Environment(BaseModel):
         description="DRAMATURG_CACHE: weights, and answers where they are kept.",
     )
     threads: int | None = Field(default=None, ge=1, description="DRAMATURG_THREADS: of the embedded models.")
+    lightrag_python: Path | None = Field(
+        default=None, description="DRAMATURG_LIGHTRAG_PYTHON: a Python that has LightRAG, for comparisons with it."
+    )
+    graphrag_python: Path | None = Field(
+        default=None, description="DRAMATURG_GRAPHRAG_PYTHON: a Python that has GraphRAG, for comparisons with it."
+    )
 
 
 VARIABLES = {
@@ -36,6 +42,8 @@ VARIABLES = {
     "library": "DRAMATURG_LIBRARY",
     "cache": "DRAMATURG_CACHE",
     "threads": "DRAMATURG_THREADS",
+    "lightrag_python": "DRAMATURG_LIGHTRAG_PYTHON",
+    "graphrag_python": "DRAMATURG_GRAPHRAG_PYTHON",
 }
 
 

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 
 MEASURED: Mapping[tuple[str, str], float] = {
     ("qwen2.5-coder-1.5b", "judge"): 0.4,
+    ("qwen2.5-coder-1.5b", "correct"): 0.45,
+    ("qwen2.5-coder-1.5b", "incorrect"): 0.3,
+    ("qwen2.5-coder-1.5b", "strip"): 0.4,
     ("qwen2.5-coder-1.5b", "same"): 0.87,
     ("qwen2.5-coder-1.5b", "scope"): 0.4,
     ("qwen2.5-coder-1.5b", "level"): 0.75,

@@ -13,6 +13,7 @@ from dramaturg.nodes.turn import TurnOutput
 from dramaturg.workflows import (
     amadeus,
     amadeus_index,
+    crag,
     drmr,
     drmr_index,
     emotional_rag,
@@ -41,6 +42,7 @@ GRAPHS: dict[str, Any] = {
     "drmr_index": drmr_index,
     "id_rag": id_rag,
     "naive_rag": naive_rag,
+    "crag": crag,
     "role_rag": role_rag,
     "role_rag_index": role_rag_index,
     "graph_rag_local": graph_rag_local,
@@ -59,6 +61,7 @@ STATES = {
     "drmr_index": drmr_index.DialogueDraftState,
     "id_rag": id_rag.IdRagState,
     "naive_rag": naive_rag.NaiveRagState,
+    "crag": crag.CragState,
     "role_rag": role_rag.RoleRagState,
     "role_rag_index": role_rag_index.GraphDraftState,
     "graph_rag_local": graph_rag_local.GraphRagLocalState,
@@ -75,6 +78,7 @@ CONTEXTS = {
     "drmr_index": drmr_index.DrmrIndexContext,
     "id_rag": id_rag.IdRagContext,
     "naive_rag": naive_rag.NaiveRagContext,
+    "crag": crag.CragContext,
     "role_rag": role_rag.RoleRagContext,
     "role_rag_index": role_rag_index.RoleRagIndexContext,
     "graph_rag_local": graph_rag_local.GraphRagLocalContext,
@@ -137,6 +141,7 @@ def bounded(field: dict[str, Any]) -> bool:
         return all(bounded(kind) for kind in field["anyOf"])
     return (
         "enum" in field
+        or "const" in field
         or field["type"] in {"boolean", "null"}
         or {"maxLength", "pattern"} & set(field)
         or bool({"maximum", "exclusiveMaximum"} & set(field) and {"minimum", "exclusiveMinimum"} & set(field))

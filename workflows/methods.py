@@ -25,6 +25,7 @@ METHODS: Mapping[str, Method] = {
     "drmr": Method("drmr", "drmr_index", "DrmrContext"),
     "id-rag": Method("id_rag", None, "IdRagContext"),
     "naive-rag": Method("naive_rag", "amadeus_index", "NaiveRagContext"),
+    "crag": Method("crag", "amadeus_index", "CragContext"),
     "graph-rag-local": Method("graph_rag_local", "role_rag_index", "GraphRagLocalContext"),
     "role-gpt": Method("role_gpt", "drmr_index", "RoleGptContext"),
     "profile": Method("profile", None, "ProfileContext"),

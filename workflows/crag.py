@@ -1,0 +1,75 @@
+"""CRAG (Corrective RAG, Yan et al. 2024), a baseline of AMADEUS: passages are judged, refined, or searched beyond.
+
+Call it with `context=CragContext(…)`: without a context, nodes have the defaults of their own files, and those are
+AMADEUS's splitter. The web is searched with the tool that the context brings as `web_search`.
+"""
+
+from typing import Literal
+
+from langgraph.graph import END, START, StateGraph
+from pydantic import Field
+
+from dramaturg.nodes.corrective_retrieval import (
+    CorrectiveReplySettings,
+    CorrectiveState,
+    evaluate_passages,
+    evaluation_outcome,
+    refine_knowledge,
+    refinement_outcome,
+    respond_from_strips,
+)
+from dramaturg.nodes.indexing import IndexCheckState, IndexingSettings, check_index, index_outcome
+from dramaturg.nodes.retrieval import RetrievalState, retrieve
+from dramaturg.nodes.summary import SummarySettings, SummaryState, summarize, window_outcome
+from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
+from dramaturg.nodes.web_search import WebSearchState, rewrite_query, search_web
+from dramaturg.workflows.amadeus_index import graph as amadeus_index
+
+
+class CragContext(CorrectiveReplySettings, IndexingSettings, SummarySettings):
+    """Everything that CRAG may be told."""
+
+    splitter: Literal["acts", "ats", "fixed"] = Field(
+        default="fixed",
+        description="fixed: one length for every persona; acts and ats: length by the longest paragraph.",
+    )
+
+
+class CragState(TurnState, IndexCheckState, RetrievalState, CorrectiveState, WebSearchState, SummaryState):
+    """A turn, and what lives on: the window and its summary."""
+
+
+def build() -> StateGraph[CragState, CragContext, TurnInput, TurnOutput]:
+    """Wire the graph."""
+    builder = StateGraph(CragState, CragContext, input_schema=TurnInput, output_schema=TurnOutput)
+    builder.add_node(read_turn)
+    builder.add_node(check_index)
+    builder.add_node("amadeus_index", amadeus_index)
+    builder.add_node(retrieve)
+    builder.add_node(evaluate_passages)
+    builder.add_node(refine_knowledge)
+    builder.add_node(rewrite_query)
+    builder.add_node(search_web)
+    builder.add_node(respond_from_strips)
+    builder.add_node(summarize)
+    builder.add_edge(START, "read_turn")
+    builder.add_edge("read_turn", "check_index")
+    builder.add_conditional_edges("check_index", index_outcome, {"current": "retrieve", "stale": "amadeus_index"})
+    builder.add_edge("amadeus_index", "retrieve")
+    builder.add_edge("retrieve", "evaluate_passages")
+    builder.add_conditional_edges(
+        "evaluate_passages",
+        evaluation_outcome,
+        {"some": "refine_knowledge", "elsewhere": "rewrite_query", "none": "respond_from_strips"},
+    )
+    builder.add_conditional_edges(
+        "refine_knowledge", refinement_outcome, {"enough": "respond_from_strips", "elsewhere": "rewrite_query"}
+    )
+    builder.add_edge("rewrite_query", "search_web")
+    builder.add_edge("search_web", "respond_from_strips")
+    builder.add_conditional_edges("respond_from_strips", window_outcome, {"room": END, "full": "summarize"})
+    builder.add_edge("summarize", END)
+    return builder
+
+
+graph = build().compile(name="crag")
