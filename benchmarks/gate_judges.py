@@ -26,6 +26,8 @@ from dramaturg.stores.library import open_role
 
 LINES = yaml.safe_load((Path(__file__).parent / "alice_lines.yaml").read_text(encoding="utf-8"))
 CASES = LINES["cases"]
+LINES_DRAWN = (0.40, 0.42, 0.44, 0.46)
+"""Thresholds that whole replies are counted at."""
 
 
 async def certainties(asked: Respondent) -> list[float]:
@@ -80,6 +82,11 @@ async def main(model: str) -> None:
     table.add_row(*row(await certainties(asked), time.perf_counter() - began))
     Console(width=140).print(table)
     replies = await surest(asked)
+    sure, against = np.array([one for one, _ in replies]), np.array([one for _, one in replies])
+    Console(width=140).print(f"{len(replies)} whole replies: AUC {roc_auc_score(against, sure):.2f}")
+    for line in LINES_DRAWN:
+        caught, alarms = (int(np.sum(half >= line)) for half in halves(sure, against))
+        Console(width=140).print(f"from {line:.2f}: {caught} of those against her are caught, and {alarms} of the others")
     for name, against in (("against her", True), ("in keeping", False)):
         found = ", ".join(f"{sure:.2f}" for sure, is_against in sorted(replies) if is_against == against)
         Console(width=140).print(f"Surest of all core triples, replies {name}: {found}")

@@ -70,7 +70,9 @@ async def resolve(state: WorldState, runtime: Runtime[W]) -> dict[str, Any]:
         except UNANSWERED as error:
             return Resolved(deed, None, str(error))
 
-    found = await asyncio.gather(*(resolved(deeds[agent]) for agent in order))
+    # One alone first: a server that keeps what it has read then reads the scene once.
+    found = [await resolved(deeds[agent]) for agent in order[:1]]
+    found += await asyncio.gather(*(resolved(deeds[agent]) for agent in order[1:]))
     log = [outcome_event(step, now, one, names) for one in found]
     usage = {"resolve": respondent.account.usage()}
     return {"heard": [heard for one in found for heard in heard_of(one, names)], "log": log, "usage": usage}
