@@ -12,7 +12,8 @@ from pydantic.json_schema import SkipJsonSchema
 from dramaturg.evaluation.judging import SIMILARITY, ToJudge, measured, to_judge
 from dramaturg.evaluation.plan import Plan, write_plan
 from dramaturg.evaluation.records import Judged, RecordFile, Records, Reply
-from dramaturg.evaluation.replies import Asked, prepare, replied
+from dramaturg.evaluation.replies import Asked
+from dramaturg.evaluation.speakers import Speakers
 from dramaturg.models.chat import Respondent
 from dramaturg.models.client import name_of
 from dramaturg.models.embeddings import Embedder, embedder
@@ -64,8 +65,9 @@ async def evaluate(evaluation: Evaluation, show: Show) -> None:
         write_plan(evaluation.folder, evaluation.plan)
         desk = Desk(file, known, settings)
         waiting = unanswered(evaluation.asked, known)
-        await prepare_all(waiting.values(), settings, show)
-        await desk.take(waiting, lambda one: replied(one, settings), show("Replies", len(waiting)))
+        async with Speakers(settings) as speakers:
+            await prepare_all(waiting.values(), speakers, show)
+            await desk.take(waiting, speakers.reply, show("Replies", len(waiting)))
         tasks = unmeasured(evaluation, known)
         await desk.take(tasks, lambda one: measure(one, settings), show("Measures", len(tasks)))
 
@@ -119,12 +121,12 @@ class Desk:
         return bool(self.most_calls) and self.calls + self.under_way >= self.most_calls
 
 
-async def prepare_all(asked: Iterable[Asked], settings: EvaluationSettings, show: Show) -> None:
+async def prepare_all(asked: Iterable[Asked], speakers: Speakers, show: Show) -> None:
     """Index each role for each method that it is to speak by."""
     pairs = {(one.contestant.name, one.role.id): one for one in asked}
     announce = show("Preparing", len(pairs))
     for done, one in enumerate(pairs.values(), start=1):
-        await prepare(one.contestant, one.role, settings)
+        await speakers.prepare(one)
         announce(done)
 
 

@@ -1,15 +1,16 @@
-"""The methods that are compared, by the names of the papers' tables, each as a workflow with settings."""
+"""The methods that are compared, by the names of the papers' tables, each with its settings."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from dramaturg.evaluation.external_methods import PACKAGES
 from dramaturg.nodes.context import RoleContext, RunContext
 from dramaturg.stores.errors import did_you_mean
 from dramaturg.workflows.methods import METHODS, context_type
 
 
 class Contestant(NamedTuple):
-    """A method under comparison: a workflow, and what it is told beside its defaults."""
+    """A method under comparison: a workflow or another package's method, and what it is told beside its defaults."""
 
     name: str
     method: str
@@ -24,7 +25,7 @@ class Contestant(NamedTuple):
             seed: of written texts.
             user_role: who asks; a method that makes no difference between users is not told.
         """
-        kind = context_type(self.method)
+        kind = context_type(self.method) if self.method in METHODS else RoleContext
         common = {name: getattr(shared, name) for name in RunContext.model_fields}
         asking = {"user_role": user_role} if user_role and "user_role" in kind.model_fields else {}
         return kind(**{**common, "role": role, "model_seed": seed, **asking, **self.settings})
@@ -36,7 +37,7 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "ordinary-rag": ("emotional-rag", {"strategy": "semantic"}),
 }
 """Baselines that are a workflow of a paper with one mechanism left out: ID-RAG 5.4, Emotional RAG IV."""
-NAMES = (*METHODS, *VARIANTS)
+NAMES = (*METHODS, *VARIANTS, *PACKAGES)
 
 
 def contestant(name: str) -> Contestant:
@@ -47,7 +48,7 @@ def contestant(name: str) -> Contestant:
     """
     if name in VARIANTS:
         return Contestant(name, *VARIANTS[name])
-    if name in METHODS:
+    if name in METHODS or name in PACKAGES:
         return Contestant(name, name, {})
     near = did_you_mean(name, NAMES) or f"; there are: {', '.join(NAMES)}."
     raise ValueError(f"There is no method {name!r}{near}")

@@ -12,7 +12,7 @@ from dramaturg.evaluation.datasets import Question
 from dramaturg.evaluation.judging import METRICS, SIMILARITY
 from dramaturg.evaluation.plan import read_plan, spread
 from dramaturg.evaluation.records import EvaluationBusy, RecordFile
-from dramaturg.evaluation.replies import messages_of
+from dramaturg.evaluation.speakers import messages_of
 from dramaturg.models.errors import ModelUnavailable, UnusableAnswer
 from dramaturg.stores.errors import RoleFileError
 from dramaturg.stores.library import open_role
