@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
-.PHONY: demo chat studio test test-slow lint bench docs clean
+.PHONY: demo chat studio test test-slow lint bench studies docs clean
 .DEFAULT_GOAL := demo
 
 # torch comes first: on its own it is the smallest build for this machine, later it would be the largest.
@@ -60,6 +60,12 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/normalization.py
 	$(BIN)/python benchmarks/emotional_recall.py
 	$(BIN)/python benchmarks/cliques.py
+
+# The library is empty, so that the example roles are taken as they are shipped. What is indexed and answered stays in
+# the cache: a run that was stopped goes on.
+studies: $(VENV)/.dev
+	$(BIN)/dramaturg models pull --all
+	$(BIN)/dramaturg studies --library build/no_library --out docs/studies.md
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .langgraph_api

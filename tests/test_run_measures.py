@@ -135,7 +135,7 @@ def test_a_measuring_that_was_killed_asks_for_no_score_that_is_in_the_file(
 
 
 def test_an_answer_that_does_not_come_is_missing_and_asked_for_again(played: Run) -> None:
-    model = examiner(answer_quiz=lambda text: "" if "You are Alice" in text and "for a living" in text else "I plan.")
+    model = examiner(answer_quiz=lambda text: "" if "as Alice," in text and "for a living" in text else "I plan.")
     tasks, scores = take(played, model, "recall")
     points = all_curves([played], tasks, scores)["recall"]["full"]
     assert [(one.step, one.n, one.missing) for one in points] == [(1, 2, 1), (2, 2, 1)]
