@@ -131,8 +131,6 @@ async def test_two_programs_do_not_work_at_one_run(library: Path) -> None:
     "name", ["vanilla", "profile", "naive-rag", "id-rag", "full-retrieval", "drmr", "ordinary-rag"]
 )
 async def test_methods_of_every_kind_can_be_compared(library: Path, name: str) -> None:
-    from roles import actor
-
     records = await taken(evaluation_of(library, actor(), methods=(name,), limit=1, metrics=(SIMILARITY,)))
     (reply,) = records.replies.values()
     assert (reply.contestant, reply.error) == (name, "")
