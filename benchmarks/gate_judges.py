@@ -86,7 +86,9 @@ async def main(model: str) -> None:
     Console(width=140).print(f"{len(replies)} whole replies: AUC {roc_auc_score(against, sure):.2f}")
     for line in LINES_DRAWN:
         caught, alarms = (int(np.sum(half >= line)) for half in halves(sure, against))
-        Console(width=140).print(f"from {line:.2f}: {caught} of those against her are caught, and {alarms} of the others")
+        Console(width=140).print(
+            f"from {line:.2f}: {caught} of those against her are caught, and {alarms} of the others"
+        )
     for name, against in (("against her", True), ("in keeping", False)):
         found = ", ".join(f"{sure:.2f}" for sure, is_against in sorted(replies) if is_against == against)
         Console(width=140).print(f"Surest of all core triples, replies {name}: {found}")

@@ -1,6 +1,6 @@
-"""What an evaluation will cost, before it does: by what was measured in it so far, else by what such replies cost."""
+"""What an evaluation will cost, before it does: by what was measured in it so far, else by a guess that says so."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from statistics import fmean
 from typing import NamedTuple
 
@@ -8,10 +8,11 @@ from dramaturg.evaluation.comparison import Evaluation, unanswered, unmeasured
 from dramaturg.evaluation.judging import SIMILARITY
 from dramaturg.evaluation.records import Records, Reply
 
-TYPICAL: Mapping[str, tuple[float, float, float]] = {}
-"""Calls, tokens and seconds of a reply of the embedded model for an example role, by `python benchmarks/replies.py`."""
-JUDGED = (2.0, 900.0, 8.0)
+GUESS = (3.0, 3000.0, 30.0)
+"""Calls, tokens and seconds of a reply while nothing is known: methods differ widely."""
+JUDGED = (2.0, 1000.0, 10.0)
 """The same of a judgement."""
+GUESSED = "a rough guess: --limit 1 measures it"
 
 
 class Estimate(NamedTuple):
@@ -37,8 +38,8 @@ def estimated(evaluation: Evaluation, known: Records) -> list[Estimate]:
 def of_contestant(name: str, left: int, known: Records) -> Estimate:
     """The replies of one contestant."""
     had = [one for one in known.replies.values() if one.contestant == name and not one.error]
-    each = mean_of(had) if had else TYPICAL.get(name, (1.0, 1000.0, 10.0))
-    basis = f"{len(had)} replies of this run" if had else "the embedded model"
+    each = mean_of(had) if had else GUESS
+    basis = f"{len(had)} replies of this run" if had else GUESSED
     return priced(f"replies of {name}", left, len(had), each, basis)
 
 
@@ -49,8 +50,10 @@ def of_metrics(evaluation: Evaluation, known: Records, unsaid: int) -> Iterator[
     for metric in evaluation.plan.metrics:
         had = [one for one in known.judged.values() if one.metric == metric and one.value is not None]
         left = waiting.count(metric) + unsaid * (1 if metric == SIMILARITY else judges)
-        each = (0.0, 0.0, 0.05) if metric == SIMILARITY else JUDGED
-        yield priced(metric, left, len(had), each, "the embedded model")
+        if metric == SIMILARITY:
+            yield priced(metric, left, len(had), (0.0, 0.0, 0.0), "no model is asked")
+        else:
+            yield priced(metric, left, len(had), JUDGED, GUESSED)
 
 
 def priced(what: str, left: int, done: int, each: tuple[float, float, float], basis: str) -> Estimate:

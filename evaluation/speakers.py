@@ -147,4 +147,3 @@ def as_text(question: Question) -> str:
 def scened(question: Question) -> str:
     """A question with where it is asked."""
     return f"({question.context})\n{question.text}" if question.context else question.text
-

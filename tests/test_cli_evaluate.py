@@ -106,6 +106,14 @@ def test_what_cannot_be_done_is_said_and_leaves_nothing(
     assert not Path(out).exists()
 
 
+def test_another_package_that_is_not_there_is_named_with_what_to_do(run: Command, out: str, asked: list[Any]) -> None:
+    code, _, err = run("evaluate", "--methods", "lightrag", "--role", "ada", "--out", out)
+    assert code != 0
+    assert "LightRAG is not there" in err
+    assert "DRAMATURG_LIGHTRAG_PYTHON" in err
+    assert chats(asked) == []
+
+
 def test_a_folder_that_is_no_run_has_no_report(run: Command, tmp_path: Path) -> None:
     code, _, err = run("report", str(tmp_path))
     assert code != 0
