@@ -21,6 +21,7 @@ from dramaturg.cli import (
     relations,
     run_log,
     simulate,
+    studies,
     talk,
     transcripts,
     versions,
@@ -60,6 +61,7 @@ app.command("log")(run_log.log)
 app.command("interview")(interview.interview)
 app.command("evaluate")(evaluate.evaluate_command)
 app.command("report")(evaluate.report)
+app.command("studies")(studies.studies)
 app.command("published")(published.published)
 app.command("conversations")(transcripts.conversations)
 app.command("export")(transcripts.export)
