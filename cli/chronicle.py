@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Column, Table
 
 from dramaturg.cli.indexing import FAILED, report_line
 from dramaturg.cli.options import JsonOption, LibraryOption, ModelOption, RoleArgument, library_path
+from dramaturg.cli.progress_bars import bars
 from dramaturg.cli.screen import errors, print_json, printable, screen
 from dramaturg.models.chat import Respondent
 from dramaturg.nodes.chronicle_draft import Draft, Unread, chunks_of, draft_chronicle
@@ -170,9 +170,7 @@ async def drafted(known: Known, chunks: Sequence[StoredPassage], model: str) -> 
     """Ask about all chunks under a progress bar."""
     card, context = known.role.card, RoleContext(role=known.role.id, chat_model=model, deadline=DEADLINE)
     respondent = await respondent_of(context, known.role)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    left = (TextColumn("left:"), TimeRemainingColumn())
-    with Progress(*columns, *left, console=errors, transient=True, disable=not errors.is_terminal) as progress:
+    with bars() as progress:
         task = progress.add_task("Drafting", total=len(chunks))
         found = await draft_chronicle(
             respondent,

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from dramaturg.cli.options import JsonOption, LibraryOption, ModelOption, library_path
+from dramaturg.cli.progress_bars import bars
 from dramaturg.cli.screen import errors, print_json, printable, screen
 from dramaturg.evaluation.comparison import Capped, Evaluation, EvaluationSettings, Phase, Show, evaluate, judges_of
 from dramaturg.evaluation.estimates import Estimate, estimated
@@ -113,7 +113,7 @@ def opened(wanted: Wanted, settings: EvaluationSettings, out: Path) -> Evaluatio
 def run(evaluation: Evaluation) -> None:
     """Ask under a progress bar. Stopped, or out of calls, the report is of what is there."""
     try:
-        with bars() as show:
+        with phases() as show:
             asyncio.run(evaluate(evaluation, show))
     except Capped as error:
         errors.print(str(error), style="yellow", soft_wrap=True)
@@ -123,11 +123,9 @@ def run(evaluation: Evaluation) -> None:
 
 
 @contextmanager
-def bars() -> Iterator[Show]:
+def phases() -> Iterator[Show]:
     """Show how far each phase is, and how long it will take."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    times = (TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn())
-    with Progress(*columns, *times, console=errors, transient=True, disable=not errors.is_terminal) as progress:
+    with bars() as progress:
 
         def begin(phase: Phase, number: int) -> Announce:
             task = progress.add_task(phase, total=number)

@@ -6,15 +6,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Group, RenderableType
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import Progress, TaskID
 from rich.table import Table
 
 from dramaturg.cli.options import (
@@ -28,7 +20,8 @@ from dramaturg.cli.options import (
     context_for,
     library_path,
 )
-from dramaturg.cli.screen import errors, print_json, printable, screen
+from dramaturg.cli.progress_bars import bars
+from dramaturg.cli.screen import print_json, printable, screen
 from dramaturg.nodes.context import RoleContext
 from dramaturg.stores.knowledge_graph import KnowledgeGraph
 from dramaturg.stores.library import open_role
@@ -117,9 +110,7 @@ async def indexed(context: RoleContext, method: str, given: Mapping[str, bool] |
     report: dict[str, Any] = {}
     if METHODS[method].prepare is None:
         return report
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    times = (TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn())
-    with Progress(*columns, *times, console=errors, transient=True, disable=not errors.is_terminal) as progress:
+    with bars() as progress:
         bar = Bar(progress)
         graph = index_graph(method).compile()
         async for part in graph.astream(

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from dramaturg.cli.options import (
@@ -22,6 +21,7 @@ from dramaturg.cli.options import (
     library_path,
     setting,
 )
+from dramaturg.cli.progress_bars import bars
 from dramaturg.cli.screen import errors, print_json, printable, screen
 from dramaturg.evaluation.interview_asking import respondent_context
 from dramaturg.evaluation.interview_run import Announce, interviewed, questions
@@ -109,9 +109,7 @@ def held(context: InterviewContext, file: Path, wanted: dict[str, int]) -> Inter
 @contextmanager
 def bar(wanted: dict[str, int]) -> Iterator[Announce]:
     """Show how many replies and judgements are there; those of an earlier run that stopped are not counted."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    times = (TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn())
-    with Progress(*columns, *times, console=errors, transient=True, disable=not errors.is_terminal) as progress:
+    with bars() as progress:
         shown = {node: progress.add_task(name, total=wanted[name]) for node, name in STAGES.items()}
         yield lambda node: progress.advance(shown[node])
 

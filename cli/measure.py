@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from dramaturg.cli.options import JsonOption, LibraryOption, ModelOption, library_path
+from dramaturg.cli.progress_bars import bars
 from dramaturg.cli.screen import errors, print_json, printable, screen
 from dramaturg.cli.written_files import require_place, write_whole
 from dramaturg.evaluation.bands import Point
@@ -110,9 +110,7 @@ async def measured(tasks: Sequence[Task], context: MeasureSettings) -> Scores:
 @contextmanager
 def bar(number: int) -> Iterator[Announce]:
     """Show how many scores of those that are not there yet are taken."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    times = (TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn())
-    with Progress(*columns, *times, console=errors, transient=True, disable=not errors.is_terminal) as progress:
+    with bars() as progress:
         shown = progress.add_task("Taking scores", total=number)
         yield lambda done: progress.update(shown, completed=done)
 

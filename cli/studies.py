@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import TaskID
 from rich.table import Table
 
 from dramaturg.cli.evaluate import listed
 from dramaturg.cli.options import JsonOption, LibraryOption, library_path
+from dramaturg.cli.progress_bars import bars
 from dramaturg.cli.screen import errors, print_json, printable, screen
 from dramaturg.cli.written_files import require_place, write_whole
 from dramaturg.evaluation.studies.bench import Announce, Bench, copy_roles
@@ -90,8 +91,7 @@ def finished(wanted: Sequence[Study], bench: Bench, library: Path) -> list[Finis
 @contextmanager
 def bar() -> Iterator[Announce]:
     """Show how far each part is."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
+    with bars() as progress:
         parts: dict[str, TaskID] = {}
 
         def announce(what: str, done: int, total: int) -> None:

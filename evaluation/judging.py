@@ -1,7 +1,7 @@
 """What is measured of replies: by judges, and by the likeness to a right answer, which needs none."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from dramaturg.evaluation.datasets import Question
@@ -146,11 +146,6 @@ async def events_of(role: Role, question: str, embedder: Embedder) -> str:
     near = await likeness(embedder, question, texts)
     best = sorted(range(len(texts)), key=near.__getitem__, reverse=True)[:EVENTS]
     return "\n\n".join(texts[at] for at in sorted(best))
-
-
-def by_metric(judged_of: Mapping[str, Judged], metric: str, model: str) -> dict[str, Judged]:
-    """What one judge said by one metric, by the keys of the replies."""
-    return {one.reply: one for one in judged_of.values() if one.metric == metric and one.model == model}
 
 
 def metrics_of(names: Sequence[str]) -> tuple[str, ...]:

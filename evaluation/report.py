@@ -13,6 +13,9 @@ from dramaturg.stores.files import write_bytes
 
 MARKDOWN = "report.md"
 MINUS = "−"
+HEADS = ("method", "questions", "judge", "mean", "95 % interval", "n", "missing", "worst case", "not asked")
+TEXTS = 3
+"""So many of them are not numbers."""
 
 
 def written_report(folder: Path) -> list[Path]:
@@ -73,10 +76,7 @@ def metric_tables(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
             yield f"## {metric}\n\nNothing was measured yet."
             continue
         scale = scale_of(metric)
-        lines = [
-            cells("method", "questions", "judge", "mean", "95 % interval", "n", "missing", "worst case", "not asked")
-        ]
-        lines += [cells(*["---"] * 9), *(cells(*row_cells(one)) for one in of)]
+        lines = [cells(*HEADS), cells(*["---"] * len(HEADS)), *(cells(*row_cells(one)) for one in of)]
         note = f"From {scale.low:g} to {scale.high:g}; {BETTER[scale.better]}."
         yield f"## {metric}\n\n{note}\n\n" + "\n".join(lines)
         yield from sorted({one.interval.reason for one in of if one.interval and one.interval.reason})

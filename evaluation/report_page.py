@@ -12,22 +12,22 @@ from markdown_it import MarkdownIt
 from dramaturg.evaluation.plan import Entry, Plan
 from dramaturg.evaluation.records import Judged, Records, Reply
 from dramaturg.evaluation.report import (
+    HEADS,
+    TEXTS,
     about,
     agreement_lines,
-    bounds,
     cost_table,
     difference_table,
     judge_notes,
     refusal_lines,
+    row_cells,
     signed,
-    worst,
 )
 from dramaturg.evaluation.report_plots import interval_picture, radar
 from dramaturg.evaluation.shown_texts import shown_texts
 from dramaturg.evaluation.tables import Row, Tables, by_reply, costs, value_of
 
 PAGE = "report.html"
-HEADS = ("method", "questions", "judge", "mean", "95 % interval", "n", "missing", "worst case", "not asked")
 
 
 def page(plan: Plan, records: Records, found: Tables) -> str:
@@ -73,19 +73,11 @@ def row_table(rows: Sequence[Row]) -> str:
 
 
 def table_row(row: Row) -> str:
-    """One number."""
-    gone, interval = row.missing, row.interval
-    told = [row.contestant, row.scope or "all", row.judge]
-    mean = f'<a href="#{anchor(row)}">{signed(interval.mean)}</a>' if interval else "none"
-    numbers = [
-        bounds(interval) if interval else "",
-        str(interval.n_values if interval else 0),
-        f"{gone.missing} of {gone.n}" if gone else "0",
-        worst(row),
-        str(row.not_applicable),
-    ]
-    texts = "".join(f"<td>{escape(one)}</td>" for one in told)
-    return f"<tr>{texts}{''.join(f'<td class=number>{one}</td>' for one in (mean, *numbers))}</tr>"
+    """One number, as in the table of the Markdown; its mean leads to what is behind it."""
+    texts = [escape(one) for one in row_cells(row)]
+    mean = f'<a href="#{anchor(row)}">{texts[TEXTS]}</a>' if row.interval else texts[TEXTS]
+    numbers = "".join(f"<td class=number>{one}</td>" for one in (mean, *texts[TEXTS + 1 :]))
+    return f"<tr>{''.join(f'<td>{one}</td>' for one in texts[:TEXTS])}{numbers}</tr>"
 
 
 def anchor(row: Row) -> str:
