@@ -12,13 +12,13 @@ from rich.table import Table
 from dramaturg.cli.options import JsonOption, LibraryOption, ModelOption, library_path
 from dramaturg.cli.progress_bars import bars
 from dramaturg.cli.screen import errors, print_json, printable, screen
-from dramaturg.evaluation.comparison import Capped, Evaluation, EvaluationSettings, Phase, Show, evaluate, judges_of
-from dramaturg.evaluation.estimates import Estimate, estimated
-from dramaturg.evaluation.judging import METRICS, SIMILARITY, metrics_of
-from dramaturg.evaluation.plan import Wanted, planned, read_plan
-from dramaturg.evaluation.records import RecordFile
-from dramaturg.evaluation.report import bounds, signed, written_report
-from dramaturg.evaluation.tables import Tables, costs, tables
+from dramaturg.evaluation.comparison.estimates import Estimate, estimated
+from dramaturg.evaluation.comparison.plan import Wanted, planned, read_plan
+from dramaturg.evaluation.comparison.records import RecordFile
+from dramaturg.evaluation.comparison.run import Capped, Evaluation, EvaluationSettings, Phase, Show, evaluate, judges_of
+from dramaturg.evaluation.judging.measures import METRICS, SIMILARITY, metrics_of
+from dramaturg.evaluation.reports.markdown import bounds, signed, written_report
+from dramaturg.evaluation.reports.tables import Tables, costs, tables
 from dramaturg.nodes.asked_answers import Announce
 from dramaturg.stores.library import open_role
 

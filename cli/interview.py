@@ -23,9 +23,9 @@ from dramaturg.cli.options import (
 )
 from dramaturg.cli.progress_bars import bars
 from dramaturg.cli.screen import errors, print_json, printable, screen
-from dramaturg.evaluation.interview_asking import respondent_context
-from dramaturg.evaluation.interview_run import Announce, interviewed, questions
-from dramaturg.evaluation.interview_state import Counts, InterviewContext, InterviewOutput, Score
+from dramaturg.evaluation.interviews.asking import respondent_context
+from dramaturg.evaluation.interviews.run import Announce, interviewed, questions
+from dramaturg.evaluation.interviews.state import Counts, InterviewContext, InterviewOutput, Score
 from dramaturg.nodes.context import RoleContext
 
 Pole = StrEnum("Pole", {"low": "low", "high": "high"})

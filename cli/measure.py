@@ -14,12 +14,12 @@ from dramaturg.cli.progress_bars import bars
 from dramaturg.cli.screen import errors, print_json, printable, screen
 from dramaturg.cli.written_files import require_place, write_whole
 from dramaturg.evaluation.bands import Point
-from dramaturg.evaluation.convergence import UNITS, Cost, costs, total
-from dramaturg.evaluation.measure_tasks import QUESTIONS, MeasureSettings, Task, planned
 from dramaturg.evaluation.plots import TITLES, new_figure, picture
-from dramaturg.evaluation.run_logs import Run, read_run
-from dramaturg.evaluation.run_measures import Curves, Scores, all_curves, known_scores, take_all, unknown
-from dramaturg.evaluation.scores import Measure
+from dramaturg.evaluation.simulation.convergence import UNITS, Cost, costs, total
+from dramaturg.evaluation.simulation.logs import Run, read_run
+from dramaturg.evaluation.simulation.measures import Curves, Scores, all_curves, known_scores, take_all, unknown
+from dramaturg.evaluation.simulation.scores import Measure
+from dramaturg.evaluation.simulation.tasks import QUESTIONS, MeasureSettings, Task, planned
 from dramaturg.nodes.asked_answers import Announce
 
 FORMATS = ("png", "svg", "pdf")

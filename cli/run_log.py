@@ -17,8 +17,8 @@ from dramaturg.cli.options import JsonOption
 from dramaturg.cli.picture_text import one_line
 from dramaturg.cli.relation_evidence import table_of
 from dramaturg.cli.screen import errors, excerpt, print_json, printable, screen
-from dramaturg.evaluation.convergence import each_step
-from dramaturg.evaluation.run_events import (
+from dramaturg.evaluation.simulation.convergence import each_step
+from dramaturg.evaluation.simulation.events import (
     Acting,
     Action,
     Branch,

@@ -17,8 +17,7 @@ from dramaturg.cli.progress_bars import bars
 from dramaturg.cli.screen import errors, print_json, printable, screen
 from dramaturg.cli.written_files import require_place, write_whole
 from dramaturg.evaluation.studies.bench import Announce, Bench, copy_roles
-from dramaturg.evaluation.studies.study import Study, StudyTable
-from dramaturg.evaluation.study_report import (
+from dramaturg.evaluation.studies.report import (
     STUDIES,
     Finished,
     as_record,
@@ -30,6 +29,7 @@ from dramaturg.evaluation.study_report import (
     studies_of,
     within,
 )
+from dramaturg.evaluation.studies.study import Study, StudyTable
 from dramaturg.models.environment import environment
 
 ROLES = "beethoven,wukong,silver"

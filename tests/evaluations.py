@@ -7,9 +7,9 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-from dramaturg.evaluation.comparison import Evaluation, EvaluationSettings, evaluate, judges_of
-from dramaturg.evaluation.plan import Wanted, planned
-from dramaturg.evaluation.records import RecordFile, Records
+from dramaturg.evaluation.comparison.plan import Wanted, planned
+from dramaturg.evaluation.comparison.records import RecordFile, Records
+from dramaturg.evaluation.comparison.run import Evaluation, EvaluationSettings, evaluate, judges_of
 from dramaturg.stores.library import open_role
 
 from fakes import ScriptedChatModel

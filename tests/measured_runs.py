@@ -9,7 +9,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-from dramaturg.evaluation.measure_tasks import MeasureSettings
+from dramaturg.evaluation.simulation.tasks import MeasureSettings
 from dramaturg.prompts import load
 from dramaturg.stores.library import open_role
 from dramaturg.workflows.riverbend import graph

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from dramaturg.evaluation.action_alignment import alignment
-from dramaturg.evaluation.measure_tasks import agent_settings, known_of, planned
-from dramaturg.evaluation.run_logs import Run, read_run
-from dramaturg.evaluation.run_measures import readings, take_all
+from dramaturg.evaluation.simulation.action_alignment import alignment
+from dramaturg.evaluation.simulation.logs import Run, read_run
+from dramaturg.evaluation.simulation.measures import readings, take_all
+from dramaturg.evaluation.simulation.tasks import agent_settings, known_of, planned
 from dramaturg.models.chat import respondent
 from dramaturg.models.errors import UnusableAnswer
 from dramaturg.nodes.identity import Identity

@@ -11,11 +11,9 @@ from typing import Any
 
 import pytest
 
-from dramaturg.evaluation import dataset_character_llm as character_llm
-from dramaturg.evaluation import dataset_charactereval as charactereval
-from dramaturg.evaluation import dataset_coser as coser
-from dramaturg.evaluation import dataset_rolebench as rolebench
-from dramaturg.evaluation.datasets import FORMS, READERS, Label, Turn, read_dataset
+from dramaturg.evaluation.datasets import character_llm, charactereval, coser, rolebench
+from dramaturg.evaluation.datasets.dataset import FORMS, Label, Turn
+from dramaturg.evaluation.datasets.reading import READERS, read_dataset
 from dramaturg.stores.errors import RoleFileError
 
 SHARED = os.environ.get("DRAMATURG_SHARED_DATA")

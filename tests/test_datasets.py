@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dramaturg.evaluation import dataset_files
-from dramaturg.evaluation.dataset_files import LONGEST, NO_PERSONA, Source, documents, read_content
-from dramaturg.evaluation.datasets import ATTRIBUTES, FORMS, SMALLEST, Dataset, Question, form_of, read_dataset
+from dramaturg.evaluation.datasets import files as dataset_files
+from dramaturg.evaluation.datasets.dataset import ATTRIBUTES, FORMS, Dataset, Question
+from dramaturg.evaluation.datasets.files import LONGEST, NO_PERSONA, Source, documents, read_content
+from dramaturg.evaluation.datasets.reading import SMALLEST, form_of, read_dataset
 from dramaturg.stores.errors import RoleFileError
 from dramaturg.stores.library import Library
 

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from evaluations import QUESTIONS, RIGHT, evaluation_of, judge, library_of, speaker, taken
 
-from dramaturg.evaluation.comparison import Capped, evaluate
-from dramaturg.evaluation.contestants import NAMES, contestant
-from dramaturg.evaluation.datasets import Question
-from dramaturg.evaluation.judging import METRICS, SIMILARITY
-from dramaturg.evaluation.plan import read_plan, spread
-from dramaturg.evaluation.records import EvaluationBusy, RecordFile
-from dramaturg.evaluation.speakers import messages_of
+from dramaturg.evaluation.comparison.contestants import NAMES, contestant
+from dramaturg.evaluation.comparison.plan import read_plan, spread
+from dramaturg.evaluation.comparison.records import EvaluationBusy, RecordFile
+from dramaturg.evaluation.comparison.run import Capped, evaluate
+from dramaturg.evaluation.comparison.speakers import messages_of
+from dramaturg.evaluation.datasets.dataset import Question
+from dramaturg.evaluation.judging.measures import METRICS, SIMILARITY
 from dramaturg.models.errors import ModelUnavailable, UnusableAnswer
 from dramaturg.stores.errors import RoleFileError
 from dramaturg.stores.library import open_role

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from evaluations import RIGHT, evaluation_of, judge, library_of, speaker, taken
 
-from dramaturg.evaluation.judging import SIMILARITY
-from dramaturg.evaluation.plan import read_plan
-from dramaturg.evaluation.records import RecordFile
-from dramaturg.evaluation.report import written_report
-from dramaturg.evaluation.shown_texts import shown_texts
-from dramaturg.evaluation.tables import tables
+from dramaturg.evaluation.comparison.plan import read_plan
+from dramaturg.evaluation.comparison.records import RecordFile
+from dramaturg.evaluation.judging.measures import SIMILARITY
+from dramaturg.evaluation.judging.shown_texts import shown_texts
+from dramaturg.evaluation.reports.markdown import written_report
+from dramaturg.evaluation.reports.tables import tables
 from dramaturg.models.errors import UnusableAnswer
 
 ROLES = tuple(f"ada{number}" for number in range(12))

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dramaturg.evaluation.datasets import ATTRIBUTES, Question, read_dataset
+from dramaturg.evaluation.datasets.dataset import ATTRIBUTES, Question
+from dramaturg.evaluation.datasets.reading import read_dataset
 from dramaturg.stores.library import Library
 from dramaturg.stores.role import Role
 

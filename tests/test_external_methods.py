@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from dramaturg.evaluation import external_methods
+from dramaturg.evaluation.comparison import external_methods
+from dramaturg.evaluation.comparison.external_methods import WORKER, ExternalFailed, external_method
 from dramaturg.evaluation.external.lightrag_engine import Pieces
-from dramaturg.evaluation.external_methods import WORKER, ExternalFailed, external_method
 from dramaturg.models.errors import ModelUnavailable, UnusableAnswer
 from dramaturg.nodes.context import RoleContext
 

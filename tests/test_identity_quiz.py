@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
 
-from dramaturg.evaluation.identity_quiz import correctness, looked_up, quiz_messages, quiz_of
-from dramaturg.evaluation.measure_tasks import agent_settings, known_of, planned
-from dramaturg.evaluation.run_logs import Context, Run, read_run
-from dramaturg.evaluation.run_measures import take_all
-from dramaturg.evaluation.scores import Measure
+from dramaturg.evaluation.simulation.identity_quiz import correctness, looked_up, quiz_messages, quiz_of
+from dramaturg.evaluation.simulation.logs import Context, Run, read_run
+from dramaturg.evaluation.simulation.measures import take_all
+from dramaturg.evaluation.simulation.scores import Measure
+from dramaturg.evaluation.simulation.tasks import agent_settings, known_of, planned
 from dramaturg.models.embeddings import Embedder
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.prompts import load

@@ -13,8 +13,8 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from dramaturg.evaluation.instrument_files import NAMES, SLOAN, instrument
-from dramaturg.evaluation.instruments import Instrument, InstrumentError, Language, Scale
+from dramaturg.evaluation.instruments.files import NAMES, SLOAN, instrument
+from dramaturg.evaluation.instruments.instrument import Instrument, InstrumentError, Language, Scale
 from dramaturg.stores.errors import RoleFileError
 
 SHARED = os.environ.get("DRAMATURG_SHARED_DATA")

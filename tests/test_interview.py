@@ -17,13 +17,13 @@ from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
-from dramaturg.evaluation import interview
-from dramaturg.evaluation.instrument_files import instrument
-from dramaturg.evaluation.instruments import Instrument
-from dramaturg.evaluation.interview_judging import batches
-from dramaturg.evaluation.interview_run import InterviewBusy, alone, interviewed, questions, read_interview
-from dramaturg.evaluation.interview_scores import scored
-from dramaturg.evaluation.interview_state import InterviewContext, Judgement, Record
+from dramaturg.evaluation.instruments.files import instrument
+from dramaturg.evaluation.instruments.instrument import Instrument
+from dramaturg.evaluation.interviews import graph as interview
+from dramaturg.evaluation.interviews.judging import batches
+from dramaturg.evaluation.interviews.run import InterviewBusy, alone, interviewed, questions, read_interview
+from dramaturg.evaluation.interviews.scores import scored
+from dramaturg.evaluation.interviews.state import InterviewContext, Judgement, Record
 from dramaturg.evaluation.metrics import split_batches
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.stores.saver import file as saver_file
@@ -368,7 +368,7 @@ def test_a_judge_sees_no_name(tmp_path: Path) -> None:
 
 
 def test_an_experimenter_is_somebody_to_a_method_that_knows_people() -> None:
-    from dramaturg.evaluation.interview_asking import respondent_context
+    from dramaturg.evaluation.interviews.asking import respondent_context
 
     own: Any = respondent_context(InterviewContext(method="drmr", experimenter="Tom"))
     assert own.user_role == "Tom"

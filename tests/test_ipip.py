@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from dramaturg.evaluation import ipip
-from dramaturg.evaluation.instrument_files import instrument
-from dramaturg.evaluation.instruments import Instrument, Language
-from dramaturg.evaluation.ipip import PULL, big_five, pull
-from dramaturg.evaluation.keyed_scoring import Choice, dimension_scores, type_string
+from dramaturg.evaluation.instruments import ipip
+from dramaturg.evaluation.instruments.files import instrument
+from dramaturg.evaluation.instruments.instrument import Instrument, Language
+from dramaturg.evaluation.instruments.ipip import PULL, big_five, pull
+from dramaturg.evaluation.instruments.keyed_scoring import Choice, dimension_scores, type_string
 from dramaturg.models.errors import WeightsError
 
 from weight_sources import together

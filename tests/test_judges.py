@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from dramaturg.evaluation import judges
-from dramaturg.evaluation.judges import (
+from dramaturg.evaluation.judging import judges
+from dramaturg.evaluation.judging.judges import (
     JUDGES,
     Case,
     Judge,

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from dramaturg.evaluation.bands import Point
-from dramaturg.evaluation.convergence import UNITS
-from dramaturg.evaluation.measure_tasks import QUESTIONS
 from dramaturg.evaluation.plots import TITLES, draw, new_figure, picture
+from dramaturg.evaluation.simulation.convergence import UNITS
+from dramaturg.evaluation.simulation.tasks import QUESTIONS
 from dramaturg.nodes.identity import Condition
 
 RISING = [Point(1, 0.2, 0.1, 0.3, 4, 0), Point(2, 0.4, 0.3, 0.6, 4, 1), Point(3, 0.5, 0.5, 0.5, 4, 0)]
@@ -77,7 +77,9 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
 def test_measures_need_neither_scipy_nor_matplotlib() -> None:
     program = (
         "import sys; sys.modules['scipy'] = sys.modules['matplotlib'] = None\n"
-        "from dramaturg.evaluation import plots, run_measures; from dramaturg.evaluation.bands import band\n"
+        "from dramaturg.evaluation import plots\n"
+        "from dramaturg.evaluation.simulation import measures\n"
+        "from dramaturg.evaluation.bands import band\n"
         "print(band([1.0, 2.0, 3.0]))"
     )
     said = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, check=True)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dramaturg.evaluation.records import Judged, RecordFile, Reply, whole_lines
+from dramaturg.evaluation.comparison.records import Judged, RecordFile, Reply, whole_lines
 from dramaturg.stores.errors import RoleFileError, StorageError
 
 from crash_points import failures, kills

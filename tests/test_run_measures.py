@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dramaturg.evaluation.bands import Reading, band, curves
-from dramaturg.evaluation.convergence import UNITS, cost_readings, costs, total
-from dramaturg.evaluation.measure_tasks import Task, planned
-from dramaturg.evaluation.run_logs import About, Cost, Run, read_run
-from dramaturg.evaluation.run_measures import all_curves, readings, take_all, unknown
-from dramaturg.evaluation.scores import Measure, MeasuresBusy, Score, ScoreFile
+from dramaturg.evaluation.simulation.convergence import UNITS, cost_readings, costs, total
+from dramaturg.evaluation.simulation.logs import About, Cost, Run, read_run
+from dramaturg.evaluation.simulation.measures import all_curves, readings, take_all, unknown
+from dramaturg.evaluation.simulation.scores import Measure, MeasuresBusy, Score, ScoreFile
+from dramaturg.evaluation.simulation.tasks import Task, planned
 from dramaturg.models.errors import ModelRefused, ModelUnavailable
 from dramaturg.stores.errors import RoleFileError
 
@@ -122,7 +122,7 @@ def test_a_measuring_that_was_killed_asks_for_no_score_that_is_in_the_file(
             super().write(scores)
 
     with monkeypatch.context() as dying:
-        dying.setattr("dramaturg.evaluation.run_measures.ScoreFile", Dying)
+        dying.setattr("dramaturg.evaluation.simulation.measures.ScoreFile", Dying)
         dying.setattr("dramaturg.nodes.asked_answers.AT_ONCE", 5)
         with pytest.raises(Killed):
             take(played, examiner(), "recall")

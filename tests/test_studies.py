@@ -24,10 +24,7 @@ from dramaturg.evaluation.studies.entity_merges import Compared, Merging
 from dramaturg.evaluation.studies.marks import MarkedRelation, gold
 from dramaturg.evaluation.studies.mood_congruence import Recalled
 from dramaturg.evaluation.studies.rankings import separation
-from dramaturg.evaluation.studies.scope_detection import Scoped
-from dramaturg.evaluation.studies.splitters import Retrieved
-from dramaturg.evaluation.studies.study import Findings, StudyTable, spaced
-from dramaturg.evaluation.study_report import (
+from dramaturg.evaluation.studies.report import (
     BEGIN,
     END,
     STUDIES,
@@ -39,6 +36,9 @@ from dramaturg.evaluation.study_report import (
     studies_of,
     within,
 )
+from dramaturg.evaluation.studies.scope_detection import Scoped
+from dramaturg.evaluation.studies.splitters import Retrieved
+from dramaturg.evaluation.studies.study import Findings, StudyTable, spaced
 from dramaturg.nodes.memory_units import memory_unit
 from dramaturg.stores.library import Library
 from dramaturg.stores.memory_files import read_memory_files

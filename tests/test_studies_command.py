@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import BaseMessage
 
-from dramaturg.evaluation.study_report import BEGIN, END
+from dramaturg.evaluation.studies.report import BEGIN, END
 
 from commands import Command
 from fakes import ScriptedChatModel

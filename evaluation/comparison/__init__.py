@@ -1,0 +1,1 @@
+"""Methods compared on the same roles and questions."""

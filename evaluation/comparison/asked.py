@@ -1,0 +1,63 @@
+"""What is asked of whom in an evaluation: each method, role, seed and question, in a conversation of its own."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dramaturg.evaluation.comparison.contestants import Contestant
+from dramaturg.evaluation.datasets.dataset import Question
+from dramaturg.models.client import name_of
+from dramaturg.models.embeddings import name_of as embeddings_name
+from dramaturg.nodes.context import RunContext
+from dramaturg.stores.files import canonical
+from dramaturg.stores.role import Role
+
+DERIVED = "index"
+
+
+class Asked(NamedTuple):
+    """A question to a role by one method; `key` is a digest of all that the reply depends on."""
+
+    contestant: Contestant
+    role: Role
+    seed: int
+    question: Question
+    key: str
+
+
+def asked_of(
+    contestants: Sequence[Contestant],
+    roles: Iterable[tuple[Role, Sequence[Question]]],
+    seeds: Sequence[int],
+    shared: RunContext,
+) -> Iterator[Asked]:
+    """All questions of an evaluation: role by role, and all methods on one question one after the other."""
+    for role, questions in roles:
+        knowledge = fingerprint(role.root)
+        for seed in seeds:
+            for question in questions:
+                for one in contestants:
+                    yield Asked(one, role, seed, question, key_of(one, role, knowledge, seed, question, shared))
+
+
+def key_of(
+    contestant: Contestant, role: Role, knowledge: str, seed: int, question: Question, shared: RunContext
+) -> str:
+    """Digest what a reply depends on."""
+    embedding = shared.embedding_model
+    embedded = embedding if isinstance(embedding, str) else embeddings_name(embedding)
+    models = [name_of(shared.chat_model), embedded, shared.language]
+    asked = question.model_dump(include={"id", "text", "user_role", "context", "turns"}, mode="json")
+    told: Any = [contestant.name, dict(contestant.settings), role.id, knowledge, seed, asked, *models]
+    return hashlib.sha256(canonical(told)).hexdigest()[:32]
+
+
+def fingerprint(folder: Path) -> str:
+    """Digest what a role knows: all its files but those that are made from others."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        inner = path.relative_to(folder)
+        if path.is_file() and inner.parts[0] != DERIVED and not any(part.startswith(".") for part in inner.parts):
+            digest.update(canonical([inner.as_posix(), hashlib.sha256(path.read_bytes()).hexdigest()]))
+    return digest.hexdigest()

@@ -1,0 +1,149 @@
+"""Who speaks in an evaluation: the workflows of this package, and other packages' methods in processes of their own."""
+
+import asyncio
+import time
+from contextlib import AsyncExitStack
+from typing import Any, NamedTuple, Self
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
+
+from dramaturg.evaluation.comparison.asked import Asked
+from dramaturg.evaluation.comparison.external_methods import PACKAGES, ExternalMethod, external_method
+from dramaturg.evaluation.comparison.records import Reply
+from dramaturg.evaluation.datasets.dataset import Question
+from dramaturg.models.account import Usage, total
+from dramaturg.models.client import name_of
+from dramaturg.models.environment import environment
+from dramaturg.models.errors import UNANSWERED
+from dramaturg.nodes.context import RunContext
+from dramaturg.stores.role import Role
+from dramaturg.workflows.methods import METHODS, chat_graph, index_graph
+
+
+class Said(NamedTuple):
+    """What was said, what it was made from, and what it cost."""
+
+    text: str
+    evidence: dict[str, Any]
+    usage: Usage
+
+
+class Speakers:
+    """All who speak; processes of other packages are started when first needed, and end with it."""
+
+    def __init__(self, shared: RunContext) -> None:
+        self.shared = shared
+        self._open = AsyncExitStack()
+        self._external: dict[tuple[str, str, int], ExternalMethod] = {}
+        self._lock = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        """Begin."""
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        """End the processes of other packages."""
+        await self._open.aclose()
+
+    async def prepare(self, asked: Asked) -> None:
+        """Index a role for a method, which is work that no question should be charged with.
+
+        Raises:
+            RoleError: the role lacks what the method needs.
+            ExternalFailed: the package is not installed, or could not index it.
+            ModelError: the model gave no answer.
+        """
+        method = asked.contestant.method
+        if method in PACKAGES:
+            await (await self.external(asked)).prepare()
+        elif METHODS[method].prepare:
+            context = asked.contestant.context(self.shared, asked.role.id, seed=0)
+            await index_graph(method).compile().ainvoke({}, context=context)
+
+    async def reply(self, asked: Asked) -> Reply:
+        """Have a question answered in a conversation of its own; what does not come is missing, and says why.
+
+        Raises:
+            RoleError: the role lacks what the method needs.
+            ExternalFailed: another package failed.
+            ModelError: the model cannot be reached or refuses every question.
+        """
+        began, about = time.perf_counter(), told_of(asked, self.shared)
+        try:
+            said = await self.say(asked)
+        except UNANSWERED as error:
+            return Reply(**about, text="", error=str(error), seconds=round(time.perf_counter() - began, 3))
+        return Reply(
+            **about,
+            text=said.text,
+            evidence=said.evidence,
+            calls=said.usage["calls"],
+            tokens=said.usage["prompt_tokens"] + said.usage["completion_tokens"],
+            seconds=round(time.perf_counter() - began, 3),
+        )
+
+    async def say(self, asked: Asked) -> Said:
+        """Answer by the method that is meant."""
+        if asked.contestant.method in PACKAGES:
+            return Said(*await (await self.external(asked)).answer(as_text(asked.question)))
+        return await conversed(asked, self.shared)
+
+    async def external(self, asked: Asked) -> ExternalMethod:
+        """Another package's method for a role, in its process."""
+        key = (asked.contestant.method, asked.role.id, asked.seed)
+        async with self._lock:
+            if key not in self._external:
+                context = asked.contestant.context(self.shared, asked.role.id, asked.seed)
+                opening = external_method(asked.contestant.method, context, environment().cache / "external")  # type: ignore[arg-type]  # one of PACKAGES
+                self._external[key] = await self._open.enter_async_context(opening)
+            return self._external[key]
+
+
+def told_of(asked: Asked, shared: RunContext) -> dict[str, Any]:
+    """What a record says of a question beside the reply."""
+    return {
+        "key": asked.key,
+        "contestant": asked.contestant.name,
+        "role": asked.role.id,
+        "seed": asked.seed,
+        "question": asked.question.id,
+        "asked": asked.question.text,
+        "model": name_of(shared.chat_model),
+    }
+
+
+async def conversed(asked: Asked, shared: RunContext) -> Said:
+    """Run a turn of a method's graph from an empty state."""
+    graph = chat_graph(asked.contestant.method).compile(InMemorySaver(), store=InMemoryStore())
+    context = asked.contestant.context(shared, asked.role.id, asked.seed, user_role=asked.question.user_role)
+    messages = await asyncio.to_thread(messages_of, asked.question, asked.role)
+    config: Any = {"configurable": {"thread_id": asked.key}}
+    output: dict[str, Any] = await graph.ainvoke({"messages": messages}, config, context=context, durability="exit")
+    first, *others = output["usage"].values()
+    for one in others:
+        first = total(first, one)
+    return Said(output["messages"][-1].text, output["evidence"], first)
+
+
+def messages_of(question: Question, role: Role) -> list[BaseMessage]:
+    """The conversation as the role finds it: what was said before, and the question with where it is asked."""
+    names = {name.casefold() for name in (role.id, role.card.name, *role.card.aliases)}
+    before: list[BaseMessage] = [
+        AIMessage(turn.text, id=f"{number}")
+        if turn.speaker.casefold() in names
+        else HumanMessage(turn.text, id=f"{number}")
+        for number, turn in enumerate(question.turns)
+    ]
+    return [*before, HumanMessage(scened(question), id="question")]
+
+
+def as_text(question: Question) -> str:
+    """The same for a method that takes a single text."""
+    return "\n".join([*(f"{turn.speaker}: {turn.text}" for turn in question.turns), scened(question)])
+
+
+def scened(question: Question) -> str:
+    """A question with where it is asked."""
+    return f"({question.context})\n{question.text}" if question.context else question.text

@@ -1,0 +1,1 @@
+"""Datasets that a user has, read into one model."""

@@ -1,0 +1,145 @@
+"""CharacterEval's form: dialogues of Chinese scripts that a role goes on with, profiles, and metrics by entry."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import RootModel
+
+from dramaturg.evaluation.datasets.dataset import Character, Dataset, Question, Turn
+from dramaturg.evaluation.datasets.files import (
+    JSON,
+    Entry,
+    Filled,
+    Source,
+    Tally,
+    Text,
+    listed,
+    read_content,
+    read_whole,
+)
+from dramaturg.stores.errors import RoleFileError
+
+LOOKS = "test_data.json, a list of objects with `id`, `role`, `novel_name` and `context`, or the folder that holds it"
+LICENCE = "CharacterEval has no licence: its dialogues are from scripts and novels under copyright, for private tests"
+TEST_DATA, PROFILES, METRICS = "test_data", "character_profiles", "id2metric"
+NO_SPEAKER = "a dialogue whose first line names no speaker"
+OWN_TURN = "a dialogue in which the role spoke last"
+NOTHING_SAID = "a dialogue whose last line is empty"
+
+
+class Dialogue(Entry):
+    """An entry of `test_data`; a line of `context` is a speaker, a wide colon and what is said."""
+
+    id: int | str
+    role: Filled
+    novel_name: Text = ""
+    context: Text
+
+
+class Profiles(RootModel[dict[str, Any]]):
+    """`character_profiles`: by role, what is said of it under headings that differ by role."""
+
+
+class Metrics(RootModel[dict[str, list[tuple[str, str]]]]):
+    """`id2metric`: by entry, metrics with their English and Chinese names."""
+
+
+def is_charactereval(source: Source) -> bool:
+    """Whether it is the dialogues, or a folder with a file of that name."""
+    if _beside(source, TEST_DATA):
+        return True
+    first = source.content.first if source.single else None
+    return first is not None and first.has("id", "role", "context") and not first.has("question")
+
+
+def read_charactereval(source: Source) -> Dataset:
+    """Return a question an entry: the last line, with the ones before it as turns.
+
+    A folder's profiles and metrics are read too; a single file is read alone. Entries that `id2metric` does not name
+    have no metrics; what it says of others is passed over. There are no right answers: the authors' judge is a model
+    that was trained for it.
+
+    Raises:
+        RoleFileError: a file or an entry cannot be used.
+    """
+    metrics = _metrics(_beside(source, METRICS))
+    tally, path = Tally(), _beside(source, TEST_DATA)
+    for record in (read_content(path) if path else source.content).records:
+        entry = record.read_as(Dialogue)
+        turns = spoken(entry.context)
+        if reason := unfit(entry.role, turns):
+            tally.leave_out(reason)
+        else:
+            tally.add(_question(entry, turns, metrics.get(str(entry.id), ())), record.where)
+    return tally.dataset(source.name, "charactereval", LICENCE, _characters(_beside(source, PROFILES)))
+
+
+def unfit(role: str, turns: list[Turn]) -> str:
+    """Say why there is nothing to answer; empty if there is."""
+    if not turns:
+        return NO_SPEAKER
+    if turns[-1].speaker == role:
+        return OWN_TURN
+    return "" if turns[-1].text else NOTHING_SAID
+
+
+def spoken(context: str) -> list[Turn]:
+    """Return the lines of a dialogue, none if it does not begin with a speaker; a line without one goes on."""
+    turns: list[Turn] = []
+    for line in filter(None, map(str.strip, context.split("\n"))):
+        speaker, colon, text = line.partition("：")
+        if colon:
+            turns.append(Turn(speaker=speaker.strip(), text=text.strip()))
+        elif turns:
+            turns[-1] = Turn(speaker=turns[-1].speaker, text=f"{turns[-1].text}\n{line}")
+        else:
+            return []
+    return turns
+
+
+def _question(entry: Dialogue, turns: list[Turn], metrics: tuple[str, ...]) -> Question:
+    *before, last = turns
+    return Question(
+        id=str(entry.id),
+        role=entry.role,
+        text=last.text,
+        user_role=last.speaker,
+        turns=tuple(before),
+        metrics=metrics,
+        labels={"novel": entry.novel_name} if entry.novel_name else {},
+    )
+
+
+def _beside(source: Source, stem: str) -> Path | None:
+    """The file of a folder by its name without suffix: released as `.jsonl`, though it is none."""
+    if not source.folder:
+        return None
+    found = [one for one in listed(source.path, JSON) if one.stem == stem]
+    if len(found) > 1:
+        raise RoleFileError(f"{source.name} holds both {' and '.join(one.name for one in found)}: keep one of them.")
+    return found[0] if found else None
+
+
+def _metrics(path: Path | None) -> dict[str, tuple[str, ...]]:
+    if path is None:
+        return {}
+    return {name: tuple(one for one, _ in found) for name, found in read_whole(path, Metrics).root.items()}
+
+
+def _characters(path: Path | None) -> dict[str, Character]:
+    if path is None:
+        return {}
+    return {role: Character(persona=_persona(said)) for role, said in read_whole(path, Profiles).root.items()}
+
+
+def _persona(profile: Any) -> str:
+    if not isinstance(profile, dict):
+        return _as_text(profile)
+    return "\n".join(f"{heading}：{_as_text(said)}" for heading, said in profile.items())
+
+
+def _as_text(said: Any) -> str:
+    if isinstance(said, list):
+        return "；".join(map(_as_text, said))
+    return said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)

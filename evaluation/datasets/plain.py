@@ -1,0 +1,160 @@
+"""Plain questions, and CharacterRAG's form: persona documents with pairs of question and answer (AMADEUS, Dataset)."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import field_validator
+
+from dramaturg.evaluation.datasets.dataset import ATTRIBUTES, Character, Dataset, Question
+from dramaturg.evaluation.datasets.files import (
+    JSON,
+    Entry,
+    Filled,
+    Record,
+    Source,
+    Tally,
+    Text,
+    documents,
+    listed,
+    named,
+    read_content,
+    text_of,
+)
+from dramaturg.stores.errors import RoleFileError
+
+PLAIN_LOOKS = "JSON lines, or a list, of objects with `question`"
+PAIRS_LOOK = "a folder with a persona (.md, .txt) and a .json or .jsonl file of pairs, or a folder of such folders"
+OTHERS = ("generated", "reply")  # keys that RoleBench and Character-LLM have beside `question`
+PAIRS_LICENCE = "CharacterRAG was written from Namuwiki, whose licence holds for it; a set of your own is yours"
+
+
+class Line(Entry, extra="allow"):
+    """A line, with the keys of a role's own `questions.jsonl` and some more; no value is as good as no key."""
+
+    question: Filled
+    id: str | int | None = None
+    role: Text | None = None
+    answer: Text | None = None
+    attribute: Text | None = None
+    scope: Literal["in", "out", "", None] = None
+    user_role: Text | None = None
+    context: Text | None = None
+
+
+class Pair(Entry, extra="allow"):
+    """A pair of CharacterRAG: what is asked, what is right, and of which of the six attributes."""
+
+    question: Filled
+    answer: Filled
+    attribute: str
+    id: str | int | None = None
+
+    @field_validator("attribute")
+    @classmethod
+    def _one_of_six(cls, attribute: str) -> str:
+        name = re.sub(r"[^a-z]+", "_", attribute.casefold().replace("&", "and")).strip("_")
+        if name in ATTRIBUTES:
+            return name
+        raise ValueError(f"must be one of {', '.join(ATTRIBUTES)}")
+
+
+def is_plain(source: Source) -> bool:
+    """Whether it has questions under that name."""
+    return source.content.first.has("question")
+
+
+def read_plain(source: Source) -> Dataset:
+    """Return plain questions; of a line's other keys, each is a label.
+
+    Raises:
+        RoleFileError: a line cannot be used.
+    """
+    tally = Tally()
+    for record in source.content.records:
+        line = record.read_as(Line)
+        about = line.model_dump(exclude={"question", "id", *(line.model_extra or {})}, exclude_none=True)
+        question = Question(id=_id(line.id, record), text=line.question, labels=_labels(line), **about)
+        tally.add(question, record.where)
+    return tally.dataset(source.name, "jsonl", "", {})
+
+
+def is_pairs(source: Source) -> bool:
+    """Whether it is a persona with pairs, or a folder of such folders."""
+    if not source.folder:
+        return False
+    return _is_character(source.path) or any(_is_character(folder) for folder in _folders(source.path))
+
+
+def read_pairs(source: Source) -> Dataset:
+    """Return the pairs and personas; a folder's name is the role, that of a single one is left open.
+
+    The paper does not say in what files the dataset comes: this layout is ours. Where a text beside plain questions is
+    no persona, give the file of questions in place of the folder.
+
+    Raises:
+        RoleFileError: a folder lacks its persona or its pairs, or a pair cannot be used.
+    """
+    if not source.folder:
+        raise RoleFileError(f"{source.name} is a file: give {PAIRS_LOOK}.")
+    found = {"": source.path} if documents(source.path) else {one.name: one for one in _folders(source.path)}
+    tally, characters = Tally(), {}
+    for role, folder in found.items():
+        characters[role] = Character(persona="\n\n".join(text_of(one) for one in _personas(folder)))
+        _add_pairs(tally, role, folder)
+    return tally.dataset(source.name, "characterrag", PAIRS_LICENCE, characters)
+
+
+def _add_pairs(tally: Tally, role: str, folder: Path) -> None:
+    for record in read_content(_pairs(folder)).records:
+        pair = record.read_as(Pair)
+        name = _id(pair.id, record)
+        question = Question(
+            id=f"{role}-{name}" if role else name,
+            role=role,
+            text=pair.question,
+            answer=pair.answer,
+            attribute=pair.attribute,
+            scope="in",
+            labels=_labels(pair),
+        )
+        tally.add(question, record.where)
+
+
+def _is_character(folder: Path) -> bool:
+    files = listed(folder, JSON)
+    if len(files) != 1 or not documents(folder):
+        return False
+    first = read_content(files[0]).first
+    return first.has("question") and not any(map(first.has, OTHERS))
+
+
+def _folders(path: Path) -> list[Path]:
+    return sorted(one for one in path.iterdir() if one.is_dir() and not one.name.startswith("."))
+
+
+def _personas(folder: Path) -> list[Path]:
+    if found := documents(folder):
+        return found
+    raise RoleFileError(f"{named(folder)} has no persona: put it there as a .md or .txt file.")
+
+
+def _pairs(folder: Path) -> Path:
+    files = listed(folder, JSON)
+    if len(files) == 1:
+        return files[0]
+    raise RoleFileError(f"{named(folder)} has {len(files)} files with JSON: it needs one, with the pairs.")
+
+
+def _id(given: str | int | None, record: Record) -> str:
+    return str(record.number if given is None else given)
+
+
+def _labels(entry: Entry) -> Mapping[str, str]:
+    return {name: _as_text(value) for name, value in (entry.model_extra or {}).items() if value is not None}
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,1 @@
+"""Inventories as data, with their keys, scales and licences."""

@@ -1,0 +1,1 @@
+"""Interviews by an inventory, as a graph (InCharacter)."""

@@ -1,0 +1,152 @@
+"""An interview that is kept: its checkpoints let it go on, its file holds all that was said and judged."""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph.state import CompiledStateGraph
+
+from dramaturg.evaluation.interviews.asking import items_of
+from dramaturg.evaluation.interviews.graph import build
+from dramaturg.evaluation.interviews.scores import result_of
+from dramaturg.evaluation.interviews.state import InterviewContext, InterviewOutput, described, instrument_of
+from dramaturg.evaluation.metrics import split_batches
+from dramaturg.stores.file_lock import file_lock
+from dramaturg.stores.files import write_bytes
+from dramaturg.stores.saver import ConversationSaver
+
+HEAD: RunnableConfig = {"configurable": {"thread_id": "interview", "checkpoint_ns": ""}}
+STAGES = ("ask", "judge")
+"""The nodes that ask a model."""
+SCORING = ("tie", "refusals")
+"""Settings that change scores, and nothing that is asked."""
+Announce = Callable[[str], None]
+
+
+class InterviewBusy(RuntimeError):
+    """Another program holds this interview."""
+
+
+async def interviewed(context: InterviewContext, file: Path, announce: Announce = lambda _: None) -> InterviewOutput:
+    """Hold an interview to its end, from the beginning or from where it stopped, and write it down.
+
+    Each reply and each judgement is checkpointed when it is there, and the steps inside a reply are too: after a kill
+    only what was under way is asked again. An interview that is over asks nothing. A reply or a judgement that is
+    missing stays so: to try again, take another file.
+
+    Args:
+        context: how it is to be done.
+        file: where it is written, as one JSON object; its checkpoints lie beside it.
+        announce: is told the name of the node, "ask" or "judge", for each reply and judgement that is there.
+
+    Raises:
+        InterviewBusy: another program holds it.
+        ValueError: the file is that of another interview, or cannot be there.
+        ModelError: the model cannot be reached or refuses every question; the same call goes on.
+    """
+    wanted = await described(context)
+    file, checkpoints = await asyncio.to_thread(places, file)
+    with alone(file):
+        async with ConversationSaver.open(checkpoints) as saver:
+            graph = build().compile(saver)
+            begun: dict[str, Any] = (await graph.aget_state(HEAD)).values
+            check(file, begun.get("about"), wanted)
+            await go_on(graph, context, announce, begun=bool(begun))
+            kept: dict[str, Any] = (await graph.aget_state(HEAD)).values
+        records, judgements = kept["records"], kept.get("judgements") or []
+        result = await result_of(context, records, judgements)  # another rule for ties needs no new interview
+        output = InterviewOutput(**result, about=wanted, records=records, judgements=judgements, usage=kept["usage"])
+        await asyncio.to_thread(write, file, output)
+    return output
+
+
+async def go_on(
+    graph: CompiledStateGraph[Any, Any, Any, Any], context: InterviewContext, announce: Announce, *, begun: bool
+) -> None:
+    """Run from the last checkpoint on; where there is none, from the beginning."""
+    given: Any = None if begun else {}
+    async for part in graph.astream(given, HEAD, context=context, stream_mode="updates", durability="sync"):
+        for node in part:
+            if node in STAGES:
+                announce(node)
+
+
+def read_interview(file: Path) -> InterviewOutput:
+    """Read what `interviewed` wrote; `interview_scores.scored` makes its scores again.
+
+    Raises:
+        ValueError: the file is not that of an interview.
+    """
+    try:
+        output = json.loads(file.read_text(encoding="utf-8"))
+        missing = InterviewOutput.__annotations__.keys() - output.keys()
+    except (OSError, ValueError, AttributeError) as error:
+        raise ValueError(f"{file.name} cannot be read as an interview: give a file of dramaturg interview.") from error
+    if missing:
+        raise ValueError(f"{file.name} has no {min(missing)!r}: give a file that dramaturg interview wrote.")
+    return cast("InterviewOutput", output)
+
+
+async def questions(context: InterviewContext) -> dict[str, int]:
+    """How many questions an interview asks, re-asks left out, where every reply comes.
+
+    `replies` is the number of turns of the method, which asks its model once or more often in each.
+
+    Raises:
+        ValueError: as for an interview.
+    """
+    instrument = await instrument_of(context)
+    items = items_of(instrument, context.limit)
+    sizes = [sum(item.dimension == one.name for item in items) for one in instrument.dimensions]
+    batches = [len(split_batches(size)) for size in sizes if size]
+    each = {"expert_rating": sum(batches), "option_conversion": len(items), "self_report": 0}[context.judging]
+    return {"items": len(items), "replies": len(items), "judgements": each * context.repeats}
+
+
+def check(file: Path, begun: dict[str, Any] | None, wanted: dict[str, Any]) -> None:
+    """Refuse to go on with another interview than was begun.
+
+    Raises:
+        ValueError: a setting that makes an interview what it is has changed.
+    """
+    asked = [name for name in wanted if name not in SCORING]
+    if begun and (name := next((name for name in asked if begun.get(name) != wanted[name]), "")):
+        msg = f"{file} was begun with {name} {begun.get(name)!r}, not {wanted[name]!r}: take that, or another --out."
+        raise ValueError(msg)
+
+
+@contextmanager
+def alone(file: Path) -> Iterator[None]:
+    """Hold the lock of an interview.
+
+    Raises:
+        InterviewBusy: another program holds it.
+    """
+    busy = InterviewBusy(f"Another program holds {file}: wait for it, or take another --out.")
+    with file_lock(file.with_name(f".{file.name}.lock"), patience=0, busy=busy):
+        yield
+
+
+def places(file: Path) -> tuple[Path, Path]:
+    """Where an interview and its checkpoints are.
+
+    Raises:
+        ValueError: they cannot be there.
+    """
+    file = file.expanduser().absolute()
+    checkpoints = file.with_name(f"{file.name}.checkpoints")
+    if file.is_dir() or not file.parent.is_dir():
+        raise ValueError(f"{file} cannot be written: name a file in a folder that is there.")
+    if file.exists() and not checkpoints.exists():
+        raise ValueError(f"{file} is there, but its checkpoints ({checkpoints.name}) are not: take another --out.")
+    return file, checkpoints
+
+
+def write(file: Path, output: InterviewOutput) -> None:
+    """Put the interview in place, as a whole or not at all."""
+    text = json.dumps(output, ensure_ascii=False, indent=1) + "\n"
+    write_bytes(file, text.encode(errors="surrogatepass"), within=file.parent)

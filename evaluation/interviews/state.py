@@ -1,0 +1,195 @@
+"""What an interview is told, what it keeps, and what it gives: plain values that fit into a checkpoint and a file."""
+
+import asyncio
+import operator
+from functools import cache
+from typing import Annotated, Any, Literal
+
+from langchain_core.language_models import BaseChatModel
+from pydantic import Field, InstanceOf, JsonValue
+from pydantic.json_schema import SkipJsonSchema
+from typing_extensions import TypedDict
+
+from dramaturg.evaluation.instruments.files import FOUR_LETTERS, instrument
+from dramaturg.evaluation.instruments.instrument import Instrument, Language
+from dramaturg.evaluation.instruments.keyed_scoring import Missing, Tie
+from dramaturg.evaluation.interviews.cleaning import Flag
+from dramaturg.models.account import Usage, add_usage
+from dramaturg.models.client import name_of
+from dramaturg.nodes.context import Name, RoleContext, language_of, role_of
+
+Judging = Literal["expert_rating", "option_conversion", "self_report"]
+
+
+class InterviewContext(RoleContext):
+    """Who is interviewed with what, and how the answers are judged; `chat_model` answers for the role."""
+
+    method: str = Field(default="amadeus", max_length=64, description="How the role answers, such as amadeus.")
+    method_settings: dict[str, JsonValue] = Field(
+        default_factory=dict, description="Settings of the method by their names; all others are its own."
+    )
+    instrument: Annotated[str, Field(max_length=4096)] | SkipJsonSchema[InstanceOf[Instrument]] = Field(
+        default=FOUR_LETTERS, description="big-five, four-letters, or the path of an inventory."
+    )
+    limit: int = Field(
+        default=0, ge=0, le=1000, description="So many items, of each dimension in turn; 0: the whole inventory."
+    )
+    experimenter: str = Field(
+        default="", max_length=80, description="Who asks: somebody whom the role knows; empty: nobody in particular."
+    )
+    judge: Literal[""] | Name | SkipJsonSchema[InstanceOf[BaseChatModel]] = Field(
+        default="", description="The chat model that judges the answers; empty: the one that gives them."
+    )
+    judging: Judging = Field(
+        default="expert_rating",
+        description="expert_rating: a dimension is rated from batches of answers; option_conversion: each answer is "
+        "turned into a choice on the item's scale, and scored by the keys; self_report: the role is shown the "
+        "statement and names a number itself, which is scored by the keys, without a judge.",
+    )
+    repeats: int = Field(
+        default=1, ge=1, le=20, description="How often the answers are judged, in shuffled batches from the second on."
+    )
+    tie: Tie = Field(default="low", description="The pole of a score exactly at the midpoint.")
+    refusals: Missing = Field(
+        default="leave_out",
+        description="With option_conversion: a refusal to answer is left out, or taken for the midpoint.",
+    )
+
+
+class Reply(TypedDict):
+    """What came back for an item; no reply where the role's model gave none, and `error` says why."""
+
+    item: str
+    dimension: str
+    question: str
+    reply: str
+    error: str
+    evidence: dict[str, Any]
+    """What the reply rests on, by mechanism, as the method says it."""
+    usage: dict[str, Usage]
+
+
+class Record(Reply):
+    """An item with all that became of it."""
+
+    cleaned: str
+    """The role's answer alone."""
+    flags: list[Flag]
+    anonymous: str
+    """What judges see of the answer."""
+    anonymous_question: str
+
+
+class Judgement(TypedDict):
+    """What the judge says of a batch: a score, or with option_conversion a choice or "x"; None where it gave none."""
+
+    dimension: str
+    repeat: int
+    items: list[str]
+    analysis: str
+    result: float | Literal["x"] | None
+    error: str
+
+
+class Score(TypedDict):
+    """The score of a dimension, in the instrument's range, and how far its parts lie apart."""
+
+    score: float | None
+    """The mean of `repeats`; None where no batch was judged."""
+    letter: str
+    """"?" without a score."""
+    repeats: list[float | None]
+    """The mean over the batches of each repeat."""
+    batches: list[list[float]]
+    """The scores of the batches of each repeat; those that are missing are left out."""
+    intra_std: list[float | None]
+    """The population standard deviation over the batches of each repeat; None for fewer than two."""
+    inter_std: float | None
+    """The same over repeats."""
+
+
+class Counts(TypedDict):
+    """How much was asked, and what is missing."""
+
+    items: int
+    repeats: int
+    wanted: int
+    """Items that were to be judged, in all repeats."""
+    missing: int
+    """Those of them that were not: no reply, an empty one, or no judgement."""
+    no_reply: int
+    empty: int
+    judgements: int
+    judgements_missing: int
+    refused: int
+    """Answers that the judge took for refusals; with option_conversion only."""
+    flags: dict[str, int]
+    """How many replies have each flag."""
+
+
+class InterviewInput(TypedDict):
+    """An interview takes nothing: all that it needs is in the context."""
+
+
+class Result(TypedDict):
+    """What is made of records and judgements, without a model."""
+
+    scores: dict[str, Score]
+    type: str
+    counts: Counts
+    valid: bool
+    invalid_because: str
+
+
+class InterviewOutput(Result):
+    """What an interview gives."""
+
+    about: dict[str, Any]
+    records: list[Record]
+    judgements: Annotated[list[Judgement], operator.add]
+    usage: Annotated[dict[str, Usage], add_usage]
+
+
+class InterviewState(InterviewOutput):
+    """An interview under way."""
+
+    replies: Annotated[list[Reply], operator.add]
+
+
+async def language_for(context: InterviewContext) -> Language:
+    """The language of questions, answers and judges."""
+    found: Any = language_of(context, await role_of(context))
+    return found  # type: ignore[no-any-return]
+
+
+async def instrument_of(context: InterviewContext) -> Instrument:
+    """The instrument of an interview, read once.
+
+    Raises:
+        InstrumentError: there is none, or not in this language.
+        RoleFileError: the file cannot be used.
+    """
+    if isinstance(context.instrument, Instrument):
+        return context.instrument
+    return await asyncio.to_thread(_instrument, context.instrument, await language_for(context))
+
+
+async def described(context: InterviewContext) -> dict[str, Any]:
+    """What an interview is, for whoever reads its file; with other values it is another interview."""
+    asked = await instrument_of(context)
+    own = ("role", "method", "method_settings", "limit", "experimenter", "judging", "repeats", "tie", "refusals")
+    return {
+        **{name: getattr(context, name) for name in own},
+        "instrument": asked.name,
+        "source": asked.source,
+        "licence": asked.licence,
+        "language": asked.language,
+        "model": name_of(context.chat_model),
+        "judge": name_of(context.judge or context.chat_model),
+        "model_seed": context.model_seed,
+    }
+
+
+@cache
+def _instrument(name: str, language: Language) -> Instrument:
+    return instrument(name, language)

@@ -1,0 +1,1 @@
+"""Judges: a chat model that is asked what a reply is worth."""

@@ -1,0 +1,226 @@
+"""The papers' judges: each a prompt and a scale, asked for a sentence first and then for a value that rests on it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+from typing import Literal
+
+from langchain_core.messages import BaseMessage
+
+from dramaturg.evaluation.judging.answers import Case, Judgement
+from dramaturg.evaluation.judging.refusal_rates import RefusalRates, refusal_rates
+from dramaturg.evaluation.reliability import Agreement, krippendorff_alpha
+from dramaturg.models.chat import Respondent
+from dramaturg.models.errors import UNANSWERED
+from dramaturg.models.questions import decide, rate, write
+from dramaturg.prompts import load
+from dramaturg.stores.files import canonical, sha256
+
+__all__ = [
+    "JUDGES",
+    "Case",
+    "Judge",
+    "Judgement",
+    "RefusalRates",
+    "agreement",
+    "judged",
+    "prompt_version",
+    "refusal_rates",
+]
+
+Scale = Literal["yes/no", "1-5", "1-10"]
+BOUNDS: Mapping[Scale, tuple[int, int]] = {"yes/no": (0, 1), "1-5": (1, 5), "1-10": (1, 10)}
+Part = Literal["profile", "gold", "passages", "events", "dialogue", "user_role", "relation"]
+
+REASON_TOKENS = 120
+VERDICT = 2
+"""Messages at the end of a prompt: the judge's sentence, and what is asked then."""
+DIGITS = 12
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A judge as data. The papers show some of their prompts; all of these are this project's own."""
+
+    name: str
+    prompt: str
+    scale: Scale
+    better: Literal["higher", "lower", "by_scope"]
+    """by_scope: higher out of scope, lower in scope."""
+    needs: tuple[Part, ...]
+    """What a case must hold beside question and reply: else the judge is not applicable."""
+    source: str
+    may: tuple[Part, ...] = ()
+    """What is shown too where a case holds it."""
+    note: str = ""
+    """What the paper leaves open, and what is done here."""
+
+
+_ALL = (
+    Judge(
+        "accuracy",
+        "grade_accuracy",
+        "yes/no",
+        "higher",
+        ("gold",),
+        "AMADEUS, Evaluation Protocols, Table 6: ACC",
+        note="The paper shows no prompt and names neither the judge nor its temperature.",
+    ),
+    Judge(
+        "accuracy_level",
+        "grade_accuracy_level",
+        "1-10",
+        "higher",
+        ("gold",),
+        "AMADEUS, Evaluation Protocols, Table 6: ACC_L",
+        note="The paper gives no prompt and no meaning of the steps; those of 1, 5 and 10 are this project's.",
+    ),
+    Judge(
+        "hallucination",
+        "grade_hallucination",
+        "1-10",
+        "lower",
+        ("passages",),
+        "AMADEUS, Evaluation Protocols, Table 6: HS",
+        may=("gold",),
+        note="The paper says what 1 means and no more. It has no score for methods without passages: nor has this "
+        "judge. Interviews have no right answer, and the paper does not say what its judge was shown instead: here the "
+        "passages alone. A method is judged by its own passages, so that methods don't have the same test.",
+    ),
+    Judge(
+        "exposure",
+        "grade_exposure",
+        "1-10",
+        "higher",
+        ("profile",),
+        "RoleRAG, section 4.2 and appendix E, Table 1: KE",
+        note="The paper gives the scale as [0, 10] and as 1 to 10. Its judge plays the role, at temperature 0.2, and "
+        "people corrected the scores of two datasets of three; here the judge does not play, and nobody corrects. It "
+        "knows a famous role better than the profile says, and not an unknown one.",
+    ),
+    Judge(
+        "invention",
+        "grade_invention",
+        "1-10",
+        "lower",
+        ("profile",),
+        "RoleRAG, section 4.2 and appendix E, Table 1: KH",
+        note="As for exposure.",
+    ),
+    Judge(
+        "refusal",
+        "grade_refusal",
+        "yes/no",
+        "by_scope",
+        (),
+        "RoleRAG, sections 4.2 and 5.6, Table 1: UQR",
+        note="The paper's judge says whether a reply keeps to what the role can know, and so has to know the scope "
+        "itself. This one says whether the reply declines; the scope is the question's: see `refusal_rates`.",
+    ),
+    Judge(
+        "personality",
+        "grade_personality",
+        "1-5",
+        "higher",
+        ("profile",),
+        "DRMR, section 4.1 and appendix A, Table 1: Pers.",
+        may=("dialogue",),
+        note="The paper shows few of its steps and no meaning of the scores; those of 1, 3 and 5 are this project's.",
+    ),
+    Judge(
+        "memory",
+        "grade_memory",
+        "1-5",
+        "higher",
+        ("profile", "events"),
+        "DRMR, section 4.1 and appendix A, Table 1: Mem.",
+        may=("dialogue",),
+        note="As for personality. The paper retrieves past dialogues for the judge and does not say how many: here "
+        "they are the `events` of the case, whoever found them.",
+    ),
+    Judge(
+        "relation",
+        "grade_relation",
+        "1-5",
+        "higher",
+        ("user_role", "relation"),
+        "DRMR, section 4.1 and appendix A, Table 1: Rela.",
+        may=("dialogue",),
+        note="As for personality. The paper does not say where its judge has the relation from.",
+    ),
+)
+JUDGES: Mapping[str, Judge] = MappingProxyType({judge.name: judge for judge in _ALL})
+"""All judges of replies. Identity recall and action alignment are in `identity_quiz` and `action_alignment`."""
+
+
+async def judged(judge: Judge, respondent: Respondent, case: Case) -> Judgement:
+    """Have a reply judged: a sentence, and then a value that rests on it, both at temperature 0.
+
+    An answer that did not come leaves no value, and the error.
+
+    Raises:
+        ModelError: the model cannot be reached, or refuses every question.
+    """
+    made = partial(
+        Judgement, judge=judge.name, prompt_version=prompt_version(judge, case.language), model=respondent.name
+    )
+    if lacking := [part for part in judge.needs if not case.part(part)]:
+        return made(state="not_applicable", error=f"The case has nothing for {', '.join(lacking)}.")
+    reason = ""
+    try:
+        reason = await _reason(respondent, _messages(judge, case)[:-VERDICT])
+        value, probability = await _verdict(judge, respondent, _messages(judge, case, reason))
+    except UNANSWERED as error:
+        return made(state="missing", reason=reason, error=str(error))
+    return made(state="judged", value=value, probability=probability, reason=reason)
+
+
+def prompt_version(judge: Judge, language: str) -> str:
+    """Return a digest of the text of a judge's prompt; its comment does not count.
+
+    Raises:
+        ValueError: there is no prompt in that language.
+    """
+    sections = load(judge.prompt, language).sections
+    return sha256(canonical([text for section in sections for text in section]))[:DIGITS]
+
+
+def agreement(one: Sequence[float | None], other: Sequence[float | None], scale: Scale) -> Agreement:
+    """Return Krippendorff's alpha of two judges of the same replies: nominal for yes and no, else ordinal.
+
+    Args:
+        one: a judge's values; None where there is none.
+        other: the values of the other, in the same order.
+        scale: of both.
+
+    Raises:
+        ValueError: they don't pair up, a value is off the scale, no reply has both, or all values are the same.
+    """
+    low, high = BOUNDS[scale]
+    if len(one) != len(other):
+        raise ValueError(f"Give both judges' values of the same replies: {len(one)} and {len(other)} do not pair up.")
+    if not all(value is None or low <= value <= high for value in [*one, *other]):
+        raise ValueError(f"Give values from {low} to {high}: one is off the scale {scale}.")
+    return krippendorff_alpha(list(zip(one, other, strict=True)), level="nominal" if scale == "yes/no" else "ordinal")
+
+
+def _messages(judge: Judge, case: Case, reason: str = "") -> list[BaseMessage]:
+    """A judge's prompt. The beginning of both questions is the same, so that a server reads it once."""
+    shown = ("question", "reply", *judge.needs, *judge.may)
+    data = {part: case.part(part) for part in shown} | {"reason": reason}
+    return load(judge.prompt, case.language).messages(data=data, role=case.role, user=case.user_role)
+
+
+async def _reason(respondent: Respondent, messages: Sequence[BaseMessage]) -> str:
+    """The judge's sentence, on one line."""
+    return " ".join((await write(respondent, messages, temperature=0, max_tokens=REASON_TOKENS, quiet=True)).split())
+
+
+async def _verdict(judge: Judge, respondent: Respondent, messages: Sequence[BaseMessage]) -> tuple[float, float | None]:
+    """The value, and P(yes) where it is known."""
+    if judge.scale == "yes/no":
+        decision = await decide(respondent, messages)
+        return float(decision.answer), decision.probability
+    low, high = BOUNDS[judge.scale]
+    return (await rate(respondent, messages, low=low, high=high)).value, None

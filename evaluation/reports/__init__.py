@@ -1,0 +1,1 @@
+"""The report of a comparison: tables, Markdown, a page."""

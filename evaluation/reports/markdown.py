@@ -1,0 +1,204 @@
+"""The report of an evaluation in Markdown: no number without its n, its interval and what it can bear."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from dramaturg.evaluation.comparison.plan import Plan, read_plan
+from dramaturg.evaluation.comparison.records import RecordFile, Records
+from dramaturg.evaluation.judging.judges import JUDGES, agreement
+from dramaturg.evaluation.judging.measures import scale_of
+from dramaturg.evaluation.reports.tables import REFUSAL, Cost, Difference, Row, Tables, costs, overall_refusals, tables
+from dramaturg.evaluation.statistics import MISSING_ALLOWED, Interval
+from dramaturg.stores.files import write_bytes
+
+MARKDOWN = "report.md"
+MINUS = "−"
+HEADS = ("method", "questions", "judge", "mean", "95 % interval", "n", "missing", "worst case", "not asked")
+TEXTS = 3
+"""So many of them are not numbers."""
+
+
+def written_report(folder: Path) -> list[Path]:
+    """Write the report of a run anew, from its plan and its records alone; return its files.
+
+    Raises:
+        RoleFileError: the folder is no run, or a record cannot be read.
+        StorageError: the file system refuses.
+    """
+    from dramaturg.evaluation.reports.page import PAGE, page
+
+    plan, records = read_plan(folder), RecordFile(folder).read()
+    found = tables(plan, records)
+    for name, text in ((MARKDOWN, markdown(plan, records, found)), (PAGE, page(plan, records, found))):
+        write_bytes(folder / name, text.encode(), within=folder)
+    return [folder / MARKDOWN, folder / PAGE]
+
+
+def markdown(plan: Plan, records: Records, found: Tables) -> str:
+    """The report as Markdown."""
+    parts = [
+        "# Evaluation",
+        *about(plan, found),
+        *metric_tables(plan, found.rows),
+        *difference_table(found),
+        *refusal_lines(plan, records),
+        *agreement_lines(plan, records),
+        *cost_table(costs(plan, records)),
+        *judge_notes(plan, records),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def about(plan: Plan, found: Tables) -> Iterator[str]:
+    """What was done, and whether it counts."""
+    if not found.valid:
+        yield (
+            f"**This run is invalid**: something was not measured, or more than {MISSING_ALLOWED:.0%} of a number is "
+            "missing. The same command asks for it."
+        )
+    questions = sum(map(len, plan.questions.values()))
+    yield (
+        f"Methods: {', '.join(plan.methods)}. Roles: {', '.join(plan.roles)}. Questions: {questions}, from "
+        f"{plan.dataset}{f' ({plan.licence})' if plan.licence else ''}; seeds: {', '.join(map(str, plan.seeds))}. "
+        f"Speaker: {plan.model}. Judges: {', '.join(plan.judges)}. Dramaturg {plan.dramaturg}."
+    )
+    if set(plan.judges) == {plan.model}:
+        yield "The judge is the model that spoke: models like what they write. Name another one by `--judge`."
+    if len(plan.roles) == 1:
+        yield "There is one role: intervals and tests are over its questions, and say nothing of other roles."
+
+
+def metric_tables(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
+    """A table a metric."""
+    for metric in plan.metrics:
+        of = [one for one in rows if one.metric == metric]
+        if not of:
+            yield f"## {metric}\n\nNothing was measured yet."
+            continue
+        scale = scale_of(metric)
+        lines = [cells(*HEADS), cells(*["---"] * len(HEADS)), *(cells(*row_cells(one)) for one in of)]
+        note = f"From {scale.low:g} to {scale.high:g}; {BETTER[scale.better]}."
+        yield f"## {metric}\n\n{note}\n\n" + "\n".join(lines)
+        yield from sorted({one.interval.reason for one in of if one.interval and one.interval.reason})
+
+
+BETTER = {"higher": "higher is better", "lower": "lower is better", "by_scope": "higher out of scope, lower in scope"}
+SCOPES = {"": "all", "in": "in scope", "out": "out of scope"}
+
+
+def row_cells(row: Row) -> Iterator[str]:
+    """A number as a table shows it."""
+    yield from (row.contestant, SCOPES[row.scope], row.judge)
+    if row.interval is None or row.missing is None:
+        yield from ("none", "", "0", str(row.missing.missing) if row.missing else "0", "", str(row.not_applicable))
+        return
+    gone = row.missing
+    yield from (signed(row.interval.mean), bounds(row.interval), str(row.interval.n_values))
+    yield from (f"{gone.missing} of {gone.n}", worst(row), str(row.not_applicable))
+
+
+def worst(row: Row) -> str:
+    """Between which means the whole lies, whatever the missing would have been."""
+    gone = row.missing
+    return f"{signed(gone.lowest)} to {signed(gone.highest)}" if gone and gone.missing else ""
+
+
+def bounds(interval: Interval) -> str:
+    """An interval in brackets; nothing where nothing says how values vary."""
+    if interval.low is None or interval.high is None:
+        return "none"
+    return f"[{signed(interval.low)}, {signed(interval.high)}]"
+
+
+def difference_table(found: Tables) -> Iterator[str]:
+    """All differences, with tests that are corrected together."""
+    if not found.differences:
+        return
+    names = ("metric", "questions", "judge", "difference", "mean", "95 % interval", "pairs", "p", "p (Holm)", "test")
+    lines = [cells(*names, "smallest difference to be seen"), cells(*["---"] * 11)]
+    lines += [cells(*difference_cells(one)) for one in found.differences]
+    yield "## Differences\n\n" + "\n".join(lines)
+    yield (
+        f"Holm's correction is over all {len(found.differences)} tests; a p (Holm) below 0.05 is marked by *. "
+        f"Intervals are over {found.units}. The smallest difference to be seen is that of two shares that the exact "
+        "McNemar test finds in 80 of 100 such runs, where as many pairs differ as did here; — where none would be."
+    )
+
+
+def difference_cells(one: Difference) -> Iterator[str]:
+    """A difference as a table shows it."""
+    yield from (one.metric, SCOPES[one.scope], one.judge, f"{one.first} {MINUS} {one.second}")
+    yield from (signed(one.interval.mean), bounds(one.interval), str(one.interval.n_values))
+    yield from (f"{one.p:.3f}", f"{one.corrected.corrected:.3f}{'*' * one.corrected.significant}", one.test)
+    share = one.test.startswith("McNemar")
+    yield ("—" if one.detectable is None else f"{one.detectable:.3f}") if share else ""
+
+
+def refusal_lines(plan: Plan, records: Records) -> Iterator[str]:
+    """RoleRAG's rate of rejected unknown questions as a whole."""
+    judges = sorted({one.model for one in records.judged.values() if one.metric == REFUSAL})
+    rates = [(name, judge, overall_refusals(plan, records, name, judge)) for name in plan.methods for judge in judges]
+    known = [f"{name} by {judge}: {rate:.3f}" for name, judge, rate in rates if rate is not None]
+    if known:
+        yield (
+            "UQR as a whole (refusals out of scope and answers in scope, of all; a role that always refuses has the "
+            f"share of questions out of scope): {'; '.join(known)}."
+        )
+
+
+def agreement_lines(plan: Plan, records: Records) -> Iterator[str]:
+    """How far two judges agree."""
+    for metric in plan.metrics:
+        judges = sorted({one.model for one in records.judged.values() if one.metric == metric})
+        for at, first in enumerate(judges):
+            for second in judges[at + 1 :]:
+                yield f"{metric}: {agreed(records, metric, first, second)}"
+
+
+def agreed(records: Records, metric: str, first: str, second: str) -> str:
+    """Krippendorff's alpha of two judges, or why there is none."""
+    sides = [
+        {one.reply: one.value for one in records.judged.values() if (one.metric, one.model) == (metric, judge)}
+        for judge in (first, second)
+    ]
+    both = sorted(sides[0].keys() & sides[1].keys())
+    try:
+        found = agreement([sides[0][one] for one in both], [sides[1][one] for one in both], JUDGES[metric].scale)
+    except ValueError as error:
+        return f"no agreement of {first} and {second} can be computed ({error})"
+    return f"{first} and {second} agree with Krippendorff's alpha {found.alpha:.3f} (n = {len(both)})."
+
+
+def cost_table(found: Iterable[Cost]) -> Iterator[str]:
+    """What replies have cost, judges left out."""
+    lines = [cells("method", "replies", "failed", "calls", "tokens", "seconds", "calls a reply"), cells(*["---"] * 7)]
+    for one in found:
+        each = f"{one.calls / one.replies:.1f}" if one.replies else ""
+        numbers = (one.replies, one.failed, f"{one.calls:,}", f"{one.tokens:,}", f"{one.seconds:,.1f}", each)
+        lines.append(cells(one.contestant, *map(str, numbers)))
+    yield (
+        "## Cost\n\nOf the replies; seconds are the sum by the clock on the wall, also of replies at once.\n\n"
+        + "\n".join(lines)
+    )
+
+
+def judge_notes(plan: Plan, records: Records) -> Iterator[str]:
+    """Where each metric is from, which version of its prompt was used, and what its paper leaves open."""
+    lines = []
+    for metric in plan.metrics:
+        if judge := JUDGES.get(metric):
+            versions = sorted({one.prompt for one in records.judged.values() if one.metric == metric})
+            lines.append(f"- {metric}: {judge.source}. Prompt {', '.join(versions) or 'not used yet'}. {judge.note}")
+        else:
+            lines.append(f"- {metric}: the cosine of the reply with the right answer, or the nearest of several.")
+    yield "## Measures\n\n" + "\n".join(lines)
+
+
+def signed(value: float) -> str:
+    """A number with three digits, and a minus that is one."""
+    return f"{value:.3f}".replace("-", MINUS)
+
+
+def cells(*texts: str) -> str:
+    """A line of a table; what would end a cell does not."""
+    return "| " + " | ".join(" ".join(text.replace("|", "\\|").split()) for text in texts) + " |"

@@ -1,0 +1,142 @@
+"""The report of an evaluation as one page that needs nothing else: each number leads to the replies behind it."""
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from importlib.resources import files
+from itertools import groupby
+from statistics import fmean
+from string import Template
+
+from markdown_it import MarkdownIt
+
+from dramaturg.evaluation.comparison.plan import Entry, Plan
+from dramaturg.evaluation.comparison.records import Judged, Records, Reply
+from dramaturg.evaluation.judging.shown_texts import shown_texts
+from dramaturg.evaluation.reports.markdown import (
+    HEADS,
+    TEXTS,
+    about,
+    agreement_lines,
+    cost_table,
+    difference_table,
+    judge_notes,
+    refusal_lines,
+    row_cells,
+    signed,
+)
+from dramaturg.evaluation.reports.pictures import interval_picture, radar
+from dramaturg.evaluation.reports.tables import Row, Tables, by_reply, costs, value_of
+
+PAGE = "report.html"
+
+
+def page(plan: Plan, records: Records, found: Tables) -> str:
+    """The page, with its pictures and all replies in it."""
+    parts = [
+        "<h1>Evaluation</h1>",
+        *map(as_html, about(plan, found)),
+        *metric_sections(plan, records, found.rows),
+        *map(as_html, difference_table(found)),
+        *map(as_html, refusal_lines(plan, records)),
+        *map(as_html, agreement_lines(plan, records)),
+        *map(as_html, cost_table(costs(plan, records))),
+        *map(as_html, judge_notes(plan, records)),
+        "<h2>Replies</h2>",
+        *(reply_section(plan, one, records) for one in plan.entries),
+    ]
+    template = (files("dramaturg.evaluation.reports") / "page.html").read_text(encoding="utf-8")
+    return Template(template).substitute(body="\n".join(parts))
+
+
+def as_html(text: str) -> str:
+    """A part of the report that is Markdown; tags in it are text."""
+    return str(MarkdownIt("commonmark", {"html": False}).enable("table").render(text))
+
+
+def metric_sections(plan: Plan, records: Records, rows: Sequence[Row]) -> Iterator[str]:
+    """A section a metric: its table, its pictures, and behind each number its replies."""
+    for metric, of in groupby(rows, key=lambda one: one.metric):
+        known = list(of)
+        yield f"<h2>{escape(metric)}</h2>"
+        yield row_table(known)
+        for judge in dict.fromkeys(one.judge for one in known):
+            named = [one for one in known if one.judge == judge]
+            yield interval_picture(f"{metric}, by {judge}", named)
+            yield radar(f"{metric} by attribute, by {judge}", attribute_means(plan, records, metric, judge))
+        yield from (behind(plan, records, one) for one in known)
+
+
+def row_table(rows: Sequence[Row]) -> str:
+    """The numbers of a metric; each is a link."""
+    head = "".join(f"<th>{name}</th>" for name in HEADS)
+    return f"<table><tr>{head}</tr>{''.join(map(table_row, rows))}</table>"
+
+
+def table_row(row: Row) -> str:
+    """One number, as in the table of the Markdown; its mean leads to what is behind it."""
+    texts = [escape(one) for one in row_cells(row)]
+    mean = f'<a href="#{anchor(row)}">{texts[TEXTS]}</a>' if row.interval else texts[TEXTS]
+    numbers = "".join(f"<td class=number>{one}</td>" for one in (mean, *texts[TEXTS + 1 :]))
+    return f"<tr>{''.join(f'<td>{one}</td>' for one in texts[:TEXTS])}{numbers}</tr>"
+
+
+def anchor(row: Row) -> str:
+    """Where the replies behind a number are listed."""
+    return escape(
+        "-".join(["n", row.metric, row.scope or "all", row.judge, row.contestant]).replace(" ", "_"), quote=True
+    )
+
+
+def behind(plan: Plan, records: Records, row: Row) -> str:
+    """The replies behind a number, each with its value."""
+    found, asked = by_reply(records, row.metric, row.judge), {one.key: one for one in plan.entries}
+    lines = []
+    for key in row.replies:
+        value = value_of(asked[key], found)
+        shown = "missing" if value is None else signed(value)
+        text = escape(plan.question(asked[key]).text)
+        lines.append(
+            f'<li>{shown}: <a href="#r-{key}">{escape(asked[key].role)}, seed {asked[key].seed}</a> {text}</li>'
+        )
+    title = escape(f"{row.metric}, {row.contestant}, by {row.judge}: {len(lines)} replies")
+    return f'<details id="{anchor(row)}"><summary>{title}</summary><ul>{"".join(lines)}</ul></details>'
+
+
+def attribute_means(plan: Plan, records: Records, metric: str, judge: str) -> dict[str, dict[str, float]]:
+    """The mean of each contestant by the attribute of questions."""
+    found, means = by_reply(records, metric, judge), dict[str, dict[str, float]]()
+    for name in plan.methods:
+        values: dict[str, list[float]] = {}
+        for one in plan.of(name):
+            attribute, value = plan.question(one).attribute, value_of(one, found)
+            if attribute and value is not None:
+                values.setdefault(attribute, []).append(value)
+        means[name] = {attribute: fmean(of) for attribute, of in values.items()}
+    return means
+
+
+def reply_section(plan: Plan, entry: Entry, records: Records) -> str:
+    """A reply with what it was made from, and what was said of it."""
+    reply, question = records.replies.get(entry.key), plan.question(entry)
+    title = f"{entry.contestant}, {entry.role}, seed {entry.seed}: {question.text}"
+    inner = reply_parts(reply, records) if reply else ["<p class=dim>Not asked yet.</p>"]
+    gold = f"<p>Right answer: {escape(question.answer)}</p>" if question.answer else ""
+    return f'<details id="r-{entry.key}"><summary>{escape(title)}</summary>{gold}{"".join(inner)}</details>'
+
+
+def reply_parts(reply: Reply, records: Records) -> Iterator[str]:
+    """What was said, what it was made from, and what judges said of it."""
+    if reply.error:
+        yield f"<p class=warning>No reply: {escape(reply.error)}</p>"
+        return
+    yield f"<blockquote>{escape(reply.text)}</blockquote>"
+    yield f"<p class=dim>{reply.calls} calls, {reply.tokens:,} tokens, {reply.seconds:.1f} s</p>"
+    yield from (judged_line(one) for one in records.judged.values() if one.reply == reply.key and one.applicable)
+    if texts := shown_texts(reply.evidence):
+        yield f"<p>Made from:</p>{''.join(f'<pre>{escape(one)}</pre>' for one in texts)}"
+
+
+def judged_line(one: Judged) -> str:
+    """What a judge said."""
+    value = f"missing ({one.error})" if one.value is None else signed(one.value)
+    return f"<p>{escape(one.metric)}: {escape(value)}, by {escape(one.model)}. {escape(one.reason)}</p>"

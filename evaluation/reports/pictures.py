@@ -1,0 +1,77 @@
+"""The pictures of a report, as SVG: means with their intervals, and a radar of the attributes of questions."""
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from io import StringIO
+from math import pi
+from typing import Any
+
+from dramaturg.evaluation.plots import new_figure
+from dramaturg.evaluation.reports.tables import Row
+
+COLOURS = ("#1f5fa8", "#b3322c", "#2c7d3f", "#8a5a00", "#6a3d9a", "#0b7285", "#a61e4d", "#495057")
+FEWEST_AXES = 3
+"""Below so many, a radar has no area."""
+
+
+def interval_picture(title: str, rows: Sequence[Row]) -> str:
+    """The mean of each contestant with its interval, one above the other.
+
+    Raises:
+        RuntimeError: matplotlib is not installed.
+    """
+    figure = new_figure()
+    figure.set_size_inches(6.4, 0.9 + 0.35 * len(rows))
+    axes = figure.add_subplot()
+    for place, row in enumerate(reversed(rows)):
+        if row.interval:
+            low = row.interval.mean if row.interval.low is None else row.interval.low
+            high = row.interval.mean if row.interval.high is None else row.interval.high
+            axes.plot([low, high], [place, place], color=COLOURS[0], linewidth=2)
+            axes.plot(row.interval.mean, place, "o", color=COLOURS[0])
+    axes.set_yticks(range(len(rows)), [label(row) for row in reversed(rows)], fontsize=8)
+    axes.set_ylim(-0.6, len(rows) - 0.4)
+    axes.set_title(title, fontsize=10, loc="left")
+    axes.grid(axis="x", alpha=0.3)
+    return svg(figure)
+
+
+def label(row: Row) -> str:
+    """Which number it is."""
+    return f"{row.contestant} ({row.scope} of scope)" if row.scope == "out" else row.contestant
+
+
+def radar(title: str, means: Mapping[str, Mapping[str, float]]) -> str:
+    """Means of each contestant by attribute; empty where there are fewer than three attributes.
+
+    Args:
+        title: what is measured.
+        means: by contestant and attribute.
+
+    Raises:
+        RuntimeError: matplotlib is not installed.
+    """
+    attributes = sorted({one for of in means.values() for one in of})
+    if len(attributes) < FEWEST_AXES:
+        return ""
+    figure = new_figure()
+    figure.set_size_inches(6.0, 4.8)
+    axes = figure.add_subplot(projection="polar")
+    angles = [2 * pi * at / len(attributes) for at in range(len(attributes))]
+    for (name, of), colour in zip(means.items(), COLOURS * 3, strict=False):
+        values = [of.get(one, float("nan")) for one in attributes]
+        axes.plot([*angles, angles[0]], [*values, values[0]], color=colour, label=name, linewidth=1.5)
+    axes.set_xticks(angles, [one.replace("_", " ") for one in attributes], fontsize=8)
+    axes.set_title(title, fontsize=10)
+    axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.05, 1.0))
+    return svg(figure)
+
+
+def svg(figure: Any) -> str:
+    """A figure as an image that lies in the page: as elements, several would share their ids."""
+    import matplotlib as mpl
+
+    file = StringIO()
+    with mpl.rc_context({"svg.hashsalt": "dramaturg", "svg.fonttype": "none"}):
+        figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+    return f'<img alt="" src="data:image/svg+xml;base64,{b64encode(file.getvalue().encode()).decode()}">'

@@ -1,0 +1,1 @@
+"""Measures of simulations, taken from their logs (ID-RAG)."""

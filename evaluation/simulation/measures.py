@@ -1,0 +1,126 @@
+"""Measures of runs: asking what is not known yet, keeping it, and the curves that come of it (ID-RAG 5.5)."""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from dramaturg.evaluation.bands import Point, Reading, curves
+from dramaturg.evaluation.simulation.convergence import UNITS, cost_readings
+from dramaturg.evaluation.simulation.logs import Run
+from dramaturg.evaluation.simulation.scores import Measure, Score, ScoreFile
+from dramaturg.evaluation.simulation.tasks import MeasureSettings, Task
+from dramaturg.models.errors import UNANSWERED
+from dramaturg.nodes.asked_answers import Announce, Answers, answer_all
+
+Scores = Mapping[Path, Mapping[str, Score]]
+"""The scores of each log by their keys."""
+Curves = dict[str, list[Point]]
+"""A curve a condition."""
+
+
+async def take_all(tasks: Iterable[Task], context: MeasureSettings, announce: Announce = lambda _: None) -> Scores:
+    """Return all scores, those that are not in the files yet by asking.
+
+    Each is written down soon after it is there, so that a measuring that was killed goes on where it was. An answer
+    that did not come is asked for again the next time.
+
+    Args:
+        tasks: the scores that are wanted.
+        context: how many questions may be under way at once.
+        announce: is told how many of the scores that were not there are there now.
+
+    Raises:
+        MeasuresBusy: another program measures one of the runs.
+        ModelError: the model cannot be reached, or refuses every question.
+    """
+    wanted = list(tasks)
+    files = {one.run.path: ScoreFile(one.run.path) for one in wanted}
+    with ExitStack() as held:
+        known = {path: held.enter_context(file.opened()) for path, file in files.items()}
+        waiting = {f"{one.run.path}\n{one.key}": one for one in unknown(wanted, known)}
+        # One after another: those who are asked together share the beginning of their prompts.
+        turns = asyncio.Semaphore(context.concurrency)
+
+        async def ask(task: Task) -> Answers:
+            async with turns:
+                known[task.run.path][task.key] = await taken(task)
+            return {f"{task.run.path}\n{task.key}": None}
+
+        async def keep(answers: Answers) -> None:
+            for path in {waiting[one].run.path for one in answers}:
+                await asyncio.to_thread(files[path].write, dict(known[path]))
+
+        await answer_all(waiting, ask, keep=keep, announce=announce)
+    return known
+
+
+def known_scores(tasks: Iterable[Task]) -> Scores:
+    """The scores that are in the files, without asking anything.
+
+    Raises:
+        RoleFileError: a line of a file cannot be used.
+    """
+    return {path: ScoreFile(path).read() for path in {one.run.path for one in tasks}}
+
+
+def unknown(tasks: Iterable[Task], scores: Scores) -> list[Task]:
+    """The tasks that have no score, each question once."""
+    found: dict[tuple[Path, str], Task] = {}
+    for one in tasks:
+        if score_of(one, scores) is None:
+            found.setdefault((one.run.path, one.key), one)
+    return list(found.values())
+
+
+def score_of(task: Task, scores: Scores) -> float | None:
+    """The score of a task, if there is one."""
+    found = scores.get(task.run.path, {}).get(task.key)
+    return found.score if found else None
+
+
+async def taken(task: Task) -> Score:
+    """Take a score; an answer that did not come leaves none, and the reason."""
+    answer, score, error = "", None, ""
+    try:
+        answer, score = await task.take()
+    except UNANSWERED as failed:
+        error = str(failed)
+    return Score(
+        key=task.key,
+        measure=task.taken_as,
+        step=task.step,
+        time=task.time,
+        agent=task.agent,
+        asked=task.asked,
+        right=task.right,
+        answer=answer,
+        score=score,
+        error=error,
+        model=task.model,
+    )
+
+
+def readings(tasks: Sequence[Task], scores: Scores, measure: Measure) -> list[Reading]:
+    """The mean score of each run, agent and step; what is missing is counted and is no zero."""
+    groups: dict[tuple[Path, str, int], list[Task]] = {}
+    for task in tasks:
+        if task.measure == measure:
+            groups.setdefault((task.run.path, task.agent, task.step), []).append(task)
+    found = []
+    for (path, agent, step), group in groups.items():
+        values = [value for one in group if (value := score_of(one, scores)) is not None]
+        mean = sum(values) / len(values) if values else None
+        about = group[0].run.about
+        found.append(Reading(about.condition, str(path), agent, step, mean, len(group) - len(values)))
+    return found
+
+
+def all_curves(runs: Iterable[Run], tasks: Sequence[Task], scores: Scores) -> dict[str, Curves]:
+    """The curves of each measure that was taken, and those of the costs."""
+    known, found = list(runs), dict[str, Curves]()
+    for measure in dict.fromkeys(one.measure for one in tasks):
+        found[measure] = curves(readings(tasks, scores, measure))
+    for unit in UNITS:
+        found[unit] = curves(one for run in known for one in cost_readings(run, unit))
+    return found

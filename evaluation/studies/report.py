@@ -1,0 +1,177 @@
+"""Retrieval studies run one after the other, and what came of them as Markdown, JSON and a plot."""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dramaturg.evaluation.plots import new_figure
+from dramaturg.evaluation.reports.markdown import bounds, cells, signed
+from dramaturg.evaluation.statistics import Interval, Share
+from dramaturg.evaluation.studies import (
+    chunk_usage,
+    clique_relevance,
+    entity_merges,
+    mood_congruence,
+    scope_detection,
+    splitters,
+)
+from dramaturg.evaluation.studies.bench import Bench
+from dramaturg.evaluation.studies.rankings import Separation
+from dramaturg.evaluation.studies.study import Cell, Findings, Study, StudyTable
+from dramaturg.stores.errors import did_you_mean
+
+STUDIES: Mapping[str, Study] = {
+    one.STUDY.name: one.STUDY
+    for one in (splitters, chunk_usage, entity_merges, scope_detection, mood_congruence, clique_relevance)
+}
+BEGIN, END = "<!-- studies: begin -->", "<!-- studies: end -->"
+"""Between these lines of a page, a run writes what it found."""
+
+
+class Finished(NamedTuple):
+    """A study that was run."""
+
+    study: Study
+    findings: Findings
+    seconds: float
+
+
+def studies_of(names: Iterable[str]) -> list[Study]:
+    """The studies of these names; all, if there are none.
+
+    Raises:
+        ValueError: there is no such study.
+    """
+    wanted = tuple(dict.fromkeys(names)) or tuple(STUDIES)
+    for name in wanted:
+        if name not in STUDIES:
+            near = did_you_mean(name, STUDIES) or f"; there are {', '.join(STUDIES)}"
+            raise ValueError(f"There is no study {name!r}{near}")
+    return [STUDIES[name] for name in wanted]
+
+
+async def run(studies: Iterable[Study], bench: Bench) -> list[Finished]:
+    """Run studies one after the other; what was indexed or answered before in the bench's folder is not made again."""
+    done = []
+    for study in studies:
+        began = time.perf_counter()
+        found = study.findings(await study.records(bench))
+        done.append(Finished(study, found, time.perf_counter() - began))
+    return done
+
+
+def markdown(done: Sequence[Finished], roles: Sequence[str], picture: str = "", *, new: bool = True) -> str:
+    """What a run found, as Markdown.
+
+    Args:
+        done: the studies.
+        roles: of which roles.
+        picture: the name of the calibration plot's file, if there is one.
+        new: whether all was indexed and asked in this run, which says what its minutes mean.
+    """
+    minutes = sum(one.seconds for one in done) / 60
+    made = "all indexed and asked anew" if new else "with what earlier runs had indexed and asked"
+    head = (
+        f"Roles: {', '.join(roles)}. {minutes:.1f} minutes by the clock on the wall, {made}. An interval in brackets "
+        "is at 95 %: Student's t over roles (fewer than ten), Wilson's where hits are counted, DeLong's of an AUC. "
+        "Student's may leave the range of a share: that is how little so few roles say."
+    )
+    return "\n\n".join([head, *(section(one, picture) for one in done)])
+
+
+def section(one: Finished, picture: str) -> str:
+    """One study."""
+    parts = [f"## {one.study.title}", f"`dramaturg studies {one.study.name}`, {one.seconds:.0f} seconds."]
+    parts += [*one.findings.how, *(table_text(table) for table in one.findings.tables)]
+    if one.findings.calibration and picture:
+        parts.append(f"![Calibration of P(known)]({picture})")
+    parts += ["What cannot be concluded:", "\n".join(f"- {line}" for line in one.findings.limits)]
+    return "\n\n".join(parts)
+
+
+def table_text(table: StudyTable) -> str:
+    """A table under its title."""
+    rows = [cells(*table.columns), cells(*["---"] * len(table.columns))]
+    rows += [cells(*map(shown, row)) for row in table.rows]
+    return f"**{table.title}**\n\n" + "\n".join(rows)
+
+
+def shown(cell: Cell) -> str:
+    """A number with what it rests on."""
+    match cell:
+        case Interval():
+            return f"{signed(cell.mean)} {bounds(cell)} ({cell.n} roles, n = {cell.n_values})"
+        case Share():
+            return f"{cell.share:.3f} [{cell.low:.3f}, {cell.high:.3f}] ({cell.hits} of {cell.n})"
+        case Separation():
+            between = "no interval" if cell.low is None or cell.high is None else f"[{cell.low:.3f}, {cell.high:.3f}]"
+            return f"{cell.auc:.3f} {between}"
+        case float():
+            return signed(cell)
+        case None:
+            return ""
+    return str(cell)
+
+
+def as_record(one: Finished) -> dict[str, Any]:
+    """A study for a program: numbers in full."""
+    tables = [
+        {"title": table.title, "rows": [list(row_record(table.columns, row)) for row in table.rows]}
+        for table in one.findings.tables
+    ]
+    about = {"study": one.study.name, "title": one.study.title, "seconds": one.seconds}
+    return {**about, "tables": tables, "how": one.findings.how, "limits": one.findings.limits}
+
+
+def row_record(columns: Sequence[str], row: Sequence[Cell]) -> Iterator[dict[str, Any]]:
+    """The cells of a row, each under its column."""
+    for column, cell in zip(columns, row, strict=True):
+        yield {"column": column, "value": cell._asdict() if isinstance(cell, Interval | Share | Separation) else cell}
+
+
+def within(page: str, found: str) -> str:
+    """A page with what was found between its lines, in place of what was there; a new page for an empty one.
+
+    Raises:
+        ValueError: the page is not empty and lacks one of the lines.
+    """
+    if not page.strip():
+        return f"# Retrieval studies\n\n{BEGIN}\n\n{found}\n\n{END}\n"
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"The page lacks the lines {BEGIN} and {END}: add them, or name a file that is not there yet.")
+    return f"{before}{BEGIN}\n\n{found}\n\n{END}{after}"
+
+
+def calibration_plot(bins: Sequence[tuple[float, Share]]) -> bytes:
+    """The share in scope over the mean P(known) of each bin, with its interval, as an SVG file.
+
+    Raises:
+        RuntimeError: matplotlib is not installed.
+    """
+    figure = new_figure()
+    import matplotlib as mpl
+
+    figure.set_size_inches(4.6, 4.2)
+    axes = figure.add_subplot()
+    axes.plot([0, 1], [0, 1], color="#888888", linewidth=1, linestyle="--", label="calibrated")
+    means, shares = [mean for mean, _ in bins], [share.share for _, share in bins]
+    below = [max(0.0, share.share - share.low) for _, share in bins]
+    above = [max(0.0, share.high - share.share) for _, share in bins]
+    axes.errorbar(means, shares, yerr=[below, above], fmt="o", color="#1f5fa8", capsize=3, label="bins, 95 %")
+    for mean, share in bins:
+        axes.annotate(f"{share.hits} of {share.n}", (mean, share.share), (6, 6), textcoords="offset points", fontsize=7)
+    axes.set(xlim=(0, 1), ylim=(-0.02, 1.02), xlabel="P(known)", ylabel="share in scope")
+    axes.legend(fontsize=8)
+    file = BytesIO()
+    with mpl.rc_context({"svg.hashsalt": "dramaturg", "svg.fonttype": "none"}):
+        figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+    return file.getvalue()
+
+
+def picture_beside(page: Path) -> Path:
+    """Where the calibration plot of a page lies."""
+    return page.with_name(f"{page.stem}_calibration.svg")
