@@ -1,7 +1,7 @@
 """A process around another package's method: requests come in as JSON lines, and its own questions to models go out.
 
-Run as `python worker.py lightrag` by `dramaturg.evaluation.comparison.external_methods`. Nothing of Dramaturg is imported here.
-What the package prints goes to the log: standard output is for lines alone.
+Run as `python worker.py lightrag` by `comparison.external_methods`. Nothing of Dramaturg is imported here. What the
+package prints goes to the log: standard output is for lines alone.
 """
 
 import asyncio
