@@ -1,31 +1,17 @@
 """`dramaturg chronicle`: who a role is, triple by triple; drafted from its documents, and taken over by a person."""
 
-import asyncio
-import re
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Annotated
 
 import typer
-from rich.table import Column, Table
 
-from dramaturg.cli.indexing import FAILED, report_line
+from dramaturg.cli.chronicle_decisions import decide, go_through
+from dramaturg.cli.chronicle_drafting import make_draft
+from dramaturg.cli.known_chronicle import Known, show_draft, table
 from dramaturg.cli.options import JsonOption, LibraryOption, ModelOption, RoleArgument, library_path
-from dramaturg.cli.progress_bars import bars
-from dramaturg.cli.screen import errors, print_json, printable, screen
-from dramaturg.models.chat import Respondent
-from dramaturg.nodes.chronicle_draft import Draft, Unread, chunks_of, draft_chronicle
-from dramaturg.nodes.context import RoleContext, respondent_of
-from dramaturg.nodes.identity_sentences import sentence, templates
-from dramaturg.stores.chronicle_files import DRAFT, accept, read_draft, refuse_second_draft, reject, write_draft
-from dramaturg.stores.errors import RoleError
+from dramaturg.cli.screen import print_json, screen
 from dramaturg.stores.library import open_role
-from dramaturg.stores.passages import StoredPassage
-from dramaturg.stores.role import Role
-from dramaturg.stores.role_files import CHRONICLE, Triple
-
-DEADLINE = 600  # seconds for one chunk, re-asks included, as where facts are extracted
-NUMBERS = re.compile(r"(?P<first>[0-9]{1,6})(?:-(?P<last>[0-9]{1,6}))?")
-ANSWERS = ("y", "n", "q")
+from dramaturg.stores.role_files import CHRONICLE
 
 
 def chronicle(
@@ -58,37 +44,6 @@ def chronicle(
         show(known, as_json=as_json)
 
 
-class Known(NamedTuple):
-    """A role whose identity is looked at."""
-
-    role: Role
-
-    def triples(self) -> list[Triple]:
-        """What its chronicle holds."""
-        return list(self.role.chronicle().triples)
-
-    def drafted(self) -> list[Triple]:
-        """What is drafted and waits for a decision."""
-        waiting = read_draft(self.role.root)
-        return list(waiting.triples) if waiting else []
-
-    def templates(self) -> dict[str, str]:
-        """How relations are put into words: in the words of its own chronicle before ours."""
-        return {**templates(self.role.card.language), **self.role.chronicle().sentences}
-
-    def said(self, triples: Sequence[Triple]) -> list[str]:
-        """The sentences of triples."""
-        own = self.templates()
-        return [sentence(one, self.role.card.language, own) for one in triples]
-
-    def rows(self, triples: Sequence[Triple]) -> list[dict[str, Any]]:
-        """Triples for a program."""
-        return [
-            {"number": number, "sentence": said, **one.model_dump(mode="json")}
-            for number, (one, said) in enumerate(zip(triples, self.said(triples), strict=True), start=1)
-        ]
-
-
 def the_wish(wishes: Mapping[str, bool], given: Mapping[str, bool]) -> str:
     """What is to be done; empty: show the chronicle.
 
@@ -119,187 +74,3 @@ def show(known: Known, *, as_json: bool) -> None:
         how = f"write {CHRONICLE}, or have one drafted from its documents: dramaturg chronicle {role} --draft"
         screen.print(f"{role} has no chronicle: {how}", soft_wrap=True)
     show_draft(known, drafted)
-
-
-def show_draft(known: Known, drafted: Sequence[Triple]) -> None:
-    """Print a draft, if there is one, and how to decide on it."""
-    if not drafted:
-        return
-    screen.print(table(f"Draft for {known.role.id}: {len(drafted)}", known, drafted))
-    how = f"dramaturg chronicle {known.role.id} --review, or --accept 1,3-5 and --reject 2, or all"
-    screen.print(f"Decide: {how}", soft_wrap=True)
-
-
-def table(title: str, known: Known, triples: Sequence[Triple]) -> Table:
-    """Triples, one a row."""
-    columns = (Column("", justify="right"), "", "kind", "says", Column("from", overflow="fold"), "since", "until")
-    shown = Table(*columns, title=title, title_justify="left")
-    for number, (one, said) in enumerate(zip(triples, known.said(triples), strict=True), start=1):
-        cells = ("core" if one.core else "", one.kind, said, one.source, one.since or "", one.until or "")
-        shown.add_row(str(number), *map(printable, cells))
-    return shown
-
-
-# A draft is made
-
-
-def make_draft(known: Known, model: str, *, dry_run: bool, again: bool, as_json: bool) -> None:
-    """Draft triples from a role's documents, or say what that costs.
-
-    Raises:
-        RoleError: there are no documents, or a draft that is not to be made again.
-        ModelError: the model cannot be reached; nothing is written.
-    """
-    documents = known.role.documents()
-    chunks = chunks_of(documents)
-    if not chunks:
-        raise RoleError(f"{known.role.id!r} has no persona document with text: write one into its folder persona/.")
-    if dry_run:
-        cost = {"documents": len(documents), "chunks": len(chunks), "questions": len(chunks)}
-        print_json(cost) if as_json else screen.print(report_line(cost))
-        return
-    if not again:
-        refuse_second_draft(known.role.root)
-    found, respondent = asyncio.run(drafted(known, chunks, model))
-    if found.triples:
-        write_draft(known.role.root, found.triples, again=again)
-    tell_draft(known, found, respondent, as_json=as_json)
-
-
-async def drafted(known: Known, chunks: Sequence[StoredPassage], model: str) -> tuple[Draft, Respondent]:
-    """Ask about all chunks under a progress bar."""
-    card, context = known.role.card, RoleContext(role=known.role.id, chat_model=model, deadline=DEADLINE)
-    respondent = await respondent_of(context, known.role)
-    with bars() as progress:
-        task = progress.add_task("Drafting", total=len(chunks))
-        found = await draft_chronicle(
-            respondent,
-            chunks,
-            role=card.name,
-            language=card.language,
-            relations=known.templates(),
-            known=known.triples(),
-            announce=lambda done: progress.update(task, completed=done),
-        )
-    return found, respondent
-
-
-def tell_draft(known: Known, found: Draft, respondent: Respondent, *, as_json: bool) -> None:
-    """Say what was drafted, what nothing could be had of, and what it cost."""
-    failed, usage = [one._asdict() for one in found.failed], respondent.account.usage()
-    if as_json:
-        print_json({"draft": known.rows(found.triples), "failed": failed, "usage": usage})
-        return
-    if not found.triples:
-        screen.print("Nothing was drafted that the chronicle does not hold already.")
-    show_draft(known, found.triples)
-    if found.failed:
-        screen.print(failures_table(found.failed))
-
-
-def failures_table(failed: Sequence[Unread]) -> Table:
-    """The chunks that nothing could be had of, and why."""
-    title = "Chunks without an answer that could be used; --draft --again asks about all of them anew"
-    shown = Table("document", "heading", "why", title=title, title_justify="left")
-    for one in failed[:FAILED]:
-        shown.add_row(*map(printable, one))
-    if len(failed) > FAILED:
-        shown.add_row("…", "", f"and {len(failed) - FAILED} more")
-    return shown
-
-
-# A person decides
-
-
-def decide(known: Known, wish: str, numbers: str, *, as_json: bool) -> None:
-    """Take triples of the draft over, or out of it.
-
-    Raises:
-        RoleError: there is no draft.
-        ValueError: the numbers are none of the draft.
-    """
-    waiting = the_draft(known)
-    chosen = [waiting[number - 1] for number in chosen_numbers(numbers, len(waiting))]
-    new = carry_out(known, wish, chosen)
-    left = known.drafted()
-    if as_json:
-        print_json({wish: known.rows(chosen), "new": len(new), "left": known.rows(left)})
-        return
-    screen.print(told(wish, len(chosen), len(new), len(left)), soft_wrap=True)
-    show_draft(known, left)
-
-
-def go_through(known: Known) -> None:
-    """Ask about one triple after the other; each decision is kept at once.
-
-    Raises:
-        RoleError: there is no draft.
-    """
-    waiting = the_draft(known)
-    for number, (one, said) in enumerate(zip(waiting, known.said(waiting), strict=True), start=1):
-        screen.print(f"{number} of {len(waiting)}: {printable(said)}", style="bold", soft_wrap=True)
-        marks = " · ".join(part for part in ("core" if one.core else "", one.kind, printable(one.source)) if part)
-        screen.print(marks, style="dim", soft_wrap=True)
-        answer = asked()
-        if answer == "q":
-            break
-        carry_out(known, "accept" if answer == "y" else "reject", [one])
-    screen.print(f"{len(known.triples())} in {CHRONICLE}, {len(known.drafted())} left in the draft.")
-
-
-def asked() -> str:
-    """What a person says to a triple."""
-    while (
-        said := str(typer.prompt("Take it over? y, n, or q to decide later", err=True)).strip().lower()
-    ) not in ANSWERS:
-        errors.print("Answer y to take it over, n to take it out of the draft, q to decide later.")
-    return said
-
-
-def carry_out(known: Known, wish: str, chosen: Sequence[Triple]) -> list[Triple]:
-    """Take triples over, or out of the draft; return those that are new to the chronicle."""
-    if wish == "accept":
-        return accept(known.role.root, chosen)
-    reject(known.role.root, chosen)
-    return []
-
-
-def the_draft(known: Known) -> list[Triple]:
-    """Return what is drafted.
-
-    Raises:
-        RoleError: nothing is.
-    """
-    waiting = known.drafted()
-    if not waiting:
-        raise RoleError(f"There is no {DRAFT}: make one with `dramaturg chronicle {known.role.id} --draft`.")
-    return waiting
-
-
-def chosen_numbers(text: str, count: int) -> list[int]:
-    """Read numbers such as 1,3-5, or all; each once, in order.
-
-    Raises:
-        ValueError: they are not of this form, or not of the draft.
-    """
-    if text.strip().lower() == "all":
-        return list(range(1, count + 1))
-    found = set[int]()
-    for part in text.split(","):
-        match = NUMBERS.fullmatch(part.strip())
-        if match is None:
-            raise ValueError(f"{part.strip()!r} is no number of a triple: give numbers as 1,3-5, or all.")
-        first, last = int(match["first"]), int(match["last"] or match["first"])
-        if not 1 <= first <= last <= count:
-            raise ValueError(f"{part.strip()} is not in the draft: its triples have the numbers 1 to {count}.")
-        found.update(range(first, last + 1))
-    return sorted(found)
-
-
-def told(wish: str, chosen: int, new: int, left: int) -> str:
-    """What was done, in a line."""
-    rest = f"{left} left in the draft." if left else "nothing is left in the draft."
-    if wish == "reject":
-        return f"Took {chosen} out of the draft; {rest}"
-    there = f" ({chosen - new} it held already)" if chosen > new else ""
-    return f"Took {new} over into {CHRONICLE}{there}; {rest}"
