@@ -38,36 +38,42 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-app.command("roles")(library.roles)
-app.command("new")(library.new)
-app.command("show")(library.show)
-app.command("index")(indexing.index)
-app.command("unmerge")(indexing.unmerge)
-app.command("graph")(graphs.graph)
-app.command("relations")(relations.relations)
-app.command("emotions")(emotions.emotions)
-app.command("memories")(memories.memories)
-app.command("chronicle")(chronicle.chronicle)
-app.command("learn")(persona.learn)
-app.command("forget")(persona.forget)
-app.command("edit")(persona.edit)
-app.command("versions")(versions.versions)
-app.command("undo")(versions.undo)
-app.command("ask")(talk.ask)
-app.command("chat")(talk.chat)
-app.command("simulate")(simulate.simulate)
-app.command("measure")(measure.measure)
-app.command("log")(run_log.log)
-app.command("interview")(interview.interview)
-app.command("evaluate")(evaluate.evaluate_command)
-app.command("report")(evaluate.report)
-app.command("studies")(studies.studies)
-app.command("published")(published.published)
-app.command("conversations")(transcripts.conversations)
-app.command("export")(transcripts.export)
-app.command("import")(transcripts.import_)
-app.command("doctor")(doctor.doctor)
-app.add_typer(weights.app, name="models")
+COMMANDS = {
+    "Talk": {
+        "chat": talk.chat,
+        "ask": talk.ask,
+        "conversations": transcripts.conversations,
+        "export": transcripts.export,
+        "import": transcripts.import_,
+    },
+    "Roles": {"roles": library.roles, "new": library.new, "show": library.show, "chronicle": chronicle.chronicle},
+    "What a role knows": {
+        "index": indexing.index,
+        "learn": persona.learn,
+        "forget": persona.forget,
+        "edit": persona.edit,
+        "memories": memories.memories,
+        "emotions": emotions.emotions,
+        "graph": graphs.graph,
+        "unmerge": indexing.unmerge,
+        "relations": relations.relations,
+        "versions": versions.versions,
+        "undo": versions.undo,
+    },
+    "Simulations": {"simulate": simulate.simulate, "log": run_log.log, "measure": measure.measure},
+    "Evaluation": {
+        "evaluate": evaluate.evaluate_command,
+        "report": evaluate.report,
+        "interview": interview.interview,
+        "studies": studies.studies,
+        "published": published.published,
+    },
+    "Setup": {"doctor": doctor.doctor},
+}
+for panel, commands in COMMANDS.items():
+    for name, command in commands.items():
+        app.command(name, rich_help_panel=panel)(command)
+app.add_typer(weights.app, name="models", rich_help_panel="Setup")
 
 
 def print_version(wanted: bool) -> None:
@@ -91,8 +97,7 @@ def main() -> None:
 
     Exit codes: 0 done; 1 something is not in order (doctor, models check); 2 the command, a setting or a role's files
     are not as they must be; 3 the chat model gave no answer; 4 weights are missing or damaged; 5 an index or a
-    conversation is damaged;
-    130 interrupted.
+    conversation is damaged; 130 interrupted.
     """
     try:
         app()
