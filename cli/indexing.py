@@ -22,7 +22,8 @@ from dramaturg.cli.options import (
 )
 from dramaturg.cli.progress_bars import bars
 from dramaturg.cli.screen import print_json, printable, screen
-from dramaturg.nodes.context import RoleContext
+from dramaturg.nodes.context import RoleContext, role_of
+from dramaturg.nodes.indexing_costs import COSTS, IndexingCost, Wishes
 from dramaturg.stores.knowledge_graph import KnowledgeGraph
 from dramaturg.stores.library import open_role
 from dramaturg.stores.merge_files import Merge, MergePlan, read_plan, write_plan
@@ -57,6 +58,7 @@ def index(
         bool,
         typer.Option("--scores", help="Score every relation now, not when a conversation first needs it."),
     ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what the model would be asked, and end.")] = False,
     library: LibraryOption = None,
     settings: SettingsOption = None,
     as_json: JsonOption = False,
@@ -72,8 +74,32 @@ def index(
         msg = "Write the plan first (--plan), read and edit it, then carry it out (--apply)."
         raise ValueError(msg)
     given = {"rebuild": rebuild, **{wish: True for wish, wanted in wishes.items() if wanted}}
-    report = asyncio.run(indexed(context_for(method, role, library, settings), method, given))
+    context = context_for(method, role, library, settings)
+    if dry_run:
+        tell_cost(asyncio.run(cost_of(context, method, given)), as_json=as_json)
+        return
+    report = asyncio.run(indexed(context, method, given))
     print_json(report) if as_json else screen.print(report_view(role, report))
+
+
+async def cost_of(context: RoleContext, method: str, given: Wishes) -> IndexingCost:
+    """What indexing would ask; nothing where it only embeds."""
+    count = COSTS.get(METHODS[method].prepare or "")
+    if count:
+        return await count(context, given)
+    documents = await asyncio.to_thread((await role_of(context)).documents)
+    return IndexingCost("documents", len(documents), 0, 0)
+
+
+def tell_cost(cost: IndexingCost, *, as_json: bool) -> None:
+    """Print what a dry run found."""
+    if as_json:
+        print_json(cost._asdict())
+        return
+    asked = f"{cost.questions:,} questions to the model about {cost.characters:,} characters of them"
+    told = asked if cost.questions else "no question to the model" if cost.there else "there is nothing to index"
+    later = f"; {cost.later}" if cost.later and cost.there else ""
+    screen.print(f"{cost.there:,} {cost.unit}: {told}{later}.", soft_wrap=True)
 
 
 def unmerge(

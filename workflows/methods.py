@@ -58,7 +58,7 @@ def index_graph(name: str) -> StateGraph[Any, Any, Any, Any]:
     """
     prepare = method(name).prepare
     if prepare is None:
-        msg = f"The method {name!r} has no index: there is nothing to prepare."
+        msg = f"The method {str(name)!r} has no index: there is nothing to prepare."
         raise ValueError(msg)
     return _module(prepare).build()  # type: ignore[no-any-return]
 
