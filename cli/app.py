@@ -2,6 +2,7 @@
 
 import sqlite3
 import sys
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 
 import typer
@@ -38,7 +39,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-COMMANDS = {
+COMMANDS: Mapping[str, Mapping[str, Callable[..., None]]] = {
     "Talk": {
         "chat": talk.chat,
         "ask": talk.ask,
