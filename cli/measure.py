@@ -76,7 +76,7 @@ def read_runs(logs: Sequence[Path]) -> list[Run]:
         ValueError: a log cannot be read, or is named twice.
     """
     runs = [read_run(path) for path in logs]
-    if len({one.path for one in runs}) < len(runs):
+    if len({one.path.resolve() for one in runs}) < len(runs):
         raise ValueError("A log is named twice: name each run once.")
     return runs
 

@@ -73,10 +73,13 @@ def page_at(out: Path) -> str:
     """The page that a run writes into; refused before the work where it cannot be.
 
     Raises:
-        ValueError: it is a folder or would lie in none, or lacks the lines between which a run writes.
+        ValueError: it is a folder or would lie in none, is not UTF-8, or lacks the lines between which a run writes.
     """
     require_place(out)
-    page = out.read_text(encoding="utf-8") if out.exists() else ""
+    try:
+        page = out.read_text(encoding="utf-8") if out.exists() else ""
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{out} is not UTF-8: save it so, or name a file that is not there yet.") from error
     within(page, "")
     return page
 

@@ -16,8 +16,7 @@ def clusters(values: Values, pooled: bool) -> tuple[Array, Array]:
     """What each role adds to a sum, and how much it weighs."""
     if not values or not all(len(one) > 0 for one in values.values()):
         raise ValueError("Give one role or more, each with one value or more: leave out and count what is missing.")
-    if not all(isfinite(one) for of in values.values() for one in of):
-        raise ValueError("A value is no number: leave it out, and count it as missing.")
+    _refuse_gaps(values)
     sizes = np.array([len(one) if pooled else 1 for one in values.values()], dtype=np.float64)
     return np.array([fmean(one) for one in values.values()]) * sizes, sizes
 
@@ -28,7 +27,14 @@ def differences(first: Values, second: Values) -> dict[str, list[float]]:
         raise ValueError(f"Compare methods on the same roles: {sorted(first.keys() ^ second.keys())} have one only.")
     if odd := [role for role in first if len(first[role]) != len(second[role])]:
         raise ValueError(f"Compare methods on the same questions: {odd[0]!r} has more of one than of the other.")
+    _refuse_gaps(first)
+    _refuse_gaps(second)
     return {role: [a - b for a, b in zip(first[role], second[role], strict=True)] for role in first}
+
+
+def _refuse_gaps(values: Values) -> None:
+    if not all(one is not None and isfinite(one) for of in values.values() for one in of):
+        raise ValueError("A value is no number: leave it out, and count it as missing.")
 
 
 def pairs(first: Sequence[float], second: Sequence[float]) -> tuple[Array, Array]:

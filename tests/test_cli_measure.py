@@ -153,10 +153,13 @@ def test_a_picture_that_cannot_be_drawn_is_refused_before_the_work(
     assert stub.asked == []
 
 
-def test_a_log_named_twice_is_refused(run: Command, logs: list[str]) -> None:
-    code, _, err = run("measure", logs[0], logs[0])
-    assert code == 2
-    assert "A log is named twice" in err
+def test_a_log_named_twice_is_refused(run: Command, logs: list[str], tmp_path: Path) -> None:
+    link, around = tmp_path / "link.jsonl", tmp_path / "ada" / ".." / Path(logs[0]).name
+    link.symlink_to(logs[0])
+    for again in (logs[0], link, around):
+        code, _, err = run("measure", logs[0], str(again))
+        assert code == 2
+        assert "A log is named twice" in err
 
 
 def test_what_is_no_log_is_refused(run: Command, tmp_path: Path) -> None:

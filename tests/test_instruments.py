@@ -231,13 +231,26 @@ def test_a_language_that_a_questionnaire_lacks_is_refused(tmp_path: Path) -> Non
         ('{"name": "a",\n "range": }', r"own\.json, line 2: no JSON"),
         ('{"questions": {"1": {}, "1": {}}}', r"own\.json: the key '1' is there twice: remove one"),
         ("[]", r"own\.json: this must hold keys and values"),
+        ("[" * 100_000, r"^own\.json: the brackets are too deep"),
+        (
+            b"\xff\xfe{\0}\0",
+            r"/own\.json, line 1: this is not UTF-8 \(it looks like UTF-16\): save the file as UTF-8\.$",
+        ),
     ],
 )
-def test_a_questionnaire_that_is_no_such_json_is_refused(text: str, message: str, tmp_path: Path) -> None:
+def test_a_questionnaire_that_is_no_such_json_is_refused(text: str | bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "own.json"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(RoleFileError, match=message):
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    with pytest.raises(RoleFileError, match=message) as caught:
         instrument(path, "en")
+    assert str(caught.value).count("own.json") == 1
+
+
+def test_half_a_letter_in_a_questionnaire_does_no_harm(tmp_path: Path) -> None:
+    path, value = tmp_path / "own.json", questionnaire(("E/I", "E"))
+    value["questions"]["1"]["rewritten_en"] = "Who\ud83d?"
+    path.write_text(json.dumps(value), encoding="utf-8")
+    assert instrument(path, "en").items[0].question == "Who\ufffd?"
 
 
 def test_an_inventory_in_yaml_is_read(tmp_path: Path) -> None:

@@ -26,6 +26,9 @@ def clean(reply: str, language: str = "en", experimenter: str = "Tom") -> Cleane
         ("Tom: Do you?\nAda: I do.", "I do.", ("further_speakers",)),
         ("Interviewer: Do you?\nI do not say.", "", ("further_speakers", "empty")),
         ("Ada: I do.\nHarbour Master: Nonsense.\nAda: Go.", "I do.", ("further_speakers",)),
+        ("Ada (laughing): I do.\nTom (gravely): Really?", "I do.", ("further_speakers",)),
+        ("[Ada]: I do.\n[User]: Really?", "I do.", ("further_speakers",)),
+        ("Ada: I do.\nHarbour Master (angry): Nonsense.", "I do.", ("further_speakers",)),
         ("Ada: I do.\nAda: And I will.", "I do.\nAnd I will.", ()),
         (
             "I keep two things:\nNote: the lamp\nLog: the ships",
@@ -44,6 +47,7 @@ def test_only_the_words_of_the_role_are_its_answer(reply: str, text: str, flags:
     ("reply", "text", "flags", "language"),
     [
         ("胡桃：「我喜欢。」\n提问者：「真的吗？」", "「我喜欢。」", ("further_speakers",), "zh"),
+        ("【胡桃】（笑）：我喜欢。\n旅行者（惊讶）：真的吗？", "我喜欢。", ("further_speakers",), "zh"),
         ("我喜欢。\n旅行者：真的吗？", "我喜欢。", ("further_speakers",), "zh"),
         ("原因如下：我喜欢。", "原因如下：我喜欢。", (), "zh"),
         ("아다 퀼: 좋아합니다.\n면접관: 정말요?", "좋아합니다.", ("further_speakers",), "ko"),
@@ -143,12 +147,33 @@ def test_cleaning_only_takes_away(reply: str) -> None:
         ("胡桃说，小胡桃·李来了。", "<the participant>说，小胡桃·李来了。"),
         ("我叫Ada，不叫Adam。", "我叫<the participant>，不叫Adam。"),
         ("아다 퀼은 아다 퀼이라고 합니다.", "<the participant>은 <the participant>이라고 합니다."),
+        (
+            "나는 아다 퀼다. 아다 퀼였습니다. 아다 퀼인데요.",
+            f"나는 {PARTICIPANT}다. {PARTICIPANT}였습니다. {PARTICIPANT}인데요.",
+        ),
+        ("아다퀼은 아다퀼하고 갑니다.", f"{PARTICIPANT}은 {PARTICIPANT}하고 갑니다."),
+        ("아다 퀼다운 말입니다.", "아다 퀼다운 말입니다."),
+        ("_Ada_, __Ada__, ada_Ada, Ada_1", "_<the participant>_, __<the participant>__, ada_Ada, Ada_1"),
         ("아다 퀼린은 남입니다.", "아다 퀼린은 남입니다."),
         ("Ada는 말합니다.", "<the participant>는 말합니다."),
     ],
 )
 def test_whole_names_are_taken_out(text: str, hidden: str) -> None:
     assert anonymous(text, names=NAMES, experimenter="Tom") == hidden
+
+
+@pytest.mark.parametrize("name", ["Ada O'Quill", "Ada O’Quill"])
+def test_either_apostrophe_is_that_of_a_name(name: str) -> None:
+    hidden = anonymous("Ada O'Quill's and Ada O’Quill’s.", names=[name])
+    assert hidden == "<the participant>'s and <the participant>’s."
+
+
+def test_any_dot_is_that_of_a_name() -> None:
+    names = ["阿达·羽", "羽毛"]
+    assert (
+        anonymous("阿达•羽是我，羽毛也是我；小·羽毛不是。", names=names)
+        == f"{PARTICIPANT}是我，{PARTICIPANT}也是我；小·羽毛不是。"
+    )
 
 
 def test_a_name_that_is_in_every_word_is_left_alone() -> None:

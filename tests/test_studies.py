@@ -266,6 +266,13 @@ def test_rates_and_bins_leave_out_what_has_no_answer() -> None:
     assert any("1 without an answer" in line for line in found.how)
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_where_all_questions_are_of_one_scope_the_other_rate_is_empty(known: bool) -> None:
+    rates = table(scope_detection.findings([scoped(known, 0.1)]), "Rates")
+    (over,) = rows(rates, "over roles")
+    assert [one is None for one in over[1:]] == [known, not known]
+
+
 def test_the_brier_score_stands_beside_its_floor() -> None:
     found = scope_detection.findings([scoped(True, 1.0), scoped(False, 0.0), scoped(True, 0.5), scoped(False, 0.5)])
     last = table(found, "Calibration").rows[-1]
@@ -389,6 +396,12 @@ def test_splitters_are_run_on_all_questions_in_scope(bench: Bench) -> None:
     assert acts.rank == 1
     assert acts.words > 0.5
     assert splitters.findings([*found, *(one._replace(role="b") for one in found)]).tables
+
+
+def test_a_role_without_questions_to_look_up_is_named(bench: Bench) -> None:
+    (bench.role("ada").root / "questions.jsonl").write_text(json.dumps(QUESTIONS[2]), encoding="utf-8")
+    with pytest.raises(ValueError, match="'ada' has no answered questions in scope: write some"):
+        asyncio.run(splitters.records(bench))
 
 
 def test_passages_are_judged_and_the_search_ends_when_the_slots_are_full(bench: Bench) -> None:

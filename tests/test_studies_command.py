@@ -78,6 +78,14 @@ def test_a_page_without_the_lines_is_refused_before_any_work(asked: Command, stu
     assert page.read_text() == "somebody's page\n"
 
 
+def test_a_page_in_another_encoding_is_refused_before_any_work(asked: Command, stub: Endpoint, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_bytes(f"café {BEGIN} {END}".encode("latin-1"))
+    code, _, err = asked("studies", "--role", "ada", "--out", str(page))
+    assert (code, stub.asked) == (2, [])
+    assert "page.md is not UTF-8" in err
+
+
 def test_a_study_that_is_not_there_is_refused(asked: Command) -> None:
     code, _, err = asked("studies", "spliters")
     assert code == 2
@@ -87,4 +95,11 @@ def test_a_study_that_is_not_there_is_refused(asked: Command) -> None:
 def test_a_role_without_marks_has_an_empty_study(asked: Command) -> None:
     code, _, err = asked("studies", "entity-merges", "--role", "ada", "--model", "auto")
     assert code == 2
+    assert "no marks" in err
+
+
+@pytest.mark.parametrize("study", ["entity-merges", "clique-relevance"])
+def test_what_a_later_study_lacks_is_said_before_the_first(study: str, asked: Command, stub: Endpoint) -> None:
+    code, _, err = asked("studies", "scope-detection", study, "--role", "ada", "--model", "auto")
+    assert (code, stub.asked) == (2, [])
     assert "no marks" in err

@@ -99,7 +99,7 @@ def read_pairs(source: Source) -> Dataset:
     """
     if not source.folder:
         raise RoleFileError(f"{source.name} is a file: give {PAIRS_LOOK}.")
-    found = {"": source.path} if documents(source.path) else {one.name: one for one in _folders(source.path)}
+    found = {"": source.path} if _is_character(source.path) else {one.name: one for one in _folders(source.path)}
     tally, characters = Tally(), {}
     for role, folder in found.items():
         characters[role] = Character(persona="\n\n".join(text_of(one) for one in _personas(folder)))

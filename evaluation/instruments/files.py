@@ -24,6 +24,7 @@ from dramaturg.evaluation.instruments.instrument import (
     Written,
 )
 from dramaturg.models.environment import environment
+from dramaturg.models.reading import cleaned
 from dramaturg.stores.errors import RoleFileError, did_you_mean
 from dramaturg.stores.files import sha256
 from dramaturg.stores.reading import parse_yaml, read_bytes, read_text
@@ -199,8 +200,9 @@ FIELDS = ("statement", "question")
 
 
 def _parsed(data: bytes, path: Path) -> _Questionnaire:
+    text = read_text(data, path, path.parent)
     try:
-        value = json.loads(read_text(data, path, path.parent), object_pairs_hook=_without_doubles)
+        value = cleaned(json.loads(text, object_pairs_hook=_without_doubles))
         return _Questionnaire.model_validate(value)
     except json.JSONDecodeError as error:
         raise RoleFileError(f"{path.name}, line {error.lineno}: no JSON, {error.msg}.") from error
@@ -208,6 +210,8 @@ def _parsed(data: bytes, path: Path) -> _Questionnaire:
         raise RoleFileError(f"{path.name}: {clause(worst(error), _Questionnaire)}.") from error
     except ValueError as error:
         raise RoleFileError(f"{path.name}: {error}.") from error
+    except RecursionError as error:
+        raise RoleFileError(f"{path.name}: the brackets are too deep: give a questionnaire.") from error
 
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

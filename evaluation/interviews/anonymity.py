@@ -8,11 +8,14 @@ from dramaturg.prompts import fence
 
 PARTICIPANT, EXPERIMENTER = "<the participant>", "<the experimenter>"
 CJK = rf"[{HAN}{KANA}{HANGUL}]"
+DOTS = "[·・‧•]"
 PARTICLES = (
     "은는이가을를의에와과도만로께야아여랑나님씨",
-    "으로|이라|이여|이나|이랑|입니|이다|이에|예요|처럼|보다|부터|까지|한테|조차|마저|라고|라는|라면",
+    "으로|이라|이여|이나|이랑|입니|이다|이에|예요|처럼|보다|부터|까지|한테|조차|마저|라고|라는|라면"
+    "|였|인데|인지|지만|뿐|밖에|하고|같이|같은",
 )
-AFTER_HANGUL = rf"(?![{HANGUL}])|(?=[{PARTICLES[0]}]|{PARTICLES[1]})"
+LAST = "다인라란네"  # after a name they end the word: the copula without its vowel, as in 철수다
+AFTER_HANGUL = rf"(?![{HANGUL}])|(?=[{PARTICLES[0]}]|{PARTICLES[1]}|[{LAST}](?![{HANGUL}]))"
 
 
 def anonymous(text: str, *, names: Iterable[str], experimenter: str = "") -> str:
@@ -52,9 +55,11 @@ def hides(name: str) -> bool:
 def whole(name: str) -> str:
     """A pattern for a name that is not a part of another one."""
     text = r"\s+".join(map(re.escape, name.split()))
+    for alike in ("['’]", DOTS):  # models write one for the other
+        text = re.sub(alike, alike, text)
     if re.fullmatch(rf"[{HANGUL}\s]+", name):
-        return rf"(?<![{HANGUL}]){text}(?:{AFTER_HANGUL})"
+        return rf"(?<![{HANGUL}]){text.replace('+', '*')}(?:{AFTER_HANGUL})"  # written in one word as well
     if re.search(CJK, name):
-        return rf"(?<![·・‧•]){text}(?![·・‧•])"
-    latin = r"A-Za-zÀ-ɏ0-9_"  # not \w: a Latin name may stand amid Chinese, or have a Korean particle
-    return rf"(?<![{latin}])(?<![{latin}]-){text}(?![{latin}])(?!-[A-ZÀ-Þ])"
+        return rf"(?<!{DOTS}){text}(?!{DOTS})"
+    latin = r"A-Za-zÀ-ɏ0-9"  # not \w: a Latin name may stand amid Chinese, have a Korean particle, or be _emphasized_
+    return rf"(?<![{latin}])(?<![{latin}][_-]){text}(?![{latin}])(?!_[{latin}]|-[A-ZÀ-Þ])"

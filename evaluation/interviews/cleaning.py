@@ -29,6 +29,7 @@ SCRIPTS: Mapping[Language, re.Pattern[str]] = {
 }
 LABEL = re.compile(r"^[ \t]*\**([^\s:：*「“\"][^:：\n*「“\"]{0,39})\**[ \t]*[:：]\**[ \t]*", re.MULTILINE)
 TITLED = re.compile(r"[A-Z][\w'’.-]*(?: (?:[A-Z][\w'’.-]*|van|von|de|of|the)){0,3}")
+ASIDE = re.compile(r"[ \t]*[(（][^()（）]*[)）]$")
 OTHERS = frozenset(
     (
         *("user", "human", "interviewer", "experimenter", "questioner", "someone", "system", "question", "q"),
@@ -104,7 +105,7 @@ def turns(reply: str, names: Iterable[str], others: Iterable[str]) -> Iterator[t
     own, other = {normal(one) for one in names} | OWN, {normal(one) for one in others} | OTHERS
     labels = list(LABEL.finditer(reply))
     play = bool(labels) and not reply[: labels[0].start()].strip() and normal(labels[0][1]) in own
-    starts = [one for one in labels if normal(one[1]) in own | other or (play and TITLED.fullmatch(one[1].strip()))]
+    starts = [one for one in labels if normal(one[1]) in own | other or (play and TITLED.fullmatch(bare(one[1])))]
     yield True, reply[: starts[0].start() if starts else len(reply)].strip()
     for at, one in enumerate(starts):
         end = starts[at + 1].start() if at + 1 < len(starts) else len(reply)
@@ -136,4 +137,9 @@ def foreign_share(text: str, language: Language) -> float:
 
 def normal(name: str) -> str:
     """A name as it is compared."""
-    return " ".join(name.split()).casefold()
+    return " ".join(bare(name).split()).casefold()
+
+
+def bare(label: str) -> str:
+    """A name without brackets around it, and without how it speaks: 【悟空】, [User], Tom (laughing)."""
+    return ASIDE.sub("", label).strip(" \t[]【】") or label

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, Self
 from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
 from langgraph.types import Send
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, create_model, model_validator
 from typing_extensions import TypedDict
 
 from dramaturg.evaluation.instruments.instrument import Dimension, Instrument
@@ -38,7 +38,17 @@ from dramaturg.prompts import load
 ROUNDING = 0.01
 """By how much two percentages may miss 100."""
 Analysis = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1500)]
-Percent = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
+
+
+def _no_truth(value: Any) -> Any:
+    """Refuse true and false, which pydantic takes for 1 and 0."""
+    if isinstance(value, bool):
+        raise ValueError("must be a number")
+    return value
+
+
+Number = Annotated[float, BeforeValidator(_no_truth)]
+Percent = Annotated[Number, Field(ge=0, le=100, allow_inf_nan=False)]
 
 
 class Batch(TypedDict):
@@ -80,7 +90,7 @@ class OnScale(_Form):
     """{analysis, result}: where a person is on a scale, in steps as fine as the judge likes."""
 
     analysis: Analysis
-    result: float
+    result: Number
 
 
 class Choice(_Form):
@@ -179,8 +189,9 @@ def own_choice(instrument: Instrument, batch: Batch) -> int:
         UnusableAnswer: it is that.
     """
     answer = batch["answers"].rpartition(f"{PARTICIPANT}:")[2]
-    named = {int(one) for one in re.findall(r"(?<![\d.])\d{1,3}(?![\d]|[.]\d)", answer)}
     low, high = instrument.scale.low, instrument.scale.high
+    minus = "-?" if low < 0 else ""  # elsewhere it is a dash
+    named = {int(one) for one in re.findall(rf"(?<![\d.]){minus}\d{{1,3}}(?![\d]|[.]\d)", answer.replace("−", "-"))}
     if len(named) == 1 and low <= min(named) <= high:
         return named.pop()
     raise UnusableAnswer(f"The answer does not name one whole number from {low} to {high}.")
@@ -218,7 +229,7 @@ def shares(dimension: Dimension) -> type[InShares]:
 def scale(instrument: Instrument) -> type[OnScale]:
     """The form of a rating on an instrument's scale."""
     low, high = instrument.range
-    return create_model("OnScale", __base__=OnScale, result=(float, Field(ge=low, le=high, allow_inf_nan=False)))
+    return create_model("OnScale", __base__=OnScale, result=(Number, Field(ge=low, le=high, allow_inf_nan=False)))
 
 
 def choices(instrument: Instrument) -> type[Choice]:

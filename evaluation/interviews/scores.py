@@ -20,6 +20,7 @@ from dramaturg.evaluation.interviews.state import (
 MOST_MISSING = 0.02
 """The part of the judgements that may be missing in an interview that is valid."""
 UNKNOWN = "?"
+DIGITS = 9
 
 
 def scored(
@@ -48,8 +49,10 @@ def scored(
         refusals: with option_conversion, what becomes of a refusal to answer.
 
     Raises:
-        ValueError: a judgement is of no item or dimension of the instrument, or off its scale.
+        ValueError: a judgement is of no item or dimension of the instrument, off its scale, or of a further repeat.
     """
+    if (most := max((one["repeat"] + 1 for one in judgements), default=0)) > repeats:
+        raise ValueError(f"There are judgements of {most} repeats: score them with repeats={most}.")
     found = {
         one.name: _score(instrument, one.name, judgements, repeats, judging, refusals) for one in instrument.dimensions
     }
@@ -150,4 +153,5 @@ def _score(
 
 
 def _mean(values: Sequence[float]) -> float | None:
-    return fsum(values) / len(values) if values else None
+    """The mean without the dust of thirds and sixths: at the midpoint it would decide a letter, and not `tie`."""
+    return round(fsum(values) / len(values), DIGITS) if values else None

@@ -218,4 +218,13 @@ def role_rows(records: Sequence[Chosen]) -> StudyTable:
     return StudyTable("Each role: dialogues that bear on the relation", columns, tuple(rows))
 
 
-STUDY = Study("clique-relevance", "Clique relevance", records, findings)
+def check(bench: Bench) -> None:
+    """Refuse roles without marks.
+
+    Raises:
+        ValueError: no role has any.
+    """
+    marked(gold().relations, bench.roles)
+
+
+STUDY = Study("clique-relevance", "Clique relevance", records, findings, check)

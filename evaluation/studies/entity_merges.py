@@ -234,4 +234,13 @@ def separation_rows(records: Sequence[Merging]) -> StudyTable:
     return StudyTable("P(same) on the pairs that were compared", columns, tuple(rows))
 
 
-STUDY = Study("entity-merges", "Entity merges against names that belong together", records, findings)
+def check(bench: Bench) -> None:
+    """Refuse roles without marks.
+
+    Raises:
+        ValueError: no role has any.
+    """
+    marked(gold().aliases, bench.roles)
+
+
+STUDY = Study("entity-merges", "Entity merges against names that belong together", records, findings, check)

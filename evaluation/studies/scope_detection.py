@@ -167,7 +167,8 @@ def rate_rows(records: Sequence[Scoped]) -> StudyTable:
             shares.append(wilson(int(sum(refused[scope][role])), len(of)) if of else None)
         rows.append((role, *shares))
     if rows:
-        rows.append(("over roles", *(over_roles(refused[scope]) for scope in (False, True))))
+        both = (refused[scope] for scope in (False, True))
+        rows.append(("over roles", *(over_roles(of) if any(of.values()) else None for of in both)))
     columns = ("role", "out of scope, and seen to be", "in scope, and refused all the same")
     return StudyTable("Rates at the default threshold", columns, tuple(rows))
 

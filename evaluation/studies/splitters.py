@@ -55,18 +55,33 @@ class Retrieved(NamedTuple):
 
 
 async def records(bench: Bench) -> list[Retrieved]:
-    """Index each role by each splitter and look its questions up."""
+    """Index each role by each splitter and look its questions up.
+
+    Raises:
+        ValueError: a role has no questions to look up.
+    """
     found: list[Retrieved] = []
     told = bench.told("splitters", len(bench.roles) * len(SPLITTERS))
     for name in bench.roles:
         role = bench.role(name)
-        questions = [one for one in role.questions() if one.scope == "in" and one.answer]
+        questions = answerable(role)
         answers = answer_sentences(role, questions, bench)
         for splitter in SPLITTERS:
             await graph.ainvoke({}, context=bench.context(AmadeusIndexContext, name, splitter=splitter))
             found += look_up(role, splitter, questions, answers, bench)
             told.step()
     return found
+
+
+def answerable(role: Role) -> list[Question]:
+    """The questions in scope that have an answer.
+
+    Raises:
+        ValueError: there are none.
+    """
+    if found := [one for one in role.questions() if one.scope == "in" and one.answer]:
+        return found
+    raise ValueError(f"{role.id!r} has no answered questions in scope: write some in questions.jsonl, or leave it out.")
 
 
 def answer_sentences(role: Role, questions: Sequence[Question], bench: Bench) -> list[Sentence]:
@@ -235,4 +250,14 @@ def shares(by: Mapping[str, Sequence[Retrieved]]) -> dict[str, list[float]]:
     return {role: [one.words for one in of] for role, of in by.items()}
 
 
-STUDY = Study("splitters", "Splitters: fixed, ATS, ACTS", records, findings)
+def check(bench: Bench) -> None:
+    """Refuse roles without questions to look up.
+
+    Raises:
+        ValueError: there is one.
+    """
+    for name in bench.roles:
+        answerable(bench.role(name))
+
+
+STUDY = Study("splitters", "Splitters: fixed, ATS, ACTS", records, findings, check)

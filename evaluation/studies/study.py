@@ -43,6 +43,8 @@ class Study(NamedTuple):
     title: str
     records: Callable[[Bench], Awaitable[Sequence[Any]]]
     findings: Callable[[Sequence[Any]], Findings]
+    check: Callable[[Bench], object] = lambda bench: None
+    """Refuses roles that it cannot be made of, before any study of the run has begun."""
 
 
 def spaced(items: Sequence[T], most: int) -> list[T]:
