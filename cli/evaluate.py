@@ -1,24 +1,34 @@
 """`dramaturg evaluate` and `report`: methods compared on the same roles and questions, and what came of it."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.table import Table
 
+from dramaturg.cli.evaluation_tables import (
+    as_record,
+    difference_table,
+    estimate_table,
+    interview_screens,
+    number_table,
+    plain_all,
+)
 from dramaturg.cli.options import JsonOption, LibraryOption, ModelOption, library_path
 from dramaturg.cli.progress_bars import bars
 from dramaturg.cli.screen import errors, print_json, printable, screen
-from dramaturg.evaluation.comparison.estimates import Estimate, estimated
+from dramaturg.evaluation.comparison.estimates import estimated
+from dramaturg.evaluation.comparison.index_costs import of_indexes
 from dramaturg.evaluation.comparison.plan import Wanted, planned, read_plan
 from dramaturg.evaluation.comparison.records import RecordFile
 from dramaturg.evaluation.comparison.run import Capped, Evaluation, EvaluationSettings, Phase, Show, evaluate, judges_of
-from dramaturg.evaluation.judging.measures import METRICS, SIMILARITY, metrics_of
-from dramaturg.evaluation.reports.markdown import bounds, signed, written_report
-from dramaturg.evaluation.reports.tables import Tables, costs, tables
+from dramaturg.evaluation.instruments.files import NAMES
+from dramaturg.evaluation.judging.measures import METRICS, SIMILARITY
+from dramaturg.evaluation.reports.interview_tables import interview_tables
+from dramaturg.evaluation.reports.markdown import written_report
+from dramaturg.evaluation.reports.tables import costs, tables
 from dramaturg.nodes.asked_answers import Announce
 from dramaturg.stores.library import open_role
 
@@ -26,8 +36,21 @@ MethodsOption = Annotated[
     str, typer.Option("--methods", help="Which, with commas between; the first is the one compared with.")
 ]
 RolesOption = Annotated[str, typer.Option("--role", help="Which roles, with commas between.")]
-MetricsOption = Annotated[str, typer.Option("--metrics", help=f"With commas between: {', '.join(METRICS)}.")]
+MetricsOption = Annotated[
+    str,
+    typer.Option(
+        "--metrics",
+        help=f"With commas between: {', '.join(METRICS)}; inventories for interviews: {', '.join(NAMES)}, or a path.",
+    ),
+]
+LabelsOption = Annotated[
+    str, typer.Option("--labels", metavar="PATH", help="What is right of the roles by the inventories.")
+]
 SeedsOption = Annotated[str, typer.Option("--seeds", help="Each question is asked once a seed, with commas between.")]
+BoundsOption = Annotated[
+    bool,
+    typer.Option("--bounds/--no-bounds", help="Have a floor and a ceiling judged beside the methods."),
+]
 JudgeOption = Annotated[
     list[str] | None, typer.Option("--judge", help="A model that judges; may be repeated. None: that of --model.")
 ]
@@ -48,6 +71,8 @@ def evaluate_command(
     model: ModelOption = "auto",
     judge: JudgeOption = None,
     most_calls: Annotated[int, typer.Option("--most-calls", min=0, help="Stop after so many calls; 0: never.")] = 0,
+    with_bounds: BoundsOption = True,
+    labels: LabelsOption = "",
     library: LibraryOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and end.")] = False,
     as_json: JsonOption = False,
@@ -57,16 +82,18 @@ def evaluate_command(
         methods=listed("--methods", methods),
         roles=listed("--role", roles),
         seeds=tuple(map(whole, listed("--seeds", seeds))),
-        metrics=metrics_of(listed("--metrics", metrics)),
+        metrics=listed("--metrics", metrics),
         dataset=dataset,
         limit=limit,
+        bounds=with_bounds,
+        labels=labels,
     )
     settings = EvaluationSettings(
         library=str(library_path(library)), chat_model=model, judges=tuple(judge or ()), most_calls=most_calls
     )
     evaluation = opened(wanted, settings, out)
-    found = estimated(evaluation, RecordFile(out).read())
     if dry_run:
+        found = [*asyncio.run(of_indexes(evaluation)), *estimated(evaluation, RecordFile(out).read())]
         print_json([one._asdict() for one in found]) if as_json else screen.print(estimate_table(found))
         return
     run(evaluation)
@@ -134,71 +161,26 @@ def phases() -> Iterator[Show]:
         yield begin
 
 
-def estimate_table(found: Sequence[Estimate]) -> Table:
-    """What is still to be asked, and what that costs as far as it is known."""
-    table = Table(
-        "", "to do", "done", "calls", "tokens", "minutes", "by", title="Still to be asked", title_justify="left"
-    )
-    for one in found:
-        numbers = (
-            f"{one.left:,}",
-            f"{one.done:,}",
-            f"{one.calls:,.0f}",
-            f"{one.tokens:,.0f}",
-            f"{one.seconds / 60:,.1f}",
-        )
-        table.add_row(printable(one.what), *numbers, one.basis)
-    return table
-
-
 def show_report(folder: Path, *, as_json: bool) -> None:
     """Write the report and show its numbers."""
     written = written_report(folder.expanduser().absolute())
     plan, records = read_plan(folder), RecordFile(folder).read()
-    found = tables(plan, records)
+    found, heard = tables(plan, records), interview_tables(plan)
     if as_json:
-        print_json(as_record(found, [one._asdict() for one in costs(plan, records)]))
+        spent = [one._asdict() for one in costs(plan, records)]
+        valid = found.valid and heard.valid
+        print_json({**as_record(found, spent), "valid": valid, "interviews": plain_all(heard)})
         return
-    screen.print(number_table(found), soft_wrap=False)
+    if found.rows:
+        screen.print(number_table(found), soft_wrap=False)
     if found.differences:
         screen.print(difference_table(found))
+    for one in interview_screens(plan, heard):
+        screen.print(one)
+    if not heard.valid:
+        errors.print(
+            "This run is invalid: interviews lack too much, or are not over; the report says which.", style="yellow"
+        )
     if not found.valid:
         errors.print("This run is invalid: too much is missing; the same command asks for it.", style="yellow")
     screen.print(f"Wrote {printable(' and '.join(map(str, written)))}.", soft_wrap=True)
-
-
-def number_table(found: Tables) -> Table:
-    """The numbers of all metrics."""
-    table = Table("metric", "questions", "judge", "method", "mean", "95 % interval", "n", "missing")
-    for one in found.rows:
-        gone = f"{one.missing.missing} of {one.missing.n}" if one.missing else "0"
-        mean = signed(one.interval.mean) if one.interval else "none"
-        between = bounds(one.interval) if one.interval else ""
-        n = str(one.interval.n_values if one.interval else 0)
-        table.add_row(one.metric, one.scope or "all", printable(one.judge), one.contestant, mean, between, n, gone)
-    return table
-
-
-def difference_table(found: Tables) -> Table:
-    """Differences with their corrected tests."""
-    table = Table("metric", "questions", "difference", "mean", "95 % interval", "p", "p (Holm)")
-    for one in found.differences:
-        names = f"{one.first} − {one.second}"
-        numbers = (signed(one.interval.mean), bounds(one.interval), f"{one.p:.3f}", f"{one.corrected.corrected:.3f}")
-        table.add_row(one.metric, one.scope or "all", names, *numbers)
-    return table
-
-
-def as_record(found: Tables, spent: list[dict[str, Any]]) -> dict[str, Any]:
-    """The same for a program."""
-    rows = [{**one._asdict(), "interval": plain(one.interval), "missing": plain(one.missing)} for one in found.rows]
-    apart = [
-        {**one._asdict(), "interval": plain(one.interval), "corrected": plain(one.corrected)}
-        for one in found.differences
-    ]
-    return {"rows": rows, "differences": apart, "units": found.units, "valid": found.valid, "costs": spent}
-
-
-def plain(value: Any) -> Any:
-    """A named tuple as a record."""
-    return value._asdict() if value is not None else None

@@ -111,7 +111,7 @@ def bar(wanted: dict[str, int]) -> Iterator[Announce]:
     """Show how many replies and judgements are there; those of an earlier run that stopped are not counted."""
     with bars() as progress:
         shown = {node: progress.add_task(name, total=wanted[name]) for node, name in STAGES.items()}
-        yield lambda node: progress.advance(shown[node])
+        yield lambda node, calls: progress.advance(shown[node])
 
 
 def tell(wanted: dict[str, int], *, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""Measures over steps as a picture: one panel a measure, one line a condition with its band of confidence."""
+"""Pictures: measures over steps, a panel a measure and a line a condition with its band; and how probabilities fare."""
 
 from collections.abc import Mapping, Sequence
 from io import BytesIO
@@ -6,6 +6,7 @@ from math import ceil
 from typing import Any
 
 from dramaturg.evaluation.bands import Point
+from dramaturg.evaluation.statistics import Share
 
 COLOURS = {"id-rag": "#1f5fa8", "full": "#2c7d3f", "baseline": "#b3322c"}
 TITLES = {
@@ -47,6 +48,42 @@ def new_figure() -> Any:
         raise RuntimeError("A picture is drawn by matplotlib: pip install 'dramaturg[plot]'") from error
     figure = Figure(dpi=120, layout="constrained", facecolor="white")
     FigureCanvasAgg(figure)
+    return figure
+
+
+def svg(figure: Any) -> bytes:
+    """A figure as an SVG file that is the same each time."""
+    import matplotlib as mpl
+
+    file = BytesIO()
+    with mpl.rc_context({"svg.hashsalt": "dramaturg", "svg.fonttype": "none"}):
+        figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None})
+    return file.getvalue()
+
+
+def calibration_figure(bins: Sequence[tuple[float, Share]], said: str, true: str) -> Any:
+    """Return the share that came true over the mean probability of each bin, with its interval, beside the diagonal.
+
+    Args:
+        bins: mean probability and share.
+        said: what the probability is of.
+        true: what came true.
+
+    Raises:
+        RuntimeError: matplotlib is not installed.
+    """
+    figure = new_figure()
+    figure.set_size_inches(4.6, 4.2)
+    axes = figure.add_subplot()
+    axes.plot([0, 1], [0, 1], color="#888888", linewidth=1, linestyle="--", label="calibrated")
+    means, shares = [mean for mean, _ in bins], [share.share for _, share in bins]
+    below = [max(0.0, share.share - share.low) for _, share in bins]
+    above = [max(0.0, share.high - share.share) for _, share in bins]
+    axes.errorbar(means, shares, yerr=[below, above], fmt="o", color="#1f5fa8", capsize=3, label="bins, 95 %")
+    for mean, share in bins:
+        axes.annotate(f"{share.hits} of {share.n}", (mean, share.share), (6, 6), textcoords="offset points", fontsize=7)
+    axes.set(xlim=(0, 1), ylim=(-0.02, 1.02), xlabel=said, ylabel=true)
+    axes.legend(fontsize=8)
     return figure
 
 

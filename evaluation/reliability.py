@@ -13,6 +13,8 @@ Ratings = Sequence[Sequence[float | None]] | NDArray[np.float64]
 """A row a rated sample, a column a rater."""
 Level = Literal["nominal", "ordinal", "interval"]
 """What the ratings are: names, ranks, or numbers with meaningful distances."""
+Weights = Literal["none", "quadratic"]
+"""How much a disagreement counts: all alike, or by the square of its distance."""
 
 
 class Cronbach(NamedTuple):
@@ -38,6 +40,17 @@ class Agreement(NamedTuple):
     n_raters: int
     missing: int
     """How many ratings are missing, of all samples and raters."""
+
+
+class Kappa(NamedTuple):
+    """Cohen's kappa of two raters: 1 for full agreement, 0 for what chance gives to raters with such habits."""
+
+    kappa: float
+    weights: Weights
+    n: int
+    """Samples that both rated."""
+    missing: int
+    """Samples that one of them or both did not rate."""
 
 
 class IntraclassCorrelation(NamedTuple):
@@ -110,6 +123,36 @@ def krippendorff_alpha(ratings: Ratings, *, level: Level) -> Agreement:
         raise ValueError("Give samples with two ratings or more that are not all the same: alpha is not defined else.")
     alpha = float(krippendorff.alpha(rated.T, level_of_measurement=level))
     return Agreement(alpha, level, len(rated), table.shape[1], int(np.isnan(table).sum()))
+
+
+def cohen_kappa(one: Sequence[float | None], other: Sequence[float | None], *, weights: Weights) -> Kappa:
+    """Return the agreement of two raters beyond what each one's own habits give by chance.
+
+    Krippendorff's alpha takes chance from both raters' ratings together, and so blames them more where one rates
+    higher throughout. A rating between two steps of a scale, as log-probabilities give it, counts as the nearest.
+
+    Args:
+        one: a rater's ratings, None or NaN where there is none.
+        other: the other's, of the same samples.
+        weights: "none" for yes and no, "quadratic" for the steps of a scale.
+
+    Raises:
+        ValueError: `weights` is unknown, the ratings don't pair up, no sample has both, or all ratings are the same.
+    """
+    from sklearn.metrics import cohen_kappa_score
+
+    if weights not in ("none", "quadratic"):
+        raise ValueError(f"Say how disagreements count: none or quadratic, not {weights!r}.")
+    if len(one) != len(other):
+        raise ValueError(f"Give both raters' ratings of the same samples: {len(one)} and {len(other)} do not pair up.")
+    table = np.asarray([one, other], dtype=np.float64)
+    rated = np.rint(table[:, ~np.isnan(table).any(axis=0)]).astype(int)
+    if not rated.size or rated.min() == rated.max():
+        raise ValueError("Give samples with both ratings that are not all the same: kappa is not defined else.")
+    # Steps that nobody chose are named too: the distance of two is counted along these names.
+    steps = list(range(rated.min(), rated.max() + 1))
+    kappa = float(cohen_kappa_score(*rated, labels=steps, weights=None if weights == "none" else weights))
+    return Kappa(kappa, weights, rated.shape[1], table.shape[1] - rated.shape[1])
 
 
 def intraclass_correlation(ratings: Ratings) -> IntraclassCorrelation:

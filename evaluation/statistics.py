@@ -19,6 +19,7 @@ from dramaturg.evaluation.paired_tests import (
     wilcoxon,
 )
 from dramaturg.evaluation.role_values import Array, Values, clusters, differences
+from dramaturg.evaluation.variance_components import VarianceComponents, variance_components
 
 __all__ = [
     "Corrected",
@@ -29,6 +30,7 @@ __all__ = [
     "PairedCounts",
     "Share",
     "SignFlip",
+    "VarianceComponents",
     "cluster_interval",
     "holm",
     "mcnemar",
@@ -36,6 +38,7 @@ __all__ = [
     "paired_interval",
     "sign_flip",
     "smallest_difference",
+    "variance_components",
     "wilcoxon",
     "wilson",
 ]
@@ -116,8 +119,9 @@ def cluster_interval(
         unit: what is drawn, in a word: where there is one role, its questions may be.
 
     Raises:
-        ValueError: there are no roles, a role has no values, or a value is no number.
+        ValueError: there are no roles, a role has no values, a value is no number, or `covered` is no share.
     """
+    _refuse_cover(covered)
     sums, sizes = clusters(values, pooled)
     mean, n = float(_ratio(sums, sizes)), len(sums)
     spread = (sums - mean * sizes) / sizes.mean()
@@ -168,10 +172,11 @@ def wilson(hits: int, n: int, *, covered: float = COVERED) -> Share:
     """Return a share with its Wilson interval.
 
     Raises:
-        ValueError: n is not positive, or there are more hits than n.
+        ValueError: n is not positive, there are more hits than n, or `covered` is no share.
     """
     from statsmodels.stats.proportion import proportion_confint
 
+    _refuse_cover(covered)
     if not (n > 0 and 0 <= hits <= n):
         raise ValueError(f"Give hits of a number of tries: {hits} of {n} is no share.")
     low, high = proportion_confint(hits, n, alpha=1 - covered, method="wilson")
@@ -198,6 +203,11 @@ def missing(values: Sequence[float | None], *, low: float, high: float) -> Missi
     lowest, highest = ((sum(there) + gone * bound) / n for bound in (low, high))
     mean = fmean(there) if there else None
     return Missing(mean, lowest, highest, gone / n, gone, n, gone <= MISSING_ALLOWED * n, None, "worst-case bounds")
+
+
+def _refuse_cover(covered: float) -> None:
+    if not 0 < covered < 1:
+        raise ValueError(f"Give the share that intervals are to cover, such as {COVERED}: {covered} is none.")
 
 
 def _ratio(sums: Array, sizes: Array, axis: int = -1) -> Any:

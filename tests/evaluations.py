@@ -63,15 +63,16 @@ def judge(
 
 
 def evaluation_of(library: Path, model: Any = None, marker: Any = None, **wishes: Any) -> Evaluation:
-    """An evaluation in a folder beside the library."""
-    bounds = {name: wishes.pop(name) for name in ("most_calls", "concurrency") if name in wishes}
-    wanted = Wanted(**{"methods": ("vanilla", "profile"), "roles": ("ada",), "metrics": ("accuracy",), **wishes})
+    """An evaluation in a folder beside the library, without floor and ceiling unless wished for."""
+    limits = {name: wishes.pop(name) for name in ("most_calls", "concurrency") if name in wishes}
+    usual = {"methods": ("vanilla", "profile"), "roles": ("ada",), "metrics": ("accuracy",), "bounds": False}
+    wanted = Wanted(**{**usual, **wishes})
     settings = EvaluationSettings(
         library=str(library),
         chat_model=model or speaker(),
         embedding_model=WordEmbeddings(),
         judges=marker or (judge(),),
-        **bounds,
+        **limits,
     )
     roles = [open_role(name, library) for name in wanted.roles]
     plan, asked = planned(wanted, roles, settings, list(judges_of(settings)))

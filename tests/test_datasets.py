@@ -1,6 +1,7 @@
 """Datasets: plain questions and pairs with a persona, how a form is told, and what bad input is answered."""
 
 import json
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
@@ -131,6 +132,12 @@ def test_questions_of_a_role_are_its_own_and_those_for_whoever_is_evaluated(tmp_
     assert [one.role for one in found.of_role("ada", "Ada Lark")] == ["Ada", ""]
 
 
+@pytest.mark.parametrize("written", ["베토벤", unicodedata.normalize("NFD", "베토벤"), " 베토벤\t"])
+def test_a_name_in_another_form_of_unicode_or_with_spaces_is_the_same(written: str) -> None:
+    asked = (Question(id="1", text="Who?", role=written), Question(id="2", text="Who?", role=" "))
+    assert Dataset(name="mine", form="jsonl", questions=asked).of_role("베토벤") == asked
+
+
 def test_a_role_without_questions_is_told_who_has_some() -> None:
     asked = (Question(id="1", text="Who?", role="Ada"), Question(id="2", text="Who?", role="Tom"))
     with pytest.raises(ValueError, match="mine has no questions for Bob or bob: it has some for Ada, Tom"):
@@ -154,6 +161,14 @@ def test_a_folder_of_folders_has_a_role_each(tmp_path: Path) -> None:
     assert Counter(one.role for one in found.questions) == {"ada": 6, "tom": 2}
     assert {*found.characters} == {"ada", "tom"}
     assert len({one.id for one in found.questions}) == 8
+
+
+@pytest.mark.parametrize("beside", [("about.md",), ("about.md", "meta.json"), ("meta.json",)])
+def test_what_lies_beside_folders_of_roles_does_no_harm(tmp_path: Path, beside: tuple[str, ...]) -> None:
+    keeper(tmp_path / "all" / "ada")
+    for name in beside:
+        file(tmp_path / "all", name, '{"version": 1}')
+    assert {one.role for one in read_dataset(tmp_path / "all").questions} == {"ada"}
 
 
 def test_several_texts_are_one_persona_in_the_order_of_their_names(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from dramaturg.evaluation.comparison.records import RecordFile
 from dramaturg.evaluation.judging.measures import SIMILARITY
 from dramaturg.evaluation.judging.shown_texts import shown_texts
 from dramaturg.evaluation.reports.markdown import written_report
+from dramaturg.evaluation.reports.page import radar_ends
 from dramaturg.evaluation.reports.tables import tables
 from dramaturg.models.errors import UnusableAnswer
 
@@ -151,7 +152,9 @@ async def test_a_judge_of_its_own_words_is_named(library: Path) -> None:
 async def test_two_judges_are_compared(library: Path) -> None:
     markers = (judge(lambda reply: "Tom" in reply), judge(lambda reply: "Tom" in reply, "other"))
     _, markdown, _ = await reported(library, by_method("profile"), markers)
-    assert "accuracy: judge and other agree with Krippendorff's alpha 1.000 (n = 6)." in markdown
+    assert (
+        "accuracy: judge and other agree with Krippendorff's alpha 1.000 and Cohen's kappa 1.000 (n = 4)." in markdown
+    )
     markers = (judge(lambda reply: True), judge(lambda reply: True, "other"))
     _, markdown, _ = await reported(library_of(library.parent / "elsewhere" / "library"), None, markers)
     assert "no agreement of judge and other can be computed" in markdown
@@ -199,6 +202,13 @@ async def test_attributes_have_a_radar_only_where_there_are_three(tmp_path: Path
     (library / "ada" / "questions.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines), encoding="utf-8")
     _, _, page = await reported(library)
     assert page.count("<img") == 2
+
+
+def test_a_radar_shows_the_whole_scale() -> None:
+    assert radar_ends("accuracy", {"vanilla": {"activity": 0.7}}) == (0, 1)
+    assert radar_ends("accuracy_level", {}) == (1, 10)
+    assert radar_ends(SIMILARITY, {"vanilla": {"activity": 0.7}}) == (0, 1)
+    assert radar_ends(SIMILARITY, {"vanilla": {"activity": 0.7, "skill": -0.2}}) == (-0.2, 1)
 
 
 def test_texts_of_the_evidence_are_found_wherever_they_stand() -> None:

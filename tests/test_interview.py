@@ -18,10 +18,10 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
 from dramaturg.evaluation.instruments.files import instrument
-from dramaturg.evaluation.instruments.instrument import Instrument
+from dramaturg.evaluation.instruments.instrument import Instrument, Scale
 from dramaturg.evaluation.interviews import graph as interview
 from dramaturg.evaluation.interviews.judging import batches
-from dramaturg.evaluation.interviews.run import InterviewBusy, alone, interviewed, questions, read_interview
+from dramaturg.evaluation.interviews.run import InterviewBusy, alone, interviewed, questions, read_interview, so_far
 from dramaturg.evaluation.interviews.scores import scored
 from dramaturg.evaluation.interviews.state import InterviewContext, Judgement, Record
 from dramaturg.evaluation.metrics import split_batches
@@ -179,7 +179,7 @@ def test_a_scale_is_rated_with_a_number_of_it(said_by_judge: float, score: float
     assert output["type"] == letters
 
 
-@pytest.mark.parametrize("wrong", [0.5, 5.5, "high", None, "NaN"])
+@pytest.mark.parametrize("wrong", [0.5, 5.5, "high", None, "NaN", True])
 def test_a_number_off_the_scale_is_no_judgement(wrong: Any, tmp_path: Path) -> None:
     output = held(tmp_path, model(judge=lambda _: rating(wrong)), instrument=scale_of_two())
     assert {one["result"] for one in output["judgements"]} == {None}
@@ -438,6 +438,27 @@ def test_a_self_report_asks_for_a_number_and_needs_no_judge(tmp_path: Path) -> N
     assert "does not name one whole number from 1 to 5" in output["judgements"][-1]["error"]
 
 
+@pytest.mark.parametrize(("answer", "score"), [("-2", -2), ("I would say −1.", -1), ("2", 2)])
+def test_a_self_report_on_a_scale_below_zero_keeps_its_sign(answer: str, score: float, tmp_path: Path) -> None:
+    below = scale_of_two("+").model_copy(update={"scale": Scale(low=-2, high=2)})
+    output = held(tmp_path, model(lambda _: answer), instrument=below, judging="self_report")
+    assert [one["score"] for one in output["scores"].values()] == [score] * 2
+
+
+@pytest.mark.parametrize(("tie", "type_"), [("low", "TM"), ("high", "BN")])
+def test_choices_whose_mean_is_the_midpoint_are_a_tie(tie: Any, type_: str) -> None:
+    choices = dict(enumerate((7, 6, 7, 6, 2), start=1))  # keyed -+-+-: as percentages their mean is a little above 50
+    steps = scale_of_two("-+-+-").model_copy(update={"scale": Scale(low=1, high=7), "scores": "percent"})
+    found = [
+        Judgement(dimension=name, repeat=0, items=[f"{name}{n}"], analysis="", result=choice, error="")
+        for name in ("Courage", "Order")
+        for n, choice in choices.items()
+    ]
+    output = scored(steps, [], found, judging="option_conversion", tie=tie)
+    assert [one["score"] for one in output["scores"].values()] == [50, 50]
+    assert output["type"] == type_
+
+
 @pytest.mark.parametrize("wrong", [0, 6, 2.5, "y", True])
 def test_a_choice_off_the_scale_is_missing(wrong: Any, tmp_path: Path) -> None:
     settings = {"instrument": scale_of_two("+"), "judging": "option_conversion"}
@@ -474,6 +495,8 @@ def test_scores_are_made_again_without_a_model(tmp_path: Path) -> None:
     again = scored(FOUR, output["records"], output["judgements"], repeats=2)
     assert again == {name: output[name] for name in again}  # type: ignore[literal-required]
     assert scored(FOUR, output["records"], output["judgements"], repeats=2, tie="high")["type"] == "ESTP"
+    with pytest.raises(ValueError, match="repeats=2"):
+        scored(FOUR, output["records"], output["judgements"])
 
 
 def test_an_interview_that_is_over_asks_nothing(tmp_path: Path) -> None:
@@ -524,6 +547,40 @@ def test_an_interview_that_failed_at_any_call_asks_nothing_twice(at: int, tmp_pa
     assert len(second.calls) == 12 - (at - 1)
     (tmp_path / "alone").mkdir()
     assert timeless(output) == timeless(kept(tmp_path / "alone", model(), limit=8, concurrency=1))
+
+
+def test_whoever_watches_is_told_of_each_question_and_its_calls(tmp_path: Path) -> None:
+    told: list[tuple[str, int]] = []
+    own = context(tmp_path, played := model(), limit=8)
+    asyncio.run(interviewed(own, tmp_path / "out.json", lambda node, calls: told.append((node, calls))))
+    assert Counter(told) == {("ask", 1): 8, ("judge", 1): 4}
+    assert len(played.calls) == 12
+
+
+@pytest.mark.parametrize("at", [1, 5, 8, 9, 11])
+def test_whoever_watches_can_stop_it_and_what_was_told_is_kept(at: int, tmp_path: Path) -> None:
+    told: list[str] = []
+
+    def stop(node: str, calls: int) -> None:
+        told.append(node)
+        if len(told) == at:
+            raise RuntimeError("enough")
+
+    file = tmp_path / "out.json"
+    first, second = model(), model()
+    with pytest.raises(RuntimeError, match="enough"):
+        asyncio.run(interviewed(context(tmp_path, first, limit=8, concurrency=1), file, stop))
+    assert not file.exists()
+    assert sum(so_far(file).values()) >= at
+    assert len(first.calls) <= at + 1  # the one after it may have begun
+    kept(tmp_path, second, limit=8, concurrency=1)
+    assert len(second.calls) <= 12 - at
+    assert so_far(file) == {"ask": 8, "judge": 4}
+
+
+def test_an_interview_that_was_not_begun_has_nothing(tmp_path: Path) -> None:
+    assert so_far(tmp_path / "elsewhere" / "out.json") == {"ask": 0, "judge": 0}
+    assert [*tmp_path.iterdir()] == []
 
 
 def hold(folder: Path) -> None:

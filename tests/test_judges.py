@@ -18,6 +18,7 @@ from dramaturg.evaluation.judging.judges import (
     RefusalRates,
     agreement,
     judged,
+    judges_kappa,
     prompt_version,
     refusal_rates,
 )
@@ -271,6 +272,15 @@ def test_being_near_is_agreement_on_a_scale_and_none_between_yes_and_no() -> Non
     assert (answers.level, answers.alpha) == ("nominal", pytest.approx(-0.75))
 
 
+def test_two_judges_have_plain_kappa_for_yes_and_no_and_quadratic_for_steps() -> None:
+    found = judges_kappa([1, 0, 1, 0, None], [1, 0, 0, 0, 1], "yes/no")
+    assert (found.kappa, found.weights, found.n, found.missing) == (pytest.approx(0.5), "none", 4, 1)
+    found = judges_kappa([1, 5, 3], [1, 4, 3], "1-5")
+    assert (found.weights, found.n) == ("quadratic", 3)
+    assert 0.9 < found.kappa < 1
+
+
+@pytest.mark.parametrize("compared", [agreement, judges_kappa])
 @pytest.mark.parametrize(
     ("one", "other", "scale", "wrong"),
     [
@@ -278,12 +288,14 @@ def test_being_near_is_agreement_on_a_scale_and_none_between_yes_and_no() -> Non
         ([0, 2], [1, 2], "1-5", "off the scale 1-5"),
         ([1, 2], [1, 6], "1-5", "off the scale 1-5"),
         ([1.0], [float("nan")], "1-10", "off the scale"),
-        ([1, None], [None, 2], "1-5", "two ratings or more"),
+        ([1, None], [None, 2], "1-5", "that are not all the same"),
     ],
 )
-def test_values_that_cannot_be_compared_are_refused(one: Any, other: Any, scale: Any, wrong: str) -> None:
+def test_values_that_cannot_be_compared_are_refused(
+    compared: Any, one: Any, other: Any, scale: Any, wrong: str
+) -> None:
     with pytest.raises(ValueError, match=wrong):
-        agreement(one, other, scale)
+        compared(one, other, scale)
 
 
 def test_refusals_are_counted_by_scope() -> None:

@@ -24,6 +24,7 @@ from dramaturg.evaluation.metrics import (
     ceiling,
     chunk_duplication,
     chunk_usage,
+    cohen_kappa,
     cronbach_alpha,
     dim_consistency,
     floors,
@@ -550,6 +551,48 @@ def test_krippendorff_of_two_who_agree_and_of_two_who_never_do() -> None:
     assert krippendorff_alpha([[1, 2], [2, 1]], level="nominal").alpha < 0
     with pytest.raises(ValueError, match="nominal, ordinal or interval, not 'ratio'"):
         krippendorff_alpha(UNITS, level="ratio")  # type: ignore[arg-type]
+
+
+def test_kappa_of_yes_and_no_is_agreement_beyond_the_habits_of_both() -> None:
+    one, other = [1] * 25 + [0] * 25, [1] * 20 + [0] * 5 + [1] * 10 + [0] * 15
+    found = cohen_kappa([*one, 1, None], [*other, None, nan], weights="none")
+    # 35 of 50 agree; by habit (25 and 30 say yes) half would.
+    assert found == (pytest.approx((0.7 - 0.5) / (1 - 0.5)), "none", 50, 2)
+
+
+def test_quadratic_kappa_goes_by_the_distance_on_the_scale_and_not_by_the_steps_that_were_used() -> None:
+    one, other = [1, 2, 9, 10, 10], [2, 1, 10, 9, 2]
+    apart = np.subtract.outer(one, other) ** 2
+    by_hand = 1 - np.diag(apart).mean() / apart.mean()
+    assert cohen_kappa(one, other, weights="quadratic").kappa == pytest.approx(by_hand)
+    assert cohen_kappa(one, other, weights="none").kappa < by_hand
+
+
+def test_kappa_takes_what_lies_between_two_steps_as_the_nearest() -> None:
+    near = cohen_kappa([1.2, 4.4, 9.6], [2.0, 4.0, 8.9], weights="quadratic")
+    assert near == cohen_kappa([1, 4, 10], [2, 4, 9], weights="quadratic")
+
+
+def test_who_rates_higher_throughout_agrees_less_by_alpha_than_by_kappa() -> None:
+    one = [1, 2, 3, 4, 5, 6, 7, 8] * 3
+    kappa = cohen_kappa(one, [at + 2 for at in one], weights="quadratic")
+    assert kappa.kappa > krippendorff_alpha([[at, at + 2] for at in one], level="interval").alpha
+    assert cohen_kappa(one, one, weights="quadratic").kappa == 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "weights", "why"),
+    [
+        ([1, 0], [1], "none", "2 and 1 do not pair up"),
+        ([1, None], [None, 0], "none", "not all the same"),
+        ([], [], "none", "not all the same"),
+        ([3, 3], [3, 3], "quadratic", "not all the same"),
+        ([3, 4], [3, 3], "linear", "none or quadratic, not 'linear'"),
+    ],
+)
+def test_what_has_no_kappa_is_refused(one: Any, other: Any, weights: Any, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        cohen_kappa(one, other, weights=weights)
 
 
 @pytest.mark.parametrize(

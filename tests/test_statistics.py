@@ -135,13 +135,26 @@ def test_small_differences_between_roles_are_seen() -> None:
 
 @pytest.mark.parametrize(
     ("values", "why"),
-    [({}, "one role or more"), ({"ada": []}, "one value or more"), ({"ada": [1, nan]}, "A value is no number")],
+    [
+        ({}, "one role or more"),
+        ({"ada": []}, "one value or more"),
+        ({"ada": [1, nan]}, "A value is no number"),
+        ({"ada": [1, None]}, "A value is no number"),
+    ],
 )
 def test_what_has_no_mean_is_refused(values: Any, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         cluster_interval(values, seed=0)
     with pytest.raises(ValueError, match=why):
         sign_flip(values, values, seed=0)
+
+
+@pytest.mark.parametrize("covered", [0, 1, 95, nan])
+def test_what_is_to_be_covered_is_a_share(covered: float) -> None:
+    with pytest.raises(ValueError, match=f"such as 0.95: {covered} is none"):
+        cluster_interval({"ada": [1.0], "tom": [2.0]}, seed=0, covered=covered)
+    with pytest.raises(ValueError, match=f"such as 0.95: {covered} is none"):
+        wilson(1, 2, covered=covered)
 
 
 def test_a_paired_interval_is_that_of_the_differences() -> None:

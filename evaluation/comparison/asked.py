@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dramaturg.evaluation.comparison.bounds import BOUNDS, bound_reply
 from dramaturg.evaluation.comparison.contestants import Contestant
 from dramaturg.evaluation.datasets.dataset import Question
 from dramaturg.models.client import name_of
@@ -32,13 +33,29 @@ def asked_of(
     seeds: Sequence[int],
     shared: RunContext,
 ) -> Iterator[Asked]:
-    """All questions of an evaluation: role by role, and all methods on one question one after the other."""
+    """All questions of an evaluation: role by role, and all methods on one question one after the other.
+
+    Floor and ceiling say the same whatever the seed: they are asked once, and only what they have something to say to.
+    """
     for role, questions in roles:
         knowledge = fingerprint(role.root)
         for seed in seeds:
             for question in questions:
                 for one in contestants:
-                    yield Asked(one, role, seed, question, key_of(one, role, knowledge, seed, question, shared))
+                    if one.name not in BOUNDS:
+                        yield Asked(one, role, seed, question, key_of(one, role, knowledge, seed, question, shared))
+                    elif seed == seeds[0] and (text := bound_reply(one.name, question, language_in(shared, role))):
+                        yield Asked(one, role, seed, question, key_of_bound(one, role, question, text))
+
+
+def language_in(shared: RunContext, role: Role) -> str:
+    """The language that a role speaks in an evaluation."""
+    return role.card.language if shared.language == "auto" else shared.language
+
+
+def key_of_bound(contestant: Contestant, role: Role, question: Question, text: str) -> str:
+    """Digest what the reply of a floor or ceiling depends on: no model, and nothing that the role knows."""
+    return digest([contestant.name, role.id, question.id, question.text, text])
 
 
 def key_of(
@@ -50,6 +67,11 @@ def key_of(
     models = [name_of(shared.chat_model), embedded, shared.language]
     asked = question.model_dump(include={"id", "text", "user_role", "context", "turns"}, mode="json")
     told: Any = [contestant.name, dict(contestant.settings), role.id, knowledge, seed, asked, *models]
+    return digest(told)
+
+
+def digest(told: Any) -> str:
+    """A key of all that a reply depends on."""
     return hashlib.sha256(canonical(told)).hexdigest()[:32]
 
 

@@ -1,18 +1,24 @@
 """What an evaluation will cost, before it does: by what was measured in it so far, else by a guess that says so."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from dramaturg.evaluation.comparison.interviews import Interview, Inventory, Left, held
 from dramaturg.evaluation.comparison.records import Records, Reply
-from dramaturg.evaluation.comparison.run import Evaluation, unanswered, unmeasured
+from dramaturg.evaluation.comparison.run import Evaluation, unanswered, unheld, unmeasured
+from dramaturg.evaluation.interviews.state import InterviewOutput
 from dramaturg.evaluation.judging.measures import SIMILARITY
 
 GUESS = (3.0, 3000.0, 30.0)
 """Calls, tokens and seconds of a reply while nothing is known: methods differ widely."""
 JUDGED = (2.0, 1000.0, 10.0)
 """The same of a judgement."""
-GUESSED = "a rough guess: --limit 1 measures it"
+GUESSED = "a guess: --limit 1 measures it"
+UNMEASURED = "a guess: no interview is over yet"
+Cost = tuple[float, float, float]
+"""Calls, tokens and seconds."""
+NOTHING: Cost = (0.0, 0.0, 0.0)
 
 
 class Estimate(NamedTuple):
@@ -29,7 +35,14 @@ class Estimate(NamedTuple):
 
 
 def estimated(evaluation: Evaluation, known: Records) -> list[Estimate]:
-    """Return what is left to be asked of each contestant, and by each metric."""
+    """Return what is left to be asked of each contestant, by each metric, and by each inventory."""
+    return [*of_replies(evaluation, known), *of_interviews(evaluation, known)]
+
+
+def of_replies(evaluation: Evaluation, known: Records) -> list[Estimate]:
+    """What is left of replies and their measures; no line where only interviews are held."""
+    if not evaluation.plan.metrics:
+        return []
     left = [one.contestant.name for one in unanswered(evaluation.asked, known).values()]
     found = [of_contestant(name, left.count(name), known) for name in evaluation.plan.methods]
     return [*found, *of_metrics(evaluation, known, len(left))]
@@ -56,13 +69,95 @@ def of_metrics(evaluation: Evaluation, known: Records, unsaid: int) -> Iterator[
             yield priced(metric, left, len(had), JUDGED, GUESSED)
 
 
-def priced(what: str, left: int, done: int, each: tuple[float, float, float], basis: str) -> Estimate:
+class Heard(NamedTuple):
+    """An interview that is over, with what its replies and its judgements have cost."""
+
+    interview: Interview
+    output: InterviewOutput
+    replies: Cost
+    judgements: Cost
+
+
+def of_interviews(evaluation: Evaluation, known: Records) -> Iterator[Estimate]:
+    """What is left of interviews: a line for the items of each inventory, and one for their judgements."""
+    plan, left = evaluation.plan, unheld(evaluation)
+    over = [(one, output) for one in plan.interviews if (output := held(evaluation.folder, one))]
+    heard = [Heard(one, output, *costs_of(output)) for one, output in over]
+    for inventory in plan.inventories:
+        of = {one.key: one for one in plan.interviews if one.inventory == inventory.metric}
+        waiting = [(of[key], there) for key, there in left.items() if key in of]
+        yield of_items(inventory, len(of), waiting, heard, known)
+        yield of_judgements(inventory, len(of), [there for _, there in waiting], heard)
+
+
+def of_items(
+    inventory: Inventory, number: int, waiting: Iterable[tuple[Interview, Left]], heard: Iterable[Heard], known: Records
+) -> Estimate:
+    """The items of an inventory, each by what its method's have cost: in interviews, else in replies."""
+    cost, left, bases, had = NOTHING, 0, set[str](), list(heard)
+    for one, there in waiting:
+        each, basis = cost_of_item([of for of in had if of.interview.contestant == one.contestant], one, known)
+        cost, left = added(cost, times(each, there.items)), left + there.items
+        bases.add(basis)
+    what = f"items of {inventory.name} in interviews"
+    return Estimate(what, left, inventory.items * number - left, *cost, "; ".join(sorted(bases)))
+
+
+def cost_of_item(heard: list[Heard], one: Interview, known: Records) -> tuple[Cost, str]:
+    """What an item costs by a method, and by what that is known."""
+    items = sum(len(of.output["records"]) for of in heard)
+    if items:
+        return times(added(*(of.replies for of in heard)), 1 / items), "interviews of this run"
+    had = [reply for reply in known.replies.values() if reply.contestant == one.contestant and not reply.error]
+    return (mean_of(had), "replies of this run") if had else (GUESS, UNMEASURED)
+
+
+def of_judgements(inventory: Inventory, number: int, waiting: Iterable[Left], heard: Iterable[Heard]) -> Estimate:
+    """The judgements of an inventory's dimensions, each by what they have cost in interviews."""
+    known, left = list(heard), sum(one.judgements for one in waiting)
+    had = sum(len(one.output["judgements"]) for one in known)
+    each = times(added(*(one.judgements for one in known)), 1 / had) if had else JUDGED
+    basis = "interviews of this run" if had else UNMEASURED
+    what = f"judgements of {inventory.name} in interviews"
+    return priced(what, left, inventory.judgements * number - left, each, basis)
+
+
+def costs_of(output: InterviewOutput) -> tuple[Cost, Cost]:
+    """What the replies of an interview and its judgements have cost."""
+    replies = added(*(spent(one["usage"]) for one in output["records"]))
+    whole = spent(output["usage"])
+    return replies, added(whole, times(replies, -1))
+
+
+def spent(usage: Mapping[str, Any]) -> Cost:
+    """What is counted in an account, over all nodes."""
+    return added(
+        *(
+            (float(one["calls"]), float(one["prompt_tokens"] + one["completion_tokens"]), one["seconds"])
+            for one in usage.values()
+        )
+    )
+
+
+def added(*costs: Cost) -> Cost:
+    """Costs together."""
+    calls, tokens, seconds = (sum(part) for part in zip(NOTHING, *costs, strict=True))
+    return calls, tokens, seconds
+
+
+def times(cost: Cost, number: float) -> Cost:
+    """A cost so many times."""
+    calls, tokens, seconds = (number * one for one in cost)
+    return calls, tokens, seconds
+
+
+def priced(what: str, left: int, done: int, each: Cost, basis: str) -> Estimate:
     """An estimate by what one costs."""
     calls, tokens, seconds = (left * one for one in each)
     return Estimate(what, left, done, calls, tokens, seconds, basis)
 
 
-def mean_of(had: Iterable[Reply]) -> tuple[float, float, float]:
+def mean_of(had: Iterable[Reply]) -> Cost:
     """What a reply has cost."""
     known = list(had)
     return fmean(one.calls for one in known), fmean(one.tokens for one in known), fmean(one.seconds for one in known)

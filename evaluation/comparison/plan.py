@@ -1,14 +1,18 @@
-"""The plan of an evaluation: who is asked what, by which measures. A report needs it and the records, no model."""
+"""The plan of an evaluation: who is asked what, by which measures. A report needs it and what was said, no model."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from itertools import chain, zip_longest
 from pathlib import Path
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, PrivateAttr
 
 from dramaturg.evaluation.comparison.asked import Asked, asked_of
-from dramaturg.evaluation.comparison.contestants import contestant
+from dramaturg.evaluation.comparison.bounds import BOUNDS
+from dramaturg.evaluation.comparison.contestants import Contestant, contestant
+from dramaturg.evaluation.comparison.interviews import Interview, Inventory, interviews_of, told_apart
+from dramaturg.evaluation.comparison.labels import Known, labels_of
 from dramaturg.evaluation.datasets.dataset import Dataset, Question
 from dramaturg.evaluation.datasets.reading import read_dataset
 from dramaturg.models.client import name_of
@@ -19,6 +23,7 @@ from dramaturg.stores.role import Role
 
 FILE = "plan.json"
 OWN = "questions.jsonl"
+OWN_ONES, NONE = "the roles' own questions", "no dataset"
 
 
 class _Frozen(BaseModel):
@@ -42,6 +47,7 @@ class Plan(_Frozen):
     roles: tuple[str, ...]
     seeds: tuple[int, ...]
     metrics: tuple[str, ...]
+    """Those of replies; what is measured by interviews is in `inventories`."""
     model: str
     judges: tuple[str, ...]
     dataset: str
@@ -50,6 +56,24 @@ class Plan(_Frozen):
     questions: Mapping[str, tuple[Question, ...]]
     """Of each role."""
     entries: tuple[Entry, ...]
+    bounds: tuple[str, ...] = ()
+    """Floor and ceiling, which have entries too and are no methods."""
+    inventories: tuple[Inventory, ...] = ()
+    interviews: tuple[Interview, ...] = ()
+    labels: Mapping[str, Mapping[str, Known]] = {}
+    """What is right, by inventory and role, so that a report needs no file of it."""
+    _folder: Path | None = PrivateAttr(default=None)
+
+    @property
+    def folder(self) -> Path:
+        """Where it is kept, and the interviews with it.
+
+        Raises:
+            RuntimeError: it was neither written nor read yet.
+        """
+        if self._folder is None:
+            raise RuntimeError("This plan has no folder yet: write it, or read it from one.")
+        return self._folder
 
     def question(self, entry: Entry) -> Question:
         """The question of a reply."""
@@ -67,9 +91,14 @@ class Wanted(_Frozen):
     roles: tuple[str, ...]
     seeds: tuple[int, ...] = (0,)
     metrics: tuple[str, ...]
+    """Of replies, and inventories: by name, or by path."""
     dataset: str = ""
     limit: int = 0
     """The most questions of a role; 0: all."""
+    bounds: bool = True
+    """Whether floor and ceiling stand beside the methods."""
+    labels: str = ""
+    """The path of what is right of the roles by the inventories."""
 
 
 def planned(
@@ -78,21 +107,23 @@ def planned(
     """Return the plan, and each question that it holds with whom it is for.
 
     Raises:
-        ValueError: there is no such method, or there are no questions for a role.
-        RoleFileError: the dataset cannot be read.
+        ValueError: there is no such method or metric, there are no questions for a role, a method cannot be
+            interviewed, or labels do not fit.
+        RoleFileError: the dataset, an inventory or the labels cannot be read.
     """
-    contestants = [contestant(name) for name in wanted.methods]
-    dataset = read_dataset(wanted.dataset) if wanted.dataset else None
-    questions = [(role, questions_of(role, dataset, wanted.limit)) for role in roles]
+    metrics, inventories = told_apart(wanted.metrics)
+    methods, bounds = [*map(contestant, wanted.methods)], BOUNDS if wanted.bounds and metrics else {}
+    contestants = [*methods, *bounds.values()]
+    dataset, questions = questioned(wanted, roles) if metrics else no_questions(wanted)
     asked = list(asked_of(contestants, questions, wanted.seeds, shared))
     plan = Plan(
         methods=wanted.methods,
         roles=wanted.roles,
         seeds=wanted.seeds,
-        metrics=wanted.metrics,
+        metrics=metrics,
         model=name_of(shared.chat_model),
         judges=tuple(judges),
-        dataset=dataset.name if dataset else "the roles' own questions",
+        dataset=dataset.name if dataset else OWN_ONES if metrics else NONE,
         licence=dataset.licence if dataset else "",
         dramaturg=version("dramaturg"),
         questions={role.id: tuple(of_role) for role, of_role in questions},
@@ -102,8 +133,54 @@ def planned(
             )
             for one in asked
         ),
+        bounds=tuple(bounds),
+        **interviewing(wanted, inventories, methods, roles, shared, judges),
     )
     return plan, asked
+
+
+Questioned = list[tuple[Role, list[Question]]]
+
+
+def questioned(wanted: Wanted, roles: Sequence[Role]) -> tuple[Dataset | None, Questioned]:
+    """The dataset, if one was named, and the questions for each role.
+
+    Raises:
+        RoleFileError: the dataset cannot be read, or a role has no questions of its own.
+        ValueError: the dataset has none for a role.
+    """
+    dataset = read_dataset(wanted.dataset) if wanted.dataset else None
+    return dataset, [(role, questions_of(role, dataset, wanted.limit)) for role in roles]
+
+
+def no_questions(wanted: Wanted) -> tuple[None, Questioned]:
+    """What is asked beside interviews where all metrics are inventories: nothing.
+
+    Raises:
+        ValueError: a dataset was named.
+    """
+    if wanted.dataset:
+        raise ValueError("An inventory brings its own questions: leave the dataset out, or name a metric of replies.")
+    return None, []
+
+
+def interviewing(
+    wanted: Wanted,
+    names: Sequence[str],
+    methods: Sequence[Contestant],
+    roles: Sequence[Role],
+    shared: RunContext,
+    judges: Sequence[str],
+) -> dict[str, Any]:
+    """The parts of a plan that are about interviews; the first of the judges judges them.
+
+    Raises:
+        ValueError: there is no such inventory, a method cannot be interviewed, or the labels do not fit.
+        RoleFileError: the labels or an inventory cannot be read.
+    """
+    inventories, interviews = interviews_of(names, methods, roles, wanted.seeds, shared, judges[0])
+    labels = labels_of(read_dataset(wanted.labels, "incharacter"), roles, inventories) if wanted.labels else {}
+    return {"inventories": inventories, "interviews": interviews, "labels": labels}
 
 
 def questions_of(role: Role, dataset: Dataset | None, limit: int) -> list[Question]:
@@ -138,6 +215,7 @@ def write_plan(folder: Path, plan: Plan) -> None:
         StorageError: the file system refuses.
     """
     write_bytes(folder / FILE, plan.model_dump_json(indent=1).encode(), within=folder)
+    plan._folder = folder
 
 
 def read_plan(folder: Path) -> Plan:
@@ -150,6 +228,8 @@ def read_plan(folder: Path) -> Plan:
     if data is None:
         raise RoleFileError(f"{folder} is no run of an evaluation: name the --out of `dramaturg evaluate`.")
     try:
-        return Plan.model_validate_json(data)
+        plan = Plan.model_validate_json(data)
     except ValueError as error:
         raise RoleFileError(f"{folder / FILE} is damaged: run the evaluation again, its records are kept.") from error
+    plan._folder = folder
+    return plan

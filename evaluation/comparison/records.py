@@ -55,6 +55,8 @@ class Judged(_Record):
     """The key of what was judged."""
     metric: str
     value: float | None
+    probability: float | None = None
+    """P(yes), where the judge says yes or no and its model gives log-probabilities."""
     applicable: bool = True
     """False: the metric is not defined for this reply, which is not the same as missing."""
     reason: str = ""

@@ -1,4 +1,4 @@
-"""An evaluation as it runs: prepare, reply, measure. What is answered is written down, and not asked for again."""
+"""An evaluation as it runs: prepare, reply, measure, interview. What is answered is kept, and not asked for again."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,9 +10,14 @@ from pydantic import Field, InstanceOf
 from pydantic.json_schema import SkipJsonSchema
 
 from dramaturg.evaluation.comparison.asked import Asked
+from dramaturg.evaluation.comparison.contestants import contestant
+from dramaturg.evaluation.comparison.interviews import FOLDER, Interview, Left, context_of, left_of
 from dramaturg.evaluation.comparison.plan import Plan, write_plan
 from dramaturg.evaluation.comparison.records import Judged, RecordFile, Records, Reply
 from dramaturg.evaluation.comparison.speakers import Speakers
+from dramaturg.evaluation.datasets.dataset import Question
+from dramaturg.evaluation.interviews.run import interviewed
+from dramaturg.evaluation.interviews.state import InterviewContext
 from dramaturg.evaluation.judging.measures import SIMILARITY, ToJudge, measured, to_judge
 from dramaturg.models.chat import Respondent
 from dramaturg.models.client import name_of
@@ -20,9 +25,10 @@ from dramaturg.models.embeddings import Embedder, embedder
 from dramaturg.nodes.asked_answers import Announce, Answers, answer_all
 from dramaturg.nodes.context import Name, RunContext, respondent_in
 from dramaturg.stores.files import make_folder
+from dramaturg.stores.library import open_role
 from dramaturg.stores.role import Role
 
-Phase = Literal["Preparing", "Replies", "Measures"]
+Phase = Literal["Preparing", "Replies", "Measures", "Interviews"]
 Show = Callable[[Phase, int], Announce]
 """Is told that a phase of so many steps begins, and gives what is told how many are done."""
 Model = Name | SkipJsonSchema[InstanceOf[BaseChatModel]]
@@ -52,7 +58,7 @@ class Evaluation(NamedTuple):
 
 
 async def evaluate(evaluation: Evaluation, show: Show) -> None:
-    """Have everything answered and measured that is not there yet.
+    """Have everything answered and measured that is not there yet, and every interview held to its end.
 
     Raises:
         EvaluationBusy: another program works in the folder.
@@ -60,16 +66,63 @@ async def evaluate(evaluation: Evaluation, show: Show) -> None:
         ModelError: a model cannot be reached, or refuses every question; what came before is kept.
     """
     make_folder(evaluation.folder, within=evaluation.folder.parent)
-    file, settings = RecordFile(evaluation.folder), evaluation.settings
+    file = RecordFile(evaluation.folder)
     with file.opened() as known:
         write_plan(evaluation.folder, evaluation.plan)
-        desk = Desk(file, known, settings)
-        waiting = unanswered(evaluation.asked, known)
-        async with Speakers(settings) as speakers:
-            await prepare_all(waiting.values(), speakers, show)
-            await desk.take(waiting, speakers.reply, show("Replies", len(waiting)))
-        tasks = unmeasured(evaluation, known)
-        await desk.take(tasks, lambda one: measure(one, settings), show("Measures", len(tasks)))
+        desk = Desk(file, known, evaluation.settings)
+        if evaluation.plan.metrics:
+            await reply_and_measure(evaluation, desk, show)
+        if evaluation.plan.interviews:
+            await interview_all(evaluation, desk, show)
+
+
+async def reply_and_measure(evaluation: Evaluation, desk: "Desk", show: Show) -> None:
+    """Have every question answered, and every reply measured; see `evaluate`."""
+    settings, known = evaluation.settings, desk.known
+    waiting = unanswered(evaluation.asked, known)
+    async with Speakers(settings) as speakers:
+        await prepare_all(waiting.values(), speakers, show)
+        await desk.take(waiting, speakers.reply, show("Replies", len(waiting)))
+    tasks = unmeasured(evaluation, known)
+    await desk.take(tasks, lambda one: measure(one, settings), show("Measures", len(tasks)))
+
+
+async def interview_all(evaluation: Evaluation, desk: "Desk", show: Show) -> None:
+    """Hold the interviews that are not over; see `evaluate`."""
+    settings, left = evaluation.settings, await asyncio.to_thread(unheld, evaluation)
+    waiting = [one for one in evaluation.plan.interviews if one.key in left]
+    async with Speakers(settings) as speakers:
+        prepared = [await asyncio.to_thread(to_prepare, one, settings) for one in waiting]
+        await prepare_all(prepared, speakers, show)
+    make_folder(evaluation.folder / FOLDER, within=evaluation.folder)
+    await desk.interview(left, evaluation, show("Interviews", sum(map(sum, left.values()))))
+
+
+def unheld(evaluation: Evaluation) -> dict[str, Left]:
+    """What is left to be asked in each interview that is not over, by its key.
+
+    Raises:
+        DamagedConversations: the checkpoints of one are damaged.
+    """
+    folder, inventories = evaluation.folder, {one.metric: one for one in evaluation.plan.inventories}
+    return {
+        one.key: left_of(folder, one, inventories[one.inventory])
+        for one in evaluation.plan.interviews
+        if not (folder / FOLDER / one.file).is_file()
+    }
+
+
+def interview_in(evaluation: Evaluation, one: Interview) -> tuple[InterviewContext, Path]:
+    """How an interview is held, and its file; the first judge judges."""
+    judge = next(iter(evaluation.settings.judges), "")
+    return context_of(one, evaluation.settings, judge), evaluation.folder / FOLDER / one.file
+
+
+def to_prepare(one: Interview, settings: EvaluationSettings) -> Asked:
+    """Who is to be indexed for an interview; nothing is asked."""
+    return Asked(
+        contestant(one.contestant), open_role(one.role, settings.library), one.seed, Question(id="", text=""), ""
+    )
 
 
 class Desk:
@@ -113,8 +166,46 @@ class Desk:
 
         await answer_all({key: key for key in waiting}, answer, keep=keep, announce=announce)
         if len(had) < len(waiting):
-            allowed = f"Stopped at the {self.most_calls:,} calls that are allowed"
-            raise Capped(f"{allowed}: what they brought is kept, and the same command goes on.")
+            raise self.capped()
+
+    async def interview(self, left: Mapping[str, Left], evaluation: Evaluation, announce: Announce) -> None:
+        """Hold interviews one after the other; a few questions of each are asked at a time.
+
+        Args:
+            left: what is left to be asked in each that is not over, by its key.
+            evaluation: to which they belong.
+            announce: is told how many of all these questions are answered.
+
+        Raises:
+            Capped: the calls are spent. What is under way then is asked again when it goes on: how many calls a reply
+                makes is only known when it is there.
+        """
+        done = 0
+        for one in (one for one in evaluation.plan.interviews if one.key in left):
+            until = done + sum(left[one.key])
+
+            def answered(node: str, calls: int, until: int = until) -> None:
+                nonlocal done
+                self.calls, done = self.calls + calls, done + 1
+                announce(done)
+                self.go_on(done < until)
+
+            self.go_on(done < until)
+            await interviewed(*interview_in(evaluation, one), answered)
+
+    def go_on(self, wanted: bool) -> None:
+        """Stop where more is wanted than may be asked.
+
+        Raises:
+            Capped: it is.
+        """
+        if wanted and self.spent():
+            raise self.capped()
+
+    def capped(self) -> Capped:
+        """What stops an evaluation whose calls are spent."""
+        allowed = f"Stopped at the {self.most_calls:,} calls that are allowed"
+        return Capped(f"{allowed}: what they brought is kept, and the same command goes on.")
 
     def spent(self) -> bool:
         """Whether the most calls are made; what is under way will be a call each, or more."""

@@ -1,4 +1,4 @@
-"""Who speaks in an evaluation: the workflows of this package, and other packages' methods in processes of their own."""
+"""Who speaks in an evaluation: this package's workflows, other packages' methods in processes, floor and ceiling."""
 
 import asyncio
 import time
@@ -9,11 +9,12 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
-from dramaturg.evaluation.comparison.asked import Asked
+from dramaturg.evaluation.comparison.asked import Asked, language_in
+from dramaturg.evaluation.comparison.bounds import BOUNDS, bound_reply
 from dramaturg.evaluation.comparison.external_methods import PACKAGES, ExternalMethod, external_method
 from dramaturg.evaluation.comparison.records import Reply
 from dramaturg.evaluation.datasets.dataset import Question
-from dramaturg.models.account import Usage, total
+from dramaturg.models.account import Account, Usage, total
 from dramaturg.models.client import name_of
 from dramaturg.models.environment import environment
 from dramaturg.models.errors import UNANSWERED
@@ -56,6 +57,8 @@ class Speakers:
             ModelError: the model gave no answer.
         """
         method = asked.contestant.method
+        if method in BOUNDS:
+            return
         if method in PACKAGES:
             await (await self.external(asked)).prepare()
         elif METHODS[method].prepare:
@@ -86,6 +89,9 @@ class Speakers:
 
     async def say(self, asked: Asked) -> Said:
         """Answer by the method that is meant."""
+        if asked.contestant.method in BOUNDS:
+            language = language_in(self.shared, asked.role)
+            return Said(bound_reply(asked.contestant.name, asked.question, language), {}, Account().usage())
         if asked.contestant.method in PACKAGES:
             return Said(*await (await self.external(asked)).answer(as_text(asked.question)))
         return await conversed(asked, self.shared)
@@ -110,7 +116,7 @@ def told_of(asked: Asked, shared: RunContext) -> dict[str, Any]:
         "seed": asked.seed,
         "question": asked.question.id,
         "asked": asked.question.text,
-        "model": name_of(shared.chat_model),
+        "model": "" if asked.contestant.method in BOUNDS else name_of(shared.chat_model),
     }
 
 

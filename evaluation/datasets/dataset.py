@@ -5,6 +5,8 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
 
+from dramaturg.stores.names import normal_name
+
 Form = Literal["jsonl", "characterrag", "incharacter", "charactereval", "rolebench", "character_llm", "coser"]
 FORMS: tuple[Form, ...] = get_args(Form)
 
@@ -59,6 +61,11 @@ class Question(_Frozen):
     labels: Mapping[str, str] = {}
     """What else the dataset says of it, such as its topic."""
 
+    @property
+    def right_answers(self) -> list[str]:
+        """All that a good answer may say; the dataset's first choice stands first."""
+        return [one for one in (self.answer, *self.more_answers) if one]
+
 
 class Label(_Frozen):
     """Where a character stands on a dimension, and whether that is high, low or contested."""
@@ -101,11 +108,13 @@ class Dataset(_Frozen):
     def of_role(self, *names: str) -> tuple[Question, ...]:
         """Return the questions for a role that has these names: its own, and those for whoever is evaluated.
 
+        Case, spaces and the form in which Unicode has them do not count: macOS names folders in another one.
+
         Raises:
             ValueError: there are none.
         """
-        wanted = {"", *(name.casefold() for name in names)}
-        if found := tuple(one for one in self.questions if one.role.casefold() in wanted):
+        wanted = {"", *map(normal_name, names)}
+        if found := tuple(one for one in self.questions if normal_name(one.role) in wanted):
             return found
         roles = ", ".join(sorted({one.role for one in self.questions})) or "nobody"
         raise ValueError(f"{self.name} has no questions for {' or '.join(names)}: it has some for {roles}.")

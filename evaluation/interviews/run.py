@@ -3,35 +3,46 @@
 import asyncio
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from pathlib import Path
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 
+from dramaturg.evaluation.instruments.instrument import Instrument
 from dramaturg.evaluation.interviews.asking import items_of
 from dramaturg.evaluation.interviews.graph import build
 from dramaturg.evaluation.interviews.scores import result_of
-from dramaturg.evaluation.interviews.state import InterviewContext, InterviewOutput, described, instrument_of
+from dramaturg.evaluation.interviews.state import (
+    InterviewContext,
+    InterviewOutput,
+    Judging,
+    described,
+    instrument_of,
+)
 from dramaturg.evaluation.metrics import split_batches
 from dramaturg.stores.file_lock import file_lock
 from dramaturg.stores.files import write_bytes
 from dramaturg.stores.saver import ConversationSaver
+from dramaturg.stores.saver.file import ConversationFile
 
 HEAD: RunnableConfig = {"configurable": {"thread_id": "interview", "checkpoint_ns": ""}}
-STAGES = ("ask", "judge")
-"""The nodes that ask a model."""
+STAGES = {"ask": "replies", "judge": "judgements"}
+"""The nodes that ask a model, each with what it adds to."""
 SCORING = ("tie", "refusals")
 """Settings that change scores, and nothing that is asked."""
-Announce = Callable[[str], None]
+Announce = Callable[[str, int], None]
+"""Is told the name of a node that asked a model, and how many calls it made."""
 
 
 class InterviewBusy(RuntimeError):
     """Another program holds this interview."""
 
 
-async def interviewed(context: InterviewContext, file: Path, announce: Announce = lambda _: None) -> InterviewOutput:
+async def interviewed(
+    context: InterviewContext, file: Path, announce: Announce = lambda node, calls: None
+) -> InterviewOutput:
     """Hold an interview to its end, from the beginning or from where it stopped, and write it down.
 
     Each reply and each judgement is checkpointed when it is there, and the steps inside a reply are too: after a kill
@@ -41,7 +52,8 @@ async def interviewed(context: InterviewContext, file: Path, announce: Announce 
     Args:
         context: how it is to be done.
         file: where it is written, as one JSON object; its checkpoints lie beside it.
-        announce: is told the name of the node, "ask" or "judge", for each reply and judgement that is there.
+        announce: is told the name of the node, "ask" or "judge", and its calls, for each reply and judgement that is
+            there; what it raises stops the interview, which the same call goes on with.
 
     Raises:
         InterviewBusy: another program holds it.
@@ -69,10 +81,11 @@ async def go_on(
 ) -> None:
     """Run from the last checkpoint on; where there is none, from the beginning."""
     given: Any = None if begun else {}
-    async for part in graph.astream(given, HEAD, context=context, stream_mode="updates", durability="sync"):
-        for node in part:
-            if node in STAGES:
-                announce(node)
+    parts: Any = graph.astream(given, HEAD, context=context, stream_mode="updates", durability="sync")
+    async with aclosing(parts):  # stopped by `announce`, it keeps what is there before the checkpoints are closed
+        async for part in parts:
+            for node in part.keys() & STAGES.keys():
+                announce(node, sum(used["calls"] for used in part[node]["usage"].values()))
 
 
 def read_interview(file: Path) -> InterviewOutput:
@@ -100,11 +113,38 @@ async def questions(context: InterviewContext) -> dict[str, int]:
         ValueError: as for an interview.
     """
     instrument = await instrument_of(context)
-    items = items_of(instrument, context.limit)
+    return asked_by(instrument, limit=context.limit, judging=context.judging, repeats=context.repeats)
+
+
+def asked_by(
+    instrument: Instrument, *, limit: int = 0, judging: Judging = "expert_rating", repeats: int = 1
+) -> dict[str, int]:
+    """How many questions an interview by an instrument asks; see `questions`."""
+    items = items_of(instrument, limit)
     sizes = [sum(item.dimension == one.name for item in items) for one in instrument.dimensions]
     batches = [len(split_batches(size)) for size in sizes if size]
-    each = {"expert_rating": sum(batches), "option_conversion": len(items), "self_report": 0}[context.judging]
-    return {"items": len(items), "replies": len(items), "judgements": each * context.repeats}
+    each = {"expert_rating": sum(batches), "option_conversion": len(items), "self_report": 0}[judging]
+    return {"items": len(items), "replies": len(items), "judgements": each * repeats}
+
+
+def so_far(file: Path) -> dict[str, int]:
+    """How many replies ("ask") and judgements ("judge") an interview has that was begun; those of one that was not: 0.
+
+    Raises:
+        DamagedConversations: its checkpoints are damaged.
+        StorageError: the file system refuses.
+    """
+    if not (checkpoints := checkpoints_of(file)).exists():
+        return dict.fromkeys(STAGES, 0)
+    store = ConversationFile(checkpoints)
+    try:
+        store.open().result()
+        head = ConversationSaver(store).get_tuple(HEAD)
+    finally:
+        store.close().result()
+    values: dict[str, Any] = head.checkpoint["channel_values"] if head else {}
+    written = [channel for _, channel, _ in (head and head.pending_writes) or []]
+    return {node: len(values.get(kind) or []) + written.count(kind) for node, kind in STAGES.items()}
 
 
 def check(file: Path, begun: dict[str, Any] | None, wanted: dict[str, Any]) -> None:
@@ -138,12 +178,17 @@ def places(file: Path) -> tuple[Path, Path]:
         ValueError: they cannot be there.
     """
     file = file.expanduser().absolute()
-    checkpoints = file.with_name(f"{file.name}.checkpoints")
+    checkpoints = checkpoints_of(file)
     if file.is_dir() or not file.parent.is_dir():
         raise ValueError(f"{file} cannot be written: name a file in a folder that is there.")
     if file.exists() and not checkpoints.exists():
         raise ValueError(f"{file} is there, but its checkpoints ({checkpoints.name}) are not: take another --out.")
     return file, checkpoints
+
+
+def checkpoints_of(file: Path) -> Path:
+    """Where the checkpoints of an interview are: beside its file."""
+    return file.with_name(f"{file.name}.checkpoints")
 
 
 def write(file: Path, output: InterviewOutput) -> None:

@@ -10,7 +10,7 @@ from langchain_core.messages import BaseMessage
 
 from dramaturg.evaluation.judging.answers import Case, Judgement
 from dramaturg.evaluation.judging.refusal_rates import RefusalRates, refusal_rates
-from dramaturg.evaluation.reliability import Agreement, krippendorff_alpha
+from dramaturg.evaluation.reliability import Agreement, Kappa, cohen_kappa, krippendorff_alpha
 from dramaturg.models.chat import Respondent
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import decide, rate, write
@@ -25,6 +25,7 @@ __all__ = [
     "RefusalRates",
     "agreement",
     "judged",
+    "judges_kappa",
     "prompt_version",
     "refusal_rates",
 ]
@@ -197,12 +198,32 @@ def agreement(one: Sequence[float | None], other: Sequence[float | None], scale:
     Raises:
         ValueError: they don't pair up, a value is off the scale, no reply has both, or all values are the same.
     """
+    _check_pairs(one, other, scale)
+    return krippendorff_alpha(list(zip(one, other, strict=True)), level="nominal" if scale == "yes/no" else "ordinal")
+
+
+def judges_kappa(one: Sequence[float | None], other: Sequence[float | None], scale: Scale) -> Kappa:
+    """Return Cohen's kappa of two judges of the same replies: plain for yes and no, else with quadratic weights.
+
+    Args:
+        one: a judge's values; None where there is none.
+        other: the values of the other, in the same order.
+        scale: of both.
+
+    Raises:
+        ValueError: as in `agreement`.
+    """
+    _check_pairs(one, other, scale)
+    return cohen_kappa(one, other, weights="none" if scale == "yes/no" else "quadratic")
+
+
+def _check_pairs(one: Sequence[float | None], other: Sequence[float | None], scale: Scale) -> None:
+    """Refuse values of two judges that cannot be compared."""
     low, high = BOUNDS[scale]
     if len(one) != len(other):
         raise ValueError(f"Give both judges' values of the same replies: {len(one)} and {len(other)} do not pair up.")
     if not all(value is None or low <= value <= high for value in [*one, *other]):
         raise ValueError(f"Give values from {low} to {high}: one is off the scale {scale}.")
-    return krippendorff_alpha(list(zip(one, other, strict=True)), level="nominal" if scale == "yes/no" else "ordinal")
 
 
 def _messages(judge: Judge, case: Case, reason: str = "") -> list[BaseMessage]:

@@ -91,8 +91,9 @@ async def measured(task: ToJudge, judge: Respondent | None, embedder: Embedder) 
         "prompt": version_of(task.metric, task.language),
     }
     if task.metric == SIMILARITY or judge is None:
-        right = answers(task.question)
-        value = max(await likeness(embedder, task.reply.text, right)) if right else None
+        right = task.question.right_answers
+        # Rounding takes the cosine of a text with itself past 1, which is off the scale.
+        value = min(max(await likeness(embedder, task.reply.text, right)), 1.0) if right else None
         return Judged(**about, value=value, applicable=bool(right))
     return await by_judge(JUDGES[task.metric], judge, task, embedder, about)
 
@@ -106,6 +107,7 @@ async def by_judge(
     return Judged(
         **about,
         value=found.value,
+        probability=found.probability,
         applicable=found.state != "not_applicable",
         reason=found.reason if found.state == "judged" else found.error,
         error=found.error if found.state == "missing" else "",
@@ -124,7 +126,7 @@ async def case_of(task: ToJudge, judge: Judge, embedder: Embedder) -> Case:
         reply=task.reply.text,
         language=task.language,  # type: ignore[arg-type]  # checked where the role's card is read
         profile=role.card.profile,
-        gold="\n".join(answers(question)),
+        gold="\n".join(question.right_answers),
         passages=shown_texts(task.reply.evidence),
         events=events,
         dialogue=question.turns,
@@ -132,11 +134,6 @@ async def case_of(task: ToJudge, judge: Judge, embedder: Embedder) -> Case:
         relation=question.labels.get("relation", ""),
         scope=question.scope,
     )
-
-
-def answers(question: Question) -> list[str]:
-    """The right answers to a question."""
-    return [one for one in (question.answer, *question.more_answers) if one]
 
 
 async def events_of(role: Role, question: str, embedder: Embedder) -> str:

@@ -1,18 +1,33 @@
 """The report of an evaluation in Markdown: no number without its n, its interval and what it can bear."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from dramaturg.evaluation.comparison.bounds import CEILING, FLOOR
 from dramaturg.evaluation.comparison.plan import Plan, read_plan
 from dramaturg.evaluation.comparison.records import RecordFile, Records
-from dramaturg.evaluation.judging.judges import JUDGES, agreement
+from dramaturg.evaluation.judging.judges import JUDGES
 from dramaturg.evaluation.judging.measures import scale_of
-from dramaturg.evaluation.reports.tables import REFUSAL, Cost, Difference, Row, Tables, costs, overall_refusals, tables
-from dramaturg.evaluation.statistics import MISSING_ALLOWED, Interval
+from dramaturg.evaluation.reports.cells import MINUS, bounds, cells, signed
+from dramaturg.evaluation.reports.interviews import interview_parts
+from dramaturg.evaluation.reports.judge_lines import judge_lines
+from dramaturg.evaluation.reports.spread import spread_lines
+from dramaturg.evaluation.reports.tables import (
+    REFUSAL,
+    SCOPES,
+    Cost,
+    Difference,
+    Row,
+    Tables,
+    costs,
+    judges_in,
+    overall_refusals,
+    tables,
+)
+from dramaturg.evaluation.statistics import MISSING_ALLOWED
 from dramaturg.stores.files import write_bytes
 
 MARKDOWN = "report.md"
-MINUS = "−"
 HEADS = ("method", "questions", "judge", "mean", "95 % interval", "n", "missing", "worst case", "not asked")
 TEXTS = 3
 """So many of them are not numbers."""
@@ -39,10 +54,12 @@ def markdown(plan: Plan, records: Records, found: Tables) -> str:
     parts = [
         "# Evaluation",
         *about(plan, found),
+        *interview_parts(plan),
         *metric_tables(plan, found.rows),
         *difference_table(found),
         *refusal_lines(plan, records),
-        *agreement_lines(plan, records),
+        *judge_lines(plan, records),
+        *spread_lines(plan, records, found),
         *cost_table(costs(plan, records)),
         *judge_notes(plan, records),
     ]
@@ -64,6 +81,13 @@ def about(plan: Plan, found: Tables) -> Iterator[str]:
     )
     if set(plan.judges) == {plan.model}:
         yield "The judge is the model that spoke: models like what they write. Name another one by `--judge`."
+    if plan.bounds:
+        yield (
+            f"Beside the methods stand two that need no model. {FLOOR}, the floor, says one sentence to everything: "
+            "what it gets, a role gets that has nothing to say; where that is much, the number alone says little. "
+            f"{CEILING}, the ceiling, says the right answer where there is one: what it lacks, the measure lacks. They "
+            "are in no test and in no cost, and what is missing of them does not make a run invalid."
+        )
     if len(plan.roles) == 1:
         yield "There is one role: intervals and tests are over its questions, and say nothing of other roles."
 
@@ -83,12 +107,11 @@ def metric_tables(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
 
 
 BETTER = {"higher": "higher is better", "lower": "lower is better", "by_scope": "higher out of scope, lower in scope"}
-SCOPES = {"": "all", "in": "in scope", "out": "out of scope"}
 
 
 def row_cells(row: Row) -> Iterator[str]:
     """A number as a table shows it."""
-    yield from (row.contestant, SCOPES[row.scope], row.judge)
+    yield from (row.named, SCOPES[row.scope], row.judge)
     if row.interval is None or row.missing is None:
         yield from ("none", "", "0", str(row.missing.missing) if row.missing else "0", "", str(row.not_applicable))
         return
@@ -101,13 +124,6 @@ def worst(row: Row) -> str:
     """Between which means the whole lies, whatever the missing would have been."""
     gone = row.missing
     return f"{signed(gone.lowest)} to {signed(gone.highest)}" if gone and gone.missing else ""
-
-
-def bounds(interval: Interval) -> str:
-    """An interval in brackets; nothing where nothing says how values vary."""
-    if interval.low is None or interval.high is None:
-        return "none"
-    return f"[{signed(interval.low)}, {signed(interval.high)}]"
 
 
 def difference_table(found: Tables) -> Iterator[str]:
@@ -136,8 +152,9 @@ def difference_cells(one: Difference) -> Iterator[str]:
 
 def refusal_lines(plan: Plan, records: Records) -> Iterator[str]:
     """RoleRAG's rate of rejected unknown questions as a whole."""
-    judges = sorted({one.model for one in records.judged.values() if one.metric == REFUSAL})
-    rates = [(name, judge, overall_refusals(plan, records, name, judge)) for name in plan.methods for judge in judges]
+    names = [*plan.methods, *(one for one in plan.bounds if one == FLOOR)]
+    judges = judges_in(records, REFUSAL)
+    rates = [(name, judge, overall_refusals(plan, records, name, judge)) for name in names for judge in judges]
     known = [f"{name} by {judge}: {rate:.3f}" for name, judge, rate in rates if rate is not None]
     if known:
         yield (
@@ -146,31 +163,10 @@ def refusal_lines(plan: Plan, records: Records) -> Iterator[str]:
         )
 
 
-def agreement_lines(plan: Plan, records: Records) -> Iterator[str]:
-    """How far two judges agree."""
-    for metric in plan.metrics:
-        judges = sorted({one.model for one in records.judged.values() if one.metric == metric})
-        for at, first in enumerate(judges):
-            for second in judges[at + 1 :]:
-                yield f"{metric}: {agreed(records, metric, first, second)}"
-
-
-def agreed(records: Records, metric: str, first: str, second: str) -> str:
-    """Krippendorff's alpha of two judges, or why there is none."""
-    sides = [
-        {one.reply: one.value for one in records.judged.values() if (one.metric, one.model) == (metric, judge)}
-        for judge in (first, second)
-    ]
-    both = sorted(sides[0].keys() & sides[1].keys())
-    try:
-        found = agreement([sides[0][one] for one in both], [sides[1][one] for one in both], JUDGES[metric].scale)
-    except ValueError as error:
-        return f"no agreement of {first} and {second} can be computed ({error})"
-    return f"{first} and {second} agree with Krippendorff's alpha {found.alpha:.3f} (n = {len(both)})."
-
-
-def cost_table(found: Iterable[Cost]) -> Iterator[str]:
+def cost_table(found: Sequence[Cost]) -> Iterator[str]:
     """What replies have cost, judges left out."""
+    if not found:
+        return
     lines = [cells("method", "replies", "failed", "calls", "tokens", "seconds", "calls a reply"), cells(*["---"] * 7)]
     for one in found:
         each = f"{one.calls / one.replies:.1f}" if one.replies else ""
@@ -191,14 +187,5 @@ def judge_notes(plan: Plan, records: Records) -> Iterator[str]:
             lines.append(f"- {metric}: {judge.source}. Prompt {', '.join(versions) or 'not used yet'}. {judge.note}")
         else:
             lines.append(f"- {metric}: the cosine of the reply with the right answer, or the nearest of several.")
-    yield "## Measures\n\n" + "\n".join(lines)
-
-
-def signed(value: float) -> str:
-    """A number with three digits, and a minus that is one."""
-    return f"{value:.3f}".replace("-", MINUS)
-
-
-def cells(*texts: str) -> str:
-    """A line of a table; what would end a cell does not."""
-    return "| " + " | ".join(" ".join(text.replace("|", "\\|").split()) for text in texts) + " |"
+    if lines:
+        yield "## Measures\n\n" + "\n".join(lines)

@@ -1,6 +1,6 @@
 """The report of an evaluation as one page that needs nothing else: each number leads to the replies behind it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from itertools import groupby
@@ -11,20 +11,24 @@ from markdown_it import MarkdownIt
 
 from dramaturg.evaluation.comparison.plan import Entry, Plan
 from dramaturg.evaluation.comparison.records import Judged, Records, Reply
+from dramaturg.evaluation.judging.measures import scale_of
 from dramaturg.evaluation.judging.shown_texts import shown_texts
+from dramaturg.evaluation.reports.cells import signed
+from dramaturg.evaluation.reports.interviews import interview_sections
+from dramaturg.evaluation.reports.judge_checks import calibrations
+from dramaturg.evaluation.reports.judge_lines import judge_lines
 from dramaturg.evaluation.reports.markdown import (
     HEADS,
     TEXTS,
     about,
-    agreement_lines,
     cost_table,
     difference_table,
     judge_notes,
     refusal_lines,
     row_cells,
-    signed,
 )
-from dramaturg.evaluation.reports.pictures import interval_picture, radar
+from dramaturg.evaluation.reports.pictures import calibration_image, interval_picture, radar
+from dramaturg.evaluation.reports.spread import spread_lines
 from dramaturg.evaluation.reports.tables import Row, Tables, by_reply, costs, value_of
 
 PAGE = "report.html"
@@ -35,10 +39,13 @@ def page(plan: Plan, records: Records, found: Tables) -> str:
     parts = [
         "<h1>Evaluation</h1>",
         *map(as_html, about(plan, found)),
+        *interview_sections(plan, as_html),
         *metric_sections(plan, records, found.rows),
         *map(as_html, difference_table(found)),
         *map(as_html, refusal_lines(plan, records)),
-        *map(as_html, agreement_lines(plan, records)),
+        *map(as_html, judge_lines(plan, records)),
+        *calibration_pictures(plan, records),
+        *map(as_html, spread_lines(plan, records, found)),
         *map(as_html, cost_table(costs(plan, records))),
         *map(as_html, judge_notes(plan, records)),
         "<h2>Replies</h2>",
@@ -62,7 +69,8 @@ def metric_sections(plan: Plan, records: Records, rows: Sequence[Row]) -> Iterat
         for judge in dict.fromkeys(one.judge for one in known):
             named = [one for one in known if one.judge == judge]
             yield interval_picture(f"{metric}, by {judge}", named)
-            yield radar(f"{metric} by attribute, by {judge}", attribute_means(plan, records, metric, judge))
+            means = attribute_means(plan, records, metric, judge)
+            yield radar(f"{metric} by attribute, by {judge}", means, *radar_ends(metric, means))
         yield from (behind(plan, records, one) for one in known)
 
 
@@ -100,6 +108,22 @@ def behind(plan: Plan, records: Records, row: Row) -> str:
         )
     title = escape(f"{row.metric}, {row.contestant}, by {row.judge}: {len(lines)} replies")
     return f'<details id="{anchor(row)}"><summary>{title}</summary><ul>{"".join(lines)}</ul></details>'
+
+
+def calibration_pictures(plan: Plan, records: Records) -> Iterator[str]:
+    """A picture of each judge that gives probabilities."""
+    for one in calibrations(plan, records):
+        caption = (
+            f"{one.metric}, by {one.judge}: P(yes) of {one.brier.n} replies that are known to be yes or no. "
+            f"Brier score {one.brier.score:.3f}; of always saying the share that is yes, {one.brier.reference:.3f}."
+        )
+        yield f"<figure>{calibration_image(one.bins)}<figcaption>{escape(caption)}</figcaption></figure>"
+
+
+def radar_ends(metric: str, means: Mapping[str, Mapping[str, float]]) -> tuple[float, float]:
+    """The ends of a metric's scale; of one that goes below 0, 0 and what lies below it."""
+    scale, known = scale_of(metric), [one for of in means.values() for one in of.values()]
+    return (min([0.0, *known]) if scale.low < 0 else scale.low), scale.high
 
 
 def attribute_means(plan: Plan, records: Records, metric: str, judge: str) -> dict[str, dict[str, float]]:

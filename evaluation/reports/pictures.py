@@ -1,15 +1,17 @@
-"""The pictures of a report, as SVG: means with their intervals, and a radar of the attributes of questions."""
+"""The pictures of a report: means with their intervals, a radar of attributes, and how far P(yes) keeps its word."""
 
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from io import StringIO
 from math import pi
 from typing import Any
 
-from dramaturg.evaluation.plots import new_figure
+from dramaturg.evaluation.plots import calibration_figure, new_figure, svg
 from dramaturg.evaluation.reports.tables import Row
+from dramaturg.evaluation.statistics import Share
 
 COLOURS = ("#1f5fa8", "#b3322c", "#2c7d3f", "#8a5a00", "#6a3d9a", "#0b7285", "#a61e4d", "#495057")
+GREY = "#777777"
+"""Of floor and ceiling."""
 FEWEST_AXES = 3
 """Below so many, a radar has no area."""
 
@@ -27,26 +29,29 @@ def interval_picture(title: str, rows: Sequence[Row]) -> str:
         if row.interval:
             low = row.interval.mean if row.interval.low is None else row.interval.low
             high = row.interval.mean if row.interval.high is None else row.interval.high
-            axes.plot([low, high], [place, place], color=COLOURS[0], linewidth=2)
-            axes.plot(row.interval.mean, place, "o", color=COLOURS[0])
+            colour = GREY if row.bound else COLOURS[0]
+            axes.plot([low, high], [place, place], color=colour, linewidth=2)
+            axes.plot(row.interval.mean, place, "o", color=colour)
     axes.set_yticks(range(len(rows)), [label(row) for row in reversed(rows)], fontsize=8)
     axes.set_ylim(-0.6, len(rows) - 0.4)
     axes.set_title(title, fontsize=10, loc="left")
     axes.grid(axis="x", alpha=0.3)
-    return svg(figure)
+    return image(figure)
 
 
 def label(row: Row) -> str:
     """Which number it is."""
-    return f"{row.contestant} ({row.scope} of scope)" if row.scope == "out" else row.contestant
+    return f"{row.named} (out of scope)" if row.scope == "out" else row.named
 
 
-def radar(title: str, means: Mapping[str, Mapping[str, float]]) -> str:
+def radar(title: str, means: Mapping[str, Mapping[str, float]], low: float, high: float) -> str:
     """Means of each contestant by attribute; empty where there are fewer than three attributes.
 
     Args:
         title: what is measured.
         means: by contestant and attribute.
+        low: what the middle stands for.
+        high: and the rim.
 
     Raises:
         RuntimeError: matplotlib is not installed.
@@ -61,17 +66,22 @@ def radar(title: str, means: Mapping[str, Mapping[str, float]]) -> str:
     for (name, of), colour in zip(means.items(), COLOURS * 3, strict=False):
         values = [of.get(one, float("nan")) for one in attributes]
         axes.plot([*angles, angles[0]], [*values, values[0]], color=colour, label=name, linewidth=1.5)
+    axes.set_ylim(low, high)
     axes.set_xticks(angles, [one.replace("_", " ") for one in attributes], fontsize=8)
     axes.set_title(title, fontsize=10)
     axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.05, 1.0))
-    return svg(figure)
+    return image(figure)
 
 
-def svg(figure: Any) -> str:
+def calibration_image(bins: Sequence[tuple[float, Share]]) -> str:
+    """How often a judge's P(yes) was right, bin by bin.
+
+    Raises:
+        RuntimeError: matplotlib is not installed.
+    """
+    return image(calibration_figure(bins, "P(yes)", "share that is yes"))
+
+
+def image(figure: Any) -> str:
     """A figure as an image that lies in the page: as elements, several would share their ids."""
-    import matplotlib as mpl
-
-    file = StringIO()
-    with mpl.rc_context({"svg.hashsalt": "dramaturg", "svg.fonttype": "none"}):
-        figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
-    return f'<img alt="" src="data:image/svg+xml;base64,{b64encode(file.getvalue().encode()).decode()}">'
+    return f'<img alt="" src="data:image/svg+xml;base64,{b64encode(svg(figure)).decode()}">'

@@ -1,13 +1,14 @@
 """The numbers of an evaluation: each with its n and interval, each difference with its test, corrected together."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
 
+from dramaturg.evaluation.comparison.bounds import BOUNDS, CEILING, FLOOR
 from dramaturg.evaluation.comparison.plan import Entry, Plan
-from dramaturg.evaluation.comparison.records import Judged, Records
+from dramaturg.evaluation.comparison.records import Judged, Records, Reply
 from dramaturg.evaluation.judging.judges import refusal_rates
-from dramaturg.evaluation.judging.measures import scale_of
+from dramaturg.evaluation.judging.measures import SIMILARITY, scale_of
 from dramaturg.evaluation.statistics import (
     Corrected,
     Interval,
@@ -25,6 +26,7 @@ SEED = 0
 REFUSAL = "refusal"
 PARTS: Mapping[str, tuple[str, ...]] = {REFUSAL: ("out", "in")}
 """Metrics whose meaning hangs on the scope of the question have a row a scope."""
+SCOPES = {"": "all", "in": "in scope", "out": "out of scope"}
 
 
 class Row(NamedTuple):
@@ -41,6 +43,18 @@ class Row(NamedTuple):
     not_applicable: int
     replies: tuple[str, ...]
     """The keys of the replies behind it."""
+    note: str = ""
+    """What has to be known of the contestant: that it is the floor or the ceiling, or what it went without."""
+
+    @property
+    def bound(self) -> bool:
+        """Whether it is no method's number, but the floor or the ceiling."""
+        return self.contestant in BOUNDS
+
+    @property
+    def named(self) -> str:
+        """The contestant as tables and pictures have it."""
+        return f"{self.contestant} ({self.note})" if self.note else self.contestant
 
 
 class Difference(NamedTuple):
@@ -79,27 +93,44 @@ def tables(plan: Plan, records: Records) -> Tables:
     """Make the tables of a report.
 
     The first method of the plan is compared with each of the others; p-values are corrected by Holm over all of them.
-    With one role, intervals and tests are over its questions, and say nothing of other roles.
+    With one role, intervals and tests are over its questions, and say nothing of other roles. Floor and ceiling have
+    rows, and are in no test.
     """
     keys = [(metric, scope, judge) for metric in plan.metrics for scope, judge in parts(metric, records)]
-    rows = [row(plan, records, *key, one) for key in keys for one in plan.methods]
+    rows = [row(plan, records, *key, one) for key in keys for one in contestants_of(plan, key[1])]
     return Tables(
         tuple(rows),
         tuple(differences(plan, records, keys)),
         f"{unit(plan)}s",
-        {*plan.metrics} <= {one.metric for one in rows} and all(one.missing.valid for one in rows if one.missing),
+        {*plan.metrics} <= {one.metric for one in rows}
+        and all(one.missing.valid for one in rows if one.missing and not one.bound),
     )
+
+
+def contestants_of(plan: Plan, scope: str) -> list[str]:
+    """All methods, and those of floor and ceiling that have something to say to questions of a scope."""
+    return [*plan.methods, *(one for one in plan.bounds if any(entries_of(plan, one, scope)))]
+
+
+def entries_of(plan: Plan, contestant: str, scope: str) -> Iterator[Entry]:
+    """What a contestant is asked of a scope; all, where the scope is empty."""
+    return (one for one in plan.of(contestant) if scope in ("", plan.question(one).scope))
 
 
 def parts(metric: str, records: Records) -> list[tuple[str, str]]:
     """The scopes and judges for which a metric has a row each."""
-    judges = sorted({one.model for one in records.judged.values() if one.metric == metric})
-    return list(product(PARTS.get(metric, ("",)), judges))
+    return list(product(PARTS.get(metric, ("",)), judges_in(records, metric)))
+
+
+def judges_in(records: Records, metric: str) -> list[str]:
+    """Who judged, or embedded, by a metric."""
+    return sorted({one.model for one in records.judged.values() if one.metric == metric})
 
 
 def row(plan: Plan, records: Records, metric: str, scope: str, judge: str, contestant: str) -> Row:
     """One number with what it can bear."""
-    entries = [one for one in plan.of(contestant) if scope in ("", plan.question(one).scope)]
+    strangers = roles_of_others(records, metric, judge)
+    entries = [one for one in entries_of(plan, contestant, scope) if one.role not in strangers]
     found = by_reply(records, metric, judge)
     applicable = [one for one in entries if one.key not in found or found[one.key].applicable]
     values = by_unit(plan, applicable, found)
@@ -113,7 +144,26 @@ def row(plan: Plan, records: Records, metric: str, scope: str, judge: str, conte
         missing([value_of(one, found) for one in applicable], low=scale.low, high=scale.high) if applicable else None,
         len(entries) - len(applicable),
         tuple(one.key for one in applicable),
+        note_on(contestant, (records.replies[one.key] for one in entries if one.key in records.replies)),
     )
+
+
+NOTES = {FLOOR: "floor", CEILING: "ceiling"}
+
+
+def note_on(contestant: str, replies: Iterable[Reply]) -> str:
+    """What a table has to say of a contestant: CRAG without a tool is not the CRAG of the papers."""
+    searched = {one.evidence["web_search"] for one in replies if "web_search" in one.evidence}
+    return "without web search" if searched == {"off"} else NOTES.get(contestant, "")
+
+
+def roles_of_others(records: Records, metric: str, judge: str) -> set[str]:
+    """The roles that are another's to measure: each language has its embedding model. Judges judge all roles."""
+    if metric != SIMILARITY:
+        return set()
+    known = [one for one in records.judged.values() if one.metric == metric and one.reply in records.replies]
+    mine = {records.replies[one.reply].role for one in known if one.model == judge}
+    return {records.replies[one.reply].role for one in known} - mine
 
 
 def by_reply(records: Records, metric: str, judge: str) -> Found:
@@ -193,8 +243,8 @@ def values_by_question(plan: Plan, contestant: str, scope: str, found: Found) ->
     """The values of a contestant by what it was asked."""
     return {
         (one.role, one.question, one.seed): value
-        for one in plan.of(contestant)
-        if scope in ("", plan.question(one).scope) and (value := value_of(one, found)) is not None
+        for one in entries_of(plan, contestant, scope)
+        if (value := value_of(one, found)) is not None
     }
 
 
@@ -218,9 +268,9 @@ class Cost(NamedTuple):
 
 
 def costs(plan: Plan, records: Records) -> list[Cost]:
-    """The cost of each contestant, judges left out; seconds are by the clock on the wall."""
+    """The cost of each method, judges left out; seconds are by the clock on the wall. None where nobody is asked."""
     found = []
-    for name in plan.methods:
+    for name in plan.methods if plan.entries else ():
         replies = [records.replies[one.key] for one in plan.of(name) if one.key in records.replies]
         found.append(
             Cost(

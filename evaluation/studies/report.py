@@ -2,12 +2,11 @@
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dramaturg.evaluation.plots import new_figure
-from dramaturg.evaluation.reports.markdown import bounds, cells, signed
+from dramaturg.evaluation.plots import calibration_figure, svg
+from dramaturg.evaluation.reports.cells import bounds, cells, signed
 from dramaturg.evaluation.statistics import Interval, Share
 from dramaturg.evaluation.studies import (
     chunk_usage,
@@ -52,8 +51,14 @@ def studies_of(names: Iterable[str]) -> list[Study]:
     return [STUDIES[name] for name in wanted]
 
 
-async def run(studies: Iterable[Study], bench: Bench) -> list[Finished]:
-    """Run studies one after the other; what was indexed or answered before in the bench's folder is not made again."""
+async def run(studies: Sequence[Study], bench: Bench) -> list[Finished]:
+    """Run studies one after the other; what was indexed or answered before in the bench's folder is not made again.
+
+    Raises:
+        ValueError: one of them cannot be made of these roles.
+    """
+    for study in studies:
+        study.check(bench)
     done = []
     for study in studies:
         began = time.perf_counter()
@@ -152,24 +157,7 @@ def calibration_plot(bins: Sequence[tuple[float, Share]]) -> bytes:
     Raises:
         RuntimeError: matplotlib is not installed.
     """
-    figure = new_figure()
-    import matplotlib as mpl
-
-    figure.set_size_inches(4.6, 4.2)
-    axes = figure.add_subplot()
-    axes.plot([0, 1], [0, 1], color="#888888", linewidth=1, linestyle="--", label="calibrated")
-    means, shares = [mean for mean, _ in bins], [share.share for _, share in bins]
-    below = [max(0.0, share.share - share.low) for _, share in bins]
-    above = [max(0.0, share.high - share.share) for _, share in bins]
-    axes.errorbar(means, shares, yerr=[below, above], fmt="o", color="#1f5fa8", capsize=3, label="bins, 95 %")
-    for mean, share in bins:
-        axes.annotate(f"{share.hits} of {share.n}", (mean, share.share), (6, 6), textcoords="offset points", fontsize=7)
-    axes.set(xlim=(0, 1), ylim=(-0.02, 1.02), xlabel="P(known)", ylabel="share in scope")
-    axes.legend(fontsize=8)
-    file = BytesIO()
-    with mpl.rc_context({"svg.hashsalt": "dramaturg", "svg.fonttype": "none"}):
-        figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
-    return file.getvalue()
+    return svg(calibration_figure(bins, "P(known)", "share in scope"))
 
 
 def picture_beside(page: Path) -> Path:

@@ -1,0 +1,118 @@
+"""What `dramaturg evaluate` and `report` show: for a person, and for a program."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel
+from rich.table import Column, Table
+
+from dramaturg.cli.screen import printable
+from dramaturg.evaluation.comparison.estimates import Estimate
+from dramaturg.evaluation.comparison.interviews import Inventory
+from dramaturg.evaluation.comparison.plan import Plan
+from dramaturg.evaluation.reports.cells import bounds, signed
+from dramaturg.evaluation.reports.interview_tables import InterviewTables, Portrait
+from dramaturg.evaluation.reports.interviews import agreement_cells
+from dramaturg.evaluation.reports.label_agreement import Agreement
+from dramaturg.evaluation.reports.tables import Tables
+
+
+def estimate_table(found: Sequence[Estimate]) -> Table:
+    """What is still to be asked, and what that costs as far as it is known; below it, what the numbers rest on."""
+    notes = dict.fromkeys(one.basis for one in found if ": " in one.basis)
+    numbers = (Column(name, justify="right") for name in ("to do", "done", "calls", "tokens", "minutes"))
+    table = Table("", *numbers, "by", title="Still to be asked", title_justify="left", caption_justify="left")
+    table.caption = printable("\n".join(note[:1].upper() + note[1:] for note in notes))
+    for one in found:
+        table.add_row(printable(one.what), f"{one.left:,}", f"{one.done:,}", *priced(one), one.basis.partition(": ")[0])
+    table.add_section()
+    whole = [sum(column) for column in zip(*((one.calls, one.tokens, one.seconds) for one in found), strict=True)]
+    table.add_row("in all", "", "", *priced(Estimate("", 0, 0, *whole, "")), "")
+    return table
+
+
+def priced(one: Estimate) -> Iterator[str]:
+    """Calls, tokens and minutes."""
+    yield from (f"{one.calls:,.0f}", f"{one.tokens:,.0f}", f"{one.seconds / 60:,.1f}")
+
+
+def number_table(found: Tables) -> Table:
+    """The numbers of all metrics."""
+    table = Table("metric", "questions", "judge", "method", "mean", "95 % interval", "n", "missing")
+    for one in found.rows:
+        gone = f"{one.missing.missing} of {one.missing.n}" if one.missing else "0"
+        mean = signed(one.interval.mean) if one.interval else "none"
+        between = bounds(one.interval) if one.interval else ""
+        n = str(one.interval.n_values if one.interval else 0)
+        table.add_row(one.metric, one.scope or "all", printable(one.judge), one.named, mean, between, n, gone)
+    return table
+
+
+def difference_table(found: Tables) -> Table:
+    """Differences with their corrected tests."""
+    table = Table("metric", "questions", "difference", "mean", "95 % interval", "p", "p (Holm)")
+    for one in found.differences:
+        names = f"{one.first} − {one.second}"
+        numbers = (signed(one.interval.mean), bounds(one.interval), f"{one.p:.3f}", f"{one.corrected.corrected:.3f}")
+        table.add_row(one.metric, one.scope or "all", names, *numbers)
+    return table
+
+
+def interview_screens(plan: Plan, heard: InterviewTables) -> Iterator[Table]:
+    """For each inventory a table of types and scores, and one of how far they agree with labels."""
+    for inventory in plan.inventories:
+        yield type_table(inventory, [one for one in heard.portraits if one.inventory == inventory.metric])
+        found = [one for one in heard.agreements if one.inventory == inventory.metric]
+        for labels in dict.fromkeys(one.labels for one in found):
+            title = f"{inventory.name}, by labels ({labels})"
+            yield agreement_table(title, [one for one in found if one.labels == labels])
+
+
+def type_table(inventory: Inventory, found: Sequence[Portrait]) -> Table:
+    """The type and the scores of each role by one inventory, as each method plays it; spreads are in the report."""
+    names = [printable(one.name) for one in inventory.dimensions]
+    table = Table(title=printable(inventory.name), title_justify="left")
+    for head in ("method", "role", "seeds", "type", *names, "missing", "valid"):
+        table.add_column(head, overflow="fold", no_wrap=head in ("method", "role", "type"))
+    for one in found:
+        scores = ("none" if of.score is None else f"{of.score:.1f}" for of in one.scores.values())
+        gone = f"{one.missing} of {one.wanted}"
+        seeds = ", ".join(map(str, one.seeds)) or "none"
+        table.add_row(one.contestant, one.role, seeds, one.type, *scores, gone, "yes" if one.valid else "no")
+    return table
+
+
+def agreement_table(title: str, found: Sequence[Agreement]) -> Table:
+    """How far interviews agree with labels."""
+    heads = ("method", "measure", "value", "95 % interval", "right", "floor", "ceiling")
+    table = Table(*heads, title=printable(title), title_justify="left")
+    for one in found:
+        _, *cells, _ = agreement_cells(one)  # what is left out is in the report
+        table.add_row(*map(printable, cells))
+    return table
+
+
+def as_record(found: Tables, spent: list[dict[str, Any]]) -> dict[str, Any]:
+    """The same for a program."""
+    rows = [{**one._asdict(), "interval": plain(one.interval), "missing": plain(one.missing)} for one in found.rows]
+    apart = [
+        {**one._asdict(), "interval": plain(one.interval), "corrected": plain(one.corrected)}
+        for one in found.differences
+    ]
+    return {"rows": rows, "differences": apart, "units": found.units, "valid": found.valid, "costs": spent}
+
+
+def plain(value: Any) -> Any:
+    """A named tuple as a record."""
+    return value._asdict() if value is not None else None
+
+
+def plain_all(value: Any) -> Any:
+    """A table with all that it holds, as JSON has it."""
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    if hasattr(value, "_asdict"):
+        return plain_all(value._asdict())
+    if isinstance(value, Mapping):
+        return {name: plain_all(one) for name, one in value.items()}
+    return [plain_all(one) for one in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,220 @@
+"""The part of a report that is about interviews: types and scores, agreement with labels, and all that was said."""
+
+from collections.abc import Callable, Iterator, Sequence
+from html import escape
+
+from dramaturg.evaluation.comparison.interviews import FOLDER, Interview, Inventory, held
+from dramaturg.evaluation.comparison.plan import Plan
+from dramaturg.evaluation.interviews.state import InterviewOutput, Judgement, Record
+from dramaturg.evaluation.reports.cells import MINUS, bounds, signed, table
+from dramaturg.evaluation.reports.interview_tables import InterviewTables, Portrait, Spread, interview_tables
+from dramaturg.evaluation.reports.label_agreement import TYPES, Agreement, Apart, truths_of
+
+Link = Callable[[Interview], str]
+"""Where all that was said in an interview can be read."""
+
+
+def interview_parts(plan: Plan) -> Iterator[str]:
+    """The part in Markdown; nothing where nobody was interviewed.
+
+    Raises:
+        ValueError: the file of an interview is damaged.
+    """
+    yield from parts(plan, lambda one: f"{FOLDER}/{one.file}")
+
+
+def interview_sections(plan: Plan, as_html: Callable[[str], str]) -> Iterator[str]:
+    """The same for the page, with all that was said.
+
+    Raises:
+        ValueError: the file of an interview is damaged.
+    """
+    yield from map(as_html, parts(plan, lambda one: f"#i-{one.key}"))
+    if plan.interviews:
+        yield "<h3>What was said in interviews</h3>"
+    yield from (interview_section(plan, one) for one in plan.interviews)
+
+
+def parts(plan: Plan, link: Link) -> Iterator[str]:
+    """The part in Markdown, with links to what was said."""
+    if not plan.interviews:
+        return
+    found = interview_tables(plan)
+    yield "## Interviews"
+    yield from invalid_lines(plan, found)
+    yield (
+        f"Each item of an inventory is asked in a conversation of its own, and {plan.judges[0]}"
+        f"{', the first judge,' if plan.judges[1:] else ''} rates the answers of a dimension in batches (InCharacter, "
+        "expert rating). A score is the mean over batches, and over seeds where there are several. Behind ± stands the "
+        "spread of the batches within an interview, in brackets that of the seeds (standard deviations). Nothing "
+        "stands in for what is missing: a dimension without a score has the letter ?."
+    )
+    for inventory in plan.inventories:
+        yield from inventory_parts(plan, inventory, found, link)
+    yield from difference_parts(plan, found)
+
+
+def invalid_lines(plan: Plan, found: InterviewTables) -> Iterator[str]:
+    """Whether the interviews count, and why not."""
+    if not found.valid:
+        waiting = sum(len(one.interviews) - len(one.seeds) for one in found.portraits)
+        lacking = sum(len(one.reasons) for one in found.portraits)
+        yield (
+            f"**This run is invalid**: of {len(plan.interviews)} interviews {lacking} lack too much, and {waiting} are "
+            "not over. The same command goes on with the latter; what the former lack stays missing until their files "
+            f"and checkpoints in {FOLDER}/ are removed."
+        )
+    for one in found.portraits:
+        yield from (f"{one.contestant}, {one.role}, {name_of(plan, one.inventory)}: {why}" for why in one.reasons)
+
+
+def inventory_parts(plan: Plan, inventory: Inventory, found: InterviewTables, link: Link) -> Iterator[str]:
+    """An inventory: what it is, its table of roles, and how far they agree with labels."""
+    poles = "; ".join(f"{one.name} ({one.high} above the middle, else {one.low})" for one in inventory.dimensions)
+    yield (
+        f"### {inventory.name}\n\nFrom {inventory.low:g} to {inventory.high:g}: {poles}. {inventory.items} items, "
+        f"{inventory.judgements} batches. Source: {inventory.source} ({inventory.licence})."
+    )
+    of = [one for one in found.portraits if one.inventory == inventory.metric]
+    names = [one.name for one in inventory.dimensions]
+    heads = ("method", "role", "seeds", "type", *names, "missing", "flags", "calls", "valid")
+    yield table(heads, *(tuple(portrait_cells(one, link)) for one in of))
+    yield from agreement_parts(plan, inventory, [one for one in found.agreements if one.inventory == inventory.metric])
+
+
+def portrait_cells(one: Portrait, link: Link) -> Iterator[str]:
+    """A role in the table; its seeds lead to what was said."""
+    seeds = [f"[{of.seed}]({link(of)})" if of.seed in one.seeds else f"{of.seed}: not over" for of in one.interviews]
+    yield from (one.contestant, one.role, ", ".join(seeds), one.type)
+    yield from map(score_text, one.scores.values())
+    yield f"{one.missing} of {one.wanted}"
+    yield flag_text(one)
+    yield from (f"{one.calls:,}", "yes" if one.valid else "no")
+
+
+def score_text(one: Spread) -> str:
+    """A score with its spread, as far as there is one."""
+    if one.score is None:
+        return "none"
+    batches = f" ± {one.batches:.2f}" if one.batches is not None else ""
+    return f"{one.score:.2f}{batches}{f' (seeds {one.seeds:.2f})' if one.seeds is not None else ''}"
+
+
+def flag_text(one: Portrait) -> str:
+    """What was wrong with replies, and how often."""
+    return ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in one.flags.items()) or "none"
+
+
+def agreement_parts(plan: Plan, inventory: Inventory, found: Sequence[Agreement]) -> Iterator[str]:
+    """How far the roles agree with labels; nothing where there are none."""
+    known = plan.labels.get(inventory.metric)
+    if not known:
+        return
+    yield f"#### Agreement with labels, {inventory.name}"
+    heads = ("labels", "method", "measure", "value", "95 % interval", "right", "floor", "ceiling", "left out")
+    if found:
+        yield table(heads, *(tuple(agreement_cells(one)) for one in found))
+    else:
+        yield "Nothing can be compared yet."
+    yield " ".join(label_notes(plan, inventory, found))
+
+
+def agreement_cells(one: Agreement) -> Iterator[str]:
+    """An agreement in the table."""
+    yield from (one.labels, one.contestant, one.measure, signed(one.value))
+    yield bounds(one.interval) if one.interval else "none"
+    yield f"{one.hits} of {one.n}" if one.hits is not None else f"n = {one.n}"
+    yield ", ".join(f"{name} {signed(value)}" for name, value in one.floors.items())
+    yield "" if one.ceiling is None else signed(one.ceiling)
+    yield str(one.left_out)
+
+
+def label_notes(plan: Plan, inventory: Inventory, found: Sequence[Agreement]) -> Iterator[str]:
+    """What has to be known of the agreement with labels."""
+    known = plan.labels[inventory.metric]
+    for truth in truths_of(inventory, known):
+        if truth.name == TYPES:
+            yield "Types are held against letters (AMADEUS, Tables 4 and 5); F1 is the mean of the positions' macro-F1."
+        else:
+            yield (
+                f"Scores are held against those of {truth.name} (InCharacter); errors are shares of the scale"
+                f"{'; the ceiling is how far a second group of annotators agrees' if truth.annotators else ''}."
+            )
+    yield (
+        "The floor is what one gets without knowing the role, and the best of its kind on these very labels: the most "
+        "frequent letters, the best constant, the middle of the scale. An X in the labels does not count."
+    )
+    if any(one.left_out for one in found):
+        yield (
+            "Left out are labelled dimensions without a score: they count neither as hits nor as misses, and a role "
+            "that has one stands in no number of whole types."
+        )
+    if unknown := [role for role in plan.roles if role not in known]:
+        yield f"There are no labels for {', '.join(unknown)}."
+    if reasons := sorted({one.interval.reason for one in found if one.interval and one.interval.reason}):
+        yield f"Intervals: {'; '.join(reasons)}."
+
+
+def difference_parts(plan: Plan, found: InterviewTables) -> Iterator[str]:
+    """The first method against the others, by hits."""
+    if not found.differences:
+        return
+    names = ("inventory", "labels", "difference of hits", "mean", "95 % interval", "pairs", "p", "p (Holm)", "test")
+    heads = (*names, "p over roles", "smallest difference to be seen")
+    yield "### Differences of hits"
+    yield table(heads, *((name_of(plan, one.inventory), *difference_cells(one)) for one in found.differences))
+    yield (
+        f"Holm's correction is over these {len(found.differences)} tests; a p (Holm) below 0.05 is marked by *. "
+        "McNemar's test takes the dimensions of a role for independent, the sign flips over roles beside it do not."
+    )
+
+
+def difference_cells(one: Apart) -> Iterator[str]:
+    """A difference in the table, after the name of its inventory."""
+    yield from (one.labels, f"{one.first} {MINUS} {one.second}")
+    yield from (signed(one.interval.mean), bounds(one.interval), str(one.interval.n_values))
+    yield from (f"{one.p:.3f}", f"{one.corrected.corrected:.3f}{'*' * one.corrected.significant}", one.test)
+    yield "" if one.p_roles is None else f"{one.p_roles:.3f}"
+    yield "—" if one.detectable is None else f"{one.detectable:.3f}"
+
+
+def name_of(plan: Plan, metric: str) -> str:
+    """The name of an inventory: a path tells a reader less."""
+    return next(one.name for one in plan.inventories if one.metric == metric)
+
+
+def interview_section(plan: Plan, one: Interview) -> str:
+    """An interview with its items, what was replied, and how that was judged."""
+    output = held(plan.folder, one)
+    found = output["type"] if output else "not over"
+    title = f"{name_of(plan, one.inventory)}, {one.contestant}, {one.role}, seed {one.seed}: {found}"
+    inner = "".join(said_in(output)) if output else "<p class=dim>Not over yet.</p>"
+    return f'<details id="i-{one.key}"><summary>{escape(title)}</summary>{inner}</details>'
+
+
+def said_in(output: InterviewOutput) -> Iterator[str]:
+    """All that was said in an interview, dimension by dimension."""
+    if output["invalid_because"]:
+        yield f"<p class=warning>Not valid: {escape(output['invalid_because'])}</p>"
+    for name, score in output["scores"].items():
+        value = "none" if score["score"] is None else f"{score['score']:.2f}"
+        yield f"<h4>{escape(name)}: {value}, {escape(score['letter'])}</h4>"
+        yield from (judgement_line(one) for one in output["judgements"] if one["dimension"] == name)
+        yield from (record_part(one) for one in output["records"] if one["dimension"] == name)
+
+
+def judgement_line(one: Judgement) -> str:
+    """What the judge said of a batch."""
+    value = f"missing ({one['error']})" if one["result"] is None else str(one["result"])
+    return f"<p>Items {escape(', '.join(one['items']))}: {escape(value)}. {escape(one['analysis'])}</p>"
+
+
+def record_part(one: Record) -> str:
+    """An item, what was asked and replied, and what was wrong with it."""
+    if one["error"]:
+        reply = f"<p class=warning>No reply: {escape(one['error'])}</p>"
+    else:
+        reply = f"<blockquote>{escape(one['reply'])}</blockquote>"
+    flags = ", ".join(flag.replace("_", " ") for flag in one["flags"])
+    note = f"<p class=dim>Flagged: {escape(flags)}. Judged as: {escape(one['anonymous'])}</p>" if flags else ""
+    return f"<p>{escape(one['item'])}: {escape(one['question'])}</p>{reply}{note}"

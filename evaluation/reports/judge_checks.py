@@ -1,0 +1,137 @@
+"""How far a judge can be believed: what it says of replies whose worth is known, the floor's and the ceiling's.
+
+Both are known for questions that have a right answer and are not out of scope; of others nobody can say what declining
+deserves. Intervals are over questions: what is asked is whether the judge can be believed here, not for other roles.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from dramaturg.evaluation.calibration import Brier, brier, equal_bins
+from dramaturg.evaluation.comparison.bounds import CEILING, FLOOR
+from dramaturg.evaluation.comparison.plan import Entry, Plan
+from dramaturg.evaluation.comparison.records import Judged, Records
+from dramaturg.evaluation.judging.measures import scale_of
+from dramaturg.evaluation.reports.tables import REFUSAL, SEED, Found, by_reply, judges_in, value_of
+from dramaturg.evaluation.statistics import Interval, Share, cluster_interval, wilson
+
+YES: Mapping[str, str] = {"accuracy": CEILING, REFUSAL: FLOOR}
+"""Who deserves a yes; the other deserves a no."""
+BLIND = 0.6
+"""An AUC that is no larger tells nothing apart, whatever its interval."""
+
+
+class Check(NamedTuple):
+    """What one judge, by one metric, says of right answers and of a sentence that declines, to the same questions."""
+
+    metric: str
+    judge: str
+    kind: str
+    """share right: of both replies together, half of which deserve a yes. AUC: the share of questions whose right
+    answer is scored above the sentence that declines; the same score counts half."""
+    value: float
+    low: float | None
+    """None where the judge says the same of both every time, or tells them apart half of the times every time."""
+    high: float | None
+    right: Interval
+    """Of the scores of right answers."""
+    declining: Interval
+    n: int
+    """Questions with both scores."""
+    missing: int
+    """Questions without one of them."""
+
+    @property
+    def blind(self) -> bool:
+        """Whether the judge does not tell the two apart, as far as so many questions say."""
+        return self.low is None or self.low <= 1 / 2 or (self.kind == "AUC" and self.value <= BLIND)
+
+
+class Calibration(NamedTuple):
+    """How far P(yes) of one judge keeps its word."""
+
+    metric: str
+    judge: str
+    bins: Sequence[tuple[float, Share]]
+    """Mean P(yes), and the share that is truly yes."""
+    brier: Brier
+
+
+def checks(plan: Plan, records: Records) -> Iterator[Check]:
+    """Check each judge by each metric of which it is known who deserves more."""
+    for metric in plan.metrics:
+        if metric in YES or scale_of(metric).better == "higher":
+            for judge in judges_in(records, metric):
+                if found := check(plan, records, metric, judge):
+                    yield found
+
+
+def check(plan: Plan, records: Records, metric: str, judge: str) -> Check | None:
+    """One of them; nothing where no question has both scores."""
+    found = by_reply(records, metric, judge)
+    pairs = [both for both in known_pairs(plan) if all(one.key in found for one in both)]
+    asked = [both for both in pairs if all(found[one.key].applicable for one in both)]
+    scores = [(value_of(right, found), value_of(declining, found)) for right, declining in asked]
+    there = [(right, declining) for right, declining in scores if right is not None and declining is not None]
+    if not there:
+        return None
+    better = [ahead(metric, *both) for both in there]
+    value, low, high = between(better)
+    right, declining = (over_questions([both[at] for both in there]) for at in (0, 1))
+    kind = "share right" if metric in YES else "AUC"
+    return Check(metric, judge, kind, value, low, high, right, declining, len(there), len(asked) - len(there))
+
+
+def known_pairs(plan: Plan) -> Iterator[tuple[Entry, Entry]]:
+    """The right answer and the sentence that declines, to each question in scope."""
+    declining = {(one.role, one.question): one for one in plan.of(FLOOR)}
+    for one in plan.of(CEILING):
+        if plan.question(one).scope != "out" and (one.role, one.question) in declining:
+            yield one, declining[one.role, one.question]
+
+
+def ahead(metric: str, right: float, declining: float) -> float:
+    """How well one question's two replies are told apart: 1 wholly, 1/2 by half or not at all, 0 the wrong way."""
+    if metric in YES:
+        yes, no = (right, declining) if YES[metric] == CEILING else (declining, right)
+        return (yes + 1 - no) / 2
+    return 0.5 if right == declining else float(right > declining)
+
+
+def between(better: Sequence[float]) -> tuple[float, float | None, float | None]:
+    """Their mean and where it lies; where all are told apart, or none, Wilson's interval says what so few can show."""
+    found = over_questions(better)
+    if found.low is None and found.mean in (0, 1):
+        share = wilson(int(sum(better)), len(better))
+        return found.mean, share.low, share.high
+    return found.mean, found.low, found.high
+
+
+def over_questions(values: Sequence[float]) -> Interval:
+    """The mean over questions."""
+    return cluster_interval({str(at): [one] for at, one in enumerate(values)}, seed=SEED, unit="question")
+
+
+def calibrations(plan: Plan, records: Records) -> Iterator[Calibration]:
+    """How far P(yes) of each judge keeps its word, where it gives one and who deserves a yes is known."""
+    for metric in plan.metrics:
+        for judge in judges_in(records, metric) if metric in YES else ():
+            known = list(known_probabilities(plan, by_reply(records, metric, judge), metric))
+            if known:
+                said, true = zip(*known, strict=True)
+                yield Calibration(metric, judge, equal_bins(said, true), brier(said, true))
+
+
+def known_probabilities(plan: Plan, found: Found, metric: str) -> Iterator[tuple[float, bool]]:
+    """P(yes) of each reply of which it is known whether it deserves a yes, and whether it does."""
+    for name in (FLOOR, CEILING):
+        for entry in plan.of(name):
+            sure = metric == REFUSAL and name == FLOOR  # who declines, declines out of scope too
+            said = probability(found.get(entry.key))
+            if said is not None and (sure or plan.question(entry).scope != "out"):
+                yield said, YES[metric] == name
+
+
+def probability(one: Judged | None) -> float | None:
+    """P(yes) of a judgement that is there."""
+    return None if one is None else one.probability
