@@ -16,6 +16,7 @@ from dramaturg.cli.evaluation_tables import (
     number_table,
     plain_all,
 )
+from dramaturg.cli.given_objects import given_object
 from dramaturg.cli.options import JsonOption, LibraryOption, ModelOption, library_path
 from dramaturg.cli.progress_bars import bars
 from dramaturg.cli.screen import errors, print_json, printable, screen
@@ -47,6 +48,10 @@ LabelsOption = Annotated[
     str, typer.Option("--labels", metavar="PATH", help="What is right of the roles by the inventories.")
 ]
 SeedsOption = Annotated[str, typer.Option("--seeds", help="Each question is asked once a seed, with commas between.")]
+WebOption = Annotated[
+    str,
+    typer.Option("--web-search", metavar="MODULE:NAME", help="The tool or function by which crag searches the web."),
+]
 BoundsOption = Annotated[
     bool,
     typer.Option("--bounds/--no-bounds", help="Have a floor and a ceiling judged beside the methods."),
@@ -73,6 +78,7 @@ def evaluate_command(
     most_calls: Annotated[int, typer.Option("--most-calls", min=0, help="Stop after so many calls; 0: never.")] = 0,
     with_bounds: BoundsOption = True,
     labels: LabelsOption = "",
+    web_search: WebOption = "off",
     library: LibraryOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and end.")] = False,
     as_json: JsonOption = False,
@@ -89,7 +95,11 @@ def evaluate_command(
         labels=labels,
     )
     settings = EvaluationSettings(
-        library=str(library_path(library)), chat_model=model, judges=tuple(judge or ()), most_calls=most_calls
+        library=str(library_path(library)),
+        chat_model=model,
+        judges=tuple(judge or ()),
+        most_calls=most_calls,
+        web_search="off" if web_search == "off" else given_object("--web-search", web_search),
     )
     evaluation = opened(wanted, settings, out)
     if dry_run:

@@ -24,16 +24,22 @@ def estimate_table(found: Sequence[Estimate]) -> Table:
     table = Table("", *numbers, "by", title="Still to be asked", title_justify="left", caption_justify="left")
     table.caption = printable("\n".join(note[:1].upper() + note[1:] for note in notes))
     for one in found:
-        table.add_row(printable(one.what), f"{one.left:,}", f"{one.done:,}", *priced(one), one.basis.partition(": ")[0])
+        table.add_row(
+            printable(one.what),
+            f"{one.left:,}",
+            f"{one.done:,}",
+            *priced(one.calls, one.tokens, one.seconds),
+            one.basis.partition(": ")[0],
+        )
     table.add_section()
     whole = [sum(column) for column in zip(*((one.calls, one.tokens, one.seconds) for one in found), strict=True)]
-    table.add_row("in all", "", "", *priced(Estimate("", 0, 0, *whole, "")), "")
+    table.add_row("in all", "", "", *priced(*whole), "")
     return table
 
 
-def priced(one: Estimate) -> Iterator[str]:
-    """Calls, tokens and minutes."""
-    yield from (f"{one.calls:,.0f}", f"{one.tokens:,.0f}", f"{one.seconds / 60:,.1f}")
+def priced(calls: float, tokens: float, seconds: float) -> Iterator[str]:
+    """Calls, tokens and minutes in a table."""
+    yield from (f"{calls:,.0f}", f"{tokens:,.0f}", f"{seconds / 60:,.1f}")
 
 
 def number_table(found: Tables) -> Table:

@@ -26,12 +26,13 @@ ADDRESSES = ("url", "link")
 
 Search = Callable[[str], Any]
 """From a query to what `pages_in` reads; a coroutine function too."""
+WebSearch = Literal["off"] | SkipJsonSchema[InstanceOf[BaseTool]] | SkipJsonSchema[Search]
 
 
 class WebSearchSettings(StripSettings):
     """Who searches the web, and how much of what is found is read."""
 
-    web_search: Literal["off"] | SkipJsonSchema[InstanceOf[BaseTool]] | SkipJsonSchema[Search] = Field(
+    web_search: WebSearch = Field(
         default="off",
         description="off: nothing is searched for, and evidence says so; else a live LangChain tool or a function of "
         "the query, which only the caller in Python can give.",

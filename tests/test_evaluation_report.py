@@ -146,6 +146,9 @@ async def test_the_report_says_what_numbers_rest_on(library: Path) -> None:
 async def test_a_judge_of_its_own_words_is_named(library: Path) -> None:
     model = speaker()
     _, markdown, _ = await reported(library, model, (model,), metrics=(SIMILARITY,))
+    assert "judge is the model" not in markdown  # nobody was asked
+    assert "Judges:" not in markdown
+    _, markdown, _ = await reported(library, model, (model,), metrics=("accuracy",))
     assert "The judge is the model that spoke" in markdown
 
 

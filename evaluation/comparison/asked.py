@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dramaturg.evaluation.comparison.bounds import BOUNDS, bound_reply
-from dramaturg.evaluation.comparison.contestants import Contestant
+from dramaturg.evaluation.comparison.contestants import WEB, Contestant
 from dramaturg.evaluation.datasets.dataset import Question
 from dramaturg.models.client import name_of
 from dramaturg.models.embeddings import name_of as embeddings_name
@@ -67,7 +67,15 @@ def key_of(
     models = [name_of(shared.chat_model), embedded, shared.language]
     asked = question.model_dump(include={"id", "text", "user_role", "context", "turns"}, mode="json")
     told: Any = [contestant.name, dict(contestant.settings), role.id, knowledge, seed, asked, *models]
-    return digest(told)
+    return digest([*told, *searched_by(contestant, shared)])
+
+
+def searched_by(contestant: Contestant, shared: RunContext) -> list[str]:
+    """The name of the tool by which a contestant searches the web; nothing where it does not."""
+    tool: Any = getattr(shared, WEB, "off")
+    if not contestant.searches or tool == "off":
+        return []
+    return [str(getattr(tool, "name", None) or f"{tool.__module__}:{tool.__qualname__}")]
 
 
 def digest(told: Any) -> str:

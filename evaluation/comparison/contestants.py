@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from dramaturg.evaluation.comparison.external_methods import PACKAGES
+from dramaturg.evaluation.comparison.external_process import PACKAGES
 from dramaturg.nodes.context import RoleContext, RunContext
 from dramaturg.stores.errors import did_you_mean
 from dramaturg.workflows.methods import METHODS, context_type
+
+WEB = "web_search"
 
 
 class Contestant(NamedTuple):
@@ -28,7 +30,13 @@ class Contestant(NamedTuple):
         kind = context_type(self.method) if self.method in METHODS else RoleContext
         common = {name: getattr(shared, name) for name in RunContext.model_fields}
         asking = {"user_role": user_role} if user_role and "user_role" in kind.model_fields else {}
-        return kind(**{**common, "role": role, "model_seed": seed, **asking, **self.settings})
+        web = {WEB: getattr(shared, WEB, "off")} if self.searches else {}
+        return kind(**{**common, "role": role, "model_seed": seed, **asking, **web, **self.settings})
+
+    @property
+    def searches(self) -> bool:
+        """Whether it searches the web, where there is a tool for that."""
+        return self.method in METHODS and WEB in context_type(self.method).model_fields
 
 
 VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from dramaturg.evaluation.comparison.asked import fingerprint
 from dramaturg.evaluation.comparison.contestants import Contestant, contestant
-from dramaturg.evaluation.comparison.external_methods import PACKAGES
+from dramaturg.evaluation.comparison.external_process import PACKAGES
 from dramaturg.evaluation.instruments.files import NAMES, instrument
 from dramaturg.evaluation.instruments.instrument import Instrument
 from dramaturg.evaluation.interviews.run import asked_by, read_interview, so_far

@@ -24,6 +24,7 @@ from dramaturg.models.client import name_of
 from dramaturg.models.embeddings import Embedder, embedder
 from dramaturg.nodes.asked_answers import Announce, Answers, answer_all
 from dramaturg.nodes.context import Name, RunContext, respondent_in
+from dramaturg.nodes.web_search import WebSearch
 from dramaturg.stores.files import make_folder
 from dramaturg.stores.library import open_role
 from dramaturg.stores.role import Role
@@ -37,6 +38,8 @@ T = TypeVar("T")
 
 class EvaluationSettings(RunContext):
     """With which models an evaluation is done: `chat_model` speaks for the roles."""
+
+    web_search: WebSearch = Field(default="off", description="With what a method that searches the web does so.")
 
     judges: tuple[Model, ...] = Field(
         default=(), max_length=5, description="The chat models that judge; none: the one that speaks."

@@ -11,7 +11,8 @@ from langgraph.store.memory import InMemoryStore
 
 from dramaturg.evaluation.comparison.asked import Asked, language_in
 from dramaturg.evaluation.comparison.bounds import BOUNDS, bound_reply
-from dramaturg.evaluation.comparison.external_methods import PACKAGES, ExternalMethod, external_method
+from dramaturg.evaluation.comparison.external_methods import ExternalMethod, external_method
+from dramaturg.evaluation.comparison.external_process import PACKAGES
 from dramaturg.evaluation.comparison.records import Reply
 from dramaturg.evaluation.datasets.dataset import Question
 from dramaturg.models.account import Account, Usage, total

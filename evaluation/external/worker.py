@@ -1,6 +1,6 @@
 """A process around another package's method: requests come in as JSON lines, and its own questions to models go out.
 
-Run as `python worker.py lightrag` by `comparison.external_methods`. Nothing of Dramaturg is imported here. What the
+Run as `python worker.py lightrag` by `comparison.external_process`. Nothing of Dramaturg is imported here. What the
 package prints goes to the log: standard output is for lines alone.
 """
 

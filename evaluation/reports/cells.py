@@ -10,6 +10,11 @@ def signed(value: float) -> str:
     return f"{value:.3f}".replace("-", MINUS)
 
 
+def whole(value: float) -> str:
+    """A number as short as it can be, with the same minus."""
+    return f"{value:g}".replace("-", MINUS)
+
+
 def bounds(interval: Interval) -> str:
     """An interval in brackets; none where nothing says how values vary."""
     return between(interval.low, interval.high)

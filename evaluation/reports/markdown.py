@@ -8,7 +8,7 @@ from dramaturg.evaluation.comparison.plan import Plan, read_plan
 from dramaturg.evaluation.comparison.records import RecordFile, Records
 from dramaturg.evaluation.judging.judges import JUDGES
 from dramaturg.evaluation.judging.measures import scale_of
-from dramaturg.evaluation.reports.cells import MINUS, bounds, cells, signed
+from dramaturg.evaluation.reports.cells import MINUS, bounds, cells, signed, whole
 from dramaturg.evaluation.reports.interviews import interview_parts
 from dramaturg.evaluation.reports.judge_lines import judge_lines
 from dramaturg.evaluation.reports.spread import spread_lines
@@ -24,7 +24,7 @@ from dramaturg.evaluation.reports.tables import (
     overall_refusals,
     tables,
 )
-from dramaturg.evaluation.statistics import MISSING_ALLOWED
+from dramaturg.evaluation.statistics import MISSING_ALLOWED, Interval
 from dramaturg.stores.files import write_bytes
 
 MARKDOWN = "report.md"
@@ -74,12 +74,14 @@ def about(plan: Plan, found: Tables) -> Iterator[str]:
             "missing. The same command asks for it."
         )
     questions = sum(map(len, plan.questions.values()))
+    judging = bool(plan.inventories) or any(one in JUDGES for one in plan.metrics)
+    judges = f"Judges: {', '.join(plan.judges)}. " if judging else ""
     yield (
         f"Methods: {', '.join(plan.methods)}. Roles: {', '.join(plan.roles)}. Questions: {questions}, from "
         f"{plan.dataset}{f' ({plan.licence})' if plan.licence else ''}; seeds: {', '.join(map(str, plan.seeds))}. "
-        f"Speaker: {plan.model}. Judges: {', '.join(plan.judges)}. Dramaturg {plan.dramaturg}."
+        f"Speaker: {plan.model}. {judges}Dramaturg {plan.dramaturg}."
     )
-    if set(plan.judges) == {plan.model}:
+    if judging and set(plan.judges) == {plan.model}:
         yield "The judge is the model that spoke: models like what they write. Name another one by `--judge`."
     if plan.bounds:
         yield (
@@ -101,9 +103,15 @@ def metric_tables(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
             continue
         scale = scale_of(metric)
         lines = [cells(*HEADS), cells(*["---"] * len(HEADS)), *(cells(*row_cells(one)) for one in of)]
-        note = f"From {scale.low:g} to {scale.high:g}; {BETTER[scale.better]}."
+        note = f"From {whole(scale.low)} to {whole(scale.high)}; {BETTER[scale.better]}."
         yield f"## {metric}\n\n{note}\n\n" + "\n".join(lines)
-        yield from sorted({one.interval.reason for one in of if one.interval and one.interval.reason})
+        yield from sorted({why(one.interval) for one in of if one.interval and one.interval.reason})
+
+
+def why(interval: Interval) -> str:
+    """Why an interval is not the bootstrap's, or why there is none."""
+    kind = "No interval" if interval.low is None else f"Intervals are {interval.method}"
+    return f"{kind}: {interval.reason}."
 
 
 BETTER = {"higher": "higher is better", "lower": "lower is better", "by_scope": "higher out of scope, lower in scope"}
@@ -134,11 +142,16 @@ def difference_table(found: Tables) -> Iterator[str]:
     lines = [cells(*names, "smallest difference to be seen"), cells(*["---"] * 11)]
     lines += [cells(*difference_cells(one)) for one in found.differences]
     yield "## Differences\n\n" + "\n".join(lines)
+    number = len(found.differences)
     yield (
-        f"Holm's correction is over all {len(found.differences)} tests; a p (Holm) below 0.05 is marked by *. "
-        f"Intervals are over {found.units}. The smallest difference to be seen is that of two shares that the exact "
-        "McNemar test finds in 80 of 100 such runs, where as many pairs differ as did here; — where none would be."
+        f"Holm's correction is over {f'all {number} tests' if number > 1 else 'this one test'}; a p (Holm) below 0.05 "
+        f"is marked by *. Intervals are over {found.units}."
     )
+    if any(shares(one) for one in found.differences):
+        yield (
+            "The smallest difference to be seen is that of two shares that the exact McNemar test finds in 80 of 100 "
+            "such runs, where as many pairs differ as did here; — where none would be."
+        )
 
 
 def difference_cells(one: Difference) -> Iterator[str]:
@@ -146,8 +159,12 @@ def difference_cells(one: Difference) -> Iterator[str]:
     yield from (one.metric, SCOPES[one.scope], one.judge, f"{one.first} {MINUS} {one.second}")
     yield from (signed(one.interval.mean), bounds(one.interval), str(one.interval.n_values))
     yield from (f"{one.p:.3f}", f"{one.corrected.corrected:.3f}{'*' * one.corrected.significant}", one.test)
-    share = one.test.startswith("McNemar")
-    yield ("—" if one.detectable is None else f"{one.detectable:.3f}") if share else ""
+    yield ("—" if one.detectable is None else f"{one.detectable:.3f}") if shares(one) else ""
+
+
+def shares(one: Difference) -> bool:
+    """Whether a difference is of shares."""
+    return one.test.startswith("McNemar")
 
 
 def refusal_lines(plan: Plan, records: Records) -> Iterator[str]:
