@@ -13,7 +13,7 @@ from dramaturg.cli.evaluation_tables import (
     difference_table,
     estimate_table,
     interview_screens,
-    number_table,
+    number_tables,
     plain_all,
 )
 from dramaturg.cli.given_objects import given_object
@@ -28,6 +28,8 @@ from dramaturg.evaluation.comparison.run import Capped, Evaluation, EvaluationSe
 from dramaturg.evaluation.instruments.files import NAMES
 from dramaturg.evaluation.judging.measures import METRICS, SIMILARITY
 from dramaturg.evaluation.reports.interview_tables import interview_tables
+from dramaturg.evaluation.reports.judge_checks import checks
+from dramaturg.evaluation.reports.judge_lines import blind_line
 from dramaturg.evaluation.reports.markdown import written_report
 from dramaturg.evaluation.reports.tables import costs, tables
 from dramaturg.nodes.asked_answers import Announce
@@ -181,12 +183,12 @@ def show_report(folder: Path, *, as_json: bool) -> None:
         valid = found.valid and heard.valid
         print_json({**as_record(found, spent), "valid": valid, "interviews": plain_all(heard)})
         return
-    if found.rows:
-        screen.print(number_table(found), soft_wrap=False)
-    if found.differences:
-        screen.print(difference_table(found))
+    for one in [*number_tables(found), *([difference_table(found)] if found.differences else [])]:
+        screen.print(one)
     for one in interview_screens(plan, heard):
         screen.print(one)
+    for check in (one for one in checks(plan, records) if one.blind):
+        errors.print(printable(blind_line(check).replace("**", "")), style="yellow", soft_wrap=True)
     if not heard.valid:
         errors.print(
             "This run is invalid: interviews lack too much, or are not over; the report says which.", style="yellow"

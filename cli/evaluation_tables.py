@@ -1,6 +1,7 @@
 """What `dramaturg evaluate` and `report` show: for a person, and for a program."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from pydantic import BaseModel
@@ -14,7 +15,7 @@ from dramaturg.evaluation.reports.cells import bounds, signed
 from dramaturg.evaluation.reports.interview_tables import InterviewTables, Portrait
 from dramaturg.evaluation.reports.interviews import agreement_cells
 from dramaturg.evaluation.reports.label_agreement import Agreement
-from dramaturg.evaluation.reports.tables import Tables
+from dramaturg.evaluation.reports.tables import SCOPES, Row, Tables
 
 
 def estimate_table(found: Sequence[Estimate]) -> Table:
@@ -42,25 +43,33 @@ def priced(calls: float, tokens: float, seconds: float) -> Iterator[str]:
     yield from (f"{calls:,.0f}", f"{tokens:,.0f}", f"{seconds / 60:,.1f}")
 
 
-def number_table(found: Tables) -> Table:
-    """The numbers of all metrics."""
-    table = Table("metric", "questions", "judge", "method", "mean", "95 % interval", "n", "missing")
-    for one in found.rows:
-        gone = f"{one.missing.missing} of {one.missing.n}" if one.missing else "0"
-        mean = signed(one.interval.mean) if one.interval else "none"
-        between = bounds(one.interval) if one.interval else ""
-        n = str(one.interval.n_values if one.interval else 0)
-        table.add_row(one.metric, one.scope or "all", printable(one.judge), one.named, mean, between, n, gone)
-    return table
+def number_tables(found: Tables) -> Iterator[Table]:
+    """For each metric and judge a table; questions are told apart where the metric does so."""
+    for (metric, judge), of in groupby(found.rows, key=lambda one: (one.metric, one.judge)):
+        rows = list(of)
+        scoped = any(one.scope for one in rows)
+        heads = ("method", *(["questions"] * scoped), "mean", "95 % interval", "n", "missing")
+        table = Table(*heads, title=f"{metric}, by {printable(judge)}", title_justify="left")
+        for one in rows:
+            table.add_row(one.named, *([SCOPES[one.scope]] * scoped), *numbers(one))
+        yield table
+
+
+def numbers(one: Row) -> Iterator[str]:
+    """A number with its interval, its n, and how many are missing."""
+    interval = one.interval
+    yield from (signed(interval.mean), bounds(interval), str(interval.n_values)) if interval else ("none", "", "0")
+    yield f"{one.missing.missing} of {one.missing.n}" if one.missing else "0"
 
 
 def difference_table(found: Tables) -> Table:
     """Differences with their corrected tests."""
-    table = Table("metric", "questions", "difference", "mean", "95 % interval", "p", "p (Holm)")
+    heads = ("metric", "difference", "mean", "95 % interval", "p", "p (Holm)")
+    table = Table(*heads, title="Differences", title_justify="left")
     for one in found.differences:
-        names = f"{one.first} − {one.second}"
-        numbers = (signed(one.interval.mean), bounds(one.interval), f"{one.p:.3f}", f"{one.corrected.corrected:.3f}")
-        table.add_row(one.metric, one.scope or "all", names, *numbers)
+        metric = f"{one.metric}, {SCOPES[one.scope]}" if one.scope else one.metric
+        tests = (f"{one.p:.3f}", f"{one.corrected.corrected:.3f}")
+        table.add_row(metric, f"{one.first} − {one.second}", signed(one.interval.mean), bounds(one.interval), *tests)
     return table
 
 

@@ -270,8 +270,15 @@ async def test_the_report_names_judges_that_see_nothing(library: Path) -> None:
     text = report_of(evaluation, await taken(evaluation))
     assert "## How far the judges can be believed" in text
     assert "| accuracy | judge | share right | 1.000 | [0.610, 1.000] | 1.000 none | 0.000 none | 6 | 0 |" in text
-    assert "**That numb tells right answers from a sentence that declines by accuracy is not seen**" in text
+    assert "**numb does not tell right answers from a sentence that declines by accuracy**" in text
     assert "**That judge tells" not in text
+
+
+async def test_two_questions_show_nothing_of_a_judge_that_is_right(library: Path) -> None:
+    evaluation = compared(library, None, (judge(knowing),), roles=("ada",))
+    text = report_of(evaluation, await taken(evaluation))
+    assert "**That judge tells right answers from a sentence that declines by accuracy is not shown**" in text
+    assert "(share right 1.000, 2 questions): ask more questions" in text
 
 
 async def test_a_judgement_keeps_its_probability(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from dramaturg.evaluation.comparison.records import Records
 from dramaturg.evaluation.judging.judges import JUDGES, agreement, judges_kappa
 from dramaturg.evaluation.judging.measures import SIMILARITY
 from dramaturg.evaluation.reports.cells import between, bounds, signed, table
-from dramaturg.evaluation.reports.judge_checks import YES, Calibration, Check, calibrations, checks
+from dramaturg.evaluation.reports.judge_checks import BLIND, YES, Calibration, Check, calibrations, checks
 from dramaturg.evaluation.reports.tables import by_reply, judges_in, value_of
 
 HEADS = ("metric", "judge", "measure", "value", "95 % interval", "right answers", "declining", "questions", "missing")
@@ -38,12 +38,21 @@ def check_lines(plan: Plan, found: list[Check]) -> Iterator[str]:
         "tell these two apart is the least: replies of methods lie between them."
     )
     yield table(HEADS, *(tuple(check_cells(one)) for one in found))
-    for one in found:
-        if one.blind:
-            yield (
-                f"**That {one.judge} tells right answers from a sentence that declines by {one.metric} is not seen** "
-                f"({one.kind} {signed(one.value)}, {one.n} questions): its numbers there say nothing."
-            )
+    yield from (blind_line(one) for one in found if one.blind)
+
+
+def blind_line(one: Check) -> str:
+    """That a judge does not tell the two apart, or that so few questions do not show it."""
+    measured = f"{one.kind} {signed(one.value)}, {one.n} questions"
+    if one.value <= BLIND:
+        return (
+            f"**{one.judge} does not tell right answers from a sentence that declines by {one.metric}** ({measured}): "
+            "its numbers there say nothing."
+        )
+    return (
+        f"**That {one.judge} tells right answers from a sentence that declines by {one.metric} is not shown** "
+        f"({measured}): ask more questions before you believe its numbers there."
+    )
 
 
 def check_cells(one: Check) -> Iterator[str]:

@@ -110,8 +110,8 @@ def metric_tables(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
 
 def why(interval: Interval) -> str:
     """Why an interval is not the bootstrap's, or why there is none."""
-    kind = "No interval" if interval.low is None else f"Intervals are {interval.method}"
-    return f"{kind}: {interval.reason}."
+    kind = "No interval where" if interval.low is None else f"Intervals are {interval.method}, since"
+    return f"{kind} {interval.reason}."
 
 
 BETTER = {"higher": "higher is better", "lower": "lower is better", "by_scope": "higher out of scope, lower in scope"}

@@ -68,9 +68,10 @@ def metric_sections(plan: Plan, records: Records, rows: Sequence[Row]) -> Iterat
         yield row_table(known)
         for judge in dict.fromkeys(one.judge for one in known):
             named = [one for one in known if one.judge == judge]
-            yield interval_picture(f"{metric}, by {judge}", named)
             means = attribute_means(plan, records, metric, judge)
-            yield radar(f"{metric} by attribute, by {judge}", means, *radar_ends(metric, means))
+            ends = scale_ends(metric, means)
+            yield interval_picture(f"{metric}, by {judge}", named, *ends)
+            yield radar(f"{metric} by attribute, by {judge}", means, *ends)
         yield from (behind(plan, records, one) for one in known)
 
 
@@ -120,7 +121,7 @@ def calibration_pictures(plan: Plan, records: Records) -> Iterator[str]:
         yield f"<figure>{calibration_image(one.bins)}<figcaption>{escape(caption)}</figcaption></figure>"
 
 
-def radar_ends(metric: str, means: Mapping[str, Mapping[str, float]]) -> tuple[float, float]:
+def scale_ends(metric: str, means: Mapping[str, Mapping[str, float]]) -> tuple[float, float]:
     """The ends of a metric's scale; of one that goes below 0, 0 and what lies below it."""
     scale, known = scale_of(metric), [one for of in means.values() for one in of.values()]
     return (min([0.0, *known]) if scale.low < 0 else scale.low), scale.high

@@ -16,8 +16,14 @@ FEWEST_AXES = 3
 """Below so many, a radar has no area."""
 
 
-def interval_picture(title: str, rows: Sequence[Row]) -> str:
+def interval_picture(title: str, rows: Sequence[Row], low: float, high: float) -> str:
     """The mean of each contestant with its interval, one above the other.
+
+    Args:
+        title: what is measured.
+        rows: the contestants.
+        low: where the scale begins, so that all of it is seen.
+        high: and where it ends.
 
     Raises:
         RuntimeError: matplotlib is not installed.
@@ -25,12 +31,12 @@ def interval_picture(title: str, rows: Sequence[Row]) -> str:
     figure = new_figure()
     figure.set_size_inches(6.4, 0.9 + 0.35 * len(rows))
     axes = figure.add_subplot()
+    axes.plot([low, high], [0, 0], alpha=0)
     for place, row in enumerate(reversed(rows)):
         if row.interval:
-            low = row.interval.mean if row.interval.low is None else row.interval.low
-            high = row.interval.mean if row.interval.high is None else row.interval.high
+            ends = [row.interval.mean if end is None else end for end in (row.interval.low, row.interval.high)]
             colour = GREY if row.bound else COLOURS[0]
-            axes.plot([low, high], [place, place], color=colour, linewidth=2)
+            axes.plot(ends, [place, place], color=colour, linewidth=2)
             axes.plot(row.interval.mean, place, "o", color=colour)
     axes.set_yticks(range(len(rows)), [label(row) for row in reversed(rows)], fontsize=8)
     axes.set_ylim(-0.6, len(rows) - 0.4)
