@@ -14,7 +14,7 @@ from dramaturg.evaluation.comparison.records import RecordFile
 from dramaturg.evaluation.judging.measures import SIMILARITY
 from dramaturg.evaluation.judging.shown_texts import shown_texts
 from dramaturg.evaluation.reports.markdown import written_report
-from dramaturg.evaluation.reports.page import radar_ends
+from dramaturg.evaluation.reports.page import scale_ends
 from dramaturg.evaluation.reports.tables import tables
 from dramaturg.models.errors import UnusableAnswer
 
@@ -208,10 +208,10 @@ async def test_attributes_have_a_radar_only_where_there_are_three(tmp_path: Path
 
 
 def test_a_radar_shows_the_whole_scale() -> None:
-    assert radar_ends("accuracy", {"vanilla": {"activity": 0.7}}) == (0, 1)
-    assert radar_ends("accuracy_level", {}) == (1, 10)
-    assert radar_ends(SIMILARITY, {"vanilla": {"activity": 0.7}}) == (0, 1)
-    assert radar_ends(SIMILARITY, {"vanilla": {"activity": 0.7, "skill": -0.2}}) == (-0.2, 1)
+    assert scale_ends("accuracy", {"vanilla": {"activity": 0.7}}) == (0, 1)
+    assert scale_ends("accuracy_level", {}) == (1, 10)
+    assert scale_ends(SIMILARITY, {"vanilla": {"activity": 0.7}}) == (0, 1)
+    assert scale_ends(SIMILARITY, {"vanilla": {"activity": 0.7, "skill": -0.2}}) == (-0.2, 1)
 
 
 def test_texts_of_the_evidence_are_found_wherever_they_stand() -> None:
