@@ -9,15 +9,8 @@ from dramaturg.evaluation.comparison.interviews import Dimension, Interview, Inv
 from dramaturg.evaluation.comparison.plan import Plan
 from dramaturg.evaluation.interviews.scores import UNKNOWN
 from dramaturg.evaluation.interviews.state import InterviewOutput
-from dramaturg.evaluation.reports.label_agreement import (
-    Agreement,
-    Apart,
-    Values,
-    agreements_of,
-    differences_of,
-    together,
-    truths_of,
-)
+from dramaturg.evaluation.reports.label_agreement import Agreement, Values, agreements_of, truths_of
+from dramaturg.evaluation.reports.label_differences import Apart, differences_of, together
 
 
 class Spread(NamedTuple):

@@ -8,7 +8,8 @@ from dramaturg.evaluation.comparison.plan import Plan
 from dramaturg.evaluation.interviews.state import InterviewOutput, Judgement, Record
 from dramaturg.evaluation.reports.cells import MINUS, bounds, signed, table
 from dramaturg.evaluation.reports.interview_tables import InterviewTables, Portrait, Spread, interview_tables
-from dramaturg.evaluation.reports.label_agreement import TYPES, Agreement, Apart, truths_of
+from dramaturg.evaluation.reports.label_agreement import TYPES, Agreement, truths_of
+from dramaturg.evaluation.reports.label_differences import Apart
 
 Link = Callable[[Interview], str]
 """Where all that was said in an interview can be read."""

@@ -16,16 +16,10 @@ from dramaturg.evaluation.metrics import (
     type_accuracy,
     type_f1,
 )
-from dramaturg.evaluation.reports.tables import SEED, none
+from dramaturg.evaluation.reports.tables import SEED
 from dramaturg.evaluation.statistics import (
-    Corrected,
     Interval,
     cluster_interval,
-    holm,
-    mcnemar,
-    paired_interval,
-    sign_flip,
-    smallest_difference,
 )
 
 VOTES = "pdb"
@@ -59,23 +53,6 @@ class Agreement(NamedTuple):
     """How far a second group of annotators agrees with the labels; none if there is none."""
     left_out: int
     """Dimensions with a label that the interviews have no score for: they are in no number."""
-
-
-class Apart(NamedTuple):
-    """The hits of two methods on the same roles and dimensions, the first minus the second."""
-
-    inventory: str
-    labels: str
-    first: str
-    second: str
-    interval: Interval
-    p: float
-    test: str
-    p_roles: float | None
-    """The p of sign flips over roles, which does not take the dimensions of a role for independent; None of one."""
-    corrected: Corrected
-    detectable: float | None
-    """The smallest difference that so many pairs would have shown; None where none would be."""
 
 
 class Truth(NamedTuple):
@@ -289,43 +266,3 @@ def majority_full(labels: Placed) -> float:
     names = {name for of in labels.values() for name in of}
     most = {name: majority_type([of[name].type for of in labels.values() if name in of]) for name in names}
     return fmean(all(one.type == most[name] for name, one in of.items()) for of in labels.values())
-
-
-def differences_of(truth: Truth, scores: Mapping[str, Values]) -> Iterator[Apart]:
-    """The first method against each other one, by their hits; not corrected yet."""
-    (first, ours), *others = ((name, hits_of(truth, counted(truth, of), of)) for name, of in scores.items())
-    for second, theirs in others:
-        both = {role: [name for name in of if name in theirs.get(role, {})] for role, of in ours.items()}
-        sides = [
-            {role: {name: side[role][name] for name in of} for role, of in both.items() if of}
-            for side in (ours, theirs)
-        ]
-        if sides[0]:
-            yield apart(truth, first, second, *sides)
-
-
-def apart(truth: Truth, first: str, second: str, ours: Values, theirs: Values) -> Apart:
-    """Two methods on the roles and dimensions that both have a score for."""
-    sides, several = [clusters(ours), clusters(theirs)], len(ours) > 1
-    exact = mcnemar(*([bool(value) for of in side.values() for value in of.values()] for side in (ours, theirs)))
-    differ = exact.only_first + exact.only_second
-    return Apart(
-        truth.inventory.metric,
-        truth.name,
-        first,
-        second,
-        paired_interval(sides[0], sides[1], seed=SEED, pooled=True, unit=unit(ours)),
-        exact.p,
-        exact.method,
-        sign_flip(sides[0], sides[1], seed=SEED).p if several else None,
-        none(exact.p),
-        smallest_difference(exact.n, differ / exact.n).difference if differ else None,
-    )
-
-
-def together(tests: Sequence[Apart]) -> list[Apart]:
-    """All differences, corrected by Holm among themselves."""
-    if not tests:
-        return []
-    found = holm({str(at): one.p for at, one in enumerate(tests)})
-    return [one._replace(corrected=found[str(at)]) for at, one in enumerate(tests)]
