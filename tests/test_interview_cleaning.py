@@ -156,6 +156,7 @@ def test_cleaning_only_takes_away(reply: str) -> None:
         ("_Ada_, __Ada__, ada_Ada, Ada_1", "_<the participant>_, __<the participant>__, ada_Ada, Ada_1"),
         ("아다 퀼린은 남입니다.", "아다 퀼린은 남입니다."),
         ("Ada는 말합니다.", "<the participant>는 말합니다."),
+        ("ADA QUILL! ADA! ada, ADAM", "<the participant>! <the participant>! ada, ADAM"),
     ],
 )
 def test_whole_names_are_taken_out(text: str, hidden: str) -> None:

@@ -22,9 +22,10 @@ def anonymous(text: str, *, names: Iterable[str], experimenter: str = "") -> str
     """Put `<the participant>` in the place of a role's names, and `<the experimenter>` in that of who asks.
 
     Whole names only, the longest first: "Ann" stays in "Annabel" and "Ann-Marie", and a Korean name is one with a
-    particle after it. A part of a longer name that is written with dots (卡尔·范·贝多芬) is somebody else. Where two
-    people share a word for a name, or a name is also a word, this cannot tell; a Chinese name of one character is left
-    alone. What gives a famous person away besides names, such as works and places, stays.
+    particle after it. "ANN" is the name too, "ann" is not. A part of a longer name that is written with dots
+    (卡尔·范·贝多芬) is somebody else. Where two people share a word for a name, or a name is also a word, this cannot
+    tell; a Chinese name of one character is left alone. What gives a famous person away besides names, such as works
+    and places, stays.
 
     Args:
         text: an answer or a question.
@@ -54,12 +55,18 @@ def hides(name: str) -> bool:
 
 def whole(name: str) -> str:
     """A pattern for a name that is not a part of another one."""
-    text = r"\s+".join(map(re.escape, name.split()))
-    for alike in ("['’]", DOTS):  # models write one for the other
-        text = re.sub(alike, alike, text)
+    text = spelled(name)
     if re.fullmatch(rf"[{HANGUL}\s]+", name):
         return rf"(?<![{HANGUL}]){text.replace('+', '*')}(?:{AFTER_HANGUL})"  # written in one word as well
     if re.search(CJK, name):
         return rf"(?<!{DOTS}){text}(?!{DOTS})"
     latin = r"A-Za-zÀ-ɏ0-9"  # not \w: a Latin name may stand amid Chinese, have a Korean particle, or be _emphasized_
-    return rf"(?<![{latin}])(?<![{latin}][_-]){text}(?![{latin}])(?!_[{latin}]|-[A-ZÀ-Þ])"
+    return rf"(?<![{latin}])(?<![{latin}][_-])(?:{text}|{spelled(name.upper())})(?![{latin}])(?!_[{latin}]|-[A-ZÀ-Þ])"
+
+
+def spelled(name: str) -> str:
+    """A pattern for the letters of a name, with whichever apostrophes, dots and spaces."""
+    text = r"\s+".join(map(re.escape, name.split()))
+    for alike in ("['’]", DOTS):  # models write one for the other
+        text = re.sub(alike, alike, text)
+    return text
