@@ -85,9 +85,13 @@ def page_at(out: Path) -> str:
 
 
 def finished(wanted: Sequence[Study], bench: Bench, library: Path) -> list[Finished]:
-    """Run studies under a progress bar."""
-    copy_roles(bench, library)
-    with bar() as announce:
+    """Run studies under a progress bar.
+
+    Raises:
+        StudiesBusy: another program makes studies.
+    """
+    with bench.held(), bar() as announce:
+        copy_roles(bench, library)
         return asyncio.run(run(wanted, replace(bench, announce=announce)))
 
 

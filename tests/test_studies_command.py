@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import BaseMessage
 
+from dramaturg.evaluation.studies.bench import Bench
 from dramaturg.evaluation.studies.report import BEGIN, END
+from dramaturg.models.environment import environment
 
 from commands import Command
 from fakes import ScriptedChatModel
@@ -84,6 +86,14 @@ def test_a_page_in_another_encoding_is_refused_before_any_work(asked: Command, s
     code, _, err = asked("studies", "--role", "ada", "--out", str(page))
     assert (code, stub.asked) == (2, [])
     assert "page.md is not UTF-8" in err
+
+
+def test_two_runs_do_not_share_a_folder(asked: Command, stub: Endpoint) -> None:
+    with Bench(environment().cache / "studies", ()).held():
+        code, _, err = asked("studies", "scope-detection", "--role", "ada", "--model", "auto")
+    assert code == 2
+    assert "Another program makes studies" in " ".join(err.split())
+    assert stub.asked == []
 
 
 def test_a_study_that_is_not_there_is_refused(asked: Command) -> None:

@@ -14,6 +14,7 @@ from langchain_core.language_models import BaseChatModel
 from dramaturg.models.chat import Respondent, respondent
 from dramaturg.models.embeddings import Embedder, embedder
 from dramaturg.nodes.context import RoleContext
+from dramaturg.stores.file_lock import file_lock
 from dramaturg.stores.library import Library, examples
 from dramaturg.stores.role import Role
 
@@ -27,6 +28,10 @@ DEADLINE = 600
 Announce = Callable[[str, int, int], None]
 """Is told what is done, how much of it, and how much there is."""
 C = TypeVar("C", bound=RoleContext)
+
+
+class StudiesBusy(RuntimeError):
+    """Another program works at the same bench."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,18 @@ class Bench:
     def library(self) -> Library:
         """The copies of the roles."""
         return Library(self.folder / "library")
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep others away from the folder.
+
+        Raises:
+            StudiesBusy: another program works there.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        busy = StudiesBusy(f"Another program makes studies in {self.folder}: wait for it.")
+        with file_lock(self.folder / ".lock", patience=0, busy=busy):
+            yield
 
     def role(self, role: str) -> Role:
         """A copy."""
