@@ -27,11 +27,12 @@ from dramaturg.evaluation.comparison.records import RecordFile
 from dramaturg.evaluation.comparison.run import Capped, Evaluation, EvaluationSettings, Phase, Show, evaluate, judges_of
 from dramaturg.evaluation.instruments.files import NAMES
 from dramaturg.evaluation.judging.measures import METRICS, SIMILARITY
+from dramaturg.evaluation.reports.costs import costs
 from dramaturg.evaluation.reports.interview_tables import interview_tables
 from dramaturg.evaluation.reports.judge_checks import checks
 from dramaturg.evaluation.reports.judge_lines import blind_line
 from dramaturg.evaluation.reports.markdown import written_report
-from dramaturg.evaluation.reports.tables import costs, tables
+from dramaturg.evaluation.reports.tables import tables
 from dramaturg.nodes.asked_answers import Announce
 from dramaturg.stores.library import open_role
 

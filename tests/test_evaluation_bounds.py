@@ -16,10 +16,11 @@ from dramaturg.evaluation.datasets.dataset import Question
 from dramaturg.evaluation.judging import measures
 from dramaturg.evaluation.judging.judges import Judgement
 from dramaturg.evaluation.judging.measures import SIMILARITY
+from dramaturg.evaluation.reports.costs import costs
 from dramaturg.evaluation.reports.judge_checks import Check, calibrations, checks
 from dramaturg.evaluation.reports.markdown import markdown, written_report
 from dramaturg.evaluation.reports.page import page
-from dramaturg.evaluation.reports.tables import Row, costs, tables
+from dramaturg.evaluation.reports.tables import Row, tables
 from dramaturg.evaluation.statistics import cluster_interval
 from dramaturg.models.errors import UnusableAnswer
 from dramaturg.stores.files import canonical

@@ -9,8 +9,9 @@ from dramaturg.evaluation.comparison.interviews import Dimension, Interview, Inv
 from dramaturg.evaluation.comparison.plan import Plan
 from dramaturg.evaluation.interviews.scores import UNKNOWN
 from dramaturg.evaluation.interviews.state import InterviewOutput
+from dramaturg.evaluation.reports.differences import together
 from dramaturg.evaluation.reports.label_agreement import Agreement, Values, agreements_of, truths_of
-from dramaturg.evaluation.reports.label_differences import Apart, differences_of, together
+from dramaturg.evaluation.reports.label_differences import Apart, differences_of
 
 
 class Spread(NamedTuple):

@@ -12,7 +12,8 @@ from dramaturg.evaluation.comparison.bounds import CEILING, FLOOR
 from dramaturg.evaluation.comparison.plan import Entry, Plan
 from dramaturg.evaluation.comparison.records import Judged, Records
 from dramaturg.evaluation.judging.measures import scale_of
-from dramaturg.evaluation.reports.tables import REFUSAL, SEED, Found, by_reply, judges_in, value_of
+from dramaturg.evaluation.reports.tables import REFUSAL
+from dramaturg.evaluation.reports.values import SEED, Found, by_reply, judges_in, value_of
 from dramaturg.evaluation.statistics import Interval, Share, cluster_interval, wilson
 
 YES: Mapping[str, str] = {"accuracy": CEILING, REFUSAL: FLOOR}

@@ -8,7 +8,7 @@ from dramaturg.evaluation.judging.judges import JUDGES, agreement, judges_kappa
 from dramaturg.evaluation.judging.measures import SIMILARITY
 from dramaturg.evaluation.reports.cells import between, bounds, signed, table
 from dramaturg.evaluation.reports.judge_checks import BLIND, YES, Calibration, Check, calibrations, checks
-from dramaturg.evaluation.reports.tables import by_reply, judges_in, value_of
+from dramaturg.evaluation.reports.values import by_reply, judges_in, value_of
 
 HEADS = ("metric", "judge", "measure", "value", "95 % interval", "right answers", "declining", "questions", "missing")
 

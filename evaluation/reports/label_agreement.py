@@ -16,7 +16,7 @@ from dramaturg.evaluation.metrics import (
     type_accuracy,
     type_f1,
 )
-from dramaturg.evaluation.reports.tables import SEED
+from dramaturg.evaluation.reports.values import SEED
 from dramaturg.evaluation.statistics import (
     Interval,
     cluster_interval,

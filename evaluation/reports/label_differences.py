@@ -1,14 +1,14 @@
 """Two methods' interviews held against the same labels: who is right more often, and could that be chance."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from dramaturg.evaluation.reports.differences import uncorrected
 from dramaturg.evaluation.reports.label_agreement import Truth, Values, clusters, counted, hits_of, unit
-from dramaturg.evaluation.reports.tables import SEED, none
+from dramaturg.evaluation.reports.values import SEED
 from dramaturg.evaluation.statistics import (
     Corrected,
     Interval,
-    holm,
     mcnemar,
     paired_interval,
     sign_flip,
@@ -60,14 +60,6 @@ def apart(truth: Truth, first: str, second: str, ours: Values, theirs: Values) -
         exact.p,
         exact.method,
         sign_flip(sides[0], sides[1], seed=SEED).p if several else None,
-        none(exact.p),
+        uncorrected(exact.p),
         smallest_difference(exact.n, differ / exact.n).difference if differ else None,
     )
-
-
-def together(tests: Sequence[Apart]) -> list[Apart]:
-    """All differences, corrected by Holm among themselves."""
-    if not tests:
-        return []
-    found = holm({str(at): one.p for at, one in enumerate(tests)})
-    return [one._replace(corrected=found[str(at)]) for at, one in enumerate(tests)]

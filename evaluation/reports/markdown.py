@@ -9,21 +9,13 @@ from dramaturg.evaluation.comparison.records import RecordFile, Records
 from dramaturg.evaluation.judging.judges import JUDGES
 from dramaturg.evaluation.judging.measures import scale_of
 from dramaturg.evaluation.reports.cells import MINUS, bounds, cells, signed, whole
+from dramaturg.evaluation.reports.costs import Cost, costs
+from dramaturg.evaluation.reports.differences import Difference
 from dramaturg.evaluation.reports.interviews import interview_parts
 from dramaturg.evaluation.reports.judge_lines import judge_lines
 from dramaturg.evaluation.reports.spread import spread_lines
-from dramaturg.evaluation.reports.tables import (
-    REFUSAL,
-    SCOPES,
-    Cost,
-    Difference,
-    Row,
-    Tables,
-    costs,
-    judges_in,
-    overall_refusals,
-    tables,
-)
+from dramaturg.evaluation.reports.tables import REFUSAL, SCOPES, Row, Tables, overall_refusals, tables
+from dramaturg.evaluation.reports.values import judges_in
 from dramaturg.evaluation.statistics import MISSING_ALLOWED, Interval
 from dramaturg.stores.files import write_bytes
 

@@ -14,6 +14,7 @@ from dramaturg.evaluation.comparison.records import Judged, Records, Reply
 from dramaturg.evaluation.judging.measures import scale_of
 from dramaturg.evaluation.judging.shown_texts import shown_texts
 from dramaturg.evaluation.reports.cells import signed
+from dramaturg.evaluation.reports.costs import costs
 from dramaturg.evaluation.reports.interviews import interview_sections
 from dramaturg.evaluation.reports.judge_checks import calibrations
 from dramaturg.evaluation.reports.judge_lines import judge_lines
@@ -29,7 +30,8 @@ from dramaturg.evaluation.reports.markdown import (
 )
 from dramaturg.evaluation.reports.pictures import calibration_image, interval_picture, radar
 from dramaturg.evaluation.reports.spread import spread_lines
-from dramaturg.evaluation.reports.tables import Row, Tables, by_reply, costs, value_of
+from dramaturg.evaluation.reports.tables import Row, Tables
+from dramaturg.evaluation.reports.values import by_reply, value_of
 
 PAGE = "report.html"
 

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from dramaturg.evaluation.comparison.plan import Plan
 from dramaturg.evaluation.comparison.records import Records
 from dramaturg.evaluation.reports.cells import table
-from dramaturg.evaluation.reports.tables import SCOPES, Row, Tables, by_reply, value_of
+from dramaturg.evaluation.reports.tables import SCOPES, Row, Tables
+from dramaturg.evaluation.reports.values import by_reply, value_of
 from dramaturg.evaluation.statistics import variance_components
 
 HEADS = ("metric", "method", "questions", "judge", "roles", "questions of a role", "seeds", "variance", "n")

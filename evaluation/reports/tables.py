@@ -1,28 +1,26 @@
-"""The numbers of an evaluation: each with its n and interval, each difference with its test, corrected together."""
+"""The numbers of an evaluation: each with its n, its interval, and what is missing."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import NamedTuple
 
 from dramaturg.evaluation.comparison.bounds import BOUNDS, CEILING, FLOOR
-from dramaturg.evaluation.comparison.plan import Entry, Plan
-from dramaturg.evaluation.comparison.records import Judged, Records, Reply
+from dramaturg.evaluation.comparison.plan import Plan
+from dramaturg.evaluation.comparison.records import Records, Reply
 from dramaturg.evaluation.judging.judges import refusal_rates
 from dramaturg.evaluation.judging.measures import SIMILARITY, scale_of
-from dramaturg.evaluation.statistics import (
-    Corrected,
-    Interval,
-    Missing,
-    cluster_interval,
-    holm,
-    mcnemar,
-    missing,
-    paired_interval,
-    sign_flip,
-    smallest_difference,
+from dramaturg.evaluation.reports.differences import Difference, differences
+from dramaturg.evaluation.reports.values import (
+    SEED,
+    by_reply,
+    by_unit,
+    entries_of,
+    judges_in,
+    unit,
+    value_of,
 )
+from dramaturg.evaluation.statistics import Interval, Missing, cluster_interval, missing
 
-SEED = 0
 REFUSAL = "refusal"
 PARTS: Mapping[str, tuple[str, ...]] = {REFUSAL: ("out", "in")}
 """Metrics whose meaning hangs on the scope of the question have a row a scope."""
@@ -57,23 +55,6 @@ class Row(NamedTuple):
         return f"{self.contestant} ({self.note})" if self.note else self.contestant
 
 
-class Difference(NamedTuple):
-    """Two contestants on the same questions, the first minus the second."""
-
-    metric: str
-    scope: str
-    judge: str
-    first: str
-    second: str
-    interval: Interval
-    p: float
-    test: str
-    corrected: Corrected
-    detectable: float | None
-    """The smallest difference of shares that so many pairs would have shown; None where the metric is no share, or
-    where no difference would."""
-
-
 class Tables(NamedTuple):
     """All numbers of a report."""
 
@@ -83,10 +64,6 @@ class Tables(NamedTuple):
     """Over what intervals are: roles, or where there is one, its questions."""
     valid: bool
     """Whether all was measured that was wanted, and no more is missing anywhere than a run may lack."""
-
-
-Found = Mapping[str, Judged]
-"""What one judge said by one metric, by the keys of the replies."""
 
 
 def tables(plan: Plan, records: Records) -> Tables:
@@ -112,19 +89,9 @@ def contestants_of(plan: Plan, scope: str) -> list[str]:
     return [*plan.methods, *(one for one in plan.bounds if any(entries_of(plan, one, scope)))]
 
 
-def entries_of(plan: Plan, contestant: str, scope: str) -> Iterator[Entry]:
-    """What a contestant is asked of a scope; all, where the scope is empty."""
-    return (one for one in plan.of(contestant) if scope in ("", plan.question(one).scope))
-
-
 def parts(metric: str, records: Records) -> list[tuple[str, str]]:
     """The scopes and judges for which a metric has a row each."""
     return list(product(PARTS.get(metric, ("",)), judges_in(records, metric)))
-
-
-def judges_in(records: Records, metric: str) -> list[str]:
-    """Who judged, or embedded, by a metric."""
-    return sorted({one.model for one in records.judged.values() if one.metric == metric})
 
 
 def row(plan: Plan, records: Records, metric: str, scope: str, judge: str, contestant: str) -> Row:
@@ -164,125 +131,6 @@ def roles_of_others(records: Records, metric: str, judge: str) -> set[str]:
     known = [one for one in records.judged.values() if one.metric == metric and one.reply in records.replies]
     mine = {records.replies[one.reply].role for one in known if one.model == judge}
     return {records.replies[one.reply].role for one in known} - mine
-
-
-def by_reply(records: Records, metric: str, judge: str) -> Found:
-    """What one judge said by one metric; of a reply that was said anew, what holds now."""
-    return {one.reply: one for one in records.judged.values() if (one.metric, one.model) == (metric, judge)}
-
-
-def value_of(entry: Entry, found: Found) -> float | None:
-    """The value of a reply; none where it is missing."""
-    return found[entry.key].value if entry.key in found else None
-
-
-def by_unit(plan: Plan, entries: Iterable[Entry], found: Found) -> dict[str, list[float]]:
-    """The values by role, or of a single role by question."""
-    values: dict[str, list[float]] = {}
-    for one in entries:
-        if (value := value_of(one, found)) is not None:
-            values.setdefault(unit_of(plan, one), []).append(value)
-    return values
-
-
-def unit(plan: Plan) -> str:
-    """What intervals and tests are over."""
-    return "role" if len(plan.roles) > 1 else "question"
-
-
-def unit_of(plan: Plan, entry: Entry) -> str:
-    """What is drawn as a whole: what belongs to it goes together."""
-    return entry.role if len(plan.roles) > 1 else entry.question
-
-
-def differences(plan: Plan, records: Records, keys: Sequence[tuple[str, str, str]]) -> list[Difference]:
-    """The first method against each other one, all tests corrected together."""
-    tests = [
-        made
-        for key in keys
-        for other in plan.methods[1:]
-        if (made := difference(plan, records, *key, plan.methods[0], other))
-    ]
-    if not tests:
-        return []
-    corrected = holm({str(at): one.p for at, one in enumerate(tests)})
-    return [one._replace(corrected=corrected[str(at)]) for at, one in enumerate(tests)]
-
-
-def difference(
-    plan: Plan, records: Records, metric: str, scope: str, judge: str, first: str, second: str
-) -> Difference | None:
-    """Two contestants on the replies that both have a value for; nothing where there are none."""
-    found = by_reply(records, metric, judge)
-    ours, theirs = (values_by_question(plan, one, scope, found) for one in (first, second))
-    both = [key for key in ours if key in theirs]
-    if not both:
-        return None
-    sides = [grouped(plan, both, side) for side in (ours, theirs)]
-    interval = paired_interval(*sides, seed=SEED, unit=unit(plan))
-    shares = all(side[key] in (0, 1) for side in (ours, theirs) for key in both)
-    if shares and scale_of(metric)[:2] == (0, 1) and len(plan.seeds) == 1:  # seeds of one question are no new pairs
-        exact = mcnemar([bool(ours[key]) for key in both], [bool(theirs[key]) for key in both])
-        apart = exact.only_first + exact.only_second
-        smallest = smallest_difference(len(both), apart / len(both)).difference if apart else None
-        return Difference(metric, scope, judge, first, second, interval, exact.p, exact.method, none(exact.p), smallest)
-    flipped = sign_flip(*sides, seed=SEED, unit=unit(plan))
-    return Difference(metric, scope, judge, first, second, interval, flipped.p, flipped.method, none(flipped.p), None)
-
-
-def none(p: float) -> Corrected:
-    """A p-value that is not corrected yet."""
-    return Corrected(p, p, False, 1, None, "none")
-
-
-Asked = tuple[str, str, int]
-"""A role, a question and a seed: what both contestants were asked."""
-
-
-def values_by_question(plan: Plan, contestant: str, scope: str, found: Found) -> dict[Asked, float]:
-    """The values of a contestant by what it was asked."""
-    return {
-        (one.role, one.question, one.seed): value
-        for one in entries_of(plan, contestant, scope)
-        if (value := value_of(one, found)) is not None
-    }
-
-
-def grouped(plan: Plan, asked: Iterable[Asked], values: Mapping[Asked, float]) -> dict[str, list[float]]:
-    """Values by role, or of a single role by question, in one order."""
-    groups: dict[str, list[float]] = {}
-    for key in asked:
-        groups.setdefault(key[0] if len(plan.roles) > 1 else key[1], []).append(values[key])
-    return groups
-
-
-class Cost(NamedTuple):
-    """What the replies of a contestant have cost."""
-
-    contestant: str
-    replies: int
-    failed: int
-    calls: int
-    tokens: int
-    seconds: float
-
-
-def costs(plan: Plan, records: Records) -> list[Cost]:
-    """The cost of each method, judges left out; seconds are by the clock on the wall. None where nobody is asked."""
-    found = []
-    for name in plan.methods if plan.entries else ():
-        replies = [records.replies[one.key] for one in plan.of(name) if one.key in records.replies]
-        found.append(
-            Cost(
-                name,
-                len(replies),
-                sum(bool(one.error) for one in replies),
-                sum(one.calls for one in replies),
-                sum(one.tokens for one in replies),
-                round(sum(one.seconds for one in replies), 1),
-            )
-        )
-    return found
 
 
 def overall_refusals(plan: Plan, records: Records, contestant: str, judge: str) -> float | None:
