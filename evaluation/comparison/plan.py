@@ -1,6 +1,7 @@
 """The plan of an evaluation: who is asked what, by which measures. A report needs it and what was said, no model."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from importlib.metadata import version
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -77,7 +78,11 @@ class Plan(_Frozen):
 
     def question(self, entry: Entry) -> Question:
         """The question of a reply."""
-        return next(one for one in self.questions[entry.role] if one.id == entry.question)
+        return self._by_id[entry.role, entry.question]
+
+    @cached_property
+    def _by_id(self) -> dict[tuple[str, str], Question]:
+        return {(role, one.id): one for role, of in self.questions.items() for one in of}
 
     def of(self, contestant: str) -> Iterator[Entry]:
         """The replies of one contestant."""

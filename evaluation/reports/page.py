@@ -51,7 +51,7 @@ def page(plan: Plan, records: Records, found: Tables) -> str:
         *map(as_html, cost_table(costs(plan, records))),
         *map(as_html, judge_notes(plan, records)),
         "<h2>Replies</h2>",
-        *(reply_section(plan, one, records) for one in plan.entries),
+        *reply_sections(plan, records),
     ]
     template = (files("dramaturg.evaluation.reports") / "page.html").read_text(encoding="utf-8")
     return Template(template).substitute(body="\n".join(parts))
@@ -142,23 +142,31 @@ def attribute_means(plan: Plan, records: Records, metric: str, judge: str) -> di
     return means
 
 
-def reply_section(plan: Plan, entry: Entry, records: Records) -> str:
+def reply_sections(plan: Plan, records: Records) -> Iterator[str]:
+    """All replies."""
+    judged: dict[str, list[Judged]] = {}
+    for one in records.judged.values():
+        judged.setdefault(one.reply, []).append(one)
+    yield from (reply_section(plan, one, records.replies.get(one.key), judged.get(one.key, [])) for one in plan.entries)
+
+
+def reply_section(plan: Plan, entry: Entry, reply: Reply | None, judged: Sequence[Judged]) -> str:
     """A reply with what it was made from, and what was said of it."""
-    reply, question = records.replies.get(entry.key), plan.question(entry)
+    question = plan.question(entry)
     title = f"{entry.contestant}, {entry.role}, seed {entry.seed}: {question.text}"
-    inner = reply_parts(reply, records) if reply else ["<p class=dim>Not asked yet.</p>"]
+    inner = reply_parts(reply, judged) if reply else ["<p class=dim>Not asked yet.</p>"]
     gold = f"<p>Right answer: {escape(question.answer)}</p>" if question.answer else ""
     return f'<details id="r-{entry.key}"><summary>{escape(title)}</summary>{gold}{"".join(inner)}</details>'
 
 
-def reply_parts(reply: Reply, records: Records) -> Iterator[str]:
+def reply_parts(reply: Reply, judged: Sequence[Judged]) -> Iterator[str]:
     """What was said, what it was made from, and what judges said of it."""
     if reply.error:
         yield f"<p class=warning>No reply: {escape(reply.error)}</p>"
         return
     yield f"<blockquote>{escape(reply.text)}</blockquote>"
     yield f"<p class=dim>{reply.calls} calls, {reply.tokens:,} tokens, {reply.seconds:.1f} s</p>"
-    yield from (judged_line(one) for one in records.judged.values() if one.reply == reply.key and one.applicable)
+    yield from (judged_line(one) for one in judged if one.applicable)
     if texts := shown_texts(reply.evidence):
         yield f"<p>Made from:</p>{''.join(f'<pre>{escape(one)}</pre>' for one in texts)}"
 
