@@ -60,6 +60,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/normalization.py
 	$(BIN)/python benchmarks/emotional_recall.py
 	$(BIN)/python benchmarks/cliques.py
+	$(BIN)/python benchmarks/reports.py
 
 # The library is empty, so that the example roles are taken as they are shipped. What is indexed and answered stays in
 # the cache: a run that was stopped goes on.
