@@ -88,7 +88,7 @@ def type_table(inventory: Inventory, found: Sequence[Portrait]) -> Table:
     names = [printable(one.name) for one in inventory.dimensions]
     table = Table(title=printable(inventory.name), title_justify="left")
     for head in ("method", "role", "seeds", "type", *names, "missing", "valid"):
-        table.add_column(head, overflow="fold", no_wrap=head in ("method", "role", "type"))
+        table.add_column(head, overflow="fold", no_wrap=head in ("method", "role", "type", "missing", "valid"))
     for one in found:
         scores = ("none" if of.score is None else f"{of.score:.1f}" for of in one.scores.values())
         gone = f"{one.missing} of {one.wanted}"

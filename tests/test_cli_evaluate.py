@@ -55,6 +55,7 @@ def test_a_dry_run_counts_what_indexes_ask(run: Command, out: str, asked: list[A
     wishes = ("--methods", "role-rag,vanilla", "--role", "ada", "--out", out, "--dry-run")
     found = {one["what"]: one for one in json.loads(run("evaluate", *wishes, "--json")[1])}
     assert found["index of role-rag"]["left"] == found["index of role-rag"]["calls"] == index["questions"] > 0
+    assert found["index of role-rag"]["tokens"] == pytest.approx(300 * index["questions"] + index["characters"] / 3)
     assert "index of vanilla" not in found
     _, text, _ = run("evaluate", *wishes)
     assert "in all" in text
@@ -63,8 +64,9 @@ def test_a_dry_run_counts_what_indexes_ask(run: Command, out: str, asked: list[A
 
 
 def test_a_run_writes_its_report_and_shows_its_numbers(run: Command, out: str, asked: list[Any]) -> None:
-    code, text, _ = run("evaluate", *METHODS, "--out", out)
+    code, text, err = run("evaluate", *METHODS, "--out", out)
     assert code == 0
+    assert "by similarity is not shown (AUC 1.000, 2 questions)" in " ".join(err.split())
     assert len(chats(asked)) == 6
     assert "similarity" in text
     assert {path.name for path in Path(out).iterdir()} >= {"plan.json", "records.jsonl", "report.md", "report.html"}

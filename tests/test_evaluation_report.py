@@ -130,13 +130,21 @@ async def test_a_report_needs_no_model_and_is_the_same_again(library: Path) -> N
     assert first == {path: path.read_bytes() for path in written_report(folder)}
 
 
+async def test_the_page_holds_what_was_said_of_each_reply(library: Path) -> None:
+    _, _, page = await reported(library, metrics=("accuracy",))
+    replies = page.split("<h2>Replies</h2>")[1].split("<details")[1:]
+    judged = [one for one in replies if "Right answer:" in one]
+    assert judged
+    assert all("<p>accuracy: " in one for one in judged)
+
+
 async def test_the_report_says_what_numbers_rest_on(library: Path) -> None:
     _, markdown, _ = await reported(library, metrics=("accuracy", SIMILARITY))
     for text in (
         "Speaker: scripted. Judges: judge.",
         "There is one role",
         "AMADEUS, Evaluation Protocols, Table 6: ACC. Prompt ",
-        "Student's t" if "Student's t" in markdown else "question",
+        "Intervals are Student's t over questions, since a bootstrap of ",
         "| vanilla | 3 | 0 | 3 |",
         "Holm's correction is over all 2 tests",
     ):

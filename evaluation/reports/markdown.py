@@ -65,13 +65,11 @@ def about(plan: Plan, found: Tables) -> Iterator[str]:
             f"**This run is invalid**: something was not measured, or more than {MISSING_ALLOWED:.0%} of a number is "
             "missing. The same command asks for it."
         )
-    questions = sum(map(len, plan.questions.values()))
     judging = bool(plan.inventories) or any(one in JUDGES for one in plan.metrics)
     judges = f"Judges: {', '.join(plan.judges)}. " if judging else ""
     yield (
-        f"Methods: {', '.join(plan.methods)}. Roles: {', '.join(plan.roles)}. Questions: {questions}, from "
-        f"{plan.dataset}{f' ({plan.licence})' if plan.licence else ''}; seeds: {', '.join(map(str, plan.seeds))}. "
-        f"Speaker: {plan.model}. {judges}Dramaturg {plan.dramaturg}."
+        f"Methods: {', '.join(plan.methods)}. Roles: {', '.join(plan.roles)}. {asked(plan)}Seeds: "
+        f"{', '.join(map(str, plan.seeds))}. Speaker: {plan.model}. {judges}Dramaturg {plan.dramaturg}."
     )
     if judging and set(plan.judges) == {plan.model}:
         yield "The judge is the model that spoke: models like what they write. Name another one by `--judge`."
@@ -84,6 +82,14 @@ def about(plan: Plan, found: Tables) -> Iterator[str]:
         )
     if len(plan.roles) == 1:
         yield "There is one role: intervals and tests are over its questions, and say nothing of other roles."
+
+
+def asked(plan: Plan) -> str:
+    """How many questions there are, and whose; nothing where only inventories are asked."""
+    if not plan.metrics:
+        return ""
+    licence = f" ({plan.licence})" if plan.licence else ""
+    return f"Questions: {sum(map(len, plan.questions.values()))}, from {plan.dataset}{licence}. "
 
 
 def metric_tables(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
