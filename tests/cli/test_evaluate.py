@@ -1,0 +1,207 @@
+"""`dramaturg evaluate` and `report`: what it would cost, what it says, and what went wrong in a sentence."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import BaseMessage
+
+from commands import Command
+from evaluations import QUESTIONS, RIGHT
+from fakes import ScriptedChatModel
+from roles import actor, said
+from stub_endpoint import Endpoint
+
+METHODS = ("--methods", "vanilla,profile", "--role", "ada")
+
+
+@pytest.fixture(autouse=True)
+def asked(stub: Endpoint, run: Command, tmp_path: Path) -> Iterator[list[Any]]:
+    """What the endpoint is asked; Ada has questions."""
+    lines = "".join(json.dumps(one) + "\n" for one in QUESTIONS)
+    (tmp_path / "ada" / "questions.jsonl").write_text(lines, encoding="utf-8")
+    stub.model = actor(reply=RIGHT)
+    stub.asked.clear()
+    yield stub.asked
+    stub.model = actor()
+
+
+def chats(asked: list[Any]) -> list[Any]:
+    return [body for body in asked if "messages" in body]
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> str:
+    return str(tmp_path / "run")
+
+
+def test_a_dry_run_asks_nothing_and_leaves_nothing(run: Command, out: str, asked: list[Any]) -> None:
+    wishes = ("--metrics", "accuracy", "--seeds", "0,1", "--out", out, "--dry-run", "--json")
+    code, text, _ = run("evaluate", *METHODS, *wishes)
+    found = {one["what"]: (one["left"], one["done"]) for one in json.loads(text)}
+    assert code == 0
+    # Judged are the floor's three replies too, and the ceiling's two: theirs cost no call.
+    assert found == {"replies of vanilla": (6, 0), "replies of profile": (6, 0), "accuracy": (12 + 3 + 2, 0)}
+    _, text, _ = run("evaluate", *METHODS, *wishes, "--no-bounds")
+    assert {one["what"]: one["left"] for one in json.loads(text)}["accuracy"] == 12
+    assert chats(asked) == []
+    assert not Path(out).exists()
+
+
+def test_a_dry_run_counts_what_indexes_ask(run: Command, out: str, asked: list[Any]) -> None:
+    index = json.loads(run("index", "ada", "--method", "role-rag", "--dry-run", "--json")[1])
+    wishes = ("--methods", "role-rag,vanilla", "--role", "ada", "--out", out, "--dry-run")
+    found = {one["what"]: one for one in json.loads(run("evaluate", *wishes, "--json")[1])}
+    assert found["index of role-rag"]["left"] == found["index of role-rag"]["calls"] == index["questions"] > 0
+    assert found["index of role-rag"]["tokens"] == pytest.approx(300 * index["questions"] + index["characters"] / 3)
+    assert "index of vanilla" not in found
+    _, text, _ = run("evaluate", *wishes)
+    assert "in all" in text
+    assert "names that look alike" in " ".join(text.split())
+    assert chats(asked) == []
+
+
+def test_a_run_writes_its_report_and_shows_its_numbers(run: Command, out: str, asked: list[Any]) -> None:
+    code, text, err = run("evaluate", *METHODS, "--out", out)
+    assert code == 0
+    assert "by similarity is not shown (AUC 1.000, 2 questions)" in " ".join(err.split())
+    assert len(chats(asked)) == 6
+    assert "similarity" in text
+    assert {path.name for path in Path(out).iterdir()} >= {"plan.json", "records.jsonl", "report.md", "report.html"}
+
+
+def test_a_report_is_made_again_without_a_model(run: Command, out: str, asked: list[Any]) -> None:
+    run("evaluate", *METHODS, "--out", out)
+    (Path(out) / "report.html").unlink()
+    asked.clear()
+    code, text, _ = run("report", out, "--json")
+    found = json.loads(text)
+    assert code == 0
+    assert asked == []
+    numbers = [(one["contestant"], one["interval"]["n_values"]) for one in found["rows"]]
+    assert numbers == [("vanilla", 2), ("profile", 2), ("always-declines", 2), ("right-answers", 2)]
+    assert found["valid"]
+    assert (Path(out) / "report.html").is_file()
+
+
+def test_what_was_done_is_known_to_the_next_dry_run(run: Command, out: str) -> None:
+    run("evaluate", *METHODS, "--out", out, "--limit", "1")
+    _, text, _ = run("evaluate", *METHODS, "--out", out, "--dry-run", "--json")
+    found = {one["what"]: one for one in json.loads(text)}
+    assert (found["replies of vanilla"]["left"], found["replies of vanilla"]["done"]) == (2, 1)
+    assert found["replies of vanilla"]["basis"] == "1 replies of this run"
+    assert found["replies of vanilla"]["calls"] == 2
+
+
+def test_a_run_stops_at_its_cap_and_goes_on(run: Command, out: str, asked: list[Any]) -> None:
+    code, _, err = run("evaluate", *METHODS, "--out", out, "--most-calls", "4")
+    assert (code, "the same command goes on" in err) == (0, True)
+    assert "invalid" in err
+    assert len(chats(asked)) == 4
+    run("evaluate", *METHODS, "--out", out)
+    assert len(chats(asked)) == 6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--methods", "vanila", "--role", "ada"), "did you mean 'vanilla'"),
+        (("--methods", ",", "--role", "ada"), "--methods needs a name or more"),
+        (("--methods", "vanilla", "--role", "nobody"), "nobody"),
+        ((*METHODS, "--metrics", "acuracy"), "did you mean 'accuracy'"),
+        ((*METHODS, "--seeds", "one"), "--seeds takes whole numbers"),
+        ((*METHODS, "--dataset", "/nowhere.jsonl"), "nowhere.jsonl"),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_leaves_nothing(
+    run: Command, out: str, asked: list[Any], arguments: tuple[str, ...], told: str
+) -> None:
+    code, _, err = run("evaluate", *arguments, "--out", out)
+    assert code != 0
+    assert told in err
+    assert chats(asked) == []
+    assert not Path(out).exists()
+
+
+@pytest.fixture
+def interviewed(stub: Endpoint, asked: list[Any], tmp_path: Path) -> tuple[str, str]:
+    """An inventory with labels; the endpoint answers for the role, and as its judge."""
+
+    def answer(messages: list[BaseMessage]) -> str:
+        judging = "<answers>" in said(messages)
+        return '{"analysis": "so it seems", "result": {"E": 80, "I": 20}}' if judging else "I like people."
+
+    stub.model = ScriptedChatModel(reply=answer)
+    dimension = {"name": "E/I", "high": "E", "low": "I", "description": {"en": "What it means."}}
+    item = {"id": "1", "dimension": "E/I", "key": "high", "statement": {"en": "I go out."}, "question": {"en": "Out?"}}
+    about = {"name": "tiny", "licence": "CC0-1.0", "source": "a test", "scale": {"low": 1, "high": 7}}
+    inventory, labels = tmp_path / "tiny.yaml", tmp_path / "labels.json"
+    inventory.write_text(json.dumps({**about, "scores": "percent", "dimensions": [dimension], "items": [item]}))
+    labels.write_text(json.dumps({"ada-en": {"alias": [], "experimenter": "Tom", "labels": {"MBTI": "E"}}}))
+    return str(inventory), str(labels)
+
+
+def test_inventories_are_metrics(run: Command, out: str, asked: list[Any], interviewed: tuple[str, str]) -> None:
+    inventory, labels = interviewed
+    command = ("evaluate", *METHODS, "--metrics", inventory, "--labels", labels, "--judge", "wise", "--out", out)
+    code, text, _ = run(*command, "--dry-run", "--json")
+    assert code == 0
+    assert {one["what"]: one["left"] for one in json.loads(text)} == {
+        "items of tiny in interviews": 2,
+        "judgements of tiny in interviews": 2,
+    }
+    assert (chats(asked), Path(out).exists()) == ([], False)
+    code, text, _ = run(*command)
+    assert (code, len(chats(asked))) == (0, 4)
+    for told in ("80.0", "tiny, by labels (types)", "accuracy", "1.000", "1 of 1"):
+        assert told in text
+    found = json.loads(run("report", out, "--json")[1])
+    assert [(one["contestant"], one["type"]) for one in found["interviews"]["portraits"]] == [
+        ("vanilla", "E"),
+        ("profile", "E"),
+    ]
+    assert {one["value"] for one in found["interviews"]["agreements"]} == {1.0}
+    assert found["interviews"]["differences"][0]["p"] == 1.0
+    assert found["interviews"]["valid"]
+    assert len(chats(asked)) == 4
+
+
+def test_a_cap_stops_interviews_too(run: Command, out: str, asked: list[Any], interviewed: tuple[str, str]) -> None:
+    command = ("evaluate", *METHODS, "--metrics", interviewed[0], "--out", out)
+    code, _, err = run(*command, "--most-calls", "2")
+    assert (code, "the same command goes on" in err, "This run is invalid" in err) == (0, True, True)
+    assert len(chats(asked)) == 2
+    code, _, err = run(*command)
+    assert (code, err) == (0, "")
+    assert len(chats(asked)) == 4
+
+
+def test_labels_without_an_inventory_are_refused(run: Command, out: str, interviewed: tuple[str, str]) -> None:
+    code, _, err = run("evaluate", *METHODS, "--labels", interviewed[1], "--out", out)
+    assert code != 0
+    assert "name an inventory among the metrics" in err
+
+
+def test_another_package_cannot_be_interviewed(run: Command, out: str, asked: list[Any]) -> None:
+    wishes = ("--methods", "vanilla,graphrag", "--role", "ada", "--metrics", "four-letters")
+    code, _, err = run("evaluate", *wishes, "--out", out)
+    assert code != 0
+    assert "graphrag cannot be interviewed" in err
+    assert chats(asked) == []
+    assert not Path(out).exists()
+
+
+def test_another_package_that_is_not_there_is_named_with_what_to_do(run: Command, out: str, asked: list[Any]) -> None:
+    code, _, err = run("evaluate", "--methods", "lightrag", "--role", "ada", "--out", out)
+    assert code != 0
+    assert "LightRAG is not there" in err
+    assert "DRAMATURG_LIGHTRAG_PYTHON" in err
+    assert chats(asked) == []
+
+
+def test_a_folder_that_is_no_run_has_no_report(run: Command, tmp_path: Path) -> None:
+    code, _, err = run("report", str(tmp_path))
+    assert code != 0
+    assert "no run of an evaluation" in err

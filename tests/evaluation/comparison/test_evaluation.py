@@ -1,0 +1,262 @@
+"""An evaluation: who is asked what, that nothing is asked twice, and that what fails is missing and no score."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dramaturg.evaluation.comparison.contestants import NAMES, contestant
+from dramaturg.evaluation.comparison.plan import read_plan, spread
+from dramaturg.evaluation.comparison.records import EvaluationBusy, RecordFile
+from dramaturg.evaluation.comparison.run import Capped, evaluate
+from dramaturg.evaluation.comparison.speakers import messages_of
+from dramaturg.evaluation.datasets.dataset import Question
+from dramaturg.evaluation.judging.measures import METRICS, SIMILARITY
+from dramaturg.models.errors import ModelUnavailable, UnusableAnswer
+from dramaturg.stores.errors import RoleFileError
+from dramaturg.stores.library import open_role
+
+from evaluations import QUESTIONS, RIGHT, evaluation_of, judge, library_of, speaker, taken
+from roles import actor, fenced, said
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    return library_of(tmp_path / "library")
+
+
+def show(phase: str, number: int) -> Any:
+    return lambda done: None
+
+
+# Replies
+
+
+async def test_every_method_answers_every_question_once_a_seed(library: Path) -> None:
+    evaluation = evaluation_of(library, model := speaker(), seeds=(0, 7), metrics=(SIMILARITY,))
+    records = await taken(evaluation)
+    said_by = {(one.contestant, one.seed, one.asked) for one in records.replies.values()}
+    assert said_by == {
+        (method, seed, one["question"]) for method in ("vanilla", "profile") for seed in (0, 7) for one in QUESTIONS
+    }
+    assert len(model.calls) == len(said_by) == sum(one.calls for one in records.replies.values())
+    assert all(one.tokens > 10 and one.text == RIGHT for one in records.replies.values())
+
+
+async def test_no_question_knows_of_another(library: Path) -> None:
+    await taken(evaluation_of(library, model := speaker(), metrics=(SIMILARITY,)))
+    for call in model.calls:
+        assert sum(one["question"] in call.text for one in QUESTIONS) == 1
+
+
+async def test_what_is_there_is_not_asked_again(library: Path) -> None:
+    first = await taken(evaluation_of(library))
+    again = evaluation_of(library, model := speaker(), (marker := judge(),))
+    assert await taken(again) == first
+    assert model.calls == marker.calls == []
+
+
+async def test_more_seeds_ask_only_what_is_new(library: Path) -> None:
+    await taken(evaluation_of(library))
+    await taken(evaluation_of(library, model := speaker(), seeds=(0, 1)))
+    assert len(model.calls) == 6
+
+
+async def test_a_role_that_knows_something_else_is_asked_anew(library: Path) -> None:
+    await taken(evaluation_of(library))
+    (library / "ada" / "persona" / "more.md").write_text("# More\n\nShe sold the boat.\n", encoding="utf-8")
+    await taken(evaluation_of(library, model := speaker()))
+    assert len(model.calls) == 6
+
+
+async def test_the_seed_is_that_of_what_is_written(library: Path) -> None:
+    one = evaluation_of(library, seeds=(3,)).asked[0]
+    assert one.contestant.context(evaluation_of(library).settings, "ada", one.seed).model_seed == 3
+
+
+@pytest.mark.parametrize("at", range(1, 13))
+async def test_a_run_whose_model_goes_away_goes_on_and_asks_nothing_twice(library: Path, at: int) -> None:
+    calls: list[str] = []
+
+    def failing(text: str) -> str | Exception:
+        calls.append(text)
+        return ModelUnavailable("Gone.") if len(calls) == at else RIGHT
+
+    marks: list[str] = []
+
+    def marked(reply: str) -> bool | Exception:
+        marks.append(reply)
+        return ModelUnavailable("Gone.") if len(marks) == at - 6 else True
+
+    async def attempt() -> Any:
+        return await taken(evaluation_of(library, speaker(failing), (judge(marked),), concurrency=1))
+
+    with pytest.raises(ModelUnavailable, match="Gone"):
+        await attempt()
+    records = await attempt()
+    assert len(calls) == 6 + (at <= 6)
+    assert len(marks) <= 2 * 4 + 2
+    assert len(records.replies) == 6
+    assert not any(one.error for one in records.replies.values())
+
+
+async def test_an_answer_that_does_not_come_is_missing_and_asked_for_again(library: Path) -> None:
+    def mute(text: str) -> str | Exception:
+        return UnusableAnswer("Nothing.") if "flour" in text else RIGHT
+
+    records = await taken(evaluation_of(library, speaker(mute)))
+    failed = [one for one in records.replies.values() if one.error]
+    assert [one.asked for one in failed] == ["Who brings the flour?"] * 2
+    assert not {one.key for one in failed} & {one.reply for one in records.judged.values()}
+    await taken(evaluation_of(library, model := speaker()))
+    assert len(model.calls) == 2
+
+
+async def test_no_more_is_asked_than_is_allowed_and_what_came_is_kept(library: Path) -> None:
+    with pytest.raises(Capped, match="Stopped at the 4 calls"):
+        await taken(evaluation_of(library, model := speaker(), most_calls=4, concurrency=1))
+    assert len(model.calls) == len(RecordFile(library.parent / "run").read().replies) == 4
+    await taken(evaluation_of(library, model := speaker()))
+    assert len(model.calls) == 2
+
+
+async def test_two_programs_do_not_work_at_one_run(library: Path) -> None:
+    evaluation = evaluation_of(library)
+    evaluation.folder.mkdir()
+    with RecordFile(evaluation.folder).opened(), pytest.raises(EvaluationBusy, match="take another --out"):
+        await evaluate(evaluation, show)
+
+
+@pytest.mark.parametrize(
+    "name", ["vanilla", "profile", "naive-rag", "id-rag", "full-retrieval", "drmr", "ordinary-rag"]
+)
+async def test_methods_of_every_kind_can_be_compared(library: Path, name: str) -> None:
+    records = await taken(evaluation_of(library, actor(), methods=(name,), limit=1, metrics=(SIMILARITY,)))
+    (reply,) = records.replies.values()
+    assert (reply.contestant, reply.error) == (name, "")
+    assert reply.text
+
+
+def test_there_is_no_other_method() -> None:
+    assert {contestant(name).name for name in NAMES} == {*NAMES}
+    with pytest.raises(ValueError, match="did you mean 'vanilla'"):
+        contestant("vanila")
+
+
+# Judges
+
+
+async def test_judges_say_what_each_reply_is_worth(library: Path) -> None:
+    evaluation = evaluation_of(library, metrics=("accuracy", "accuracy_level", "refusal"))
+    records = await taken(evaluation)
+    worth = {(one.metric, one.value, one.applicable) for one in records.judged.values()}
+    assert worth == {
+        ("accuracy", 1.0, True),
+        ("accuracy_level", 9.0, True),
+        ("refusal", 1.0, True),
+        ("accuracy", None, False),
+        ("accuracy_level", None, False),
+    }
+    assert {one.model for one in records.judged.values()} == {"judge"}
+
+
+async def test_a_judge_is_not_told_who_replied(library: Path) -> None:
+    marker = judge()
+    await taken(evaluation_of(library, None, (marker,), metrics=("accuracy", "exposure", "refusal")))
+    assert len(marker.calls) == 2 * 2 * (2 + 3 + 3)
+    assert not any(method in call.text for call in marker.calls for method in ("vanilla", "profile."))
+
+
+async def test_a_judgement_that_does_not_come_is_missing_and_asked_for_again(library: Path) -> None:
+    def unsure(reply: str) -> bool | Exception:
+        return UnusableAnswer("Hm.")
+
+    records = await taken(evaluation_of(library, None, (judge(unsure),)))
+    assert {(one.value, bool(one.error)) for one in records.judged.values()} == {(None, True), (None, False)}
+    records = await taken(evaluation_of(library))
+    assert {(one.value, one.applicable) for one in records.judged.values()} == {(1.0, True), (None, False)}
+
+
+async def test_two_judges_judge_the_same_replies(library: Path) -> None:
+    records = await taken(evaluation_of(library, None, (judge(), judge(lambda reply: False, "other"))))
+    values = {(one.model, one.value) for one in records.judged.values() if one.applicable}
+    assert values == {("judge", 1.0), ("other", 0.0)}
+
+
+async def test_likeness_needs_no_judge_and_counts_right_answers_alone(library: Path) -> None:
+    marker = judge()
+    records = await taken(evaluation_of(library, None, (marker,), metrics=(SIMILARITY,)))
+    values = sorted(one.value for one in records.judged.values() if one.value is not None)
+    assert marker.calls == []
+    assert len(values) == 4
+    assert 0 < values[0] < values[-1] < 1
+    assert sum(not one.applicable for one in records.judged.values()) == 2
+    assert {one.model for one in records.judged.values()} == {"WordEmbeddings:words"}
+
+
+async def test_what_a_role_has_lived_through_is_the_same_for_all_methods(library: Path) -> None:
+    marker = judge()
+    await taken(evaluation_of(library, None, (marker,), methods=("vanilla", "naive-rag"), metrics=("memory",), limit=1))
+    first = {fenced("events", said(call.messages)) for call in marker.calls}
+    assert len(first) == 1
+    assert "Tom" in first.pop()
+
+
+# The plan
+
+
+async def test_the_plan_holds_all_that_a_report_needs(library: Path) -> None:
+    evaluation = evaluation_of(library)
+    await taken(evaluation)
+    plan = read_plan(evaluation.folder)
+    assert plan == evaluation.plan
+    assert [plan.question(one).text for one in plan.of("profile")] == [one["question"] for one in QUESTIONS]
+    assert plan.judges == ("judge",)
+
+
+def test_a_folder_without_a_plan_is_no_run(tmp_path: Path) -> None:
+    with pytest.raises(RoleFileError, match="no run of an evaluation"):
+        read_plan(tmp_path)
+    (tmp_path / "plan.json").write_text("{", encoding="utf-8")
+    with pytest.raises(RoleFileError, match="damaged"):
+        read_plan(tmp_path)
+
+
+def test_a_role_without_questions_needs_a_dataset(tmp_path: Path) -> None:
+    library = library_of(tmp_path / "library")
+    (library / "ada" / "questions.jsonl").unlink()
+    with pytest.raises(RoleFileError, match="write some, or name a dataset"):
+        evaluation_of(library)
+    file = tmp_path / "mine.jsonl"
+    file.write_text('{"question": "Who are you?"}\n', encoding="utf-8")
+    assert [one.question.text for one in evaluation_of(library, dataset=str(file)).asked] == ["Who are you?"] * 2
+
+
+def test_a_few_questions_are_of_every_kind() -> None:
+    kinds = [("in", "a"), ("in", "a"), ("in", "a"), ("in", "b"), ("out", ""), ("out", "")]
+    questions = [Question(id=f"{n}", text="?", scope=scope, attribute=of) for n, (scope, of) in enumerate(kinds)]  # type: ignore[arg-type]
+    assert [one.id for one in spread(questions, 3)] == ["0", "3", "4"]
+    assert [one.id for one in spread(questions, 5)] == ["0", "1", "3", "4", "5"]
+    assert spread(questions, 99) == questions
+
+
+def test_what_was_said_before_is_said_before(library: Path) -> None:
+    role = open_role("ada", library)
+    question = Question.model_validate(
+        {
+            "id": "q",
+            "text": "And then?",
+            "context": "On the quay.",
+            "turns": [{"speaker": "Jory", "text": "Well?"}, {"speaker": "ADA QUILL", "text": "Hm."}],
+        }
+    )
+    assert [(one.type, one.text) for one in messages_of(question, role)] == [
+        ("human", "Well?"),
+        ("ai", "Hm."),
+        ("human", "(On the quay.)\nAnd then?"),
+    ]
+
+
+def test_metrics_are_known_by_their_names() -> None:
+    assert METRICS[0] == SIMILARITY
+    assert len(METRICS) == 10

@@ -1,0 +1,88 @@
+"""The package as it is shipped: every file in the wheel, nothing below a version with a known hole."""
+
+import subprocess
+import sys
+import tomllib
+import zipfile
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("cli", "conversations", "evaluation", "examples", "models", "nodes", "prompts", "stores", "workflows")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+FLOORS = {
+    "langgraph": "1.2.11",
+    "langgraph-checkpoint": "4.2",
+    "langgraph-checkpoint-sqlite": "3.1.1",
+    "langgraph-sdk": "0.3.15",
+    "langchain-core": "1.3.3",
+    "langchain-openai": "1.1.14",
+    "langsmith": "0.8.18",
+    "faiss-cpu": "1.15.1",
+    "torch": "2.10",
+}
+REQUIRED = {Requirement(line).name: Requirement(line) for line in PROJECT["dependencies"]}
+EXTRAS = {name: [Requirement(line) for line in lines] for name, lines in PROJECT["optional-dependencies"].items()}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from a copy: a build leaves files behind."""
+    target = tmp_path_factory.mktemp("wheel")
+    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
+    for name in filter(None, tracked.decode().split("\0")):
+        copy = target / "source" / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes((ROOT / name).read_bytes())
+    command = [
+        sys.executable,
+        "-m",
+        "build",
+        "--wheel",
+        "--no-isolation",
+        "--outdir",
+        str(target),
+        str(target / "source"),
+    ]
+    subprocess.run(command, check=True, capture_output=True)
+    return next(target.glob("*.whl"))
+
+
+def test_every_source_prompt_and_example_is_in_the_wheel(wheel: Path) -> None:
+    inside = set(zipfile.ZipFile(wheel).namelist())
+    tracked = subprocess.run(["git", "ls-files", *FOLDERS], cwd=ROOT, capture_output=True, check=True, text=True).stdout
+    expected = {f"dramaturg/{name}" for name in tracked.splitlines()}
+    assert len(expected) > 50
+    assert expected - inside == set()
+
+
+def test_nothing_else_is_in_the_wheel(wheel: Path) -> None:
+    outside = [
+        name
+        for name in zipfile.ZipFile(wheel).namelist()
+        if not name.startswith("dramaturg-") and name.split("/")[1] not in FOLDERS
+    ]
+    assert outside == []
+
+
+@pytest.mark.parametrize("name", FLOORS)
+def test_no_package_is_below_its_first_safe_version(name: str) -> None:
+    assert Version(version(name)) >= Version(FLOORS[name])
+
+
+@pytest.mark.parametrize("name", FLOORS)
+def test_no_unsafe_version_may_be_installed(name: str) -> None:
+    declared = [REQUIRED.get(name), *(r for extra in EXTRAS.values() for r in extra if r.name == name)]
+    for requirement in filter(None, declared):
+        floor = Version(FLOORS[name])
+        assert all(Version(s.version) >= floor for s in requirement.specifier if s.operator == ">="), requirement
+        assert any(s.operator in {">=", "=="} for s in requirement.specifier)
+
+
+def test_the_server_is_an_extra() -> None:
+    assert not {"langgraph-api", "langgraph-cli"} & set(REQUIRED)
+    assert {"local", "server", "dev"} <= set(EXTRAS)

@@ -1,0 +1,226 @@
+"""The tour that docs/studio.md describes, against a real `langgraph dev` with a model on loopback."""
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from langgraph_sdk import get_client
+
+from changing_roles import CORE, changing
+from roles import small_role
+from served_graphs import SERVED, bounded
+from stub_endpoint import Endpoint, endpoint
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+QUESTION = {"messages": [{"role": "user", "content": "Do storms frighten you?"}]}
+ADA = {"role": "ada"}
+
+
+@pytest.fixture(scope="module")
+def stub() -> Iterator[Endpoint]:
+    with endpoint() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def url(stub: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server over a library with one role."""
+    folder = tmp_path_factory.mktemp("server")
+    small_role(folder / "library")
+    variables = {
+        **os.environ,
+        **stub.variables(),
+        "DRAMATURG_LIBRARY": str(folder / "library"),
+        "DRAMATURG_CACHE": str(folder / "cache"),
+        "LANGGRAPH_STRICT_MSGPACK": "true",
+        "LANGGRAPH_CLI_NO_ANALYTICS": "1",
+        "LANGGRAPH_NO_VERSION_CHECK": "true",
+        "LANGGRAPH_DISABLE_FILE_PERSISTENCE": "true",
+        "LANGSMITH_TRACING": "false",
+    }
+    port = free_port()
+    command = [str(Path(sys.executable).parent / "langgraph"), "dev", "--config", str(ROOT / "langgraph.json")]
+    options = ["--no-browser", "--no-reload", "--port", str(port), "--n-jobs-per-worker", "10"]
+    with (folder / "log").open("w") as log:
+        server = subprocess.Popen([*command, *options], cwd=folder, env=variables, stdout=log, stderr=log)
+        try:
+            wait_for(f"http://127.0.0.1:{port}", server, folder / "log")
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            server.send_signal(signal.SIGINT)
+            server.wait(20)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
+    """Wait until the server answers."""
+    for _ in range(240):
+        if server.poll() is not None:
+            break
+        try:
+            if httpx.get(f"{url}/ok").is_success:
+                return
+        except httpx.TransportError:
+            time.sleep(0.25)
+    pytest.fail(f"langgraph dev did not start:\n{log.read_text()[-3000:]}")
+
+
+@pytest.fixture
+async def client(url: str) -> AsyncIterator[Any]:
+    async with get_client(url=url) as made:
+        yield made
+
+
+async def test_every_graph_has_an_assistant_and_a_form(client: Any) -> None:
+    assistants = {found["graph_id"]: found["assistant_id"] for found in await client.assistants.search(limit=100)}
+    assert set(assistants) == set(SERVED)
+    for assistant in assistants.values():
+        schemas = await client.assistants.get_schemas(assistant)
+        settings = schemas["context_schema"]["properties"]
+        assert len(settings) >= 10
+        assert all(field["description"] and bounded(field) for field in settings.values())
+        assert set(schemas["output_schema"]["properties"]) & {"messages", "index", "log"}
+
+
+async def test_the_graph_is_drawn_with_the_graph_inside_it(client: Any) -> None:
+    drawn = await client.assistants.get_graph("amadeus", xray=True)
+    names = {str(node["id"]) for node in drawn["nodes"]}
+    assert {"judge", "fall_back", "amadeus_index:embed_passages"} <= names
+    loops = [edge for edge in drawn["edges"] if edge["source"] == edge["target"] == "judge"]
+    assert [edge["data"] for edge in loops] == ["more"]
+
+
+async def test_a_run_streams_events_and_the_reply(client: Any) -> None:
+    thread = (await client.threads.create())["thread_id"]
+    seen: Counter[str] = Counter()
+    words = ""
+    async for part in client.runs.stream(
+        thread, "amadeus", input=QUESTION, context=ADA, stream_mode=["custom", "messages-tuple", "values"]
+    ):
+        if part.event == "custom":
+            seen[part.data["event"]] += 1
+        elif part.event == "messages":
+            words += part.data[0]["content"] if part.data[0]["type"] == "AIMessageChunk" else ""
+        elif part.event == "values":
+            last = part.data
+    assert seen["retrieved"] == seen["extracted"] == 1
+    assert seen["judged"] == 4
+    assert words == last["messages"][-1]["content"] == "I keep the light."
+    assert set(last["evidence"]) == {"knowledge", "selection", "attributes", "role_memory"}
+    assert last["usage"]["judge"]["calls"] >= 4  # the first ask too for log-probabilities, which the stub lacks
+
+
+async def test_what_a_thread_made_the_role_remember_is_in_the_servers_store(client: Any) -> None:
+    thread, other = [(await client.threads.create())["thread_id"] for _ in range(2)]
+    for number in (1, 2):
+        last = await client.runs.wait(thread, "emotional_rag", input=QUESTION, context=ADA)
+        said = [one for one in last["evidence"]["memories"] if not one["canon"]]
+        assert len(said) == number - 1
+    assert "Do storms frighten you?" in said[0]["text"]
+    assert len((await client.threads.get_state(thread))["values"]["remembered"]) == 2
+    elsewhere = await client.runs.wait(other, "emotional_rag", input=QUESTION, context=ADA)
+    assert all(one["canon"] for one in elsewhere["evidence"]["memories"])
+
+
+async def test_the_user_plays_a_role_and_a_draft_is_not_streamed_before_it_is_verified(client: Any) -> None:
+    thread = (await client.threads.create())["thread_id"]
+    context, replies = {**ADA, "user_role": "Tom"}, []
+    async for part in client.runs.stream(
+        thread, "drmr", input=QUESTION, context=context, stream_mode=["messages-tuple", "values"]
+    ):
+        if part.event == "messages" and part.data[0]["type"] in {"ai", "AIMessageChunk"}:
+            replies.append(part.data[0]["content"])
+        elif part.event == "values":
+            last = part.data
+    assert replies == ["I keep the light."]  # once and whole
+    assert last["messages"][-1]["content"] == "I keep the light."
+    assert last["evidence"]["relations"]["clique"] == ["Ada Quill", "Tom"]
+    assert last["evidence"]["verification"]["passed"]
+    again = await client.runs.wait(thread, "drmr", input=QUESTION, context=context)
+    assert "score_edges" not in again["usage"] or not again["usage"]["score_edges"]["calls"]
+    assert len((await client.threads.get_state(thread))["values"]["memory_records"]) == 1
+
+
+async def test_a_run_waits_for_approval_and_goes_on_when_it_is_resumed(client: Any, stub: Endpoint) -> None:
+    thread, context, old = (await client.threads.create())["thread_id"], {**ADA, "update": True}, stub.model.reply
+    stub.model.reply = changing(CORE)
+    try:
+        await client.runs.wait(thread, "id_rag", input=QUESTION, context=context)
+        for answer in (None, "yes", {"approved": [1]}):
+            if answer:
+                await client.runs.wait(thread, "id_rag", command={"resume": answer}, context=context)
+            state = await client.threads.get_state(thread)
+            asked = [one["value"] for task in state["tasks"] for one in task["interrupts"]]
+            assert [len(one["changes"]) for one in asked] == ([] if isinstance(answer, dict) else [1])
+    finally:
+        stub.model.reply = old
+    assert state["values"]["messages"][-1]["content"] == "I keep the light."
+    assert [change["triple"]["object"] for change in state["values"]["identity_changes"]] == ["a sailor"]
+
+
+async def test_role_memory_lives_on_the_thread_and_history_can_be_forked(client: Any) -> None:
+    thread = (await client.threads.create())["thread_id"]
+    await client.runs.wait(thread, "amadeus", input=QUESTION, context=ADA)
+    second = await client.runs.wait(thread, "amadeus", input=QUESTION, context=ADA)
+    assert len(second["messages"]) == 4
+    state = await client.threads.get_state(thread)
+    assert len(state["values"]["role_memory"]) == 2
+    history = await client.threads.get_history(thread, limit=100)
+    earlier = next(found for found in history if found["next"] == ["begin_selection"])
+    context = {**ADA, "slots": 1}
+    forked = await client.runs.wait(thread, "amadeus", input=None, checkpoint=earlier["checkpoint"], context=context)
+    assert len(forked["evidence"]["selection"]["selected"]) == 1
+    assert len(forked["messages"]) == 4
+
+
+async def test_a_run_can_be_cancelled(client: Any, stub: Endpoint) -> None:
+    thread = (await client.threads.create())["thread_id"]
+    await client.runs.wait(thread, "amadeus", input=QUESTION, context=ADA)
+    stub.latency = 3.0
+    try:
+        run = await client.runs.create(thread, "amadeus", input=QUESTION, context=ADA)
+        await asyncio.sleep(1.5)
+        await client.runs.cancel(thread, run["run_id"], wait=True)
+    finally:
+        stub.latency = 0.0
+    assert (await client.runs.get(thread, run["run_id"]))["status"] == "interrupted"
+    again = await client.runs.wait(thread, "amadeus", input=QUESTION, context=ADA)
+    assert again["messages"][-1]["content"] == "I keep the light."
+
+
+async def test_an_assistant_keeps_a_context(client: Any) -> None:
+    made = await client.assistants.create("amadeus", context={**ADA, "slots": 1}, name="ada")
+    output = await client.runs.wait(None, made["assistant_id"], input=QUESTION)
+    assert len(output["evidence"]["selection"]["selected"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("context", "sentence"),
+    [({"role": "nobody"}, "nobody"), ({"role": "ada", "slots": 0}, "greater than or equal to 1")],
+)
+async def test_an_error_says_what_is_wrong(client: Any, context: dict[str, Any], sentence: str) -> None:
+    thread = (await client.threads.create())["thread_id"]
+    with pytest.raises(Exception, match=sentence):
+        await client.runs.wait(thread, "amadeus", input=QUESTION, context=context)
+
+
+async def test_a_role_can_be_indexed_by_itself(client: Any) -> None:
+    output = await client.runs.wait(None, "amadeus_index", input={"rebuild": True}, context=ADA)
+    assert output["index"]["passages"] == output["index"]["embedded"] == 7

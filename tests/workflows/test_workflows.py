@@ -1,0 +1,161 @@
+"""What holds for every workflow: drawn as expected, nodes write only declared keys, settings are described."""
+
+import json
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.graph import START, StateGraph
+from syrupy.assertion import SnapshotAssertion
+
+from dramaturg.nodes.turn import TurnOutput
+from dramaturg.workflows import (
+    amadeus,
+    amadeus_index,
+    crag,
+    drmr,
+    drmr_index,
+    emotional_rag,
+    emotional_rag_index,
+    graph_rag_local,
+    id_rag,
+    naive_rag,
+    profile,
+    riverbend,
+    role_gpt,
+    role_rag,
+    role_rag_index,
+    vanilla,
+)
+from dramaturg.workflows.methods import METHODS, Method, chat_graph, context_type, index_graph
+
+from roles import actor, run_settings, small_role
+from scope_roles import MOON, player, scoped
+from served_graphs import GRAPHS, SERVED, bounded
+
+STATES = {
+    "amadeus": amadeus.AmadeusState,
+    "amadeus_index": amadeus_index.IndexingState,
+    "emotional_rag": emotional_rag.EmotionalRagState,
+    "emotional_rag_index": emotional_rag_index.MemoryDraftState,
+    "drmr": drmr.DrmrState,
+    "drmr_index": drmr_index.DialogueDraftState,
+    "id_rag": id_rag.IdRagState,
+    "naive_rag": naive_rag.NaiveRagState,
+    "crag": crag.CragState,
+    "role_rag": role_rag.RoleRagState,
+    "role_rag_index": role_rag_index.GraphDraftState,
+    "graph_rag_local": graph_rag_local.GraphRagLocalState,
+    "role_gpt": role_gpt.RoleGptState,
+    "profile": profile.ProfileState,
+    "vanilla": vanilla.VanillaState,
+}
+CONTEXTS = {
+    "amadeus": amadeus.AmadeusContext,
+    "amadeus_index": amadeus_index.AmadeusIndexContext,
+    "emotional_rag": emotional_rag.EmotionalRagContext,
+    "emotional_rag_index": emotional_rag_index.EmotionalRagIndexContext,
+    "drmr": drmr.DrmrContext,
+    "drmr_index": drmr_index.DrmrIndexContext,
+    "id_rag": id_rag.IdRagContext,
+    "naive_rag": naive_rag.NaiveRagContext,
+    "crag": crag.CragContext,
+    "role_rag": role_rag.RoleRagContext,
+    "role_rag_index": role_rag_index.RoleRagIndexContext,
+    "graph_rag_local": graph_rag_local.GraphRagLocalContext,
+    "role_gpt": role_gpt.RoleGptContext,
+    "profile": profile.ProfileContext,
+    "vanilla": vanilla.VanillaContext,
+    "riverbend": riverbend.RiverbendContext,
+}
+
+
+@pytest.mark.parametrize("name", SERVED)
+def test_a_graph_as_it_is_drawn(name: str, snapshot: SnapshotAssertion) -> None:
+    assert SERVED[name].graph.get_graph(xray=True).draw_mermaid() == snapshot
+
+
+@pytest.mark.parametrize("name", SERVED)
+def test_a_graph_is_served_under_its_module(name: str) -> None:
+    served = json.loads((Path(__file__).parents[2] / "langgraph.json").read_text(encoding="utf-8"))["graphs"]
+    assert served[name]["path"] == f"dramaturg.workflows.{name}:graph"
+    assert served[name]["description"]
+    assert SERVED[name].graph.name == name
+    assert SERVED[name].graph.checkpointer is None
+    assert set(served) == set(SERVED)
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("verdict", [True, False])
+async def test_every_key_that_a_node_writes_is_a_channel(name: str, verdict: bool, tmp_path: Path) -> None:
+    small_role(tmp_path)
+    talk = [HumanMessage("Who are you?"), AIMessage("Ada."), HumanMessage("Storms?")]
+    index = name.endswith("_index")
+    given: Any = {"rebuild": True} if index else {"messages": talk}
+    window = {} if index else {"window": 2}
+    model = (
+        player(MOON, scoped("Tom"), scoped("friends", level="general"), verdict="yes")
+        if verdict
+        else player(verdict="no")
+    )
+    context = CONTEXTS[name](**run_settings(tmp_path, model, **window))
+    nodes = set()
+    async for part in GRAPHS[name].graph.astream(given, context=context, stream_mode="updates"):
+        for node, written in part.items():
+            nodes.add(node)
+            assert set(written or {}) <= set(get_type_hints(STATES[name])), node
+    assert len(nodes) >= 3
+    assert ("summarize" in nodes) == bool(window)
+
+
+@pytest.mark.parametrize("name", CONTEXTS)
+def test_every_setting_is_described_and_bounded(name: str) -> None:
+    schema = SERVED[name].graph.get_context_jsonschema()
+    for setting, field in schema["properties"].items():
+        assert field.get("description"), setting
+        assert bounded(field), setting
+
+
+@pytest.mark.parametrize("name", METHODS)
+async def test_a_method_is_a_part_of_another_graph(name: str, tmp_path: Path) -> None:
+    small_role(tmp_path)
+    builder = StateGraph(TurnOutput, context_schema=context_type(name))
+    builder.add_node("play", chat_graph(name).compile())
+    builder.add_edge(START, "play")
+    context = context_type(name)(**run_settings(tmp_path, player(scoped("Tom"))))
+    output = await builder.compile().ainvoke({"messages": [HumanMessage("Storms?")]}, context=context)
+    assert output["messages"][-1].text
+    assert output["usage"]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_is_found_by_its_name(name: str) -> None:
+    assert {"messages", "evidence", "usage"} == set(chat_graph(name).compile().get_output_jsonschema()["properties"])
+    assert context_type(name)().role == "beethoven"
+
+
+@pytest.mark.parametrize(("name", "method"), METHODS.items())
+def test_a_role_is_prepared_for_a_method_that_needs_it(name: str, method: Method) -> None:
+    if method.prepare:
+        assert set(index_graph(name).compile().get_output_jsonschema()["properties"]) == {"index", "version"}
+    else:
+        with pytest.raises(ValueError, match=f"The method '{name}' has no index"):
+            index_graph(name)
+
+
+def test_an_unknown_method_is_named() -> None:
+    with pytest.raises(ValueError, match="no method 'amadeuz'; there are: amadeus"):
+        chat_graph("amadeuz")
+
+
+async def test_naive_rag_answers_from_the_nearest_fixed_passages(tmp_path: Path) -> None:
+    small_role(tmp_path)
+    model = actor()
+    context = naive_rag.NaiveRagContext(**run_settings(tmp_path, model, fixed_length=120, fixed_overlap=10))
+    output = await naive_rag.graph.ainvoke({"messages": [HumanMessage("Storms?")]}, context=context)
+    assert output["messages"][-1].text == "I keep the light."
+    assert len(model.calls) == 1
+    assert len(output["evidence"]["knowledge"]) == 3
+    assert all(len(passage["text"]) <= 120 for passage in output["evidence"]["knowledge"])
+    assert set(output["usage"]) == {"respond_from_knowledge"}
