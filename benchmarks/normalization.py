@@ -34,7 +34,7 @@ from dramaturg.nodes.entity_normalization import merge_groups
 from dramaturg.nodes.fact_extraction import facts_about, numbered
 from dramaturg.nodes.text_boundaries import sentences
 from dramaturg.prompts import load
-from dramaturg.stores.graph_records import embedding_text
+from dramaturg.stores.index.graph import embedding_text
 from dramaturg.stores.library import Library
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role

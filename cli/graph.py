@@ -27,10 +27,9 @@ from dramaturg.cli.options import (
 )
 from dramaturg.cli.screen import errors, print_json, printable, screen
 from dramaturg.cli.written_files import write_whole
-from dramaturg.stores.graph_records import TYPES
-from dramaturg.stores.knowledge_graph import KnowledgeGraph, encode_graph
+from dramaturg.stores.index.graph import TYPES, KnowledgeGraph, encode_graph
+from dramaturg.stores.index.kinds import GRAPH_KINDS
 from dramaturg.stores.library import open_role
-from dramaturg.stores.store_kinds import GRAPH_KINDS
 
 STRONGEST = 15
 

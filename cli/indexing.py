@@ -24,7 +24,7 @@ from dramaturg.cli.progress_bars import bars
 from dramaturg.cli.screen import print_json, printable, screen
 from dramaturg.nodes.context import RoleContext, role_of
 from dramaturg.nodes.indexing_costs import COSTS, IndexingCost, Wishes
-from dramaturg.stores.knowledge_graph import KnowledgeGraph
+from dramaturg.stores.index.graph import KnowledgeGraph
 from dramaturg.stores.library import open_role
 from dramaturg.stores.merge_files import Merge, MergePlan, read_plan, write_plan
 from dramaturg.workflows.methods import METHODS, index_graph

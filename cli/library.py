@@ -12,11 +12,11 @@ from dramaturg.cli.options import JsonOption, LibraryOption, RoleArgument, libra
 from dramaturg.cli.screen import print_json, printable, screen
 from dramaturg.nodes.splitter import longest_paragraph
 from dramaturg.stores.errors import DamagedIndex, MissingIndex
-from dramaturg.stores.index_folder import IndexFolder
+from dramaturg.stores.index.folder import IndexFolder
+from dramaturg.stores.index.kinds import DIALOGUE_KINDS, GRAPH_KINDS, MEMORY_KINDS
 from dramaturg.stores.library import Library, examples, open_role
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import RoleCard
-from dramaturg.stores.store_kinds import DIALOGUE_KINDS, GRAPH_KINDS, MEMORY_KINDS
 
 KINDS = ("acts", "ats", "fixed", *GRAPH_KINDS, *MEMORY_KINDS, *DIALOGUE_KINDS)
 CARD_ONLY = "Card only: a role for you to play (--user-role), or one that answers by --method profile."

@@ -13,7 +13,7 @@ from dramaturg.nodes.remembering import exchange_text
 from dramaturg.nodes.speakers import letters_of
 from dramaturg.stores.conversation_memories import ConversationMemory
 from dramaturg.stores.errors import DamagedIndex, MissingIndex
-from dramaturg.stores.memories import Felt, Mood
+from dramaturg.stores.index.memories import Felt, Mood
 from dramaturg.stores.memory_files import read_memory_files
 from dramaturg.stores.role import Role
 

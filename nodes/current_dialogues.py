@@ -9,8 +9,8 @@ from pydantic import JsonValue
 from dramaturg.nodes.context import embedder_of, role_of, settings
 from dramaturg.nodes.dialogue_settings import DialogueSettings
 from dramaturg.nodes.indexing import IndexCheckState, as_checked
-from dramaturg.stores.dialogues import DialogueStore
 from dramaturg.stores.errors import MissingIndex
+from dramaturg.stores.index.dialogues import DialogueStore
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import RoleCard
 

@@ -3,7 +3,7 @@
 from dramaturg.nodes.document_splitting import LENGTHS, splitting
 from dramaturg.nodes.retrieval import PassageSettings
 from dramaturg.stores.errors import DamagedIndex, MissingIndex
-from dramaturg.stores.passages import PassageStore
+from dramaturg.stores.index.passages import PassageStore
 from dramaturg.stores.role import Role
 
 

@@ -13,7 +13,7 @@ from dramaturg.nodes.emotion_encoder import encoder_kind, encoder_name
 from dramaturg.nodes.indexing import IndexCheckState, as_checked
 from dramaturg.nodes.memory_settings import MemorySettings
 from dramaturg.stores.errors import DamagedIndex, MissingIndex
-from dramaturg.stores.memories import MemoryStore
+from dramaturg.stores.index.memories import MemoryStore
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import RoleCard
 

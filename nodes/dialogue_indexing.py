@@ -19,8 +19,8 @@ from dramaturg.nodes.draft_work import cost, made_again_if_stale, unless_overtak
 from dramaturg.nodes.edge_scores import EdgeScoring, ask_scores, edge_key, edges_of, score_in
 from dramaturg.nodes.record_embedding import embed_records
 from dramaturg.stores.dialogue_files import read_dialogue_files
-from dramaturg.stores.dialogues import StoredDialogue, dialogue_graph
 from dramaturg.stores.errors import MissingIndex, StaleDraft
+from dramaturg.stores.index.dialogues import StoredDialogue, dialogue_graph
 
 
 class DialogueIndexSettings(DialogueSettings, AppraisalSettings):

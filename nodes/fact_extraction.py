@@ -20,9 +20,9 @@ from dramaturg.nodes.graph_draft import GraphDraftState
 from dramaturg.nodes.passage_evidence import in_context
 from dramaturg.nodes.text_boundaries import sentences
 from dramaturg.prompts import load
-from dramaturg.stores.answers import answer_key
-from dramaturg.stores.graph_records import TYPES, EntityType
-from dramaturg.stores.passages import StoredPassage
+from dramaturg.stores.index.answers import answer_key
+from dramaturg.stores.index.graph import TYPES, EntityType
+from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.role import Role
 
 

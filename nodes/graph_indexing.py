@@ -19,7 +19,7 @@ from dramaturg.nodes.graph_draft import GraphDraftState, GraphReport
 from dramaturg.nodes.graph_facts import names_in
 from dramaturg.nodes.graph_questions import Asked, asked_of, embedded
 from dramaturg.nodes.graph_summaries import DescriptionSettings, description_of, long_enough, skeleton
-from dramaturg.stores.graph_records import Entity
+from dramaturg.stores.index.graph import Entity
 from dramaturg.stores.merge_files import PLAN, accept_plan
 from dramaturg.stores.role import Role
 

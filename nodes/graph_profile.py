@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from dramaturg.nodes.chunking import ChunkSettings
 from dramaturg.nodes.context import role_of
-from dramaturg.stores.knowledge_graph import KnowledgeGraph
+from dramaturg.stores.index.graph import KnowledgeGraph
 from dramaturg.stores.role import Role
 
 NEAREST = 20  # neighbours that a profile names

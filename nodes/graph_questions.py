@@ -16,8 +16,8 @@ from dramaturg.nodes.context import embedder_of, language_of, respondent_of, rol
 from dramaturg.nodes.entity_normalization import Named
 from dramaturg.nodes.graph_facts import ORDER, entities_in, mentions_in, order_in
 from dramaturg.stores.graph_builder import GraphBuilder
+from dramaturg.stores.index.vectors import Vectors
 from dramaturg.stores.role import Role
-from dramaturg.stores.vectors import Vectors
 
 BATCH = 64  # texts that are embedded in one call
 

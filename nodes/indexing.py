@@ -14,7 +14,7 @@ from dramaturg.nodes.document_splitting import split_documents, splitting
 from dramaturg.nodes.draft_work import made_again_if_stale
 from dramaturg.nodes.retrieval import PassageSettings
 from dramaturg.stores.errors import MissingIndex
-from dramaturg.stores.opened_version import OpenedVersion
+from dramaturg.stores.index.folder import OpenedVersion
 
 
 class IndexingSettings(PassageSettings):

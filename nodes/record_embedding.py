@@ -9,7 +9,7 @@ from langgraph.runtime import Runtime
 from dramaturg.models.embeddings import Embedder
 from dramaturg.nodes.asked_answers import progress
 from dramaturg.stores.asking_builder import AskingBuilder
-from dramaturg.stores.records import R
+from dramaturg.stores.index.records import R
 
 
 async def embed_records(

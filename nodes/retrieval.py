@@ -9,7 +9,7 @@ from pydantic import Field
 from dramaturg.nodes.context import RoleContext, embedder_of, role_of, settings
 from dramaturg.nodes.passage_evidence import Candidate, as_evidence
 from dramaturg.nodes.turn import Report
-from dramaturg.stores.passages import PassageStore
+from dramaturg.stores.index.passages import PassageStore
 
 
 class PassageSettings(RoleContext):

@@ -7,18 +7,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import JsonValue
 
-from dramaturg.stores.answers import ANSWERS, KnownAnswers, encode_answers, save_answers
-from dramaturg.stores.draft import Draft, key
 from dramaturg.stores.drafts import Drafts
 from dramaturg.stores.errors import MissingIndex
 from dramaturg.stores.files import sha256
-from dramaturg.stores.index_folder import IndexFolder
-from dramaturg.stores.manifest import Manifest, version_id
+from dramaturg.stores.index.answers import ANSWERS, KnownAnswers, encode_answers, save_answers
+from dramaturg.stores.index.draft import Draft, key
+from dramaturg.stores.index.folder import IndexFolder
+from dramaturg.stores.index.kinds import open_store
+from dramaturg.stores.index.manifest import Manifest, version_id
+from dramaturg.stores.index.records import R
+from dramaturg.stores.index.vectors import Vectors, pack, unit_rows
 from dramaturg.stores.publication import serve, store_version
-from dramaturg.stores.records import R
 from dramaturg.stores.sources import Sources
-from dramaturg.stores.store_kinds import open_store
-from dramaturg.stores.vectors import Vectors, pack, unit_rows
 from dramaturg.stores.whole_versions import whole_version
 
 

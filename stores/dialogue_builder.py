@@ -4,14 +4,14 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
-from dramaturg.stores.answers import drop_kept
 from dramaturg.stores.asking_builder import AskingBuilder
-from dramaturg.stores.dialogues import DIALOGUES, VECTORS, StoredDialogue
-from dramaturg.stores.index_folder import IndexFolder
-from dramaturg.stores.manifest import Manifest
-from dramaturg.stores.records import encode_records
+from dramaturg.stores.index.answers import drop_kept
+from dramaturg.stores.index.dialogues import DIALOGUES, VECTORS, StoredDialogue
+from dramaturg.stores.index.folder import IndexFolder
+from dramaturg.stores.index.kinds import DIALOGUE_KINDS
+from dramaturg.stores.index.manifest import Manifest
+from dramaturg.stores.index.records import encode_records
 from dramaturg.stores.sources import Sources
-from dramaturg.stores.store_kinds import DIALOGUE_KINDS
 
 
 class DialogueBuilder(AskingBuilder[StoredDialogue]):

@@ -5,11 +5,11 @@ from typing import Generic
 
 from pydantic import JsonValue
 
-from dramaturg.stores.draft import Draft, Recipe
 from dramaturg.stores.errors import EmbeddingMismatch, MissingIndex, RoleError
-from dramaturg.stores.index_folder import IndexFolder
+from dramaturg.stores.index.draft import Draft, Recipe
+from dramaturg.stores.index.folder import IndexFolder
+from dramaturg.stores.index.records import R
 from dramaturg.stores.known_vectors import KnownVectors, Vector
-from dramaturg.stores.records import R
 
 
 class Drafts(Generic[R]):

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from pydantic import JsonValue
 
 from dramaturg.stores.asking_builder import AskingBuilder
-from dramaturg.stores.index_folder import IndexFolder
-from dramaturg.stores.knowledge_graph import ENTITIES, GRAPH, Graph, encode_graph
-from dramaturg.stores.manifest import Manifest
-from dramaturg.stores.passages import PASSAGES, StoredPassage
-from dramaturg.stores.records import encode_records
+from dramaturg.stores.index.folder import IndexFolder
+from dramaturg.stores.index.graph import ENTITIES, GRAPH, Graph, encode_graph
+from dramaturg.stores.index.kinds import GRAPH_KINDS
+from dramaturg.stores.index.manifest import Manifest
+from dramaturg.stores.index.passages import PASSAGES, StoredPassage
+from dramaturg.stores.index.records import encode_records
 from dramaturg.stores.sources import Sources
-from dramaturg.stores.store_kinds import GRAPH_KINDS
 
 
 class GraphBuilder(AskingBuilder[StoredPassage]):

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dramaturg.stores.draft import key, read_batch
-from dramaturg.stores.index_folder import IndexFolder
-from dramaturg.stores.manifest import Published
+from dramaturg.stores.index.draft import key, read_batch
+from dramaturg.stores.index.folder import IndexFolder
+from dramaturg.stores.index.manifest import Published
 from dramaturg.stores.whole_versions import listed, opened
 
 Vector = NDArray[np.float32]

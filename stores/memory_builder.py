@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from pydantic import JsonValue
 
 from dramaturg.stores.asking_builder import AskingBuilder
-from dramaturg.stores.index_folder import IndexFolder
-from dramaturg.stores.manifest import Manifest
-from dramaturg.stores.memories import MEMORIES, MOODS, VECTORS, Mood, StoredMemory, encode_moods
-from dramaturg.stores.records import encode_records
+from dramaturg.stores.index.folder import IndexFolder
+from dramaturg.stores.index.kinds import MEMORY_KINDS
+from dramaturg.stores.index.manifest import Manifest
+from dramaturg.stores.index.memories import MEMORIES, MOODS, VECTORS, Mood, StoredMemory, encode_moods
+from dramaturg.stores.index.records import encode_records
 from dramaturg.stores.sources import Sources
-from dramaturg.stores.store_kinds import MEMORY_KINDS
 
 
 class MemoryBuilder(AskingBuilder[StoredMemory]):

@@ -6,17 +6,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import JsonValue
 
-from dramaturg.stores.draft import FRESH, Draft, key
 from dramaturg.stores.drafts import Drafts
 from dramaturg.stores.errors import MissingIndex, RoleError
-from dramaturg.stores.index_folder import IndexFolder
+from dramaturg.stores.index.draft import FRESH, Draft, key
+from dramaturg.stores.index.folder import IndexFolder
+from dramaturg.stores.index.manifest import Manifest, Published
+from dramaturg.stores.index.passages import PASSAGES, VECTORS, PassageStore, StoredPassage
+from dramaturg.stores.index.records import encode_records
+from dramaturg.stores.index.vectors import pack, unit_rows
 from dramaturg.stores.known_vectors import KnownVectors
-from dramaturg.stores.manifest import Manifest, Published
-from dramaturg.stores.passages import PASSAGES, VECTORS, PassageStore, StoredPassage
 from dramaturg.stores.publication import serve, store_version
-from dramaturg.stores.records import encode_records
 from dramaturg.stores.sources import Sources
-from dramaturg.stores.vectors import pack, unit_rows
 from dramaturg.stores.whole_versions import whole_version
 
 

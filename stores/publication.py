@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dramaturg.stores.draft import Draft, remove_drafts
 from dramaturg.stores.errors import DamagedIndex, MissingIndex
 from dramaturg.stores.files import move_folder, remove, sha256, sweep, write_bytes
-from dramaturg.stores.index_folder import MANIFEST, POINTERS, IndexFolder
+from dramaturg.stores.index.draft import Draft, remove_drafts
+from dramaturg.stores.index.folder import MANIFEST, POINTERS, IndexFolder
+from dramaturg.stores.index.manifest import EmbeddingRecord, FileRecord, Manifest, Published
+from dramaturg.stores.index.records import R
 from dramaturg.stores.kept_documents import KeptDocuments
-from dramaturg.stores.manifest import EmbeddingRecord, FileRecord, Manifest, Published
-from dramaturg.stores.records import R
 from dramaturg.stores.whole_versions import listed
 
 KEPT = 4  # versions beside the one that is served

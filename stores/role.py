@@ -6,17 +6,18 @@ from threading import RLock
 from typing import TypeVar, cast
 
 from dramaturg.stores.dialogue_builder import DialogueBuilder
-from dramaturg.stores.dialogues import DialogueStore
 from dramaturg.stores.errors import DamagedIndex, MissingIndex
 from dramaturg.stores.graph_builder import GraphBuilder
-from dramaturg.stores.index_folder import IndexFolder
-from dramaturg.stores.knowledge_graph import KnowledgeGraph
-from dramaturg.stores.manifest import Current, Manifest, Published
-from dramaturg.stores.memories import MemoryStore
+from dramaturg.stores.index.dialogues import DialogueStore
+from dramaturg.stores.index.folder import IndexFolder
+from dramaturg.stores.index.graph import KnowledgeGraph
+from dramaturg.stores.index.kinds import DIALOGUE_KINDS, MEMORY_KINDS, Store, open_store
+from dramaturg.stores.index.manifest import Current, Manifest, Published
+from dramaturg.stores.index.memories import MemoryStore
+from dramaturg.stores.index.passages import PassageStore
 from dramaturg.stores.memory_builder import MemoryBuilder
 from dramaturg.stores.memory_files import memory_paths
 from dramaturg.stores.passage_builder import PassageBuilder
-from dramaturg.stores.passages import PassageStore
 from dramaturg.stores.reading import read_bytes
 from dramaturg.stores.role_files import (
     CARD,
@@ -36,7 +37,6 @@ from dramaturg.stores.role_files import (
     read_questions,
 )
 from dramaturg.stores.sources import Sources, finish_begun_change
-from dramaturg.stores.store_kinds import DIALOGUE_KINDS, MEMORY_KINDS, Store, open_store
 
 B = TypeVar("B", PassageBuilder, GraphBuilder, MemoryBuilder, DialogueBuilder)
 

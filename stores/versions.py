@@ -6,12 +6,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from dramaturg.stores.answers import FOLDER as ANSWERS_FOLDER
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, StorageError, did_you_mean
 from dramaturg.stores.files import remove
-from dramaturg.stores.index_folder import IndexFolder
+from dramaturg.stores.index.answers import FOLDER as ANSWERS_FOLDER
+from dramaturg.stores.index.folder import IndexFolder
+from dramaturg.stores.index.manifest import Manifest, Published
 from dramaturg.stores.kept_documents import KeptDocuments
-from dramaturg.stores.manifest import Manifest, Published
 from dramaturg.stores.merge_files import drop_plan
 from dramaturg.stores.publication import drop_documents, kinds
 from dramaturg.stores.role import Role

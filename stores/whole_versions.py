@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from dramaturg.stores.errors import DamagedIndex, MissingIndex
-from dramaturg.stores.index_folder import IndexFolder
-from dramaturg.stores.manifest import Published
-from dramaturg.stores.store_kinds import Store, open_store
+from dramaturg.stores.index.folder import IndexFolder
+from dramaturg.stores.index.kinds import Store, open_store
+from dramaturg.stores.index.manifest import Published
 
 
 def listed(folder: IndexFolder) -> Sequence[Published]:

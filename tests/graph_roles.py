@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 from langchain_core.messages import BaseMessage
 
-from dramaturg.stores.knowledge_graph import KnowledgeGraph
+from dramaturg.stores.index.graph import KnowledgeGraph
 from dramaturg.stores.role import Role
 from dramaturg.workflows.role_rag_index import RoleRagIndexContext, graph
 

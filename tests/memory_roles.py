@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from dramaturg.stores.files import sha256
-from dramaturg.stores.memories import MemoryStore
+from dramaturg.stores.index.memories import MemoryStore
 from dramaturg.stores.memory_files import read_memory_files
 from dramaturg.stores.role import Role
 from dramaturg.workflows.emotional_rag_index import EmotionalRagIndexContext, graph

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dramaturg.stores.index.manifest import Manifest
+from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.library import Library
-from dramaturg.stores.manifest import Manifest
-from dramaturg.stores.passages import StoredPassage
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import RoleCard
 

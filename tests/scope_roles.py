@@ -12,10 +12,9 @@ from dramaturg.models.embeddings import embedder
 from dramaturg.nodes.current_graph import recipe_settings
 from dramaturg.nodes.document_splitting import split_documents
 from dramaturg.nodes.graph_questions import NormalizationSettings
-from dramaturg.stores.graph_records import Entity, EntityType, Relation, Statement
-from dramaturg.stores.knowledge_graph import graph_of
+from dramaturg.stores.index.graph import Entity, EntityType, Relation, Statement, graph_of
+from dramaturg.stores.index.manifest import Manifest
 from dramaturg.stores.library import open_role
-from dramaturg.stores.manifest import Manifest
 from dramaturg.stores.role_files import Document
 
 from fakes import ScriptedChatModel

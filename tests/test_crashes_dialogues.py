@@ -16,11 +16,11 @@ from pydantic import JsonValue
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.nodes import asked_answers
 from dramaturg.nodes.edge_scores import edge_key, edges_of
-from dramaturg.stores.answers import ANSWERS
-from dramaturg.stores.dialogues import DIALOGUES, VECTORS
 from dramaturg.stores.errors import MissingIndex, StorageError
-from dramaturg.stores.index_folder import IndexFolder
-from dramaturg.stores.records import encode_records
+from dramaturg.stores.index.answers import ANSWERS
+from dramaturg.stores.index.dialogues import DIALOGUES, VECTORS
+from dramaturg.stores.index.folder import IndexFolder
+from dramaturg.stores.index.records import encode_records
 from dramaturg.stores.role import Role
 from dramaturg.stores.versions import erase_past, take_back
 from dramaturg.workflows.drmr_index import DrmrIndexContext, graph

@@ -15,7 +15,7 @@ import pytest
 from dramaturg.nodes import asked_answers
 from dramaturg.nodes.graph_facts import ORDER
 from dramaturg.stores.errors import MissingIndex, StorageError
-from dramaturg.stores.knowledge_graph import encode_graph
+from dramaturg.stores.index.graph import encode_graph
 from dramaturg.stores.learning import forget, learn
 from dramaturg.stores.merge_files import DECISIONS, PLAN, Merge, MergePlan, accept_plan, read_plan, write_plan
 from dramaturg.stores.role import Role

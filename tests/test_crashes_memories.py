@@ -16,13 +16,13 @@ import pytest
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.nodes import asked_answers
 from dramaturg.nodes.memory_units import memory_unit
-from dramaturg.stores.answers import ANSWERS
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, StorageError
-from dramaturg.stores.index_folder import IndexFolder
-from dramaturg.stores.memories import MEMORIES, MOODS, VECTORS, MemoryStore, encode_moods
+from dramaturg.stores.index.answers import ANSWERS
+from dramaturg.stores.index.folder import IndexFolder
+from dramaturg.stores.index.memories import MEMORIES, MOODS, VECTORS, MemoryStore, encode_moods
+from dramaturg.stores.index.records import encode_records
 from dramaturg.stores.memory_changes import edit, remove
 from dramaturg.stores.memory_files import read_memory_files
-from dramaturg.stores.records import encode_records
 from dramaturg.stores.role import Role
 from dramaturg.stores.versions import erase_past, take_back
 

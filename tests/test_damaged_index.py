@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dramaturg.stores.errors import DamagedIndex, MissingIndex
-from dramaturg.stores.passages import StoredPassage
+from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.role import Role
 
 from passage_samples import build, embed, new_role, passages_of, quick, reopened, texts_of

@@ -16,10 +16,10 @@ from pydantic import JsonValue
 from dramaturg.models.errors import ModelRefused, ModelUnavailable
 from dramaturg.nodes.current_dialogues import current_dialogues
 from dramaturg.nodes.edge_scores import edge_key, edges_of, score_in
-from dramaturg.stores.answers import ANSWERS, decode_answers
-from dramaturg.stores.dialogues import DIALOGUES, DialogueStore
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, RoleFileError, StaleDraft
-from dramaturg.stores.index_folder import IndexFolder
+from dramaturg.stores.index.answers import ANSWERS, decode_answers
+from dramaturg.stores.index.dialogues import DIALOGUES, DialogueStore
+from dramaturg.stores.index.folder import IndexFolder
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_lock import role_lock
 from dramaturg.stores.versions import erase_past, take_back, versions

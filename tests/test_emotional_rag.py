@@ -16,9 +16,9 @@ from syrupy.assertion import SnapshotAssertion
 
 from dramaturg.models.errors import ModelRefused, ModelUnavailable
 from dramaturg.nodes.emotional_recall import rank_memories
+from dramaturg.stores.index.vectors import unit_rows
 from dramaturg.stores.library import Library, open_role
 from dramaturg.stores.role_files import RoleCard
-from dramaturg.stores.vectors import unit_rows
 from dramaturg.workflows import emotional_rag, emotional_recall
 from dramaturg.workflows.emotional_rag import EmotionalRagContext
 from dramaturg.workflows.emotional_recall import EmotionalRecallContext

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dramaturg.stores.knowledge_graph import KnowledgeGraph, decode_graph
+from dramaturg.stores.index.graph import KnowledgeGraph, decode_graph
 
 from commands import Command
 from graph_samples import star

@@ -10,15 +10,18 @@ from hypothesis import strategies as st
 
 from dramaturg.nodes.text_boundaries import sentences
 from dramaturg.stores.errors import DamagedIndex, RoleError
-from dramaturg.stores.graph_records import TYPES, Entity, Relation, Statement
-from dramaturg.stores.knowledge_graph import (
+from dramaturg.stores.index.graph import (
+    TYPES,
+    Entity,
     KnowledgeGraph,
+    Relation,
+    Statement,
     decode_graph,
     encode_graph,
     graph_of,
     name_table,
 )
-from dramaturg.stores.vectors import pack, unit_rows, unpack
+from dramaturg.stores.index.vectors import pack, unit_rows, unpack
 
 from graph_roles import WORK, graph_role, index, put, served
 from graph_samples import knowledge, statement

@@ -12,11 +12,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from dramaturg.models.errors import ModelRefused, ModelUnavailable
 from dramaturg.nodes.current_memories import current_memories
-from dramaturg.stores.answers import ANSWERS, decode_answers
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, RoleFileError, StaleDraft
-from dramaturg.stores.index_folder import IndexFolder
+from dramaturg.stores.index.answers import ANSWERS, decode_answers
+from dramaturg.stores.index.folder import IndexFolder
+from dramaturg.stores.index.memories import Felt, Mood
 from dramaturg.stores.learning import learn
-from dramaturg.stores.memories import Felt, Mood
 from dramaturg.stores.memory_changes import edit, pin, remove
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import RoleCard

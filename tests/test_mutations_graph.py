@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from dramaturg.nodes.graph_facts import ORDER
-from dramaturg.stores.answers import ANSWERS
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, RoleFileError
-from dramaturg.stores.index_folder import IndexFolder
-from dramaturg.stores.knowledge_graph import ENTITIES, GRAPH, KnowledgeGraph, decode_graph, encode_graph
+from dramaturg.stores.index.answers import ANSWERS
+from dramaturg.stores.index.folder import IndexFolder
+from dramaturg.stores.index.graph import ENTITIES, GRAPH, KnowledgeGraph, decode_graph, encode_graph
 from dramaturg.stores.merge_files import DECISIONS, PLAN, Merge, MergePlan, accept_plan, read_plan, write_plan
 from dramaturg.stores.role import Role
 

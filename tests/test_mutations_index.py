@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from dramaturg.stores.document_changes import change_documents, changing, finish_change
-from dramaturg.stores.draft import Draft
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError
-from dramaturg.stores.index_folder import IndexFolder
+from dramaturg.stores.index.draft import Draft
+from dramaturg.stores.index.folder import IndexFolder
+from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.kept_documents import KeptDocuments
 from dramaturg.stores.learning import learn
-from dramaturg.stores.passages import StoredPassage
 from dramaturg.stores.role import Role
 from dramaturg.stores.versions import take_back, versions
 

@@ -13,11 +13,11 @@ from hypothesis.extra import numpy as arrays
 
 from dramaturg.cli.options import context_for
 from dramaturg.stores.errors import EmbeddingMismatch, MissingIndex, RoleError
-from dramaturg.stores.index_folder import IndexFolder
-from dramaturg.stores.manifest import EmbeddingRecord, Manifest
-from dramaturg.stores.passages import PassageStore, StoredPassage
-from dramaturg.stores.records import decode_records, encode_records
-from dramaturg.stores.vectors import nearest, pack, unit_rows, unpack
+from dramaturg.stores.index.folder import IndexFolder
+from dramaturg.stores.index.manifest import EmbeddingRecord, Manifest
+from dramaturg.stores.index.passages import PassageStore, StoredPassage
+from dramaturg.stores.index.records import decode_records, encode_records
+from dramaturg.stores.index.vectors import nearest, pack, unit_rows, unpack
 
 from passage_samples import DIMENSION, EMBEDDING, build, embed, new_role, passages_of, quick, texts_of
 
@@ -108,7 +108,7 @@ def test_questions_without_an_answer_are_refused(query: np.ndarray, k: int, says
 def test_refusals_do_not_rest_on_assertions() -> None:
     program = """
 import numpy as np
-from dramaturg.stores.vectors import pack, unit_rows, unpack
+from dramaturg.stores.index.vectors import pack, unit_rows, unpack
 from test_passages import DIMENSION, embed, store_of
 store, refused = store_of(embed(["a", "b", "c"])), 0
 for query in (np.ones(DIMENSION + 1), np.full(DIMENSION, np.nan), np.zeros(DIMENSION)):

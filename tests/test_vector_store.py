@@ -19,10 +19,10 @@ from langchain_core.vectorstores.utils import maximal_marginal_relevance
 from langchain_tests.integration_tests import RetrieversIntegrationTests, VectorStoreIntegrationTests
 
 from dramaturg.stores.errors import DamagedIndex, EmbeddingMismatch, MissingIndex, StorageError
+from dramaturg.stores.index.retriever import PassageRetriever
+from dramaturg.stores.index.vectors import unit_rows
 from dramaturg.stores.marginal_relevance import marginal_relevance
-from dramaturg.stores.passage_retriever import PassageRetriever
 from dramaturg.stores.vector_store import FaissVectorStore
-from dramaturg.stores.vectors import unit_rows
 
 from passage_samples import EMBEDDING, build, embed, names_in, new_role, quick
 from weight_sources import together

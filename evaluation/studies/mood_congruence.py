@@ -13,9 +13,9 @@ from dramaturg.evaluation.studies.study import Cell, Findings, Study, StudyTable
 from dramaturg.models.embeddings import Embedder, embedder
 from dramaturg.nodes.emotion_encoder import EMOTIONS, SimilarityEncoder
 from dramaturg.nodes.emotional_recall import MemoryBank, Strategy
-from dramaturg.stores.memories import MemoryStore, Mood
+from dramaturg.stores.index.memories import MemoryStore, Mood
+from dramaturg.stores.index.vectors import Vectors, unit_rows
 from dramaturg.stores.role import Role
-from dramaturg.stores.vectors import Vectors, unit_rows
 from dramaturg.workflows.emotional_rag_index import EmotionalRagIndexContext, graph
 
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)

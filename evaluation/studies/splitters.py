@@ -13,10 +13,10 @@ from dramaturg.evaluation.studies.bench import Bench
 from dramaturg.evaluation.studies.study import Cell, Findings, Study, StudyTable, difference, few, over_roles
 from dramaturg.nodes.splitter import Method
 from dramaturg.nodes.text_boundaries import sentences
-from dramaturg.stores.passages import PassageStore, StoredPassage
+from dramaturg.stores.index.passages import PassageStore, StoredPassage
+from dramaturg.stores.index.vectors import Vectors, unit_rows
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import Question
-from dramaturg.stores.vectors import Vectors, unit_rows
 from dramaturg.workflows.amadeus_index import AmadeusIndexContext, graph
 
 SPLITTERS: tuple[Method, ...] = ("fixed", "ats", "acts")

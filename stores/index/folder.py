@@ -2,21 +2,30 @@
 
 import contextlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Self
 
 from pydantic import ValidationError
 
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError
 from dramaturg.stores.files import read_if_there, sha256, write_bytes
-from dramaturg.stores.manifest import Current, Manifest, Published
+from dramaturg.stores.index.manifest import Current, Manifest, Published
+from dramaturg.stores.index.vectors import Vectors
 from dramaturg.stores.role_lock import role_lock
 
 MANIFEST = "manifest.json"
+
+
 _KIND = re.compile(r"[a-z][a-z0-9_-]{0,31}")
+
+
 POINTERS = ("current.json", "current.copy.json")
+
+
 METHODS = {
     "fixed": "naive-rag",
     "graph": "role-rag",
@@ -138,3 +147,41 @@ class IndexFolder:
         if folder.is_dir():
             raise self.damaged(name)
         raise self.missing(published.version)
+
+
+class OpenedVersion:
+    """One version of an index, in memory and immutable: a reader keeps the version that it opened."""
+
+    def __init__(self, manifest: Manifest, index: Any) -> None:
+        self.manifest = manifest
+        self.version = manifest.version
+        self.warning = ""
+        self._index = index
+
+    def in_place_of(self, error: Exception) -> Self:
+        """Return the same version, with a warning that a newer one could not be read."""
+        standing_in = copy(self)
+        standing_in.warning = f"{error} Until then the version of {self.manifest.created:%Y-%m-%d %H:%M} UTC is read."
+        return standing_in
+
+    def vectors(self) -> Vectors:
+        """Return the unit vectors, of shape (n, d), in the order of what they are of."""
+        rows: Vectors = self._index.reconstruct_n(0, self._index.ntotal)
+        return rows
+
+    def has_vectors(self, number: int) -> bool:
+        """Whether there are so many vectors, each of the dimension that was recorded."""
+        return (self._index.ntotal, self._index.d) == (number, self.manifest.embedding.dimension)
+
+    def made_from(self, embedding: str, sources: Mapping[str, str]) -> bool:
+        """Whether this embedding model made it from files with these checksums."""
+        made = self.manifest.embedding
+        return made.normalized and (made.name, self.manifest.sources) == (embedding, sources)
+
+    def require(self, embedding: str, dimension: int | None = None) -> None:
+        """Refuse to compare what different embedding models made.
+
+        Raises:
+            EmbeddingMismatch: the index was made by another model, with another dimension, or not normalized.
+        """
+        self.manifest.embedding.require(embedding, dimension)

@@ -1,18 +1,23 @@
 """Which store a kind of index is read with."""
 
-from dramaturg.stores.dialogues import DialogueStore
-from dramaturg.stores.index_folder import IndexFolder
-from dramaturg.stores.knowledge_graph import KnowledgeGraph
-from dramaturg.stores.manifest import Published
-from dramaturg.stores.memories import MemoryStore
-from dramaturg.stores.passages import PassageStore
+from dramaturg.stores.index.dialogues import DialogueStore
+from dramaturg.stores.index.folder import IndexFolder
+from dramaturg.stores.index.graph import KnowledgeGraph
+from dramaturg.stores.index.manifest import Published
+from dramaturg.stores.index.memories import MemoryStore
+from dramaturg.stores.index.passages import PassageStore
 
 GRAPH_KINDS = ("graph", "graph-unmerged")
 """The knowledge graph of RoleRAG, with and without entity normalization; what is none of these kinds is passages."""
+
+
 MEMORY_KINDS = ("memories",)
 """The memories of Emotional RAG."""
+
+
 DIALOGUE_KINDS = ("dialogues",)
 """The dialogues of DRMR, and who speaks with whom in them."""
+
 
 Store = PassageStore | KnowledgeGraph | MemoryStore | DialogueStore
 

@@ -10,19 +10,23 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dramaturg.stores.errors import RoleError
-from dramaturg.stores.index_folder import IndexFolder
-from dramaturg.stores.manifest import Manifest, Published
-from dramaturg.stores.opened_version import OpenedVersion
-from dramaturg.stores.records import Record, decode_records
-from dramaturg.stores.vectors import query_row, unpack
+from dramaturg.stores.index.folder import IndexFolder, OpenedVersion
+from dramaturg.stores.index.manifest import Manifest, Published
+from dramaturg.stores.index.records import Record, decode_records
+from dramaturg.stores.index.vectors import query_row, unpack
 
 if TYPE_CHECKING:
     Graph: TypeAlias = nx.Graph[str]
 else:
     Graph = nx.Graph  # takes no parameter at run time
 
+
 DIALOGUES = "dialogues.jsonl"
+
+
 VECTORS = "vectors.faiss"
+
+
 Pair: TypeAlias = tuple[str, str]
 
 
@@ -66,17 +70,6 @@ class StoredDialogue(Record):
         """
         found = ((a.speaker, b.speaker) for a, b in pairwise(self.lines) if a.speaker != b.speaker)
         return sorted({(min(pair), max(pair)) for pair in found})
-
-
-def dialogue_graph(dialogues: Sequence[StoredDialogue]) -> Graph:
-    """Return who speaks with whom: an edge holds the ids of the dialogues in which the two do, as `dialogues`."""
-    graph: Graph = Graph()
-    for dialogue in dialogues:
-        graph.add_nodes_from(dialogue.speakers)
-        for one, other in dialogue.pairs:
-            before = graph.edges[one, other]["dialogues"] if graph.has_edge(one, other) else ()
-            graph.add_edge(one, other, dialogues=(*before, dialogue.id))
-    return graph
 
 
 class DialogueStore(OpenedVersion):
@@ -137,3 +130,14 @@ class DialogueStore(OpenedVersion):
     def embedded_texts(self) -> list[str]:
         """Return the texts that were embedded, in the order of the dialogues."""
         return [dialogue.embedding_text for dialogue in self.dialogues]
+
+
+def dialogue_graph(dialogues: Sequence[StoredDialogue]) -> Graph:
+    """Return who speaks with whom: an edge holds the ids of the dialogues in which the two do, as `dialogues`."""
+    graph: Graph = Graph()
+    for dialogue in dialogues:
+        graph.add_nodes_from(dialogue.speakers)
+        for one, other in dialogue.pairs:
+            before = graph.edges[one, other]["dialogues"] if graph.has_edge(one, other) else ()
+            graph.add_edge(one, other, dialogues=(*before, dialogue.id))
+    return graph

@@ -13,16 +13,26 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.files import inside, move_folder, remove, remove_file, sha256, write_bytes
-from dramaturg.stores.index_folder import IndexFolder
-from dramaturg.stores.manifest import Digest, version_id
-from dramaturg.stores.records import R, decode_records, encode_records
-from dramaturg.stores.vectors import Vectors
+from dramaturg.stores.index.folder import IndexFolder
+from dramaturg.stores.index.manifest import Digest, version_id
+from dramaturg.stores.index.records import R, decode_records, encode_records
+from dramaturg.stores.index.vectors import Vectors
 
 RECIPE = "draft.json"
+
+
 RECORDS = "passages.jsonl"
+
+
 FRESH = "fresh"
+
+
 HAD = ("vectors", "answers")  # what models have given for a draft so far
+
+
 MOST = 8  # drafts of others that are kept, however new
+
+
 IN_WORK = 3600.0  # seconds since a draft was touched in which somebody may go on with it
 
 

@@ -8,13 +8,14 @@ from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 
 from dramaturg.stores.errors import RoleError
-from dramaturg.stores.index_folder import IndexFolder
-from dramaturg.stores.manifest import Manifest, Published
-from dramaturg.stores.opened_version import OpenedVersion
-from dramaturg.stores.records import Record, decode_records
-from dramaturg.stores.vectors import nearest, query_row, unpack
+from dramaturg.stores.index.folder import IndexFolder, OpenedVersion
+from dramaturg.stores.index.manifest import Manifest, Published
+from dramaturg.stores.index.records import Record, decode_records
+from dramaturg.stores.index.vectors import nearest, query_row, unpack
 
 PASSAGES = "passages.jsonl"
+
+
 VECTORS = "vectors.faiss"
 
 

@@ -5,14 +5,17 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from dramaturg.stores.index_folder import IndexFolder
-from dramaturg.stores.manifest import Manifest, Published
-from dramaturg.stores.opened_version import OpenedVersion
-from dramaturg.stores.records import Record, decode_records
-from dramaturg.stores.vectors import unpack
+from dramaturg.stores.index.folder import IndexFolder, OpenedVersion
+from dramaturg.stores.index.manifest import Manifest, Published
+from dramaturg.stores.index.records import Record, decode_records
+from dramaturg.stores.index.vectors import unpack
 
 MEMORIES = "memories.jsonl"
+
+
 MOODS = "moods.jsonl"
+
+
 VECTORS = "vectors.faiss"
 
 
@@ -57,20 +60,6 @@ class Mood(BaseModel):
         return None if self.emotions is None else {name: felt.score for name, felt in self.emotions.items()}
 
 
-def encode_moods(moods: Sequence[Mood]) -> bytes:
-    """Return the JSON lines of moods."""
-    return b"".join(mood.model_dump_json().encode() + b"\n" for mood in moods)
-
-
-def decode_moods(data: bytes) -> tuple[Mood, ...]:
-    """Return the moods of JSON lines.
-
-    Raises:
-        ValueError: the bytes are not what `encode_moods` made.
-    """
-    return tuple(Mood.model_validate_json(line) for line in data.split(b"\n") if line)
-
-
 class MemoryStore(OpenedVersion):
     """One version of a role's memories, in memory and immutable: a reader keeps the version that it opened."""
 
@@ -105,3 +94,17 @@ class MemoryStore(OpenedVersion):
     def embedded_texts(self) -> list[str]:
         """Return the texts that were embedded, in the order of the memories."""
         return [memory.embedding_text for memory in self.memories]
+
+
+def encode_moods(moods: Sequence[Mood]) -> bytes:
+    """Return the JSON lines of moods."""
+    return b"".join(mood.model_dump_json().encode() + b"\n" for mood in moods)
+
+
+def decode_moods(data: bytes) -> tuple[Mood, ...]:
+    """Return the moods of JSON lines.
+
+    Raises:
+        ValueError: the bytes are not what `encode_moods` made.
+    """
+    return tuple(Mood.model_validate_json(line) for line in data.split(b"\n") if line)
