@@ -12,7 +12,6 @@ from dramaturg.stores.errors import DamagedIndex
 from dramaturg.stores.files import canonical, inside, remove_file, sha256, sweep, write_bytes
 from dramaturg.stores.index.folder import IndexFolder
 from dramaturg.stores.index.manifest import Published
-from dramaturg.stores.whole_versions import listed
 
 ANSWERS = "answers.jsonl"
 
@@ -66,7 +65,7 @@ class KnownAnswers:
         for folder in self._folders if self._draft is None else ():
             # What belongs to no draft was asked where no version had it: a version that has it was made later.
             yield from (_Source(folder, path) for path in sorted(kept_files(folder), key=_written))
-            yield from (_Source(folder, published) for published in reversed(listed(folder)))
+            yield from (_Source(folder, published) for published in reversed(folder.published()))
         files = [
             (one, folder)
             for folder in self._folders

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from dramaturg.stores.errors import RoleError
-from dramaturg.stores.index.folder import IndexFolder, OpenedVersion
-from dramaturg.stores.index.manifest import Manifest, Published
+from dramaturg.stores.index.folder import IndexStore
+from dramaturg.stores.index.manifest import Manifest
 from dramaturg.stores.index.records import Record, decode_records
 from dramaturg.stores.index.vectors import query_row, unpack
 
@@ -21,10 +21,10 @@ else:
     Graph = nx.Graph  # takes no parameter at run time
 
 
-DIALOGUES = "dialogues.jsonl"
+DIALOGUES_FILE = "dialogues.jsonl"
 
 
-VECTORS = "vectors.faiss"
+VECTORS_FILE = "vectors.faiss"
 
 
 Pair: TypeAlias = tuple[str, str]
@@ -72,8 +72,10 @@ class StoredDialogue(Record):
         return sorted({(min(pair), max(pair)) for pair in found})
 
 
-class DialogueStore(OpenedVersion):
-    """One version of a role's dialogues, in memory and immutable: a reader keeps the version that it opened."""
+class DialogueStore(IndexStore):
+    """One version of a role's dialogues, and the graph of who speaks with whom."""
+
+    FILES = (DIALOGUES_FILE, VECTORS_FILE)
 
     def __init__(self, manifest: Manifest, dialogues: Sequence[StoredDialogue], index: Any) -> None:
         super().__init__(manifest, index)
@@ -82,22 +84,10 @@ class DialogueStore(OpenedVersion):
         self._by_id: Mapping[str, StoredDialogue] = {one.id: one for one in self.dialogues}
 
     @classmethod
-    def open(cls, folder: IndexFolder, published: Published) -> Self:
-        """Read and verify a version.
-
-        Raises:
-            MissingIndex: the version is no longer there.
-            DamagedIndex: a file is not what was published.
-        """
-        manifest = folder.manifest(published)
-        lines, vectors = (folder.content(published, manifest, name) for name in (DIALOGUES, VECTORS))
-        try:
-            store = cls(manifest, decode_records(lines, StoredDialogue), unpack(vectors))
-        except (ValidationError, ValueError) as error:
-            raise folder.damaged(f"{DIALOGUES} or {VECTORS}") from error
-        if not store.has_vectors(len(store.dialogues)):
-            raise folder.damaged(VECTORS)
-        return store
+    def decode(cls, manifest: Manifest, files: Sequence[bytes]) -> Self:
+        """Return the version that these files hold; ValueError: they are not what was written."""
+        dialogues, vectors = files
+        return cls(manifest, decode_records(dialogues, StoredDialogue), unpack(vectors))
 
     def __contains__(self, dialogue: object) -> bool:
         """Whether this version has a dialogue of this id."""

@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.files import canonical
-from dramaturg.stores.index.folder import IndexFolder, OpenedVersion
-from dramaturg.stores.index.manifest import Manifest, Published
-from dramaturg.stores.index.passages import PASSAGES, StoredPassage
+from dramaturg.stores.index.folder import IndexStore
+from dramaturg.stores.index.manifest import Manifest
+from dramaturg.stores.index.passages import PASSAGES_FILE, StoredPassage
 from dramaturg.stores.index.records import decode_records
 from dramaturg.stores.index.vectors import nearest, query_row, unpack
 from dramaturg.stores.names import normal_name
@@ -82,15 +82,14 @@ if TYPE_CHECKING:
 else:
     Graph = nx.Graph  # takes no parameter at run time
 
-
-GRAPH = "graph.json"
-
-
-ENTITIES = "entities.faiss"
+GRAPH_FILE = "graph.json"
+ENTITIES_FILE = "entities.faiss"
 
 
-class KnowledgeGraph(OpenedVersion):
-    """One version of a role's knowledge graph, in memory and immutable: a reader keeps the version that it opened."""
+class KnowledgeGraph(IndexStore):
+    """One version of a role's knowledge graph, asked by name, by meaning and by neighbourhood."""
+
+    FILES = (PASSAGES_FILE, GRAPH_FILE, ENTITIES_FILE)
 
     def __init__(self, manifest: Manifest, graph: Graph, passages: Sequence[StoredPassage], index: Any) -> None:
         super().__init__(manifest, index)
@@ -100,22 +99,10 @@ class KnowledgeGraph(OpenedVersion):
         self._by_name = name_table(self.entities())
 
     @classmethod
-    def open(cls, folder: IndexFolder, published: Published) -> Self:
-        """Read and verify a version.
-
-        Raises:
-            MissingIndex: the version is no longer there.
-            DamagedIndex: a file is not what was published.
-        """
-        manifest = folder.manifest(published)
-        graph, vectors, passages = (folder.content(published, manifest, name) for name in (GRAPH, ENTITIES, PASSAGES))
-        try:
-            opened = cls(manifest, decode_graph(graph), decode_records(passages, StoredPassage), unpack(vectors))
-        except ValueError as error:
-            raise folder.damaged(f"{GRAPH} or {ENTITIES}") from error
-        if not opened.has_vectors(len(opened.graph)):
-            raise folder.damaged(ENTITIES)
-        return opened
+    def decode(cls, manifest: Manifest, files: Sequence[bytes]) -> Self:
+        """Return the version that these files hold; ValueError: they are not what was written."""
+        passages, graph, vectors = files
+        return cls(manifest, decode_graph(graph), decode_records(passages, StoredPassage), unpack(vectors))
 
     def entities(self) -> list[Entity]:
         """Return all entities, in their order."""

@@ -1,38 +1,47 @@
-"""Which store a kind of index is read with."""
+"""The kinds of index that there are: what each is made of and from, and which method makes it."""
 
-from dramaturg.stores.index.dialogues import DialogueStore
-from dramaturg.stores.index.folder import IndexFolder
+from typing import Any
+
+from dramaturg.stores.index.dialogues import DialogueStore, StoredDialogue
+from dramaturg.stores.index.folder import IndexKind
 from dramaturg.stores.index.graph import KnowledgeGraph
-from dramaturg.stores.index.manifest import Published
-from dramaturg.stores.index.memories import MemoryStore
-from dramaturg.stores.index.passages import PassageStore
-
-GRAPH_KINDS = ("graph", "graph-unmerged")
-"""The knowledge graph of RoleRAG, with and without entity normalization; what is none of these kinds is passages."""
+from dramaturg.stores.index.memories import MemoryStore, StoredMemory
+from dramaturg.stores.index.passages import PassageStore, StoredPassage
 
 
-MEMORY_KINDS = ("memories",)
-"""The memories of Emotional RAG."""
-
-
-DIALOGUE_KINDS = ("dialogues",)
-"""The dialogues of DRMR, and who speaks with whom in them."""
-
-
-Store = PassageStore | KnowledgeGraph | MemoryStore | DialogueStore
-
-
-def open_store(folder: IndexFolder, published: Published) -> Store:
-    """Read and verify a version.
+def passage_kind(splitter: str) -> IndexKind[StoredPassage, PassageStore]:
+    """Return the kind of index that holds the passages of a splitter.
 
     Raises:
-        MissingIndex: the version is no longer there.
-        DamagedIndex: a file is not what was published.
+        RoleError: the name cannot be that of a folder.
     """
-    if folder.kind in GRAPH_KINDS:
-        return KnowledgeGraph.open(folder, published)
-    if folder.kind in MEMORY_KINDS:
-        return MemoryStore.open(folder, published)
-    if folder.kind in DIALOGUE_KINDS:
-        return DialogueStore.open(folder, published)
-    return PassageStore.open(folder, published)
+    method = "naive-rag" if splitter == "fixed" else ""
+    return IndexKind(splitter, StoredPassage, PassageStore, "persona", method)
+
+
+_GRAPHS = ("graph", "graph-unmerged")  # both extract the same facts from the same chunks
+GRAPH_KIND = IndexKind("graph", StoredPassage, KnowledgeGraph, "persona", "role-rag", _GRAPHS)
+"""The knowledge graph of RoleRAG."""
+UNMERGED_GRAPH_KIND = IndexKind("graph-unmerged", StoredPassage, KnowledgeGraph, "persona", "graph-rag-local", _GRAPHS)
+"""The same without entity normalization."""
+MEMORY_KIND = IndexKind("memories", StoredMemory, MemoryStore, "memories", "emotional-rag", ("memories",))
+"""The memories of Emotional RAG, each with its mood."""
+DIALOGUE_KIND = IndexKind("dialogues", StoredDialogue, DialogueStore, "dialogues", "drmr", ("dialogues",))
+"""The dialogues of DRMR, and who speaks with whom in them."""
+
+KINDS: tuple[IndexKind[Any, Any], ...] = (
+    *map(passage_kind, ("acts", "ats", "fixed")),
+    GRAPH_KIND,
+    UNMERGED_GRAPH_KIND,
+    MEMORY_KIND,
+    DIALOGUE_KIND,
+)
+
+
+def kind_named(name: str) -> IndexKind[Any, Any]:
+    """Return the kind of index that lies in a folder of this name; one of another name holds passages.
+
+    Raises:
+        RoleError: the name cannot be that of a kind.
+    """
+    return next((kind for kind in KINDS if kind.name == name), None) or passage_kind(name)
