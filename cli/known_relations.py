@@ -53,7 +53,7 @@ def known_relations(context: RelationSettings) -> KnownRelations:
         ValueError: the user would play the role that answers.
     """
     cast = asyncio.run(cast_of(context, ""))
-    scores, edges = cast.role.dialogue_builder(context.index_kind).known(), edges_of(cast.store.dialogues)
+    scores, edges = cast.role.index(context.index_kind).builder.known(), edges_of(cast.store.dialogues)
     relations = [relation(edge, score_in(scores, edge_key(edge, cast.card))) for edge in edges]
     pairs = sorted(scored_pairs(relations), key=strongest_first)
     return KnownRelations(cast.role, cast.store, cast.user, relations, pairs, clique_of(pairs, cast))

@@ -52,7 +52,7 @@ def served_graph(role: Role, context: ChunkSettings) -> KnowledgeGraph | None:
         DamagedIndex: no version is what was written.
     """
     try:
-        return role.graph(context.index_kind)
+        return role.index(context.index_kind).open()
     except MissingIndex:
         return None
 

@@ -114,7 +114,7 @@ async def extract_facts(state: GraphDraftState, runtime: Runtime[X]) -> dict[str
     """
     context = settings(runtime, ExtractionSettings)
     role = await role_of(context)
-    builder, draft = role.graph_builder(context.index_kind), state["draft"]
+    builder, draft = role.index(context.index_kind).builder, state["draft"]
     chunks = await asyncio.to_thread(builder.records, draft)
     answers = await asyncio.to_thread(builder.answers, draft)
     asked = {facts_key(one): one for one in chunks if wanted(one, answers, retry=bool(state.get("retry")))}

@@ -22,7 +22,7 @@ async def graph_of_turn(context: ChunkSettings, version: str) -> tuple[Role, Kno
         DamagedIndex: no version is what was written.
     """
     role = await role_of(context)
-    return role, await asyncio.to_thread(role.graph, context.index_kind, version or None)
+    return role, await asyncio.to_thread(role.index(context.index_kind).open, version or None)
 
 
 def own_node(role: Role, graph: KnowledgeGraph) -> str | None:
