@@ -33,7 +33,7 @@ from dramaturg.nodes.emotion_encoder import (
 )
 from dramaturg.nodes.memory_units import memory_unit
 from dramaturg.nodes.remembering import Exchange
-from dramaturg.stores.memories import Mood
+from dramaturg.stores.index.memories import Mood
 from dramaturg.stores.memory_files import read_memory_files
 from dramaturg.stores.role_files import CARD, parse_card
 

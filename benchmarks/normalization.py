@@ -34,7 +34,8 @@ from dramaturg.nodes.entity_normalization import merge_groups
 from dramaturg.nodes.fact_extraction import facts_about, numbered
 from dramaturg.nodes.text_boundaries import sentences
 from dramaturg.prompts import load
-from dramaturg.stores.graph_records import embedding_text
+from dramaturg.stores.index.graph import embedding_text
+from dramaturg.stores.index.kinds import GRAPH_KIND
 from dramaturg.stores.library import Library
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
@@ -218,7 +219,7 @@ async def summarized(found: Found, canonical_of: dict[str, str], role: Role, mod
 async def by_dramaturg(role: Role, context: RoleRagIndexContext) -> Groups:
     """The workflow; names are read from the graph that is served."""
     await graph.ainvoke({}, context=context)
-    return {frozenset(entity.names) for entity in Role(role.root).graph("graph").entities()}
+    return {frozenset(entity.names) for entity in Role(role.root).index(GRAPH_KIND).open().entities()}
 
 
 class Bench:

@@ -25,6 +25,7 @@ from dramaturg.models.thresholds import threshold
 from dramaturg.nodes.context import embedder_of, respondent_of
 from dramaturg.nodes.passage_evidence import in_context
 from dramaturg.prompts import load
+from dramaturg.stores.index.kinds import passage_kind
 from dramaturg.stores.library import open_role
 from dramaturg.workflows.amadeus_index import AmadeusIndexContext, graph
 
@@ -42,7 +43,7 @@ async def cases(context: Any, count: int, depth: int) -> list[Case]:
     """Draw the cases; the same for the same arguments."""
     await graph.ainvoke({"rebuild": False}, context=context)
     role = open_role(context.role, environment().library)
-    store, model = role.passages(context.splitter), await embedder_of(context, role)
+    store, model = role.index(passage_kind(context.splitter)).open(), await embedder_of(context, role)
     questions = [question for question in role.questions() if question.scope == "in"]
     random.Random(0).shuffle(questions)
     made = []

@@ -14,7 +14,7 @@ from dramaturg.nodes.chronicle_draft import Draft, Unread, chunks_of, draft_chro
 from dramaturg.nodes.context import RoleContext, respondent_of
 from dramaturg.stores.chronicle_files import refuse_second_draft, write_draft
 from dramaturg.stores.errors import RoleError
-from dramaturg.stores.passages import StoredPassage
+from dramaturg.stores.index.passages import StoredPassage
 
 DEADLINE = 600  # seconds for one chunk, re-asks included, as where facts are extracted
 

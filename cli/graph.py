@@ -27,10 +27,9 @@ from dramaturg.cli.options import (
 )
 from dramaturg.cli.screen import errors, print_json, printable, screen
 from dramaturg.cli.written_files import write_whole
-from dramaturg.stores.graph_records import TYPES
-from dramaturg.stores.knowledge_graph import KnowledgeGraph, encode_graph
+from dramaturg.stores.index.graph import TYPES, KnowledgeGraph, encode_graph
+from dramaturg.stores.index.kinds import GRAPH_KIND, UNMERGED_GRAPH_KIND
 from dramaturg.stores.library import open_role
-from dramaturg.stores.store_kinds import GRAPH_KINDS
 
 STRONGEST = 15
 
@@ -116,11 +115,11 @@ def read_graph(
         MissingIndex: the role is not indexed for this method.
         ValueError: the method has no graph.
     """
-    kind = getattr(context_for(method, role_id, library, settings), "index_kind", "")
-    if kind not in GRAPH_KINDS:
+    kind = getattr(context_for(method, role_id, library, settings), "index_kind", None)
+    if kind not in (GRAPH_KIND, UNMERGED_GRAPH_KIND):
         raise ValueError(f"The method {method} has no knowledge graph: use --method {ROLE_RAG}.")
     role = open_role(role_id, library_path(library))
-    known = role.graph(kind)
+    known = role.index(kind).open()
     if known.warning:
         errors.print(printable(known.warning), style="yellow", soft_wrap=True)
     return known, known.find(role.card.name, *role.card.aliases)

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import networkx as nx
 
-from dramaturg.stores.knowledge_graph import Graph
+from dramaturg.stores.index.graph import Graph
 
 Point: TypeAlias = tuple[float, float]
 

@@ -8,8 +8,7 @@ from itertools import count
 
 import networkx as nx
 
-from dramaturg.stores.graph_records import Entity, Relation
-from dramaturg.stores.knowledge_graph import Graph, KnowledgeGraph, encode_graph
+from dramaturg.stores.index.graph import Entity, Graph, KnowledgeGraph, Relation, encode_graph
 
 NOT_IN_XML = re.compile("[^\t\n\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

@@ -8,9 +8,8 @@ from string import Template
 from typing import Any
 
 from dramaturg.cli.graph_drawing import COLOURS, positions, radius
-from dramaturg.stores.graph_records import Entity, Relation, Statement
-from dramaturg.stores.knowledge_graph import KnowledgeGraph
-from dramaturg.stores.passages import StoredPassage
+from dramaturg.stores.index.graph import Entity, KnowledgeGraph, Relation, Statement
+from dramaturg.stores.index.passages import StoredPassage
 
 Passages = Mapping[str, StoredPassage]
 

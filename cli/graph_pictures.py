@@ -8,7 +8,7 @@ from typing import Any
 from dramaturg.cli.graph_drawing import COLOURS, Point, positions, radius
 from dramaturg.cli.graph_fonts import Fonts
 from dramaturg.cli.screen import printable
-from dramaturg.stores.knowledge_graph import Graph, KnowledgeGraph
+from dramaturg.stores.index.graph import Graph, KnowledgeGraph
 
 LABELS = 60
 LABEL_LENGTH = 32

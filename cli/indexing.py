@@ -24,7 +24,8 @@ from dramaturg.cli.progress_bars import bars
 from dramaturg.cli.screen import print_json, printable, screen
 from dramaturg.nodes.context import RoleContext, role_of
 from dramaturg.nodes.indexing_costs import COSTS, IndexingCost, Wishes
-from dramaturg.stores.knowledge_graph import KnowledgeGraph
+from dramaturg.stores.index.graph import KnowledgeGraph
+from dramaturg.stores.index.kinds import GRAPH_KIND
 from dramaturg.stores.library import open_role
 from dramaturg.stores.merge_files import Merge, MergePlan, read_plan, write_plan
 from dramaturg.workflows.methods import METHODS, index_graph
@@ -112,8 +113,7 @@ def unmerge(
 ) -> None:
     """Take a merge of names back: the name becomes an entity of its own again, and stays one."""
     context, opened = context_for(method, role, library, settings), open_role(role, library_path(library))
-    kind = getattr(context, "index_kind", "")
-    before = read_plan(opened.root) or plan_of(opened.graph(kind))
+    before = read_plan(opened.root) or plan_of(opened.index(getattr(context, "index_kind", GRAPH_KIND)).open())
     write_plan(opened.root, before.without(name))
     report = asyncio.run(indexed(context, method))
     print_json(report) if as_json else screen.print(report_view(role, report))

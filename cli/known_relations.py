@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from dramaturg.nodes.edge_scores import edge_key, edges_of, score_in
 from dramaturg.nodes.relations import Relation, RelationSettings, ScoredPair, clique_of, relation, scored_pairs
 from dramaturg.nodes.user_role import UserRole, cast_of
-from dramaturg.stores.dialogues import DialogueStore
+from dramaturg.stores.index.dialogues import DialogueStore
 from dramaturg.stores.role import Role
 
 
@@ -53,7 +53,7 @@ def known_relations(context: RelationSettings) -> KnownRelations:
         ValueError: the user would play the role that answers.
     """
     cast = asyncio.run(cast_of(context, ""))
-    scores, edges = cast.role.dialogue_builder(context.index_kind).known(), edges_of(cast.store.dialogues)
+    scores, edges = cast.role.index(context.index_kind).builder.known(), edges_of(cast.store.dialogues)
     relations = [relation(edge, score_in(scores, edge_key(edge, cast.card))) for edge in edges]
     pairs = sorted(scored_pairs(relations), key=strongest_first)
     return KnownRelations(cast.role, cast.store, cast.user, relations, pairs, clique_of(pairs, cast))

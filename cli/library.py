@@ -12,13 +12,12 @@ from dramaturg.cli.options import JsonOption, LibraryOption, RoleArgument, libra
 from dramaturg.cli.screen import print_json, printable, screen
 from dramaturg.nodes.splitter import longest_paragraph
 from dramaturg.stores.errors import DamagedIndex, MissingIndex
-from dramaturg.stores.index_folder import IndexFolder
+from dramaturg.stores.index.folder import IndexKind
+from dramaturg.stores.index.kinds import KINDS
 from dramaturg.stores.library import Library, examples, open_role
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import RoleCard
-from dramaturg.stores.store_kinds import DIALOGUE_KINDS, GRAPH_KINDS, MEMORY_KINDS
 
-KINDS = ("acts", "ats", "fixed", *GRAPH_KINDS, *MEMORY_KINDS, *DIALOGUE_KINDS)
 CARD_ONLY = "Card only: a role for you to play (--user-role), or one that answers by --method profile."
 
 
@@ -94,13 +93,13 @@ def described(role: Role) -> dict[str, Any]:
     }
 
 
-def index_line(role: Role, kind: str) -> str:
+def index_line(role: Role, kind: IndexKind[Any, Any]) -> str:
     """One kind of index in a line; empty if there is none."""
     try:
-        manifest = role.current(kind)
+        manifest = role.index(kind).manifest()
     except (DamagedIndex, MissingIndex):
-        return f"{kind}: damaged, run `{IndexFolder(role.root, kind).command}`"
-    return f"{kind}: {content(manifest.counts)}, {manifest.embedding.name}" if manifest else ""
+        return f"{kind.name}: damaged, run `{kind.command(role.id)}`"
+    return f"{kind.name}: {content(manifest.counts)}, {manifest.embedding.name}" if manifest else ""
 
 
 def content(counts: Mapping[str, int]) -> str:

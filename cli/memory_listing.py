@@ -13,7 +13,8 @@ from dramaturg.nodes.remembering import exchange_text
 from dramaturg.nodes.speakers import letters_of
 from dramaturg.stores.conversation_memories import ConversationMemory
 from dramaturg.stores.errors import DamagedIndex, MissingIndex
-from dramaturg.stores.memories import Felt, Mood
+from dramaturg.stores.index.folder import IndexKind
+from dramaturg.stores.index.memories import Felt, MemoryStore, Mood, StoredMemory
 from dramaturg.stores.memory_files import read_memory_files
 from dramaturg.stores.role import Role
 
@@ -32,7 +33,7 @@ class Listed(NamedTuple):
     error: str
 
 
-def listed(role: Role, kind: str) -> list[Listed]:
+def listed(role: Role, kind: IndexKind[StoredMemory, MemoryStore]) -> list[Listed]:
     """The memories in a role's files, in their order.
 
     Raises:
@@ -46,10 +47,10 @@ def listed(role: Role, kind: str) -> list[Listed]:
     ]
 
 
-def moods_of(role: Role, kind: str) -> dict[str, Mood]:
+def moods_of(role: Role, kind: IndexKind[StoredMemory, MemoryStore]) -> dict[str, Mood]:
     """The moods of the memories that are indexed, by their ids."""
     try:
-        store = role.remembered(kind)
+        store = role.index(kind).open()
     except (DamagedIndex, MissingIndex):
         return {}
     return {one.id: mood for one, mood in zip(store.memories, store.moods, strict=True)}

@@ -1,7 +1,7 @@
 """`dramaturg versions` and `undo`: what a role knew before, listed and brought back."""
 
 import asyncio
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -21,6 +21,7 @@ from dramaturg.cli.options import (
 from dramaturg.cli.screen import print_json, screen
 from dramaturg.nodes.context import RoleContext
 from dramaturg.stores import versions as stored
+from dramaturg.stores.index.folder import IndexKind
 from dramaturg.stores.library import open_role
 
 
@@ -37,7 +38,7 @@ def versions(
     if as_json:
         print_json([{**one._asdict(), "created": one.created.isoformat()} for one in found])
         return
-    table = Table("", "version", "made", "documents", "content", title=f"Versions of {role} ({kind})")
+    table = Table("", "version", "made", "documents", "content", title=f"Versions of {role} ({kind.name})")
     for one in found:
         names = "\n".join(one.documents) + ("" if one.restorable else "\n(not kept)")
         made = f"{one.created.astimezone():%Y-%m-%d %H:%M:%S}"
@@ -66,13 +67,13 @@ def undo(
     screen.print(f"`dramaturg versions {role}{named}` lists where else you can go.", soft_wrap=True)
 
 
-def kind_of(context: RoleContext) -> str:
+def kind_of(context: RoleContext) -> IndexKind[Any, Any]:
     """The kind of index that a method reads.
 
     Raises:
         ValueError: the method reads none.
     """
-    kind: str | None = getattr(context, "index_kind", None)
+    kind: IndexKind[Any, Any] | None = getattr(context, "index_kind", None)
     if kind is None:
         msg = "This method has no index: choose another with --method."
         raise ValueError(msg)

@@ -15,7 +15,7 @@ from dramaturg.nodes.passage_evidence import Candidate, in_context
 from dramaturg.nodes.retrieval import PassageSettings, passages_of
 from dramaturg.nodes.turn import Report
 from dramaturg.prompts import load
-from dramaturg.stores.passages import StoredPassage
+from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.role import Role
 
 Kind = Literal["belief_and_value", "psychological_trait"]

@@ -15,8 +15,8 @@ from dramaturg.nodes.identity_sentences import sentence
 from dramaturg.nodes.markdown_sections import plain, sections
 from dramaturg.nodes.splitter import Passage, split_document
 from dramaturg.prompts import load
+from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.names import normal_name
-from dramaturg.stores.passages import StoredPassage
 from dramaturg.stores.role_files import Document, Triple
 
 LENGTH = 600  # tokens of a chunk, as where facts are extracted (RoleRAG 4.4)

@@ -5,6 +5,10 @@ from typing import Literal
 from pydantic import Field
 
 from dramaturg.nodes.retrieval import PassageSettings
+from dramaturg.stores.index.folder import IndexKind
+from dramaturg.stores.index.graph import KnowledgeGraph
+from dramaturg.stores.index.kinds import GRAPH_KIND, UNMERGED_GRAPH_KIND
+from dramaturg.stores.index.passages import StoredPassage
 
 
 class ChunkSettings(PassageSettings):
@@ -22,6 +26,6 @@ class ChunkSettings(PassageSettings):
     )
 
     @property
-    def index_kind(self) -> str:
+    def index_kind(self) -> IndexKind[StoredPassage, KnowledgeGraph]:
         """The kind of index that is read."""
-        return "graph" if self.normalization else "graph-unmerged"
+        return GRAPH_KIND if self.normalization else UNMERGED_GRAPH_KIND

@@ -13,9 +13,9 @@ from dramaturg.nodes.emotion_encoder import EMOTIONS
 from dramaturg.nodes.emotional_recall import MemoryBank
 from dramaturg.nodes.remembering import exchange_text
 from dramaturg.stores.conversation_memories import ConversationMemories, ConversationMemory
-from dramaturg.stores.memories import MemoryStore
+from dramaturg.stores.index.memories import MemoryStore
+from dramaturg.stores.index.vectors import unit_rows
 from dramaturg.stores.role import Role
-from dramaturg.stores.vectors import unit_rows
 
 Scores = Mapping[str, int]
 

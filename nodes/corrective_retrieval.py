@@ -13,7 +13,7 @@ from dramaturg.nodes.respond import AskedState, GroundedReplySettings, spoken
 from dramaturg.nodes.retrieval import RetrievalSettings, passages_of
 from dramaturg.nodes.turn import Report
 from dramaturg.nodes.web_search import WebSearchSettings
-from dramaturg.stores.passages import PassageStore
+from dramaturg.stores.index.passages import PassageStore
 
 Action = Literal["correct", "ambiguous", "incorrect"]
 

@@ -9,8 +9,8 @@ from pydantic import JsonValue
 from dramaturg.nodes.context import embedder_of, role_of, settings
 from dramaturg.nodes.dialogue_settings import DialogueSettings
 from dramaturg.nodes.indexing import IndexCheckState, as_checked
-from dramaturg.stores.dialogues import DialogueStore
 from dramaturg.stores.errors import MissingIndex
+from dramaturg.stores.index.dialogues import DialogueStore
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import RoleCard
 
@@ -32,7 +32,7 @@ def current_dialogues(role: Role, context: DialogueSettings, embedding: str) -> 
         DamagedIndex: no version is what was written.
     """
     try:
-        store = role.spoken(context.index_kind)
+        store = role.index(context.index_kind).open()
     except MissingIndex:
         return None
     same = recipe_settings(role.card, context) == store.manifest.settings
@@ -47,4 +47,4 @@ def recipe_settings(card: RoleCard, context: DialogueSettings) -> dict[str, Json
 async def dialogues_of_turn(context: DialogueSettings, version: str) -> DialogueStore:
     """The dialogues that this turn reads, also when a newer version was published meanwhile."""
     role = await role_of(context)
-    return await asyncio.to_thread(role.spoken, context.index_kind, version or None)
+    return await asyncio.to_thread(role.index(context.index_kind).open, version or None)

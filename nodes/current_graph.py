@@ -12,7 +12,7 @@ from dramaturg.nodes.document_splitting import LENGTHS, splitting
 from dramaturg.nodes.graph_questions import NormalizationSettings
 from dramaturg.nodes.indexing import IndexCheckState, as_checked
 from dramaturg.stores.errors import DamagedIndex, MissingIndex
-from dramaturg.stores.knowledge_graph import KnowledgeGraph
+from dramaturg.stores.index.graph import KnowledgeGraph
 from dramaturg.stores.merge_files import digest_of_decisions
 from dramaturg.stores.role import Role
 
@@ -52,7 +52,7 @@ def served_graph(role: Role, context: ChunkSettings) -> KnowledgeGraph | None:
         DamagedIndex: no version is what was written.
     """
     try:
-        return role.graph(context.index_kind)
+        return role.index(context.index_kind).open()
     except MissingIndex:
         return None
 

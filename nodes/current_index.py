@@ -3,7 +3,8 @@
 from dramaturg.nodes.document_splitting import LENGTHS, splitting
 from dramaturg.nodes.retrieval import PassageSettings
 from dramaturg.stores.errors import DamagedIndex, MissingIndex
-from dramaturg.stores.passages import PassageStore
+from dramaturg.stores.index.kinds import passage_kind
+from dramaturg.stores.index.passages import PassageStore
 from dramaturg.stores.role import Role
 
 
@@ -25,7 +26,7 @@ def served(role: Role, context: PassageSettings) -> PassageStore | None:
         DamagedIndex: no version is what was written.
     """
     try:
-        store = role.passages(context.splitter)
+        store = role.index(passage_kind(context.splitter)).open()
     except MissingIndex:
         return None
     same = {name: value for name, value in store.manifest.settings.items() if name != LENGTHS} == splitting(context)

@@ -13,7 +13,7 @@ from dramaturg.nodes.emotion_encoder import encoder_kind, encoder_name
 from dramaturg.nodes.indexing import IndexCheckState, as_checked
 from dramaturg.nodes.memory_settings import MemorySettings
 from dramaturg.stores.errors import DamagedIndex, MissingIndex
-from dramaturg.stores.memories import MemoryStore
+from dramaturg.stores.index.memories import MemoryStore
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import RoleCard
 
@@ -43,7 +43,7 @@ def current_memories(role: Role, context: MemorySettings, embedding: str) -> Mem
         DamagedIndex: no version is what was written.
     """
     try:
-        store = role.remembered(context.index_kind)
+        store = role.index(context.index_kind).open()
     except MissingIndex:
         return None
     current = (
@@ -57,7 +57,7 @@ def current_memories(role: Role, context: MemorySettings, embedding: str) -> Mem
 def served_or_none(role: Role, context: MemorySettings) -> MemoryStore | None:
     """The memories that are read now, for those who make a new version: what is damaged counts as not there."""
     try:
-        return role.remembered(context.index_kind)
+        return role.index(context.index_kind).open()
     except (DamagedIndex, MissingIndex):
         return None
 
@@ -88,4 +88,4 @@ def recipe_settings(card: RoleCard, encoder: str) -> dict[str, JsonValue]:
 async def memories_of(context: MemorySettings, version: str) -> MemoryStore:
     """The memories that this turn reads, also when a newer version was published meanwhile."""
     role = await role_of(context)
-    return await asyncio.to_thread(role.remembered, context.index_kind, version or None)
+    return await asyncio.to_thread(role.index(context.index_kind).open, version or None)

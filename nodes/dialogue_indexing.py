@@ -19,8 +19,8 @@ from dramaturg.nodes.draft_work import cost, made_again_if_stale, unless_overtak
 from dramaturg.nodes.edge_scores import EdgeScoring, ask_scores, edge_key, edges_of, score_in
 from dramaturg.nodes.record_embedding import embed_records
 from dramaturg.stores.dialogue_files import read_dialogue_files
-from dramaturg.stores.dialogues import StoredDialogue, dialogue_graph
 from dramaturg.stores.errors import MissingIndex, StaleDraft
+from dramaturg.stores.index.dialogues import StoredDialogue, dialogue_graph
 
 
 class DialogueIndexSettings(DialogueSettings, AppraisalSettings):
@@ -48,7 +48,7 @@ async def gather_dialogues(state: DialogueDraftState, runtime: Runtime[S]) -> di
         raise ValueError(msg)
     again = state.get("overtaken", 0)
     draft = await asyncio.to_thread(
-        role.dialogue_builder(context.index_kind).draft,
+        role.index(context.index_kind).builder.draft,
         dialogues,
         embedding=model.name,
         settings=recipe_settings(card, context),
@@ -83,7 +83,7 @@ async def embed_dialogues(state: DialogueDraftState, runtime: Runtime[S]) -> dic
     """Embed every dialogue that has no vector yet: Emb(U), U in D (Equation 1)."""
     context = settings(runtime, DialogueIndexSettings)
     role = await role_of(context)
-    model, builder = await embedder_of(context, role), role.dialogue_builder(context.index_kind)
+    model, builder = await embedder_of(context, role), role.index(context.index_kind).builder
     await embed_records(builder, state["draft"], model, context.embedding_batch, runtime)
     return {}
 
@@ -102,7 +102,7 @@ async def score_all_edges(state: DialogueDraftState, runtime: Runtime[S]) -> dic
     context = settings(runtime, DialogueIndexSettings)
     role = await role_of(context)
     scoring = EdgeScoring(await respondent_of(context, role), role.card, context)
-    builder, draft, errors = role.dialogue_builder(context.index_kind), state["draft"], dict[str, str]()
+    builder, draft, errors = role.index(context.index_kind).builder, state["draft"], dict[str, str]()
     answers = await asyncio.to_thread(builder.answers, draft)
     edges = edges_of(await asyncio.to_thread(builder.records, draft))
     left = {key: edge for edge in edges if (key := edge_key(edge, scoring.card)) not in answers}
@@ -130,7 +130,7 @@ async def publish_dialogues(state: DialogueDraftState, runtime: Runtime[S]) -> d
     """
     context = settings(runtime, DialogueIndexSettings)
     role = await role_of(context)
-    builder, draft, card = role.dialogue_builder(context.index_kind), state["draft"], role.card
+    builder, draft, card = role.index(context.index_kind).builder, state["draft"], role.card
     dialogues = await asyncio.to_thread(builder.records, draft)
     if await asyncio.to_thread(builder.settings, draft) != recipe_settings(card, context):
         raise StaleDraft(f"role.yaml of {role.id!r} was changed while its dialogues were indexed: index it again.")
@@ -139,7 +139,8 @@ async def publish_dialogues(state: DialogueDraftState, runtime: Runtime[S]) -> d
     answers = LookedAt(await asyncio.to_thread(lambda: builder.answers(draft) if anew else builder.known()), used)
     scored = sum(score_in(answers, edge_key(edge, card)) is not None for edge in edges_of(dialogues))
     counts = {name: state["index"][name] for name in ("dialogues", "speakers", "relations", "edges")}
-    manifest = await asyncio.to_thread(builder.publish, draft, used, {**counts, "scored": scored}, role.dialogue_files)
+    counts["scored"] = scored
+    manifest = await asyncio.to_thread(builder.publish, draft, counts, used=used, sources=role.dialogue_files)
     report = {**state["index"], "scored": scored, "failed": state["failures"], **cost(state["usage"])}
     runtime.stream_writer({"event": "published", **report, "version": manifest.version})
     done = {"rebuild": False, "scores": False, "overtaken": 0}

@@ -16,7 +16,7 @@ from dramaturg.nodes.context import embedder_of, settings
 from dramaturg.nodes.respond import AskedState
 from dramaturg.nodes.turn import Report
 from dramaturg.nodes.user_role import Cast, CastSettings, cast_of
-from dramaturg.stores.dialogues import DialogueStore, StoredDialogue
+from dramaturg.stores.index.dialogues import DialogueStore, StoredDialogue
 
 DIGITS = 6  # of a similarity
 QUERY = 1000  # characters of the conversation, its last: embedding models read the beginning of a text only

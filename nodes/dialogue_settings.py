@@ -3,6 +3,9 @@
 from pydantic import Field
 
 from dramaturg.nodes.context import RoleContext
+from dramaturg.stores.index.dialogues import DialogueStore, StoredDialogue
+from dramaturg.stores.index.folder import IndexKind
+from dramaturg.stores.index.kinds import DIALOGUE_KIND
 
 
 class DialogueSettings(RoleContext):
@@ -18,6 +21,6 @@ class DialogueSettings(RoleContext):
     embedding_batch: int = Field(default=64, ge=1, le=2048, description="Dialogues embedded in one step.")
 
     @property
-    def index_kind(self) -> str:
+    def index_kind(self) -> IndexKind[StoredDialogue, DialogueStore]:
         """The kind of index that is read."""
-        return "dialogues"
+        return DIALOGUE_KIND

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from dramaturg.nodes.speakers import Speakers, letters_of
-from dramaturg.stores.dialogues import SpokenLine, StoredDialogue
 from dramaturg.stores.files import canonical, sha256
+from dramaturg.stores.index.dialogues import SpokenLine, StoredDialogue
 from dramaturg.stores.role_files import DialogueLine, RoleCard
 
 

@@ -10,8 +10,8 @@ from dramaturg.nodes.resplit import kept_length, split_again
 from dramaturg.nodes.retrieval import PassageSettings
 from dramaturg.nodes.sliding_window import Window
 from dramaturg.nodes.splitter import Passage, longest_paragraph, split_document
-from dramaturg.stores.knowledge_graph import KnowledgeGraph
-from dramaturg.stores.passages import PassageStore, StoredPassage
+from dramaturg.stores.index.graph import KnowledgeGraph
+from dramaturg.stores.index.passages import PassageStore, StoredPassage
 from dramaturg.stores.role_files import Document
 
 LENGTHS = "lengths"  # in a manifest's settings: the l_max of each document

@@ -9,8 +9,8 @@ from dramaturg.models.chat import Respondent
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.nodes.appraisal import Appraisal, AppraisalSettings, Appraising
 from dramaturg.nodes.asked_answers import Announce, Answers, answer_all
-from dramaturg.stores.answers import answer_key
-from dramaturg.stores.dialogues import Pair, StoredDialogue
+from dramaturg.stores.index.answers import answer_key
+from dramaturg.stores.index.dialogues import Pair, StoredDialogue
 from dramaturg.stores.role_files import RoleCard
 
 Keep = Callable[[Answers], Awaitable[None]]

@@ -9,7 +9,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from dramaturg.models.embeddings import Embedder
-from dramaturg.stores.vectors import Vectors, unit_rows
+from dramaturg.stores.index.vectors import Vectors, unit_rows
 
 MOST = 20_000  # vectors that are kept; 30 MB of 384 numbers each
 

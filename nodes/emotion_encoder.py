@@ -16,7 +16,7 @@ from dramaturg.models.questions import extract
 from dramaturg.nodes.context import RoleContext
 from dramaturg.nodes.emotion_similarity import described_emotions, intensities, similarities
 from dramaturg.prompts import load
-from dramaturg.stores.memories import Felt, Mood
+from dramaturg.stores.index.memories import Felt, Mood
 from dramaturg.stores.role_files import RoleCard
 
 EMOTIONS = ("joy", "acceptance", "fear", "surprise", "sadness", "disgust", "anger", "anticipation")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dramaturg.models.embeddings import Embedder
 from dramaturg.prompts import load
-from dramaturg.stores.vectors import Vectors, unit_rows
+from dramaturg.stores.index.vectors import Vectors, unit_rows
 
 FULL = 0.5  # of the distance of one description from all: a text that stands out so much is given a 10
 

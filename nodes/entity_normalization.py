@@ -6,9 +6,9 @@ from typing import NamedTuple
 import networkx as nx
 from networkx.utils import UnionFind
 
-from dramaturg.stores.graph_records import embedding_text
+from dramaturg.stores.index.graph import embedding_text
+from dramaturg.stores.index.vectors import Vectors, nearest_before
 from dramaturg.stores.names import normal_name
-from dramaturg.stores.vectors import Vectors, nearest_before
 
 
 class Named(NamedTuple):

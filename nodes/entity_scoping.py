@@ -11,7 +11,7 @@ from dramaturg.nodes.context import respondent_of, settings
 from dramaturg.nodes.graph_profile import graph_of_turn, own_node, profile_of
 from dramaturg.nodes.scope_judges import ScopedEntity, ScopeSettings, judged_apart, judged_together
 from dramaturg.nodes.turn import StandaloneState
-from dramaturg.stores.knowledge_graph import KnowledgeGraph
+from dramaturg.stores.index.graph import KnowledgeGraph
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
 

@@ -20,9 +20,9 @@ from dramaturg.nodes.graph_draft import GraphDraftState
 from dramaturg.nodes.passage_evidence import in_context
 from dramaturg.nodes.text_boundaries import sentences
 from dramaturg.prompts import load
-from dramaturg.stores.answers import answer_key
-from dramaturg.stores.graph_records import TYPES, EntityType
-from dramaturg.stores.passages import StoredPassage
+from dramaturg.stores.index.answers import answer_key
+from dramaturg.stores.index.graph import TYPES, EntityType
+from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.role import Role
 
 
@@ -114,7 +114,7 @@ async def extract_facts(state: GraphDraftState, runtime: Runtime[X]) -> dict[str
     """
     context = settings(runtime, ExtractionSettings)
     role = await role_of(context)
-    builder, draft = role.graph_builder(context.index_kind), state["draft"]
+    builder, draft = role.index(context.index_kind).builder, state["draft"]
     chunks = await asyncio.to_thread(builder.records, draft)
     answers = await asyncio.to_thread(builder.answers, draft)
     asked = {facts_key(one): one for one in chunks if wanted(one, answers, retry=bool(state.get("retry")))}

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from dramaturg.nodes.graph_facts import EntityMention, Mentions, RelationMention, type_of
-from dramaturg.stores.graph_records import Entity, Relation, Statement
-from dramaturg.stores.knowledge_graph import Graph, graph_of
+from dramaturg.stores.index.graph import Entity, Graph, Relation, Statement, graph_of
 from dramaturg.stores.merge_files import Merge
 from dramaturg.stores.names import normal_name
 

@@ -8,10 +8,10 @@ from pydantic import JsonValue
 
 from dramaturg.nodes.entity_normalization import Named, in_former_order
 from dramaturg.nodes.fact_extraction import facts_key, sentences_of
-from dramaturg.stores.answers import answer_key
-from dramaturg.stores.graph_records import EntityType, Statement
+from dramaturg.stores.index.answers import answer_key
+from dramaturg.stores.index.graph import EntityType, Statement
+from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.names import normal_name
-from dramaturg.stores.passages import StoredPassage
 
 ORDER = answer_key("order")  # under which the order of 𝒩 is kept, from one version to the next
 

@@ -19,7 +19,7 @@ from dramaturg.nodes.graph_draft import GraphDraftState, GraphReport
 from dramaturg.nodes.graph_facts import names_in
 from dramaturg.nodes.graph_questions import Asked, asked_of, embedded
 from dramaturg.nodes.graph_summaries import DescriptionSettings, description_of, long_enough, skeleton
-from dramaturg.stores.graph_records import Entity
+from dramaturg.stores.index.graph import GRAPH_FILE, Entity, encode_graph
 from dramaturg.stores.merge_files import PLAN, accept_plan
 from dramaturg.stores.role import Role
 
@@ -44,7 +44,7 @@ async def accept_merge_plan(state: GraphDraftState, runtime: Runtime[G]) -> dict
     """
     context = settings(runtime, GraphIndexSettings)
     role = await role_of(context)
-    answers = await asyncio.to_thread(role.graph_builder(context.index_kind).known)
+    answers = await asyncio.to_thread(role.index(context.index_kind).builder.known)
     await asyncio.to_thread(accept_plan, role.root, names_in(answers.values()))
     return {"apply": False}
 
@@ -69,7 +69,7 @@ async def chunk_persona(state: GraphDraftState, runtime: Runtime[G]) -> dict[str
         msg = f"The role {role.id!r} has no persona yet: write Markdown into its folder persona/ and index it again."
         raise ValueError(msg)
     draft = await asyncio.to_thread(
-        role.graph_builder(context.index_kind).draft,
+        role.index(context.index_kind).builder.draft,
         chunks,
         embedding=model.name,
         settings={**await asyncio.to_thread(recipe_settings, context, role), **lengths},
@@ -136,7 +136,15 @@ async def publish_graph(state: GraphDraftState, runtime: Runtime[G]) -> dict[str
         "merges": sum(len(entity.names) > 1 for entity in entities),
         "undescribed": sum(text is None and long_enough(told, asked) for told, text in described.items()),
     }
-    manifest = await asyncio.to_thread(asked.builder.publish, asked.draft, graph, seen, counts, asked.role.persona)
+    manifest = await asyncio.to_thread(
+        asked.builder.publish,
+        asked.draft,
+        counts,
+        files={GRAPH_FILE: encode_graph(graph)},
+        texts=[entity.embedding_text for entity in entities],
+        used=seen,
+        sources=asked.role.persona,
+    )
     report = {**state["index"], **counts, "failed": failed, **cost(state["usage"]), "version": manifest.version}
     runtime.stream_writer({"event": "published", **report})
     return {"index": report, "version": manifest.version, "rebuild": False, "retry": False, "overtaken": 0}

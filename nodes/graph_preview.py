@@ -34,6 +34,6 @@ async def preview_graph(context: ChunkSettings, changes: Mapping[str, bytes | No
 def _preview(role: Role, context: ChunkSettings, changes: Mapping[str, bytes | None]) -> GraphPreview:
     documents = documents_after(role, changes)
     chunks, _ = split_documents(documents, context, graph_to_split_by(role, context))
-    known = role.graph_builder(context.index_kind).known()
+    known = role.index(context.index_kind).builder.known()
     left = {facts_key(chunk) for chunk in chunks} - set(known)
     return {"documents": len(documents), "chunks": len(chunks), "to_extract": len(left)}

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from dramaturg.nodes.chunking import ChunkSettings
 from dramaturg.nodes.context import role_of
-from dramaturg.stores.knowledge_graph import KnowledgeGraph
+from dramaturg.stores.index.graph import KnowledgeGraph
 from dramaturg.stores.role import Role
 
 NEAREST = 20  # neighbours that a profile names
@@ -22,7 +22,7 @@ async def graph_of_turn(context: ChunkSettings, version: str) -> tuple[Role, Kno
         DamagedIndex: no version is what was written.
     """
     role = await role_of(context)
-    return role, await asyncio.to_thread(role.graph, context.index_kind, version or None)
+    return role, await asyncio.to_thread(role.index(context.index_kind).open, version or None)
 
 
 def own_node(role: Role, graph: KnowledgeGraph) -> str | None:

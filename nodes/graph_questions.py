@@ -15,9 +15,10 @@ from dramaturg.nodes.chunking import ChunkSettings
 from dramaturg.nodes.context import embedder_of, language_of, respondent_of, role_of, settings
 from dramaturg.nodes.entity_normalization import Named
 from dramaturg.nodes.graph_facts import ORDER, entities_in, mentions_in, order_in
-from dramaturg.stores.graph_builder import GraphBuilder
+from dramaturg.stores.index.builder import IndexBuilder
+from dramaturg.stores.index.passages import StoredPassage
+from dramaturg.stores.index.vectors import Vectors
 from dramaturg.stores.role import Role
-from dramaturg.stores.vectors import Vectors
 
 BATCH = 64  # texts that are embedded in one call
 
@@ -50,7 +51,7 @@ class Asked(NamedTuple):
     context: NormalizationSettings
     role: Role
     respondent: Respondent
-    builder: GraphBuilder
+    builder: IndexBuilder[StoredPassage]
     draft: str
     seen: dict[str, JsonValue] | None = None
     """Where answers go that are looked at, if somebody wants to know which those are."""
@@ -79,7 +80,7 @@ async def asked_of(runtime: Runtime[N], draft: str) -> Asked:
     """Put together who is asked in a run."""
     context = settings(runtime, NormalizationSettings)
     role = await role_of(context)
-    return Asked(context, role, await respondent_of(context, role), role.graph_builder(context.index_kind), draft)
+    return Asked(context, role, await respondent_of(context, role), role.index(context.index_kind).builder, draft)
 
 
 async def entities_of(asked: Asked) -> list[Named]:

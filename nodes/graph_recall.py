@@ -11,8 +11,7 @@ from dramaturg.nodes.context import embedder_of, settings
 from dramaturg.nodes.entity_scoping import ScopeState
 from dramaturg.nodes.graph_profile import graph_of_turn, own_node
 from dramaturg.nodes.scope_judges import ScopeSettings, of_strategy
-from dramaturg.stores.graph_records import Entity, Relation, embedding_text
-from dramaturg.stores.knowledge_graph import KnowledgeGraph
+from dramaturg.stores.index.graph import Entity, KnowledgeGraph, Relation, embedding_text
 from dramaturg.stores.role import Role
 
 

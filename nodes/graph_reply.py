@@ -11,8 +11,7 @@ from dramaturg.nodes.graph_profile import LONGEST, graph_of_turn, own_node
 from dramaturg.nodes.graph_recall import Recalled, RecallState
 from dramaturg.nodes.respond import AskedState, ReplySettings, spoken
 from dramaturg.nodes.scope_judges import of_strategy
-from dramaturg.stores.graph_records import Entity, Relation
-from dramaturg.stores.knowledge_graph import KnowledgeGraph
+from dramaturg.stores.index.graph import Entity, KnowledgeGraph, Relation
 
 ALL = 8000  # characters of all that is recalled; the rest is left out, the last recalled first
 

@@ -19,7 +19,7 @@ from dramaturg.nodes.graph_facts import mentions_in
 from dramaturg.nodes.graph_questions import Asked, NormalizationSettings, asked_of
 from dramaturg.nodes.merge_planning import merge_plan
 from dramaturg.prompts import load
-from dramaturg.stores.answers import answer_key
+from dramaturg.stores.index.answers import answer_key
 
 SHOWN = 6000  # characters in one question; more is summarized in parts, then the parts
 CLIPPED = 1500  # the most that is shown of one text

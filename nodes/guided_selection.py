@@ -15,7 +15,7 @@ from dramaturg.nodes.retrieval import RetrievalSettings, passages_of
 from dramaturg.nodes.selection_batches import batch_size, needed
 from dramaturg.nodes.selection_judges import Verdict, judged_by_cross_encoder, judged_by_model
 from dramaturg.nodes.turn import Report
-from dramaturg.stores.passages import PassageStore
+from dramaturg.stores.index.passages import PassageStore
 from dramaturg.stores.role import Role
 
 

@@ -9,6 +9,7 @@ from dramaturg.nodes.context import embedder_of, role_of
 from dramaturg.nodes.current_index import served_or_none
 from dramaturg.nodes.document_splitting import split_documents
 from dramaturg.nodes.retrieval import PassageSettings
+from dramaturg.stores.index.kinds import passage_kind
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import Document, document
 
@@ -35,11 +36,12 @@ async def preview(context: PassageSettings, changes: Mapping[str, bytes | None])
 def _preview(role: Role, context: PassageSettings, embedding: str, changes: Mapping[str, bytes | None]) -> IndexPreview:
     documents = documents_after(role, changes)
     passages, _ = split_documents(documents, context, served_or_none(role, context))
-    unknown = role.builder(context.splitter).unknown(passages, embedding)
+    builder = role.index(passage_kind(context.splitter)).builder
+    to_embed = builder.to_embed([one.embedding_text for one in passages], embedding)
     return {
         "documents": len(documents),
         "passages": len(passages),
-        "to_embed": len({p.embedding_text for p in unknown}),
+        "to_embed": len(to_embed),
     }
 
 

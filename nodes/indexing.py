@@ -14,7 +14,8 @@ from dramaturg.nodes.document_splitting import split_documents, splitting
 from dramaturg.nodes.draft_work import made_again_if_stale
 from dramaturg.nodes.retrieval import PassageSettings
 from dramaturg.stores.errors import MissingIndex
-from dramaturg.stores.opened_version import OpenedVersion
+from dramaturg.stores.index.folder import IndexStore
+from dramaturg.stores.index.kinds import passage_kind
 
 
 class IndexingSettings(PassageSettings):
@@ -81,7 +82,7 @@ async def split_persona(state: IndexingState, runtime: Runtime[X]) -> dict[str, 
     if not passages:
         msg = f"The role {role.id!r} has no persona yet: write Markdown into its folder persona/ and index it again."
         raise ValueError(msg)
-    builder = role.builder(context.splitter)
+    builder = role.index(passage_kind(context.splitter)).builder
     again = state.get("overtaken", 0)
     draft = await asyncio.to_thread(
         builder.draft,
@@ -92,7 +93,7 @@ async def split_persona(state: IndexingState, runtime: Runtime[X]) -> dict[str, 
         fresh=rebuild,
         after=state["draft"] if again else "",
     )
-    left = len(await asyncio.to_thread(builder.pending, draft))
+    left = len(await asyncio.to_thread(builder.unembedded, draft))
     report: IndexReport = {
         "version": draft,
         "splitter": context.splitter,
@@ -109,13 +110,13 @@ async def embed_passages(state: IndexingState, runtime: Runtime[X]) -> dict[str,
     context = settings(runtime, IndexingSettings)
     role = await role_of(context)
     model = await embedder_of(context, role)
-    builder = role.builder(context.splitter)
+    builder = role.index(passage_kind(context.splitter)).builder
     try:
-        pending = await asyncio.to_thread(builder.pending, state["draft"])
+        pending = await asyncio.to_thread(builder.unembedded, state["draft"])
         batch = pending[: context.embedding_batch]
         if batch:
-            vectors = np.array(await model.embeddings.aembed_documents([p.embedding_text for p in batch]), np.float32)
-            await asyncio.to_thread(builder.add_vectors, state["draft"], [p.id for p in batch], vectors)
+            vectors = np.array(await model.embeddings.aembed_documents(batch), np.float32)
+            await asyncio.to_thread(builder.add_vectors, state["draft"], batch, vectors)
     except MissingIndex:
         return {"left": 0}  # somebody else was faster with the same draft: publishing finds out
     left = len(pending) - len(batch)
@@ -139,7 +140,10 @@ async def publish_index(state: IndexingState, runtime: Runtime[X]) -> dict[str, 
     """
     context = settings(runtime, IndexingSettings)
     role = await role_of(context)
-    await asyncio.to_thread(role.builder(context.splitter).publish, state["draft"], role.persona)
+    builder = role.index(passage_kind(context.splitter)).builder
+    await asyncio.to_thread(
+        builder.publish, state["draft"], {"passages": state["index"]["passages"]}, sources=role.persona
+    )
     runtime.stream_writer({"event": "published", **state["index"]})
     return {"index": state["index"], "version": state["draft"], "rebuild": False, "overtaken": 0}
 
@@ -153,7 +157,7 @@ async def check_index(state: IndexCheckState, runtime: Runtime[P]) -> dict[str, 
     return {"stale": version is None, "version": version or ""}
 
 
-def as_checked(store: OpenedVersion | None) -> dict[str, Any]:
+def as_checked(store: IndexStore | None) -> dict[str, Any]:
     """What a check writes: the version that is current, or that there is none.
 
     A warning is told here: nodes that come later ask for this version by name, and then it stands in for none.

@@ -43,7 +43,7 @@ async def cost_of_graph(context: GraphIndexSettings, wishes: Wishes) -> Indexing
     role, anew = await role_of(context), wishes.get("rebuild", False)
     before = None if anew else await asyncio.to_thread(graph_to_split_by, role, context)
     chunks, _ = await asyncio.to_thread(lambda: split_documents(role.documents(), context, before))
-    answers = {} if anew else await asyncio.to_thread(role.graph_builder(context.index_kind).known)
+    answers = {} if anew else await asyncio.to_thread(role.index(context.index_kind).builder.known)
     left = [one.text for one in chunks if facts_wanted(one, answers, retry=wishes.get("retry", False))]
     then = "then names that look alike are compared, and long descriptions summed up"
     return cost("chunks", len(chunks), left, then if context.normalization else "then long descriptions are summed up")
@@ -57,7 +57,7 @@ async def cost_of_memories(context: MemorySettings, wishes: Wishes) -> IndexingC
     if name != "model":
         return cost("memories", len(memories), [])
     encoding, _ = await encoding_of(context, name)
-    answers = {} if anew else await asyncio.to_thread(role.memory_builder(context.index_kind).known)
+    answers = {} if anew else await asyncio.to_thread(role.index(context.index_kind).builder.known)
     retry = wishes.get("retry", False)
     return cost(
         "memories", len(memories), [one.text for one in memories if mood_wanted(one, encoding, answers, retry=retry)]
@@ -71,7 +71,7 @@ async def cost_of_dialogues(context: DialogueIndexSettings, wishes: Wishes) -> I
     edges = edges_of(dialogues_of(files, role.card, context.dialogue_length))
     if not wishes.get("scores", False):
         return cost("edges", len(edges), [], "a turn asks for the scores that it needs")
-    answers = {} if anew else await asyncio.to_thread(role.dialogue_builder(context.index_kind).known)
+    answers = {} if anew else await asyncio.to_thread(role.index(context.index_kind).builder.known)
     return cost("edges", len(edges), [one.dialogue.text for one in edges if edge_key(one, role.card) not in answers])
 
 

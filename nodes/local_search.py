@@ -14,8 +14,7 @@ from dramaturg.nodes.graph_recall import entity_evidence, relation_evidence
 from dramaturg.nodes.graph_reply import GraphReplySettings, connection_text, entity_text, within
 from dramaturg.nodes.respond import AskedState, spoken
 from dramaturg.nodes.turn import StandaloneState
-from dramaturg.stores.graph_records import Relation
-from dramaturg.stores.knowledge_graph import KnowledgeGraph
+from dramaturg.stores.index.graph import KnowledgeGraph, Relation
 
 
 class LocalSearchSettings(ChunkSettings):

@@ -20,6 +20,8 @@ from dramaturg.nodes.memory_settings import MemorySettings
 from dramaturg.nodes.memory_units import memory_unit
 from dramaturg.nodes.record_embedding import embed_records
 from dramaturg.stores.errors import MissingIndex, StaleDraft
+from dramaturg.stores.index.memories import MOODS_FILE
+from dramaturg.stores.index.records import encode_records
 from dramaturg.stores.memory_files import read_memory_files
 
 S = TypeVar("S", bound=MemorySettings)
@@ -44,7 +46,7 @@ async def gather_memories(state: MemoryDraftState, runtime: Runtime[S]) -> dict[
     rebuild, again = bool(state.get("rebuild")), state.get("overtaken", 0)
     encoder = await encoder_wanted(context, role, model, rebuild=rebuild)
     draft = await asyncio.to_thread(
-        role.memory_builder(context.index_kind).draft,
+        role.index(context.index_kind).builder.draft,
         memories,
         embedding=model.name,
         settings=recipe_settings(card, encoder),
@@ -78,7 +80,7 @@ async def embed_memories(state: MemoryDraftState, runtime: Runtime[S]) -> dict[s
     context = settings(runtime, MemorySettings)
     role = await role_of(context)
     model = await embedder_of(context, role)
-    builder = role.memory_builder(context.index_kind)
+    builder = role.index(context.index_kind).builder
     await embed_records(builder, state["draft"], model, context.embedding_batch, runtime)
     return {}
 
@@ -94,7 +96,7 @@ async def encode_moods(state: MemoryDraftState, runtime: Runtime[S]) -> dict[str
     """
     context = settings(runtime, MemorySettings)
     encoding, respondent = await encoding_of(context, state["encoder"])
-    builder, draft = encoding.role.memory_builder(context.index_kind), state["draft"]
+    builder, draft = encoding.role.index(context.index_kind).builder, state["draft"]
     memories = await asyncio.to_thread(builder.records, draft)
     answers = await asyncio.to_thread(builder.answers, draft)
     left = [one for one in memories if wanted(one, encoding, answers, retry=bool(state.get("retry")))]
@@ -128,7 +130,7 @@ async def publish_memories(state: MemoryDraftState, runtime: Runtime[S]) -> dict
     """
     context = settings(runtime, MemorySettings)
     encoding, _ = await encoding_of(context, state["encoder"])
-    builder, draft = encoding.role.memory_builder(context.index_kind), state["draft"]
+    builder, draft = encoding.role.index(context.index_kind).builder, state["draft"]
     memories = await asyncio.to_thread(builder.records, draft)
     if await asyncio.to_thread(builder.settings, draft) != recipe_settings(encoding.card, state["encoder"]):
         raise StaleDraft(
@@ -139,8 +141,8 @@ async def publish_memories(state: MemoryDraftState, runtime: Runtime[S]) -> dict
     moods = [mood_in(answers, memory, encoding) for memory in memories]
     failed = [{"memory": m.id, "error": mood.error} for m, mood in zip(memories, moods, strict=True) if mood.error]
     counts = {"memories": len(memories), "copies": state["index"]["copies"], "failed": len(failed)}
-    sources = encoding.role.memory_files
-    manifest = await asyncio.to_thread(builder.publish, draft, moods, used, counts, sources)
+    files, sources = {MOODS_FILE: encode_records(moods)}, encoding.role.memory_files
+    manifest = await asyncio.to_thread(builder.publish, draft, counts, files=files, used=used, sources=sources)
     report = {**state["index"], "failed": failed, **cost(state["usage"]), "version": manifest.version}
     runtime.stream_writer({"event": "published", **report})
     return {"index": report, "version": manifest.version, "rebuild": False, "retry": False, "overtaken": 0}

@@ -7,8 +7,8 @@ from pydantic import JsonValue
 
 from dramaturg.nodes.asked_answers import Answers
 from dramaturg.nodes.emotion_encoder import EMOTIONS, EmotionEncoder
-from dramaturg.stores.answers import answer_key
-from dramaturg.stores.memories import Mood, StoredMemory
+from dramaturg.stores.index.answers import answer_key
+from dramaturg.stores.index.memories import Mood, StoredMemory
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import RoleCard
 

@@ -3,6 +3,9 @@
 from pydantic import Field
 
 from dramaturg.nodes.emotion_encoder import EmotionSettings
+from dramaturg.stores.index.folder import IndexKind
+from dramaturg.stores.index.kinds import MEMORY_KIND
+from dramaturg.stores.index.memories import MemoryStore, StoredMemory
 
 
 class MemorySettings(EmotionSettings):
@@ -11,6 +14,6 @@ class MemorySettings(EmotionSettings):
     embedding_batch: int = Field(default=64, ge=1, le=2048, description="Memories embedded in one step.")
 
     @property
-    def index_kind(self) -> str:
+    def index_kind(self) -> IndexKind[StoredMemory, MemoryStore]:
         """The kind of index that is read."""
-        return "memories"
+        return MEMORY_KIND

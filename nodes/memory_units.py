@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from dramaturg.nodes.speakers import letters_of, spelling
 from dramaturg.stores.files import sha256
-from dramaturg.stores.memories import StoredMemory
+from dramaturg.stores.index.memories import StoredMemory
 from dramaturg.stores.memory_files import Lines
 from dramaturg.stores.role_files import DialogueLine, Memory, RoleCard
 

@@ -16,7 +16,7 @@ from dramaturg.nodes.graph_draft import GraphDraftState
 from dramaturg.nodes.graph_questions import Asked, N, asked_of, entities_of
 from dramaturg.nodes.name_merging import pairs_of, same_edges
 from dramaturg.prompts import load
-from dramaturg.stores.answers import answer_key
+from dramaturg.stores.index.answers import answer_key
 from dramaturg.stores.merge_files import PLAN, Merge, MergePlan, Why, read_plan, write_plan
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role_files import RoleCard

@@ -16,7 +16,7 @@ from dramaturg.nodes.graph_draft import GraphDraftState
 from dramaturg.nodes.graph_facts import ORDER
 from dramaturg.nodes.graph_questions import Asked, N, asked_of, embedded, entities_of
 from dramaturg.prompts import load
-from dramaturg.stores.answers import answer_key
+from dramaturg.stores.index.answers import answer_key
 from dramaturg.stores.merge_files import read_plan
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role

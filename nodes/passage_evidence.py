@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from typing_extensions import TypedDict
 
-from dramaturg.stores.passages import PassageStore, StoredPassage
+from dramaturg.stores.index.passages import PassageStore, StoredPassage
 
 
 class Candidate(TypedDict):

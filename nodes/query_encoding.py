@@ -12,8 +12,8 @@ from dramaturg.nodes.emotion_encoder import emotion_encoder
 from dramaturg.nodes.emotional_recall import Strategy
 from dramaturg.nodes.memory_settings import MemorySettings
 from dramaturg.nodes.turn import Report
-from dramaturg.stores.memories import Mood
-from dramaturg.stores.vectors import unit_rows
+from dramaturg.stores.index.memories import Mood
+from dramaturg.stores.index.vectors import unit_rows
 
 
 class StrategySettings(MemorySettings):

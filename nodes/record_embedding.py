@@ -8,12 +8,12 @@ from langgraph.runtime import Runtime
 
 from dramaturg.models.embeddings import Embedder
 from dramaturg.nodes.asked_answers import progress
-from dramaturg.stores.asking_builder import AskingBuilder
-from dramaturg.stores.records import R
+from dramaturg.stores.index.builder import IndexBuilder
+from dramaturg.stores.index.records import R
 
 
 async def embed_records(
-    builder: AskingBuilder[R], draft: str, model: Embedder, at_once: int, runtime: Runtime[Any]
+    builder: IndexBuilder[R], draft: str, model: Embedder, at_once: int, runtime: Runtime[Any]
 ) -> None:
     """Embed every record of a draft that has no vector yet.
 
@@ -21,8 +21,7 @@ async def embed_records(
         MissingIndex: the draft is gone.
         ModelError: the embedding model cannot be reached; what came before is kept.
     """
-    records = await asyncio.to_thread(builder.records, draft)
-    left = await asyncio.to_thread(builder.unembedded, draft, [record.embedding_text for record in records])
+    left = await asyncio.to_thread(builder.unembedded, draft)
     announce = progress(runtime, "vectors", len(left), each=at_once)
     for number, start in enumerate(range(0, len(left), at_once), start=1):
         batch = left[start : start + at_once]

@@ -12,7 +12,7 @@ from dramaturg.nodes.respond import ReplySettings, spoken
 from dramaturg.nodes.role_memory import RoleMemorySettings, RoleMemoryState, of_user, records_text
 from dramaturg.nodes.user_role import cast_of
 from dramaturg.nodes.verification import DraftState, VerificationSettings, drafted
-from dramaturg.stores.dialogues import DialogueStore
+from dramaturg.stores.index.dialogues import DialogueStore
 
 
 class RelatedReplySettings(RoleMemorySettings, VerificationSettings):

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import networkx as nx
 
-from dramaturg.stores.dialogues import Graph
+from dramaturg.stores.index.dialogues import Graph
 
 ScoredEdge: TypeAlias = tuple[str, str, float]
 

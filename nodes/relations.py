@@ -62,7 +62,7 @@ async def score_edges(state: RelationState, runtime: Runtime[R]) -> dict[str, An
     context = settings(runtime, RelationSettings)
     role = await role_of(context)
     store, card = await dialogues_of_turn(context, state["version"]), role.card
-    builder = role.dialogue_builder(context.index_kind)
+    builder = role.index(context.index_kind).builder
     known = await asyncio.to_thread(builder.known)
     found = edges_of(store.get(one["dialogue"]) for one in state.get("known_dialogues", []))
     edges = [(edge_key(edge, card), edge) for edge in found]

@@ -16,9 +16,9 @@ from dramaturg.nodes.emotion_encoder import EmotionEncoder, emotion_encoder
 from dramaturg.nodes.query_encoding import StrategySettings
 from dramaturg.nodes.respond import AskedState
 from dramaturg.stores.conversation_memories import ConversationMemories, ConversationMemory
-from dramaturg.stores.memories import Mood
+from dramaturg.stores.index.memories import Mood
+from dramaturg.stores.index.vectors import unit_rows
 from dramaturg.stores.role import Role
-from dramaturg.stores.vectors import unit_rows
 
 SPEAKER = 100  # characters of a user's name
 

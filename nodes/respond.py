@@ -18,7 +18,7 @@ from dramaturg.nodes.retrieval import RetrievalSettings, passages_of
 from dramaturg.nodes.summary import SummaryState, recalled
 from dramaturg.nodes.turn import WindowSettings
 from dramaturg.prompts import load
-from dramaturg.stores.passages import PassageStore
+from dramaturg.stores.index.passages import PassageStore
 
 
 class ReplySettings(WindowSettings):

@@ -9,7 +9,9 @@ from pydantic import Field
 from dramaturg.nodes.context import RoleContext, embedder_of, role_of, settings
 from dramaturg.nodes.passage_evidence import Candidate, as_evidence
 from dramaturg.nodes.turn import Report
-from dramaturg.stores.passages import PassageStore
+from dramaturg.stores.index.folder import IndexKind
+from dramaturg.stores.index.kinds import passage_kind
+from dramaturg.stores.index.passages import PassageStore, StoredPassage
 
 
 class PassageSettings(RoleContext):
@@ -27,9 +29,9 @@ class PassageSettings(RoleContext):
     fixed_overlap: int = Field(default=100, ge=0, le=50_000, description="Overlap of passages of the splitter fixed.")
 
     @property
-    def index_kind(self) -> str:
+    def index_kind(self) -> IndexKind[StoredPassage, Any]:
         """The kind of index that is read."""
-        return self.splitter
+        return passage_kind(self.splitter)
 
 
 class RetrievalSettings(PassageSettings):
@@ -64,7 +66,7 @@ async def retrieve(state: RetrievalState, runtime: Runtime[R]) -> dict[str, Any]
     context = settings(runtime, RetrievalSettings)
     role = await role_of(context)
     model = await embedder_of(context, role)
-    store = await asyncio.to_thread(role.passages, context.splitter, state.get("version") or None)
+    store = await asyncio.to_thread(role.index(passage_kind(context.splitter)).open, state.get("version") or None)
     vector = await model.embeddings.aembed_query(state["question"])
     store.require(model.name, len(vector))
     candidates = ranked(store, vector, context.depth)
@@ -82,4 +84,4 @@ def ranked(store: PassageStore, vector: list[float], depth: int) -> list[Candida
 async def passages_of(context: PassageSettings, version: str) -> PassageStore:
     """The passages that this turn reads, also when a newer version was published meanwhile."""
     role = await role_of(context)
-    return await asyncio.to_thread(role.passages, context.splitter, version)
+    return await asyncio.to_thread(role.index(passage_kind(context.splitter)).open, version)

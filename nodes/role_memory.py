@@ -18,7 +18,7 @@ from dramaturg.nodes.speakers import spelling
 from dramaturg.nodes.summary import notes_in
 from dramaturg.nodes.user_role import Cast, cast_of
 from dramaturg.prompts import load
-from dramaturg.stores.dialogues import StoredDialogue
+from dramaturg.stores.index.dialogues import StoredDialogue
 
 A_TOKEN = 6  # bytes of UTF-8: a record that keeps to its tokens is never cut
 MOST_SOURCES = 200  # dialogues that a record is said to come from

@@ -16,8 +16,7 @@ from dramaturg.nodes.chunking import ChunkSettings
 from dramaturg.nodes.context import language_of
 from dramaturg.nodes.fact_extraction import known_type
 from dramaturg.prompts import load
-from dramaturg.stores.graph_records import EntityType
-from dramaturg.stores.knowledge_graph import KnowledgeGraph
+from dramaturg.stores.index.graph import EntityType, KnowledgeGraph
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
 

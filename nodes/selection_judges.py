@@ -13,7 +13,7 @@ from dramaturg.models.failures import RequestRejected
 from dramaturg.models.questions import decide
 from dramaturg.nodes.passage_evidence import Candidate, in_context
 from dramaturg.prompts import load
-from dramaturg.stores.passages import PassageStore
+from dramaturg.stores.index.passages import PassageStore
 
 
 class Verdict(TypedDict):

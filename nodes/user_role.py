@@ -10,7 +10,7 @@ from dramaturg.nodes.current_dialogues import dialogues_of_turn
 from dramaturg.nodes.dialogue_settings import DialogueSettings
 from dramaturg.nodes.speakers import spelling
 from dramaturg.prompts import load
-from dramaturg.stores.dialogues import DialogueStore
+from dramaturg.stores.index.dialogues import DialogueStore
 from dramaturg.stores.library import find_card
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import RoleCard

@@ -10,7 +10,7 @@ from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, SearchItem
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
 
 from dramaturg.stores.files import canonical, sha256
-from dramaturg.stores.memories import Felt, Mood
+from dramaturg.stores.index.memories import Felt, Mood
 
 ROOT = "dramaturg_memories"
 PAGE = 500  # items that are asked for at once

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dramaturg.stores.vectors import Vectors
+from dramaturg.stores.index.vectors import Vectors
 
 
 def marginal_relevance(relevance: Vectors, rows: Vectors, k: int, trade: float) -> list[int]:

@@ -1,22 +1,15 @@
 """A role: what people wrote of it, and what was derived from that."""
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import RLock
-from typing import TypeVar, cast
+from typing import Any, Generic
 
-from dramaturg.stores.dialogue_builder import DialogueBuilder
-from dramaturg.stores.dialogues import DialogueStore
 from dramaturg.stores.errors import DamagedIndex, MissingIndex
-from dramaturg.stores.graph_builder import GraphBuilder
-from dramaturg.stores.index_folder import IndexFolder
-from dramaturg.stores.knowledge_graph import KnowledgeGraph
-from dramaturg.stores.manifest import Current, Manifest, Published
-from dramaturg.stores.memories import MemoryStore
-from dramaturg.stores.memory_builder import MemoryBuilder
+from dramaturg.stores.index.builder import IndexBuilder
+from dramaturg.stores.index.folder import IndexFolder, IndexKind, S
+from dramaturg.stores.index.manifest import Current, Manifest, Published
+from dramaturg.stores.index.records import R
 from dramaturg.stores.memory_files import memory_paths
-from dramaturg.stores.passage_builder import PassageBuilder
-from dramaturg.stores.passages import PassageStore
 from dramaturg.stores.reading import read_bytes
 from dramaturg.stores.role_files import (
     CARD,
@@ -36,9 +29,76 @@ from dramaturg.stores.role_files import (
     read_questions,
 )
 from dramaturg.stores.sources import Sources, finish_begun_change
-from dramaturg.stores.store_kinds import DIALOGUE_KINDS, MEMORY_KINDS, Store, open_store
 
-B = TypeVar("B", PassageBuilder, GraphBuilder, MemoryBuilder, DialogueBuilder)
+
+class Index(Generic[R, S]):
+    """One kind of index of a role: its versions are read once and shared by threads, and made by its builder."""
+
+    def __init__(self, role: Path, kind: IndexKind[R, S], sources: Sources) -> None:
+        self.kind = kind
+        self.sources = sources
+        self.folder = IndexFolder(role, kind)
+        self.builder = IndexBuilder(role, kind)
+        self._lock = RLock()
+        self._stores: dict[Published, S] = {}
+
+    def manifest(self) -> Manifest | None:
+        """Return the manifest of what is published, or None; the vectors are not read.
+
+        Raises:
+            DamagedIndex: the pointer or the manifest is not what was written.
+        """
+        current = self.folder.current()
+        return self.folder.manifest(current.versions[0]) if current else None
+
+    def open(self, version: str | None = None) -> S:
+        """Return the current or the named version, verified.
+
+        A current version that is damaged is stood in for by the last one that is whole; its `warning` says so. A named
+        version that this process has open is given also when it was removed meanwhile.
+
+        Raises:
+            MissingIndex: the role is not indexed, or has no such version.
+            DamagedIndex: the named version, or every version, is not what was published.
+        """
+        with self._lock:
+            for opened in self._stores.values():
+                if opened.version == version:
+                    return opened
+        for _ in range(3):
+            current = self.folder.current()
+            store, error = self._first_whole(current, version)
+            if error is not None and self.folder.current() != current:
+                continue  # a builder has removed the version since the pointer was read
+            if store is None:
+                raise error or self.folder.missing(version if current else None)
+            return store if error is None else store.in_place_of(error)
+        raise self.folder.missing(version)
+
+    def forget(self) -> None:
+        """Let go of the versions that are open, and of what the builder remembers."""
+        with self._lock:
+            self._stores = {}
+        self.builder.forget()
+
+    def _first_whole(
+        self, current: Current | None, version: str | None
+    ) -> tuple[S | None, DamagedIndex | MissingIndex | None]:
+        """The first version that can be read, and why the one before it could not."""
+        trouble: DamagedIndex | MissingIndex | None = None
+        kept = current.versions if current else ()
+        for published in kept:
+            if version not in (None, published.version):
+                continue
+            try:
+                with self._lock:
+                    store = self._stores.get(published) or self.kind.store.open(self.folder, published)
+                    self._stores = {one: open_ for one, open_ in self._stores.items() if one in kept}
+                    self._stores[published] = store
+                    return store, trouble
+            except (DamagedIndex, MissingIndex) as error:
+                trouble = trouble or error
+        return None, trouble
 
 
 class Role:
@@ -52,8 +112,7 @@ class Role:
         self.dialogue_files = Sources(root, "", dialogue_paths)
         self._lock = RLock()
         self._card: tuple[bytes, RoleCard] | None = None
-        self._builders: dict[str, PassageBuilder | GraphBuilder | MemoryBuilder | DialogueBuilder] = {}
-        self._stores: dict[tuple[str, Published], Store] = {}
+        self._indexes: dict[IndexKind[Any, Any], Index[Any, Any]] = {}
 
     @property
     def card(self) -> RoleCard:
@@ -88,127 +147,15 @@ class Role:
         """Return the lines of `questions.jsonl`."""
         return read_questions(self.root)
 
-    def current(self, kind: str) -> Manifest | None:
-        """Return the manifest of what is published, or None; the vectors are not read.
-
-        Raises:
-            DamagedIndex: the pointer or the manifest is not what was written.
-        """
-        folder = self._folder(kind)
-        current = folder.current()
-        return folder.manifest(current.versions[0]) if current else None
-
-    def passages(self, kind: str, version: str | None = None) -> PassageStore:
-        """Return the current or the named version, verified; loaded once and kept for all threads.
-
-        A current version that is damaged is stood in for by the last one that is whole; its `warning` says so.
-
-        Raises:
-            MissingIndex: the role is not indexed, or has no such version.
-            DamagedIndex: the named version, or every version, is not what was published.
-        """
-        return cast("PassageStore", self._served(kind, version))
-
-    def graph(self, kind: str, version: str | None = None) -> KnowledgeGraph:
-        """Return the current or the named version of a knowledge graph; see `passages`.
-
-        Raises:
-            MissingIndex: the role is not indexed, or has no such version.
-            DamagedIndex: the named version, or every version, is not what was published.
-        """
-        return cast("KnowledgeGraph", self._served(kind, version))
-
-    def remembered(self, kind: str, version: str | None = None) -> MemoryStore:
-        """Return the current or the named version of the memories; see `passages`.
-
-        Raises:
-            MissingIndex: the role is not indexed, or has no such version.
-            DamagedIndex: the named version, or every version, is not what was published.
-        """
-        return cast("MemoryStore", self._served(kind, version))
-
-    def spoken(self, kind: str, version: str | None = None) -> DialogueStore:
-        """Return the current or the named version of the dialogues; see `passages`.
-
-        Raises:
-            MissingIndex: the role is not indexed, or has no such version.
-            DamagedIndex: the named version, or every version, is not what was published.
-        """
-        return cast("DialogueStore", self._served(kind, version))
-
-    def sources(self, kind: str) -> Sources:
-        """Return the files that a kind of index is made from."""
-        if kind in DIALOGUE_KINDS:
-            return self.dialogue_files
-        return self.memory_files if kind in MEMORY_KINDS else self.persona
-
-    def _served(self, kind: str, version: str | None) -> Store:
-        folder = self._folder(kind)
-        if (opened := self._opened(kind, version)) is not None:
-            return opened
-        for _ in range(3):
-            current = folder.current()
-            store, error = self._first_whole(folder, current, version)
-            if error is not None and folder.current() != current:
-                continue  # a builder has removed the version since the pointer was read
-            if store is None:
-                raise error or folder.missing(version if current else None)
-            return store if error is None else store.in_place_of(error)
-        raise folder.missing(version)
-
-    def _first_whole(
-        self, folder: IndexFolder, current: Current | None, version: str | None
-    ) -> tuple[Store | None, DamagedIndex | MissingIndex | None]:
-        """The first version that can be read, and why the one before it could not."""
-        trouble: DamagedIndex | MissingIndex | None = None
-        for published in current.versions if current else ():
-            if version in (None, published.version):
-                try:
-                    return self._store(folder, published, current.versions if current else ()), trouble
-                except (DamagedIndex, MissingIndex) as error:
-                    trouble = trouble or error
-        return None, trouble
-
-    def _opened(self, kind: str, version: str | None) -> Store | None:
-        """A named version that this process has open is served also when it was removed meanwhile."""
+    def index(self, kind: IndexKind[R, S]) -> Index[R, S]:
+        """Return one kind of index, the same object for all threads."""
+        sources = {"persona": self.persona, "memories": self.memory_files, "dialogues": self.dialogue_files}
         with self._lock:
-            found = (store for (of, _), store in self._stores.items() if (of, store.version) == (kind, version))
-            return next(found, None)
-
-    def builder(self, kind: str) -> PassageBuilder:
-        """Return the builder of one kind of passages, shared by threads."""
-        return self._builder(kind, PassageBuilder)
-
-    def graph_builder(self, kind: str) -> GraphBuilder:
-        """Return the builder of one kind of knowledge graph, shared by threads."""
-        return self._builder(kind, GraphBuilder)
-
-    def memory_builder(self, kind: str) -> MemoryBuilder:
-        """Return the builder of one kind of memories, shared by threads."""
-        return self._builder(kind, MemoryBuilder)
-
-    def dialogue_builder(self, kind: str) -> DialogueBuilder:
-        """Return the builder of one kind of dialogues, shared by threads."""
-        return self._builder(kind, DialogueBuilder)
-
-    def _builder(self, kind: str, make: Callable[[IndexFolder], B]) -> B:
-        with self._lock:
-            return cast("B", self._builders.setdefault(kind, make(self._folder(kind))))
+            return self._indexes.setdefault(kind, Index(self.root, kind, sources[kind.sources]))
 
     def forget_opened(self) -> None:
         """Let go of the versions that are open, and of what builders remember."""
         with self._lock:
-            self._stores = {}
-            builders = list(self._builders.values())
-        for builder in builders:
-            builder.forget()
-
-    def _store(self, folder: IndexFolder, published: Published, kept: Sequence[Published]) -> Store:
-        with self._lock:
-            store = self._stores.get((folder.kind, published)) or open_store(folder, published)
-            others = {key: one for key, one in self._stores.items() if key[0] != folder.kind or key[1] in kept}
-            self._stores = {**others, (folder.kind, published): store}
-            return store
-
-    def _folder(self, kind: str) -> IndexFolder:
-        return IndexFolder(self.root, kind)
+            indexes = list(self._indexes.values())
+        for index in indexes:
+            index.forget()

@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from dramaturg.stores.errors import DamagedIndex, EmbeddingMismatch, MissingIndex, RoleBusy
 from dramaturg.stores.file_lock import file_lock
 from dramaturg.stores.files import canonical, make_folder, read_if_there, sha256, write_bytes
-from dramaturg.stores.manifest import FileRecord
-from dramaturg.stores.vectors import Vectors, pack, unpack
+from dramaturg.stores.index.manifest import FileRecord
+from dramaturg.stores.index.vectors import Vectors, pack, unpack
 
 MANIFEST = "manifest.json"
 PATIENCE = 60.0  # seconds; saving takes far less

@@ -10,7 +10,7 @@ from langchain_core.documents import Document
 from numpy.typing import ArrayLike, NDArray
 
 from dramaturg.stores.errors import EmbeddingMismatch
-from dramaturg.stores.vectors import Vectors, nearest, unit_rows
+from dramaturg.stores.index.vectors import Vectors, nearest, unit_rows
 
 Numbers = NDArray[np.int64]
 

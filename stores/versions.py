@@ -4,19 +4,19 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from dramaturg.stores.answers import FOLDER as ANSWERS_FOLDER
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, StorageError, did_you_mean
 from dramaturg.stores.files import remove
-from dramaturg.stores.index_folder import IndexFolder
+from dramaturg.stores.index.answers import FOLDER as ANSWERS_FOLDER
+from dramaturg.stores.index.builder import drop_documents, published_names
+from dramaturg.stores.index.folder import IndexFolder, IndexKind
+from dramaturg.stores.index.kinds import KINDS, kind_named
+from dramaturg.stores.index.manifest import Manifest, Published
 from dramaturg.stores.kept_documents import KeptDocuments
-from dramaturg.stores.manifest import Manifest, Published
 from dramaturg.stores.merge_files import drop_plan
-from dramaturg.stores.publication import drop_documents, kinds
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_lock import role_lock
-from dramaturg.stores.whole_versions import opened
 
 
 class Version(NamedTuple):
@@ -33,17 +33,17 @@ class Version(NamedTuple):
     """Whether the documents that it was made from are all kept."""
 
 
-def versions(role: Role, kind: str) -> list[Version]:
+def versions(role: Role, kind: IndexKind[Any, Any]) -> list[Version]:
     """Return the versions that can be taken back, the one that is served first; damaged ones are left out.
 
     Raises:
         DamagedIndex: the pointer is not what was written.
     """
-    found = _manifests(IndexFolder(role.root, kind))
+    found = _manifests(role.index(kind).folder)
     return [_described(role, manifest, served=at == 0) for at, manifest in enumerate(found.values())]
 
 
-def take_back(role: Role, kind: str, version: str | None = None) -> Version:
+def take_back(role: Role, kind: IndexKind[Any, Any], version: str | None = None) -> Version:
     """Bring the documents of a version back, and serve it again if its index is whole (else index the role).
 
     What is served now can be taken back in the same way: the versions are a ring, and this turns it.
@@ -58,15 +58,15 @@ def take_back(role: Role, kind: str, version: str | None = None) -> Version:
         RoleError: a document of it was not kept, or one of now is in no version and would be lost.
         StorageError: the file system refuses.
     """
-    folder = IndexFolder(role.root, kind)
+    index = role.index(kind)
+    folder, sources = index.folder, index.sources
     with role_lock(role.root):
         found = _manifests(folder)
         wanted = _chosen(folder, found, version)
-        sources = role.sources(kind)
         sources.make(_changes(role, sources.checksums(), found[wanted]))
         ring = list(found)
         at = ring.index(wanted)
-        if opened(folder, wanted) is not None:
+        if folder.whole(wanted) is not None:
             folder.switch(ring[at:] + ring[:at])
     return _described(role, found[wanted], served=True)
 
@@ -83,7 +83,7 @@ def erase_past(role: Role) -> None:
         for folder in _begun(role.root):
             found = _manifests_or_none(folder)
             served = next(iter(found), None)
-            if served is None or found[served].sources != role.sources(folder.kind).checksums():
+            if served is None or found[served].sources != role.index(folder.kind).sources.checksums():
                 _erase(folder)
                 continue
             folder.switch([served])
@@ -95,7 +95,7 @@ def erase_past(role: Role) -> None:
                     remove(other)
             if any(one.exists() for one in beside) or len(list(folder.versions.glob("*"))) > 1:
                 raise StorageError(f"{folder.path} cannot be emptied: give permission, then run it again.")
-        drop_documents(role.root)
+        drop_documents(IndexFolder(role.root, KINDS[0]))
         drop_plan(role.root)  # a proposal made from documents, with their words in it
     role.forget_opened()
 
@@ -105,14 +105,14 @@ def _begun(role: Path) -> list[IndexFolder]:
     found = []
     for path in sorted((role / "index").glob("*")):
         with suppress(RoleError):  # it is no kind of index
-            found.append(IndexFolder(role, path.name))
+            found.append(IndexFolder(role, kind_named(path.name)))
     return [folder for folder in found if folder.path.is_dir()]
 
 
-def holding(role: Role, name: str) -> bool:
+def holding(role: Role, document: str) -> bool:
     """Whether a version of an index was made from a document of this name."""
-    found = (_manifests_or_none(IndexFolder(role.root, kind)).values() for kind in kinds(role.root))
-    return any(name in manifest.sources for manifests in found for manifest in manifests)
+    folders = (IndexFolder(role.root, kind_named(name)) for name in published_names(role.root))
+    return any(document in one.sources for folder in folders for one in _manifests_or_none(folder).values())
 
 
 def _erase(folder: IndexFolder) -> None:
@@ -149,14 +149,16 @@ def _chosen(folder: IndexFolder, found: Mapping[Published, Manifest], version: s
     ring = list(found)
     if version is None:
         if len(ring) < 2:
-            raise MissingIndex(f"{folder.role.name!r} has no version before this one ({folder.kind}).")
+            raise MissingIndex(f"{folder.role.name!r} has no version before this one ({folder.kind.name}).")
         return ring[1]
     matches = [one for one in ring if version and one.version.startswith(version)]
     if len(matches) == 1:
         return matches[0]
     near = did_you_mean(version, [one.version for one in ring])
     known = ", ".join(one.version for one in ring) or "none"
-    raise MissingIndex(f"{folder.role.name!r} has no version {version!r} ({folder.kind}){near} There are: {known}.")
+    raise MissingIndex(
+        f"{folder.role.name!r} has no version {version!r} ({folder.kind.name}){near} There are: {known}."
+    )
 
 
 def _changes(role: Role, before: Mapping[str, str], wanted: Manifest) -> dict[str, bytes | None]:

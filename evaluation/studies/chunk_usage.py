@@ -13,6 +13,7 @@ from dramaturg.models.thresholds import threshold
 from dramaturg.nodes.guided_selection import SelectionSettings
 from dramaturg.nodes.passage_evidence import in_context
 from dramaturg.nodes.selection_batches import needed
+from dramaturg.stores.index.kinds import passage_kind
 from dramaturg.workflows.amadeus_index import AmadeusIndexContext, graph
 
 N, K = (SelectionSettings.model_fields[name].default for name in ("search_limit", "slots"))
@@ -56,7 +57,7 @@ async def records(bench: Bench, judge: Judge | None = None) -> list[Used]:
 def used(bench: Bench, name: str, question: str, judge: Judge | None) -> Used:
     """The passages for one question."""
     role = bench.role(name)
-    store = role.passages("acts")
+    store = role.index(passage_kind("acts")).open()
     ranking = [one for one, _ in store.search(bench.embedder(role).embeddings.embed_query(question), max(N, K + 1))]
     nearest, whole = tuple(ranking[: K + 1]), len(store.passages)
     if judge is None:

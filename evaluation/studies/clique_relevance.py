@@ -20,7 +20,7 @@ from dramaturg.nodes.relation_graph import best_clique
 from dramaturg.nodes.role_memory import RoleMemorySettings
 from dramaturg.nodes.user_role import Cast, cast_of
 from dramaturg.prompts import load
-from dramaturg.stores.dialogues import StoredDialogue
+from dramaturg.stores.index.dialogues import StoredDialogue
 from dramaturg.workflows.drmr_index import DrmrIndexContext, graph
 
 K: int = RoleMemorySettings.model_fields["memory_dialogues"].default

@@ -18,8 +18,8 @@ from dramaturg.models.questions import decide
 from dramaturg.models.thresholds import threshold
 from dramaturg.nodes.entity_normalization import Named, Pair, candidate_pairs, merge_groups
 from dramaturg.prompts import load
+from dramaturg.stores.index.vectors import unit_rows
 from dramaturg.stores.names import normal_name
-from dramaturg.stores.vectors import unit_rows
 from dramaturg.workflows.role_rag_index import RoleRagIndexContext
 
 NEIGHBOURS: int = RoleRagIndexContext.model_fields["neighbours"].default

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, TypeVar
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 from yaml import safe_load
 
-from dramaturg.stores.graph_records import EntityType
+from dramaturg.stores.index.graph import EntityType
 
 Emotion = Literal["joy", "acceptance", "fear", "surprise", "sadness", "disgust", "anger", "anticipation"]
 

@@ -13,9 +13,10 @@ from dramaturg.evaluation.studies.study import Cell, Findings, Study, StudyTable
 from dramaturg.models.embeddings import Embedder, embedder
 from dramaturg.nodes.emotion_encoder import EMOTIONS, SimilarityEncoder
 from dramaturg.nodes.emotional_recall import MemoryBank, Strategy
-from dramaturg.stores.memories import MemoryStore, Mood
+from dramaturg.stores.index.kinds import MEMORY_KIND
+from dramaturg.stores.index.memories import MemoryStore, Mood
+from dramaturg.stores.index.vectors import Vectors, unit_rows
 from dramaturg.stores.role import Role
-from dramaturg.stores.vectors import Vectors, unit_rows
 from dramaturg.workflows.emotional_rag_index import EmotionalRagIndexContext, graph
 
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
@@ -71,7 +72,7 @@ async def records(bench: Bench) -> list[Recalled]:
 
 async def of_role(bench: Bench, role: Role) -> list[Recalled]:
     """All that is recalled for one role's questions."""
-    store, encoders = role.remembered("memories"), await asyncio.to_thread(encoders_of, bench, role)
+    store, encoders = role.index(MEMORY_KIND).open(), await asyncio.to_thread(encoders_of, bench, role)
     memories = [one.own for one in store.memories]
     bank = Texts(store.vectors(), mood_rows(store.moods), await read(encoders[1:], memories))
     asked = questions_of(role)

@@ -17,6 +17,7 @@ from dramaturg.models.questions import decide, extract
 from dramaturg.models.thresholds import threshold
 from dramaturg.nodes.scope_judges import MOST, PlainName, PlainNames
 from dramaturg.prompts import load
+from dramaturg.stores.index.kinds import passage_kind
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import Question, RoleCard
@@ -70,7 +71,9 @@ async def of_role(bench: Bench, role: Role) -> list[Scoped]:
 
 def similarity(bench: Bench, role: Role, question: str) -> float:
     """How near the nearest passage is."""
-    return role.passages("acts").search(bench.embedder(role).embeddings.embed_query(question), 1)[0][1]
+    return (
+        role.index(passage_kind("acts")).open().search(bench.embedder(role).embeddings.embed_query(question), 1)[0][1]
+    )
 
 
 async def certainty(question: str, card: RoleCard, respondent: Respondent) -> tuple[float | None, int]:

@@ -13,10 +13,11 @@ from dramaturg.evaluation.studies.bench import Bench
 from dramaturg.evaluation.studies.study import Cell, Findings, Study, StudyTable, difference, few, over_roles
 from dramaturg.nodes.splitter import Method
 from dramaturg.nodes.text_boundaries import sentences
-from dramaturg.stores.passages import PassageStore, StoredPassage
+from dramaturg.stores.index.kinds import passage_kind
+from dramaturg.stores.index.passages import PassageStore, StoredPassage
+from dramaturg.stores.index.vectors import Vectors, unit_rows
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import Question
-from dramaturg.stores.vectors import Vectors, unit_rows
 from dramaturg.workflows.amadeus_index import AmadeusIndexContext, graph
 
 SPLITTERS: tuple[Method, ...] = ("fixed", "ats", "acts")
@@ -103,7 +104,7 @@ def look_up(
     Raises:
         ValueError: there are fewer passages than are compared.
     """
-    store = role.passages(splitter)
+    store = role.index(passage_kind(splitter)).open()
     if len(store.passages) < K:
         msg = f"{role.id!r} has {len(store.passages)} passages by {splitter}: leave roles with fewer than {K} out."
         raise ValueError(msg)

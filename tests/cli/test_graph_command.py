@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dramaturg.stores.knowledge_graph import KnowledgeGraph, decode_graph
+from dramaturg.stores.index.graph import KnowledgeGraph, decode_graph
 
 from commands import Command
 from graph_samples import star
@@ -17,7 +17,7 @@ from graph_samples import star
 def known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> KnowledgeGraph:
     """The graph of every role; files are written where the command is run."""
     made = star(["Tom", "Leith", "<b>"])
-    monkeypatch.setattr("dramaturg.stores.role.Role.graph", lambda *_: made, raising=False)
+    monkeypatch.setattr("dramaturg.stores.role.Index.open", lambda *_: made)
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     return made

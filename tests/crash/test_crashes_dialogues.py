@@ -16,11 +16,12 @@ from pydantic import JsonValue
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.nodes import asked_answers
 from dramaturg.nodes.edge_scores import edge_key, edges_of
-from dramaturg.stores.answers import ANSWERS
-from dramaturg.stores.dialogues import DIALOGUES, VECTORS
 from dramaturg.stores.errors import MissingIndex, StorageError
-from dramaturg.stores.index_folder import IndexFolder
-from dramaturg.stores.records import encode_records
+from dramaturg.stores.index.answers import ANSWERS
+from dramaturg.stores.index.dialogues import DIALOGUES_FILE, VECTORS_FILE
+from dramaturg.stores.index.folder import IndexFolder
+from dramaturg.stores.index.kinds import DIALOGUE_KIND
+from dramaturg.stores.index.records import encode_records
 from dramaturg.stores.role import Role
 from dramaturg.stores.versions import erase_past, take_back
 from dramaturg.workflows.drmr_index import DrmrIndexContext, graph
@@ -37,7 +38,7 @@ from scope_roles import player, reasoned, shown
 FILE = "dialogues/scenes.jsonl"
 SECRET = ("Tom Quill", "The zanzibark is full tonight."), ("Nell", "The zanzibark sings.")
 ONLY_THERE = b"zanzibark"
-SERVED = ("manifest.json", DIALOGUES, VECTORS)  # what dialogues are read from
+SERVED = ("manifest.json", DIALOGUES_FILE, VECTORS_FILE)  # what dialogues are read from
 EDGES = 8
 
 Operation = Callable[..., None]
@@ -87,8 +88,8 @@ def talk(folder: Path, model: ScriptedChatModel | None = None) -> None:
 def keep_and_say_so(folder: Path) -> None:
     """Keep the score of each edge, one after the other, and write down which were acknowledged."""
     role = role_in(folder)
-    builder = role.dialogue_builder("dialogues")
-    for edge in edges_of(role.spoken("dialogues").dialogues):
+    builder = role.index(DIALOGUE_KIND).builder
+    for edge in edges_of(role.index(DIALOGUE_KIND).open().dialogues):
         key = edge_key(edge, role.card)
         builder.keep({key: {"score": 5, "reason": edge.dialogue.scene}})
         with suppress(OSError), (folder / "acknowledged.txt").open("a") as file:
@@ -115,7 +116,7 @@ def role_in(folder: Path) -> Role:
 
 def content(role: Role, version: str | None = None) -> Content:
     """All that is asked of dialogues, and the scores that their version holds."""
-    store, folder = role.spoken("dialogues", version), IndexFolder(role.root, "dialogues")
+    store, folder = role.index(DIALOGUE_KIND).open(version), IndexFolder(role.root, DIALOGUE_KIND)
     current = folder.current()
     assert current
     published = next(one for one in current.versions if one.version == store.version)
@@ -126,7 +127,7 @@ def content(role: Role, version: str | None = None) -> Content:
 def served(folder: Path) -> Content | None:
     """The dialogues that are read now; None before the first."""
     try:
-        assert not role_in(folder).spoken("dialogues").warning
+        assert not role_in(folder).index(DIALOGUE_KIND).open().warning
     except MissingIndex:
         return None
     return content(role_in(folder))
@@ -134,7 +135,7 @@ def served(folder: Path) -> Content | None:
 
 def kept(folder: Path) -> Mapping[str, JsonValue]:
     """The scores on the disk."""
-    return role_in(folder).dialogue_builder("dialogues").known()
+    return role_in(folder).index(DIALOGUE_KIND).builder.known()
 
 
 def loose(folder: Path) -> list[Path]:
@@ -237,7 +238,7 @@ def doomed(scored: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     model.reply = lambda messages: ModelUnavailable("Gone.") if len(model.calls) > 8 else answer(messages)
     with pytest.raises(ModelUnavailable):
         index(folder, model, rebuild=True)
-    builder = role_in(folder).dialogue_builder("dialogues")
+    builder = role_in(folder).index(DIALOGUE_KIND).builder
     builder.keep({"f" * 64: {"score": 1, "reason": "of the zanzibark"}})
     for path in (folder / "ada" / "dialogues", folder / "ada" / "index" / "documents"):
         (path / f".scenes.jsonl.{0:032x}.tmp").write_bytes(ONLY_THERE)
@@ -292,7 +293,7 @@ def acknowledged(folder: Path) -> list[str]:
 def reasons(folder: Path) -> Iterator[tuple[JsonValue, dict[str, JsonValue]]]:
     """Each score that is kept, and the reason that it was kept with."""
     role, found = role_in(folder), kept(folder)
-    for edge in edges_of(role.spoken("dialogues").dialogues):
+    for edge in edges_of(role.index(DIALOGUE_KIND).open().dialogues):
         if (key := edge_key(edge, role.card)) in found:
             yield found[key], {"reason": edge.dialogue.scene}
 
@@ -354,18 +355,18 @@ COUNTS = pytest.mark.parametrize("count", [FEW, pytest.param(MANY, marks=pytest.
 def library(changed: Path, tmp_path: Path) -> Path:
     """Two versions and more, and a score beside them."""
     folder = Path(shutil.copytree(changed, tmp_path / "library"))
-    role_in(folder).dialogue_builder("dialogues").keep({"f" * 64: {"score": 1, "reason": "of another day"}})
+    role_in(folder).index(DIALOGUE_KIND).builder.keep({"f" * 64: {"score": 1, "reason": "of another day"}})
     return folder
 
 
 @COUNTS
 def test_nothing_changed_is_read(library: Path, count: int) -> None:
-    current = IndexFolder(library / "ada", "dialogues").current()
+    current = IndexFolder(library / "ada", DIALOGUE_KIND).current()
     assert current
     now, before = (content(role_in(library), one.version) for one in current.versions[:2])
     found = Counter[str]()
     for path, how in mutations(library / "ada" / "index", seed=1, count=count, only=lambda one: one.suffix != ".lock"):
-        store = role_in(library).spoken("dialogues")
+        store = role_in(library).index(DIALOGUE_KIND).open()
         expected = before if store.warning else now
         assert (encode_records(store.dialogues), store.vectors().tobytes()) == expected[:2], (path, how)
         found[path.name if store.warning else "as it was"] += 1
@@ -378,7 +379,7 @@ def test_no_changed_score_is_believed(library: Path, count: int) -> None:
     known, lost = kept(library), 0
     assert "f" * 64 in known
     assert {scene for scene in SCENES if scene != "supper"} == {
-        one.scene for one in role_in(library).spoken("dialogues").dialogues
+        one.scene for one in role_in(library).index(DIALOGUE_KIND).open().dialogues
     }
     for path, how in mutations(
         library / "ada" / "index" / "dialogues", seed=3, count=count, only=lambda one: one.suffix == ".jsonl"

@@ -15,7 +15,8 @@ import pytest
 from dramaturg.nodes import asked_answers
 from dramaturg.nodes.graph_facts import ORDER
 from dramaturg.stores.errors import MissingIndex, StorageError
-from dramaturg.stores.knowledge_graph import encode_graph
+from dramaturg.stores.index.graph import encode_graph
+from dramaturg.stores.index.kinds import GRAPH_KIND, UNMERGED_GRAPH_KIND
 from dramaturg.stores.learning import forget, learn
 from dramaturg.stores.merge_files import DECISIONS, PLAN, Merge, MergePlan, accept_plan, read_plan, write_plan
 from dramaturg.stores.role import Role
@@ -89,7 +90,7 @@ def role_in(folder: Path) -> Role:
 def served(folder: Path) -> bytes | None:
     """The graph that is read now; None before the first."""
     try:
-        graph = role_in(folder).graph("graph")
+        graph = role_in(folder).index(GRAPH_KIND).open()
     except MissingIndex:
         return None
     assert not graph.warning
@@ -98,7 +99,7 @@ def served(folder: Path) -> bytes | None:
 
 def kept(folder: Path) -> set[str]:
     """The questions whose answers lie on the disk."""
-    return {*role_in(folder).graph_builder("graph").known()} - {ORDER}
+    return {*role_in(folder).index(GRAPH_KIND).builder.known()} - {ORDER}
 
 
 def everything(folder: Path) -> bytes:
@@ -195,7 +196,10 @@ def doomed(taught: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_what_is_made_ready(fresh: Path, indexed: Path, merged: Path, taught: Path, doomed: Path) -> None:
     assert served(fresh) is None
     assert len({served(folder) for folder in (indexed, merged, taught)}) == 3
-    assert (role_in(merged).graph("graph").find("Tom Quill"), read_plan(merged / "ada")) == ("the mate", EDITED)
+    assert (role_in(merged).index(GRAPH_KIND).open().find("Tom Quill"), read_plan(merged / "ada")) == (
+        "the mate",
+        EDITED,
+    )
     assert all(word in everything(doomed) for word in ONLY_THERE)
     assert b"Kit" in (doomed / "ada" / PLAN).read_bytes()
 
@@ -255,7 +259,7 @@ def test_forgetting_for_good_leaves_no_trace_in_a_graph_without_normalization(do
     forget(role_in(folder), "dog.md")
     index(folder, normalization=False)
     erase_past(role_in(folder))
-    assert role_in(folder).graph("graph-unmerged").find("Tom")
+    assert role_in(folder).index(UNMERGED_GRAPH_KIND).open().find("Tom")
     assert not any(word in everything(folder) for word in ONLY_THERE)
 
 
@@ -312,7 +316,7 @@ def test_a_hundred_changes_killed_at_random(indexed: Path, tmp_path: Path) -> No
     while killed < 100:
         number += 1
         killed += killed_after(partial(learn_number, number=number), folder, chance.uniform(0, 0.5))
-        names = {passage.source for passage in role_in(folder).graph("graph").passages}
+        names = {passage.source for passage in role_in(folder).index(GRAPH_KIND).open().passages}
         assert {"life.md"} <= names <= {*role_in(folder).persona.names(), "life.md", "dog.md"}
         assert served(folder)
     learn_number(folder, number=number)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from dramaturg.stores.errors import StorageError
+from dramaturg.stores.index.kinds import passage_kind
 from dramaturg.stores.learning import forget, learn
 from dramaturg.stores.role import Role
 from dramaturg.stores.versions import erase_past, take_back
@@ -35,11 +36,11 @@ def build_new(folder: Path) -> None:
 
 
 def build_fresh(folder: Path) -> None:
-    builder = Role(folder / "ada").builder("acts")
+    builder = Role(folder / "ada").index(passage_kind("acts")).builder
     version = builder.draft(passages_of(OLD), embedding="hash-8", settings={}, sources={}, fresh=True)
-    while pending := builder.pending(version):
-        builder.add_vectors(version, [pending[0].id], embed([pending[0].text]))
-    builder.publish(version)
+    while left := builder.unembedded(version):
+        builder.add_vectors(version, left[:1], embed(left[:1]))
+    builder.publish(version, {})
 
 
 def learn_two(folder: Path) -> None:
@@ -56,7 +57,7 @@ def learn_and_index(folder: Path) -> None:
 def go_back(folder: Path) -> None:
     role = Role(folder / "ada")
     if "dog.md" in documents(folder):
-        take_back(role, "acts")
+        take_back(role, passage_kind("acts"))
     index(folder)
 
 
@@ -74,7 +75,7 @@ def documents(folder: Path) -> dict[str, str]:
 
 def served(folder: Path) -> set[str]:
     """The documents that a reader finds passages of."""
-    return {passage.source for passage in Role(folder / "ada").passages("acts").passages}
+    return {passage.source for passage in Role(folder / "ada").index(passage_kind("acts")).open().passages}
 
 
 def seen(folder: Path) -> list[str]:

@@ -16,13 +16,14 @@ import pytest
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.nodes import asked_answers
 from dramaturg.nodes.memory_units import memory_unit
-from dramaturg.stores.answers import ANSWERS
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, StorageError
-from dramaturg.stores.index_folder import IndexFolder
-from dramaturg.stores.memories import MEMORIES, MOODS, VECTORS, MemoryStore, encode_moods
+from dramaturg.stores.index.answers import ANSWERS
+from dramaturg.stores.index.folder import IndexFolder
+from dramaturg.stores.index.kinds import MEMORY_KIND
+from dramaturg.stores.index.memories import MEMORIES_FILE, MOODS_FILE, VECTORS_FILE, MemoryStore
+from dramaturg.stores.index.records import encode_records
 from dramaturg.stores.memory_changes import edit, remove
 from dramaturg.stores.memory_files import read_memory_files
-from dramaturg.stores.records import encode_records
 from dramaturg.stores.role import Role
 from dramaturg.stores.versions import erase_past, take_back
 
@@ -47,7 +48,7 @@ from roles import WordEmbeddings, mood
 SECRET = "The zanzibark sang in the rigging."
 ONLY_THERE = b"zanzibark"
 EDITED = "Calm at last, and I like it."
-SERVED = ("manifest.json", MEMORIES, MOODS, VECTORS)  # what memories are read from
+SERVED = ("manifest.json", MEMORIES_FILE, MOODS_FILE, VECTORS_FILE)  # what memories are read from
 
 Operation = Callable[..., None]
 Content = tuple[bytes, bytes, bytes]
@@ -107,13 +108,13 @@ def places(folder: Path, text: str) -> tuple[str, ...]:
 
 def content(store: MemoryStore) -> Content:
     """All that is asked of memories."""
-    return encode_records(store.memories), encode_moods(store.moods), store.vectors().tobytes()
+    return encode_records(store.memories), encode_records(store.moods), store.vectors().tobytes()
 
 
 def served(folder: Path) -> Content | None:
     """The memories that are read now; None before the first."""
     try:
-        store = role_in(folder).remembered("memories")
+        store = role_in(folder).index(MEMORY_KIND).open()
     except MissingIndex:
         return None
     assert not store.warning
@@ -122,7 +123,7 @@ def served(folder: Path) -> Content | None:
 
 def kept(folder: Path) -> set[str]:
     """What the answers on the disk are kept by."""
-    return {*role_in(folder).memory_builder("memories").known()}
+    return {*role_in(folder).index(MEMORY_KIND).builder.known()}
 
 
 def on_disk(folder: Path) -> dict[str, bytes]:
@@ -224,7 +225,7 @@ def test_what_is_made_ready(fresh: Path, indexed: Path, changed: Path, doomed: P
     assert served(fresh) is None
     assert len({served(folder) for folder in (indexed, changed, doomed)}) == 3
     assert len(places(indexed, STORM)) == len(places(indexed, CALM)) == 2
-    assert {one.text for one in role_in(indexed).remembered("memories").memories} == ALL
+    assert {one.text for one in role_in(indexed).index(MEMORY_KIND).open().memories} == ALL
     assert places(changed, STORM) == places(changed, CALM) == ()
     assert everything(doomed).count(ONLY_THERE) > 5
 
@@ -318,11 +319,11 @@ def test_every_change_of_memories_that_the_disk_refuses(
 def test_thirty_changes_killed_at_random(indexed: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(indexed, tmp_path / "library"))
     chance, killed, number = random.Random(0), 0, 0
-    others = {one.text for one in role_in(folder).remembered("memories").memories} - {CALM}
+    others = {one.text for one in role_in(folder).index(MEMORY_KIND).open().memories} - {CALM}
     while killed < 30:
         number += 1
         killed += killed_after(partial(edit_number, number=number), folder, chance.uniform(0, 0.4))
-        texts = {one.text for one in role_in(folder).remembered("memories").memories}
+        texts = {one.text for one in role_in(folder).index(MEMORY_KIND).open().memories}
         assert others < texts
         assert len(texts) == 5
         assert served(folder)
@@ -330,7 +331,7 @@ def test_thirty_changes_killed_at_random(indexed: Path, tmp_path: Path) -> None:
         files_of(role_in(folder))
         assert spoken(folder, "again") == spoken(folder, "scenes"), (first, second)
     edit_number(folder, number=number)
-    assert any(f"number {number}." in one.text for one in role_in(folder).remembered("memories").memories)
+    assert any(f"number {number}." in one.text for one in role_in(folder).index(MEMORY_KIND).open().memories)
     assert not [name for name in leftovers(folder) if name.endswith(".tmp")]
     print(f"{killed} of {number} changes were killed")  # noqa: T201
 
@@ -363,7 +364,7 @@ def library(changed: Path, tmp_path: Path) -> Path:
     add_line(role_in(folder), text="One more.")
     with pytest.raises(ModelUnavailable), patch.object(asked_answers, "SECONDS", 0):
         asyncio.run(memory_roles.index(role_in(folder), model, concurrency=1))
-    builder = role_in(folder).memory_builder("memories")
+    builder = role_in(folder).index(MEMORY_KIND).builder
     draft = next((folder / "ada" / "index" / "memories" / "drafts").iterdir()).name
     left = builder.unembedded(draft, [one.embedding_text for one in builder.records(draft)])
     builder.add_vectors(draft, left, WordEmbeddings().embed_documents(left))
@@ -372,9 +373,9 @@ def library(changed: Path, tmp_path: Path) -> Path:
 
 def versions_of(folder: Path) -> list[Content]:
     """The versions as they were written, the one that is served first."""
-    current = IndexFolder(folder / "ada", "memories").current()
+    current = IndexFolder(folder / "ada", MEMORY_KIND).current()
     assert current
-    return [content(role_in(folder).remembered("memories", one.version)) for one in current.versions]
+    return [content(role_in(folder).index(MEMORY_KIND).open(one.version)) for one in current.versions]
 
 
 @COUNTS
@@ -382,7 +383,7 @@ def test_nothing_changed_is_read(library: Path, count: int) -> None:
     now, before = versions_of(library)
     found = Counter[str]()
     for path, how in mutations(library / "ada" / "index", seed=1, count=count, only=lambda one: one.suffix != ".lock"):
-        store = role_in(library).remembered("memories")
+        store = role_in(library).index(MEMORY_KIND).open()
         assert content(store) == (before if store.warning else now), (path, how)
         found[path.name if store.warning else "as it was"] += 1
     assert {*SERVED, "as it was"} == set(found)
@@ -391,7 +392,7 @@ def test_nothing_changed_is_read(library: Path, count: int) -> None:
 
 @pytest.mark.parametrize("count", [FEW, pytest.param(200, marks=pytest.mark.slow)])
 def test_nothing_changed_is_read_where_there_is_no_other_version(library: Path, count: int) -> None:
-    folder, now = IndexFolder(library / "ada", "memories"), versions_of(library)[0]
+    folder, now = IndexFolder(library / "ada", MEMORY_KIND), versions_of(library)[0]
     current = folder.current()
     assert current
     shutil.rmtree(folder.folder_of(current.versions[1]))
@@ -401,20 +402,20 @@ def test_nothing_changed_is_read_where_there_is_no_other_version(library: Path, 
     for path, how in mutations(folder.path, seed=2, count=count):
         number += 1
         if path.name == ANSWERS:  # no memory is read from it; what it holds is asked again
-            assert content(role_in(library).remembered("memories")) == now, how
+            assert content(role_in(library).index(MEMORY_KIND).open()) == now, how
             continue
         with pytest.raises((DamagedIndex, MissingIndex), match="dramaturg index ada"):
-            role_in(library).remembered("memories")
+            role_in(library).index(MEMORY_KIND).open()
     assert number == count * (len(SERVED) + 2)
 
 
 @COUNTS
 def test_no_changed_answer_is_believed(library: Path, count: int) -> None:
-    known, lost = role_in(library).memory_builder("memories").known(), 0
+    known, lost = role_in(library).index(MEMORY_KIND).builder.known(), 0
     for path, how in mutations(
         library / "ada" / "index" / "memories", seed=3, count=count, only=lambda one: one.suffix == ".jsonl"
     ):
-        found = role_in(library).memory_builder("memories").known()
+        found = role_in(library).index(MEMORY_KIND).builder.known()
         assert all(answer == known[key] for key, answer in found.items()), (path, how)
         lost += len(found) < len(known)
     assert lost
@@ -424,11 +425,11 @@ def test_no_changed_answer_is_believed(library: Path, count: int) -> None:
 def test_no_changed_draft_goes_into_a_version(library: Path, count: int) -> None:
     drafts = library / "ada" / "index" / "memories" / "drafts"
     draft = next(drafts.iterdir()).name
-    memories = role_in(library).memory_builder("memories").records(draft)
+    memories = role_in(library).index(MEMORY_KIND).builder.records(draft)
     texts = [one.embedding_text for one in memories]
-    rows = role_in(library).memory_builder("memories").vectors(draft, texts)
+    rows = role_in(library).index(MEMORY_KIND).builder.vectors(draft, texts)
     for path, how in mutations(drafts, seed=4, count=count):
-        builder = role_in(library).memory_builder("memories")
+        builder = role_in(library).index(MEMORY_KIND).builder
         try:
             assert builder.records(draft) == memories, (path, how)
         except MissingIndex:

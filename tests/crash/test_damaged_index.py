@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from dramaturg.stores.errors import DamagedIndex, MissingIndex
-from dramaturg.stores.passages import StoredPassage
+from dramaturg.stores.index.kinds import passage_kind
+from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.role import Role
 
 from passage_samples import build, embed, new_role, passages_of, quick, reopened, texts_of
@@ -58,7 +59,7 @@ def test_no_mutation_is_loaded(tmp_path: Path, name: str) -> None:
     for _ in range(MUTATIONS):
         path.write_bytes(mutated(whole, chance))
         with pytest.raises(DamagedIndex, match="run `dramaturg index ada --rebuild`"):
-            reopened(role).passages("acts")
+            reopened(role).index(passage_kind("acts")).open()
     path.write_bytes(whole)
     assert texts_of(reopened(role)) == TEXTS
 
@@ -79,12 +80,12 @@ def test_a_missing_file_or_version(tmp_path: Path) -> None:
     build(role, TEXTS)
     artefacts(role)["vectors.faiss"].unlink()
     with pytest.raises(DamagedIndex, match=r"vectors\.faiss"):
-        reopened(role).passages("acts")
+        reopened(role).index(passage_kind("acts")).open()
     shutil.rmtree(role.root / "index" / "acts" / "versions")
     with pytest.raises(MissingIndex, match="run `dramaturg index ada`"):
-        reopened(role).passages("acts")
+        reopened(role).index(passage_kind("acts")).open()
     shutil.rmtree(role.root / "index")
-    assert reopened(role).current("acts") is None
+    assert reopened(role).index(passage_kind("acts")).manifest() is None
     assert build(role, TEXTS)[1] == 4
 
 
@@ -95,7 +96,7 @@ def test_an_index_of_an_earlier_layout_is_made_anew(tmp_path: Path) -> None:
     folder.rename(folder.with_name(folder.name.split("-")[0]))
     artefacts(role)[POINTERS[1]].unlink()
     with pytest.raises(MissingIndex, match="run `dramaturg index ada`"):
-        reopened(role).passages("acts")
+        reopened(role).index(passage_kind("acts")).open()
     assert build(reopened(role), TEXTS)[1] == len(TEXTS)
     assert texts_of(reopened(role)) == TEXTS
 
@@ -107,10 +108,10 @@ def test_a_pointer_from_elsewhere(tmp_path: Path) -> None:
     for name in POINTERS:
         shutil.copy(artefacts(other)[name], artefacts(role)[name])
     with pytest.raises(MissingIndex):
-        reopened(role).passages("acts")
+        reopened(role).index(passage_kind("acts")).open()
     shutil.copytree(other.root / "index" / "acts", other.root / "index" / "ats")
     with pytest.raises(DamagedIndex):
-        other.passages("ats")
+        other.index(passage_kind("ats")).open()
 
 
 @pytest.mark.parametrize("name", ["passages.jsonl", "draft.json", "npz"])
@@ -118,14 +119,14 @@ def test_no_damaged_draft_is_published(tmp_path: Path, name: str) -> None:
     role, chance = new_role(tmp_path), random.Random(name)
     build(role, TEXTS)
     for _ in range(40):
-        builder = reopened(role).builder("acts")
+        builder = reopened(role).index(passage_kind("acts")).builder
         version = builder.draft(passages := _edited(), embedding="hash-8", settings={}, sources={})
-        builder.add_vectors(version, ["e1"], embed(["edited"]))
+        builder.add_vectors(version, ["edited"], embed(["edited"]))
         path = next(path for path in role.root.glob(f"index/acts/drafts/{version}/**/*{name}"))
         path.write_bytes(mutated(path.read_bytes(), chance))
-        later = reopened(role).builder("acts")
+        later = reopened(role).index(passage_kind("acts")).builder
         assert later.draft(passages, embedding="hash-8", settings={}, sources={}) == version
-        assert [one.id for one in later.pending(version)] == (["e1"] if name == "npz" else [])
+        assert later.unembedded(version) == (["edited"] if name == "npz" else [])
         assert texts_of(reopened(role)) == TEXTS
         shutil.rmtree(role.root / "index" / "acts" / "drafts")
 

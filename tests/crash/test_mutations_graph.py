@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from dramaturg.nodes.graph_facts import ORDER
-from dramaturg.stores.answers import ANSWERS
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, RoleFileError
-from dramaturg.stores.index_folder import IndexFolder
-from dramaturg.stores.knowledge_graph import ENTITIES, GRAPH, KnowledgeGraph, decode_graph, encode_graph
+from dramaturg.stores.index.answers import ANSWERS
+from dramaturg.stores.index.folder import IndexFolder
+from dramaturg.stores.index.graph import ENTITIES_FILE, GRAPH_FILE, KnowledgeGraph, decode_graph, encode_graph
+from dramaturg.stores.index.kinds import GRAPH_KIND
 from dramaturg.stores.merge_files import DECISIONS, PLAN, Merge, MergePlan, accept_plan, read_plan, write_plan
 from dramaturg.stores.role import Role
 
@@ -22,7 +23,7 @@ from passage_samples import new_role, quick
 FEW, ALL = 30, 300
 MANY = pytest.param(ALL, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])
 COUNTS = pytest.mark.parametrize("count", [FEW, MANY])
-SERVED = ("manifest.json", GRAPH, ENTITIES, "passages.jsonl")  # what a graph is read from
+SERVED = ("manifest.json", GRAPH_FILE, ENTITIES_FILE, "passages.jsonl")  # what a graph is read from
 WORK = "# Work\n\nThe keeper trims the lamp. Her brother fears Jory Penrose.\n"
 KEEPER = "The keeper: Note: The keeper trims the lamp."
 SETTINGS = {"neighbours": 3, "reasons": True}
@@ -56,9 +57,9 @@ def content(graph: KnowledgeGraph) -> tuple[bytes, bytes, list[str]]:
 
 def whole(root: Path) -> list[tuple[bytes, bytes, list[str]]]:
     """The versions as they were written, the one that is served first."""
-    current = IndexFolder(root, "graph").current()
+    current = IndexFolder(root, GRAPH_KIND).current()
     assert current
-    return [content(Role(root).graph("graph", one.version)) for one in current.versions]
+    return [content(Role(root).index(GRAPH_KIND).open(one.version)) for one in current.versions]
 
 
 @COUNTS
@@ -66,7 +67,7 @@ def test_nothing_changed_is_read(root: Path, count: int) -> None:
     now, before = whole(root)
     found = Counter[str]()
     for path, how in mutations(root / "index", seed=1, count=count, only=artefact):
-        graph = Role(root).graph("graph")
+        graph = Role(root).index(GRAPH_KIND).open()
         assert content(graph) == (before if graph.warning else now), (path, how)
         found[path.name if graph.warning else "as it was"] += 1
     assert {*SERVED, "as it was"} == set(found)
@@ -75,7 +76,7 @@ def test_nothing_changed_is_read(root: Path, count: int) -> None:
 
 @COUNTS
 def test_nothing_changed_is_read_where_there_is_no_other_version(root: Path, count: int) -> None:
-    folder, now = IndexFolder(root, "graph"), whole(root)[0]
+    folder, now = IndexFolder(root, GRAPH_KIND), whole(root)[0]
     current = folder.current()
     assert current
     for path in folder.versions.iterdir():
@@ -86,18 +87,18 @@ def test_nothing_changed_is_read_where_there_is_no_other_version(root: Path, cou
         root / "index" / "graph", seed=2, count=count, only=lambda one: "drafts" not in one.parts
     ):
         if path.name == ANSWERS:  # no graph is read from it; what it holds is asked again
-            assert content(Role(root).graph("graph")) == now, how
+            assert content(Role(root).index(GRAPH_KIND).open()) == now, how
             continue
         with pytest.raises((DamagedIndex, MissingIndex), match="dramaturg index ada"):
-            Role(root).graph("graph")
+            Role(root).index(GRAPH_KIND).open()
 
 
 @COUNTS
 def test_no_changed_answer_is_believed(root: Path, count: int) -> None:
-    known = Role(root).graph_builder("graph").known()
+    known = Role(root).index(GRAPH_KIND).builder.known()
     lost = 0
     for path, how in mutations(root / "index" / "graph", seed=3, count=count, only=lambda one: one.suffix == ".jsonl"):
-        found = Role(root).graph_builder("graph").known()
+        found = Role(root).index(GRAPH_KIND).builder.known()
         assert all(answer == known[key] for key, answer in found.items() if key != ORDER), (path, how)
         assert set(found[ORDER]) <= set(known[ORDER]), (path, how)  # that of an earlier version may count again
         lost += len(found) < len(known)
@@ -106,12 +107,12 @@ def test_no_changed_answer_is_believed(root: Path, count: int) -> None:
 
 @COUNTS
 def test_no_changed_vector_or_chunk_goes_into_a_graph(root: Path, count: int) -> None:
-    folder = IndexFolder(root, "graph")
+    folder = IndexFolder(root, GRAPH_KIND)
     draft = next(folder.drafts.iterdir()).name
-    chunks = Role(root).graph_builder("graph").records(draft)
-    assert Role(root).graph_builder("graph").unembedded(draft, [KEEPER]) == []
+    chunks = Role(root).index(GRAPH_KIND).builder.records(draft)
+    assert Role(root).index(GRAPH_KIND).builder.unembedded(draft, [KEEPER]) == []
     for path, how in mutations(folder.drafts, seed=4, count=count):
-        builder = Role(root).graph_builder("graph")
+        builder = Role(root).index(GRAPH_KIND).builder
         try:
             assert builder.records(draft) == chunks, (path, how)
         except MissingIndex:
@@ -122,26 +123,26 @@ def test_no_changed_vector_or_chunk_goes_into_a_graph(root: Path, count: int) ->
 
 
 async def test_a_damaged_graph_is_made_again_without_a_question(root: Path) -> None:
-    folder = IndexFolder(root, "graph")
+    folder = IndexFolder(root, GRAPH_KIND)
     current = folder.current()
     assert current
     for one in current.versions:
-        (folder.folder_of(one) / GRAPH).write_bytes(b"{}")
+        (folder.folder_of(one) / GRAPH_FILE).write_bytes(b"{}")
     with pytest.raises(DamagedIndex, match=r"graph\.json"):
-        Role(root).graph("graph")
+        Role(root).index(GRAPH_KIND).open()
     (root / "persona" / "work.md").unlink()
     model = graph_actor()
     await index(Role(root), model, **SETTINGS)
     assert model.calls == []
-    assert {"dog.md", "life.md"} == {one.source for one in Role(root).graph("graph").passages}
+    assert {"dog.md", "life.md"} == {one.source for one in Role(root).index(GRAPH_KIND).open().passages}
 
 
 @COUNTS
 def test_json_that_is_no_graph_is_refused(root: Path, count: int, tmp_path: Path) -> None:
-    data = encode_graph(Role(root).graph("graph").graph)
+    data = encode_graph(Role(root).index(GRAPH_KIND).open().graph)
     alone = tmp_path / "alone"
     alone.mkdir()
-    (alone / GRAPH).write_bytes(data)
+    (alone / GRAPH_FILE).write_bytes(data)
     for path, _ in mutations(alone, seed=5, count=count):
         try:
             read = decode_graph(path.read_bytes())

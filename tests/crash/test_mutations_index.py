@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from dramaturg.stores.document_changes import change_documents, changing, finish_change
-from dramaturg.stores.draft import Draft
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError
-from dramaturg.stores.index_folder import IndexFolder
+from dramaturg.stores.index.draft import Draft
+from dramaturg.stores.index.folder import IndexFolder
+from dramaturg.stores.index.kinds import passage_kind
+from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.kept_documents import KeptDocuments
 from dramaturg.stores.learning import learn
-from dramaturg.stores.passages import StoredPassage
 from dramaturg.stores.role import Role
 from dramaturg.stores.versions import take_back, versions
 
@@ -35,18 +36,18 @@ def root(tmp_path: Path) -> Path:
     for texts in (BEFORE, NOW):
         learn(role, [("life.md", "\n\n".join(texts).encode())])
         build(role, texts)
-    builder = role.builder("acts")
+    builder = role.index(passage_kind("acts")).builder
     version = builder.draft(passages_of(NEXT), embedding=EMBEDDING, settings={}, sources={})
-    builder.add_vectors(version, ["p2"], embed(NEXT[2:]))
+    builder.add_vectors(version, NEXT[2:], embed(NEXT[2:]))
     return role.root
 
 
 def build(role: Role, texts: list[str]) -> None:
-    builder = role.builder("acts")
+    builder = role.index(passage_kind("acts")).builder
     version = builder.draft(passages_of(texts), embedding=EMBEDDING, settings={}, sources=role.persona.checksums())
-    pending = builder.pending(version)
-    builder.add_vectors(version, [one.id for one in pending], embed([one.text for one in pending]))
-    builder.publish(version, role.persona)
+    left = builder.unembedded(version)
+    builder.add_vectors(version, left, embed(left) if left else [])
+    builder.publish(version, {}, sources=role.persona)
 
 
 def artefact(path: Path) -> bool:
@@ -58,7 +59,7 @@ def test_nothing_changed_is_read(root: Path, count: int) -> None:
     found = Counter[str]()
     for path, how in mutations(root / "index", seed=1, count=count, only=artefact):
         role = Role(root)
-        texts, warned = texts_of(role), bool(role.passages("acts").warning)
+        texts, warned = texts_of(role), bool(role.index(passage_kind("acts")).open().warning)
         assert texts == (BEFORE if warned else NOW), (path, how)
         found[path.name if warned else "as it was"] += 1
     assert {"manifest.json", "passages.jsonl", "vectors.faiss", "as it was"} == set(found)
@@ -67,8 +68,8 @@ def test_nothing_changed_is_read(root: Path, count: int) -> None:
 
 @pytest.mark.parametrize("count", [FEW, pytest.param(ALL, marks=pytest.mark.slow)])
 def test_nothing_changed_is_read_where_there_is_no_other_version(root: Path, count: int) -> None:
-    served = Role(root).passages("acts")
-    folder = IndexFolder(root, "acts")
+    served = Role(root).index(passage_kind("acts")).open()
+    folder = IndexFolder(root, passage_kind("acts"))
     for path in (root / "index" / "acts" / "versions").iterdir():
         if not path.name.startswith(served.version):
             shutil.rmtree(path)
@@ -77,7 +78,7 @@ def test_nothing_changed_is_read_where_there_is_no_other_version(root: Path, cou
         root / "index" / "acts", seed=2, count=count, only=lambda one: "drafts" not in one.parts
     ):
         with pytest.raises((DamagedIndex, MissingIndex), match="dramaturg index ada"):
-            Role(root).passages("acts")
+            Role(root).index(passage_kind("acts")).open()
         assert how, path
 
 
@@ -85,15 +86,15 @@ def test_nothing_changed_is_read_where_there_is_no_other_version(root: Path, cou
 def test_no_changed_draft_goes_into_a_version(root: Path, count: int) -> None:
     version = next((root / "index" / "acts" / "drafts").iterdir()).name
     for path, how in mutations(root / "index" / "acts" / "drafts", seed=3, count=count):
-        builder = Role(root).builder("acts")
+        builder = Role(root).index(passage_kind("acts")).builder
         try:
-            pending = [one.text for one in builder.pending(version)]
+            left = builder.unembedded(version)
         except MissingIndex:
             assert path.suffix != ".npz"
-            assert Draft.read(IndexFolder(root, "acts"), version, StoredPassage) is None
+            assert Draft.read(IndexFolder(root, passage_kind("acts")), version, StoredPassage) is None
         else:
             assert path.suffix == ".npz", (path, how)
-            assert pending == ["new"]
+            assert left == ["new"]
 
 
 @pytest.mark.parametrize("count", [FEW, pytest.param(ALL, marks=pytest.mark.slow)])
@@ -103,11 +104,11 @@ def test_no_changed_document_is_brought_back(root: Path, count: int) -> None:
     for path, _ in mutations(root / "index" / "documents", seed=4, count=count):
         role = Role(root)
         assert KeptDocuments(root).read(path.name) is None
-        assert [one.restorable for one in versions(role, "acts")].count(False) == 1
+        assert [one.restorable for one in versions(role, passage_kind("acts"))].count(False) == 1
         with pytest.raises(RoleError):
-            take_back(role, "acts")
+            take_back(role, passage_kind("acts"))
         assert persona.read_bytes() == now
-    take_back(Role(root), "acts")
+    take_back(Role(root), passage_kind("acts"))
     assert persona.read_bytes() == before
 
 

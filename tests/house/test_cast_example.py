@@ -13,7 +13,7 @@ from dramaturg.nodes.relation_graph import best_clique
 from dramaturg.nodes.speakers import spelling
 from dramaturg.nodes.splitter import longest_paragraph, split_document
 from dramaturg.stores.dialogue_files import read_dialogue_files
-from dramaturg.stores.dialogues import StoredDialogue, dialogue_graph
+from dramaturg.stores.index.dialogues import StoredDialogue, dialogue_graph
 from dramaturg.stores.library import Library, find_card
 from dramaturg.stores.role import Role
 

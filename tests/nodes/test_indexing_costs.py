@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from dramaturg.nodes.indexing_costs import IndexingCost, cost_of_dialogues, cost_of_graph, cost_of_memories
+from dramaturg.stores.index.kinds import DIALOGUE_KIND
 from dramaturg.stores.role import Role
 from dramaturg.workflows.drmr_index import DrmrIndexContext
 from dramaturg.workflows.drmr_index import graph as drmr_index
@@ -82,7 +83,7 @@ async def test_edges_are_counted_where_they_are_scored_now(tmp_path: Path) -> No
     assert cost.questions == cost.there == len(shown(model, "edge")) > 0
     assert (await cost_of_dialogues(context, SCORES)).questions == 0
     assert (await cost_of_dialogues(context, {**SCORES, "rebuild": True})).questions == cost.there
-    assert Role(role.root).spoken("dialogues")
+    assert Role(role.root).index(DIALOGUE_KIND).open()
 
 
 # The command

@@ -11,7 +11,7 @@ from langchain_core.messages import SystemMessage
 from syrupy.assertion import SnapshotAssertion
 
 from dramaturg.prompts import COMMENT, fence, load, parse
-from dramaturg.stores.graph_records import TYPES
+from dramaturg.stores.index.graph import TYPES
 
 KEY = re.compile(r'"(\w+)":')
 ALONE = re.compile(r"^\$(\w+)$", re.MULTILINE)

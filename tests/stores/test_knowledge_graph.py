@@ -10,15 +10,19 @@ from hypothesis import strategies as st
 
 from dramaturg.nodes.text_boundaries import sentences
 from dramaturg.stores.errors import DamagedIndex, RoleError
-from dramaturg.stores.graph_records import TYPES, Entity, Relation, Statement
-from dramaturg.stores.knowledge_graph import (
+from dramaturg.stores.index.graph import (
+    TYPES,
+    Entity,
     KnowledgeGraph,
+    Relation,
+    Statement,
     decode_graph,
     encode_graph,
     graph_of,
     name_table,
 )
-from dramaturg.stores.vectors import pack, unit_rows, unpack
+from dramaturg.stores.index.kinds import GRAPH_KIND
+from dramaturg.stores.index.vectors import pack, unit_rows, unpack
 
 from graph_roles import WORK, graph_role, index, put, served
 from graph_samples import knowledge, statement
@@ -168,7 +172,7 @@ async def test_a_damaged_version_is_not_read(tmp_path: Path, file: str, damage: 
     path = next(one for one in role.root.glob(f"index/graph/versions/*/{file}") if damaged in manifest(one))
     path.write_bytes(damage and damage + path.read_bytes()[1:])
     with pytest.raises(DamagedIndex, match=file):
-        type(role)(role.root).graph("graph", damaged)
+        type(role)(role.root).index(GRAPH_KIND).open(damaged)
     graph = served(role)  # the one before stands in
     assert (graph.version, "is damaged" in graph.warning) == (first, True)
     assert (await index(role))["version"] == damaged  # and it is made again

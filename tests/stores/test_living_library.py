@@ -23,6 +23,7 @@ from dramaturg.stores.errors import (
     RoleFileError,
     StaleDraft,
 )
+from dramaturg.stores.index.kinds import DIALOGUE_KIND, kind_named, passage_kind
 from dramaturg.stores.learning import document_from, document_name, forget, learn
 from dramaturg.stores.role import Role
 from dramaturg.stores.versions import erase_past, take_back, versions
@@ -64,11 +65,11 @@ def taught(role: Role, **documents: str) -> None:
 
 
 def served(role: Role, kind: str = "acts") -> set[str]:
-    return {passage.source for passage in Role(role.root).passages(kind).passages}
+    return {passage.source for passage in Role(role.root).index(kind_named(kind)).open().passages}
 
 
 def text_of(role: Role) -> str:
-    return "\n".join(passage.text for passage in Role(role.root).passages("acts").passages)
+    return "\n".join(passage.text for passage in Role(role.root).index(passage_kind("acts")).open().passages)
 
 
 @pytest.fixture(autouse=True)
@@ -167,24 +168,26 @@ def test_the_newest_version_does_not_hold_what_is_forgotten(role: Role) -> None:
     forget(role, "dog.md")
     assert index(role.root.parent)["embedded"] == 0
     assert "grey dog" not in text_of(role)
-    assert take_back(role, "acts").documents == ("dog.md", "life.md")
+    assert take_back(role, passage_kind("acts")).documents == ("dog.md", "life.md")
 
 
 def test_nothing_is_left_of_what_is_erased(role: Role) -> None:
     taught(role, dog=DOG)
     index(role.root.parent)
     index(role.root.parent, splitter="fixed")
-    role.passages("acts")
+    role.index(passage_kind("acts")).open()
     forget(role, "dog.md")
     assert index(role.root.parent)["embedded"] == 0
     erase_past(role)
     files = [path for path in role.root.rglob("*") if path.is_file()]
     assert not [path for path in files if b"grey dog" in path.read_bytes()]
     assert served(role) == {"life.md"}
-    assert role.current("fixed") is None  # it was made from what is erased, and is made again when it is asked for
-    assert [one.served for one in versions(role, "acts")] == [True]
+    assert (
+        role.index(passage_kind("fixed")).manifest() is None
+    )  # it was made from what is erased, and is made again when it is asked for
+    assert [one.served for one in versions(role, passage_kind("acts"))] == [True]
     with pytest.raises(MissingIndex, match="no version before this one"):
-        take_back(role, "acts")
+        take_back(role, passage_kind("acts"))
     assert index(role.root.parent)["embedded"] == 0
 
 
@@ -193,14 +196,14 @@ def test_what_documents_lose_dialogues_do_not(role: Role) -> None:
     kept: dict[str, JsonValue] = {"0" * 64: {"score": 5, "reason": "said in a talk"}}
     taught(role, dog=DOG)
     index(role.root.parent)
-    role.dialogue_builder("dialogues").keep(kept)
-    take_back(role, "acts")
-    assert role.spoken("dialogues").version == before
-    assert Role(role.root).dialogue_builder("dialogues").known() == kept
+    role.index(DIALOGUE_KIND).builder.keep(kept)
+    take_back(role, passage_kind("acts"))
+    assert role.index(DIALOGUE_KIND).open().version == before
+    assert Role(role.root).index(DIALOGUE_KIND).builder.known() == kept
     erase_past(role)
-    assert role.spoken("dialogues").version == index_dialogues(role) == before
+    assert role.index(DIALOGUE_KIND).open().version == index_dialogues(role) == before
     assert [len(versions(role, kind)) for kind in ("acts", "dialogues")] == [1, 1]
-    assert Role(role.root).dialogue_builder("dialogues").known() == {}
+    assert Role(role.root).index(DIALOGUE_KIND).builder.known() == {}
 
 
 def test_dialogues_that_are_taken_out_are_erased_and_documents_stay(role: Role) -> None:
@@ -211,7 +214,7 @@ def test_dialogues_that_are_taken_out_are_erased_and_documents_stay(role: Role) 
     erase_past(role)
     files = [path for path in role.root.rglob("*") if path.is_file()]
     assert not [path for path in files if b"a parcel from Leith" in path.read_bytes()]
-    assert role.current("dialogues") is None
+    assert role.index(DIALOGUE_KIND).manifest() is None
     assert index_version(role) == first
 
 
@@ -231,26 +234,26 @@ def test_a_version_is_taken_back_with_its_documents(role: Role) -> None:
     taught(role, life=LIFE.replace("Tom", "Tim"), cat="# The cat\n\nThere is no cat.\n")
     index(library)
     CountedEmbeddings.texts = 0
-    assert take_back(role, "acts").documents == ("dog.md", "life.md")
+    assert take_back(role, passage_kind("acts")).documents == ("dog.md", "life.md")
     assert (role.persona.names(), served(role)) == (["dog.md", "life.md"], {"dog.md", "life.md"})
     assert role.documents()[1].text == LIFE
-    assert take_back(role, "acts").version == first
+    assert take_back(role, passage_kind("acts")).version == first
     assert (role.persona.names(), served(role)) == (["life.md"], {"life.md"})
-    assert take_back(role, "acts").documents == ("cat.md", "dog.md", "life.md")  # the ring is closed
+    assert take_back(role, passage_kind("acts")).documents == ("cat.md", "dog.md", "life.md")  # the ring is closed
     assert "Tim sails" in role.documents()[2].text
     assert index(library)["embedded"] == CountedEmbeddings.texts == 0
 
 
 def test_a_version_is_taken_back_by_its_name(role: Role) -> None:
-    first = versions(role, "acts")[0]
+    first = versions(role, passage_kind("acts"))[0]
     for name in "abc":
         taught(role, **{name: DOG + name})
         index(role.root.parent)
-    assert [one.counts["passages"] for one in versions(role, "acts")] == [10, 9, 8, 7]
-    assert take_back(role, "acts", first.version[:6]).version == first.version
+    assert [one.counts["passages"] for one in versions(role, passage_kind("acts"))] == [10, 9, 8, 7]
+    assert take_back(role, passage_kind("acts"), first.version[:6]).version == first.version
     assert role.persona.names() == ["life.md"]
     with pytest.raises(MissingIndex, match="no version 'zz'"):
-        take_back(role, "acts", "zz")
+        take_back(role, passage_kind("acts"), "zz")
 
 
 def test_what_is_in_no_version_is_not_lost_by_going_back(role: Role) -> None:
@@ -258,10 +261,10 @@ def test_what_is_in_no_version_is_not_lost_by_going_back(role: Role) -> None:
     index(role.root.parent)
     (role.root / "persona" / "life.md").write_text(LIFE + "Not indexed yet.\n")
     with pytest.raises(RoleError, match=r"life\.md has changes that are in no version yet"):
-        take_back(role, "acts")
+        take_back(role, passage_kind("acts"))
     assert "Not indexed yet." in role.documents()[1].text
     index(role.root.parent)
-    take_back(role, "acts")
+    take_back(role, passage_kind("acts"))
     assert role.documents()[1].text == LIFE
 
 
@@ -270,7 +273,7 @@ def test_a_damaged_version_is_taken_back_by_its_documents(role: Role) -> None:
     taught(role, dog=DOG)
     index(role.root.parent)
     damaged.write_bytes(b"")
-    take_back(role, "acts")
+    take_back(role, passage_kind("acts"))
     assert role.persona.names() == ["life.md"]
     assert index(role.root.parent)["passages"] == 7
     assert served(role) == {"life.md"}
@@ -281,7 +284,7 @@ def test_documents_are_kept_as_long_as_versions(role: Role) -> None:
         taught(role, dog=f"{DOG}{at}")
         index(role.root.parent)
     assert len(names_in(role.root / "index" / "documents")) == 1 + 5
-    assert all(one.restorable for one in versions(role, "acts"))
+    assert all(one.restorable for one in versions(role, passage_kind("acts")))
 
 
 # Who reads
@@ -294,18 +297,18 @@ def test_the_last_good_version_stands_in_for_a_damaged_one(role: Role) -> None:
     index(library)
     newest = next(path for path in role.root.glob("index/acts/versions/*/vectors.faiss") if path.parent not in before)
     newest.write_bytes(b"\0" + newest.read_bytes()[1:])
-    store = Role(role.root).passages("acts")
+    store = Role(role.root).index(passage_kind("acts")).open()
     assert {passage.source for passage in store.passages} == {"life.md"}
     assert "is damaged (vectors.faiss" in store.warning
     assert "dramaturg index ada" in store.warning
     with pytest.raises(DamagedIndex):
-        Role(role.root).passages("acts", index_version(role))
+        Role(role.root).index(passage_kind("acts")).open(index_version(role))
     assert index(library)["embedded"] == 1  # only what the last good version lacks
-    assert (served(role), Role(role.root).passages("acts").warning) == ({"life.md", "dog.md"}, "")
+    assert (served(role), Role(role.root).index(passage_kind("acts")).open().warning) == ({"life.md", "dog.md"}, "")
 
 
 def index_version(role: Role) -> str:
-    found = role.current("acts")
+    found = role.index(passage_kind("acts")).manifest()
     assert found is not None
     return found.version
 
@@ -329,7 +332,7 @@ def asking(library: Path) -> NaiveRagContext:
 
 
 def test_vectors_that_are_not_normalized_are_refused(role: Role) -> None:
-    store = role.passages("acts")
+    store = role.index(passage_kind("acts")).open()
     record = store.manifest.embedding.model_copy(update={"normalized": False})
     store.manifest = store.manifest.model_copy(update={"embedding": record})
     with pytest.raises(EmbeddingMismatch, match="not of length 1"):
@@ -341,7 +344,7 @@ def test_a_rebuild_serves_the_old_version_until_it_is_done(role: Role) -> None:
 
     class Watching(CountedEmbeddings):
         def embed_documents(self, texts: list[str]) -> list[list[float]]:
-            served_meanwhile.append(len(Role(role.root).passages("acts").passages))
+            served_meanwhile.append(len(Role(role.root).index(passage_kind("acts")).open().passages))
             return super().embed_documents(texts)
 
     assert index(role.root.parent, rebuild=True, embedding_model=Watching(), embedding_batch=2)["embedded"] == 7

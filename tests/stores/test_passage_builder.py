@@ -11,6 +11,7 @@ from filelock import FileLock
 
 from dramaturg.stores import role_lock
 from dramaturg.stores.errors import EmbeddingMismatch, MissingIndex, RoleBusy, RoleError, StorageError
+from dramaturg.stores.index.kinds import passage_kind
 from dramaturg.stores.role import Role
 
 from passage_samples import (
@@ -94,16 +95,16 @@ def leftovers(role: Role) -> list[str]:
 
 def test_what_killed_builds_wrote_aside_in_a_kept_draft_goes_with_the_next_version(tmp_path: Path) -> None:
     role = new_role(tmp_path)
-    builder = role.builder("acts")
+    builder = role.index(passage_kind("acts")).builder
     version = builder.draft(passages_of(OLD), embedding=EMBEDDING, settings={}, sources=SOURCES)
-    builder.add_vectors(version, ["p0", "p1"], embed(OLD[:2]))
+    builder.add_vectors(version, OLD[:2], embed(OLD[:2]))
     draft = role.root / "index" / "acts" / "drafts" / version
     its_own = sorted(draft.rglob("*"))
     for folder in (draft, draft / "vectors"):
         (folder / f".x.{'0' * 32}.tmp").write_bytes(b"half a file")
     build(role, NEW)
     assert sorted(draft.rglob("*")) == its_own
-    assert [one.id for one in reopened(role).builder("acts").pending(version)] == ["p2"]
+    assert reopened(role).index(passage_kind("acts")).builder.unembedded(version) == ["c"]
 
 
 def test_only_what_changed_is_embedded(tmp_path: Path) -> None:
@@ -113,15 +114,15 @@ def test_only_what_changed_is_embedded(tmp_path: Path) -> None:
     assert build(reopened(role), [*texts[:20], "new", *texts[21:]])[1] == 1
     assert build(reopened(role), ["first", *texts])[1] == 2  # text 20 is not in the last published version
     assert build(role, texts, embedding="other")[1] == 50
-    store = role.passages("acts")
+    store = role.index(passage_kind("acts")).open()
     assert store.vectors() == pytest.approx(embed(texts) / np.linalg.norm(embed(texts), axis=1, keepdims=True))
 
 
 def test_what_a_killed_build_embedded_serves_an_edited_text(tmp_path: Path) -> None:
     role = new_role(tmp_path)
-    builder = role.builder("acts")
+    builder = role.index(passage_kind("acts")).builder
     version = builder.draft(passages_of(NEW), embedding=EMBEDDING, settings={}, sources=SOURCES)
-    builder.add_vectors(version, ["p0", "p1"], embed(NEW[:2]))
+    builder.add_vectors(version, NEW[:2], embed(NEW[:2]))
     assert build(reopened(role), [*NEW, "edited"])[1] == 3
 
 
@@ -130,14 +131,18 @@ def test_the_same_content_is_the_same_version(tmp_path: Path) -> None:
     version = build(first, OLD)[0].version
     assert build(second, OLD)[0].version == version
     assert build(first, NEW)[0].version != version
-    assert build(first, OLD) == (first.current("acts"), 0)  # back to what is still there
+    assert build(first, OLD) == (first.index(passage_kind("acts")).manifest(), 0)  # back to what is still there
     assert build(first, OLD, embedding="other")[0].version != version
 
 
 def test_the_manifest_says_what_was_made_from_what(tmp_path: Path) -> None:
     role = new_role(tmp_path)
     manifest, _ = build(role, OLD)
-    assert manifest == reopened(role).current("acts") == role.passages("acts").manifest
+    assert (
+        manifest
+        == reopened(role).index(passage_kind("acts")).manifest()
+        == role.index(passage_kind("acts")).open().manifest
+    )
     assert (manifest.kind, manifest.counts, manifest.settings) == ("acts", {"passages": 3}, {"longest": 3})
     assert (manifest.embedding.name, manifest.embedding.dimension) == (EMBEDDING, DIMENSION)
     assert manifest.sources == SOURCES
@@ -150,28 +155,28 @@ def test_four_versions_are_kept_beside_the_current_one(tmp_path: Path) -> None:
     versions = [build(role, [text])[0].version for text in "ABabcde"]
     assert [name[:24] for name in names_in(role.root / "index" / "acts" / "versions")] == sorted(versions[2:])
     versions = versions[2:]
-    assert [texts.text for texts in reopened(role).passages("acts", versions[2]).passages] == ["c"]
+    assert [texts.text for texts in reopened(role).index(passage_kind("acts")).open(versions[2]).passages] == ["c"]
     assert names_in(role.root / "index" / "acts" / "drafts") == []
 
 
 def test_a_fresh_draft_embeds_everything_again_and_the_old_version_is_served_until_then(tmp_path: Path) -> None:
     role = new_role(tmp_path)
     first, _ = build(role, OLD)
-    fresh = role.builder("acts")
+    fresh = role.index(passage_kind("acts")).builder
 
     def begun() -> str:
         return fresh.draft(passages_of(OLD), embedding=EMBEDDING, settings={"longest": 3}, sources=SOURCES, fresh=True)
 
     assert begun() == first.version
-    assert len(fresh.pending(first.version)) == 3
-    fresh.add_vectors(first.version, ["p0"], embed(OLD[:1]))
+    assert len(fresh.unembedded(first.version)) == 3
+    fresh.add_vectors(first.version, OLD[:1], embed(OLD[:1]))
     assert texts_of(reopened(role)) == OLD
     assert begun() == first.version  # after it was killed, say: it goes on
-    assert [one.id for one in reopened(role).builder("acts").pending(first.version)] == ["p1", "p2"]
-    with pytest.raises(MissingIndex, match="2 passages have no vector yet"):
-        fresh.publish(first.version)
-    fresh.add_vectors(first.version, ["p1", "p2"], embed(OLD[1:]))
-    fresh.publish(first.version)
+    assert reopened(role).index(passage_kind("acts")).builder.unembedded(first.version) == ["b", "c"]
+    with pytest.raises(MissingIndex, match="2 texts have no vector yet"):
+        fresh.publish(first.version, {})
+    fresh.add_vectors(first.version, OLD[1:], embed(OLD[1:]))
+    fresh.publish(first.version, {})
     assert texts_of(reopened(role)) == OLD
     assert len(names_in(role.root / "index" / "acts" / "versions")) == 1
     assert build(reopened(role), OLD)[1] == 0
@@ -180,63 +185,65 @@ def test_a_fresh_draft_embeds_everything_again_and_the_old_version_is_served_unt
 def test_a_fresh_draft_that_was_overtaken_hands_its_vectors_on(tmp_path: Path) -> None:
     role = new_role(tmp_path)
     build(role, OLD)
-    builder, given = role.builder("acts"), {"embedding": EMBEDDING, "settings": {}, "sources": SOURCES, "fresh": True}
+    builder, given = (
+        role.index(passage_kind("acts")).builder,
+        {"embedding": EMBEDDING, "settings": {}, "sources": SOURCES, "fresh": True},
+    )
     first = builder.draft(passages_of(OLD), **given)
-    builder.add_vectors(first, ["p0", "p1"], embed(OLD[:2]))
+    builder.add_vectors(first, OLD[:2], embed(OLD[:2]))
     second = builder.draft(passages_of([*OLD, "d"]), **given, after=first)
-    assert [one.text for one in builder.pending(second)] == ["c", "d"]
+    assert builder.unembedded(second) == ["c", "d"]
 
 
 def test_a_plain_draft_ends_a_fresh_one(tmp_path: Path) -> None:
     role = new_role(tmp_path)
     build(role, OLD)
-    builder = role.builder("acts")
+    builder = role.index(passage_kind("acts")).builder
     version = builder.draft(passages_of(OLD), embedding=EMBEDDING, settings={"longest": 3}, sources=SOURCES, fresh=True)
-    assert len(builder.pending(version)) == 3
+    assert len(builder.unembedded(version)) == 3
     assert build(role, OLD)[1] == 0
 
 
 @pytest.mark.parametrize(
-    ("ids", "vectors", "says"),
+    ("texts", "vectors", "says"),
     [
-        (["p0"], np.full((1, DIMENSION), np.nan), "not finite"),
-        (["p0"], np.zeros((1, DIMENSION)), "zero"),
-        (["p0"], np.ones(DIMENSION), "shape"),
-        (["p0", "p1"], np.ones((1, DIMENSION)), "2 passages but 1 vectors"),
-        (["p9"], np.ones((1, DIMENSION)), "no passage 'p9'"),
+        (["a"], np.full((1, DIMENSION), np.nan), "not finite"),
+        (["a"], np.zeros((1, DIMENSION)), "zero"),
+        (["a"], np.ones(DIMENSION), "shape"),
+        (["a", "b"], np.ones((1, DIMENSION)), "2 texts but 1 vectors"),
     ],
 )
-def test_vectors_that_cannot_be_used(tmp_path: Path, ids: list[str], vectors: np.ndarray, says: str) -> None:
-    builder = new_role(tmp_path).builder("acts")
+def test_vectors_that_cannot_be_used(tmp_path: Path, texts: list[str], vectors: np.ndarray, says: str) -> None:
+    builder = new_role(tmp_path).index(passage_kind("acts")).builder
     version = builder.draft(passages_of(OLD), embedding=EMBEDDING, settings={}, sources=SOURCES)
     with pytest.raises(ValueError, match=says):
-        builder.add_vectors(version, ids, vectors)
-    assert len(builder.pending(version)) == 3
+        builder.add_vectors(version, texts, vectors)
+    assert len(builder.unembedded(version)) == 3
 
 
 def test_a_model_that_changed_its_dimension(tmp_path: Path) -> None:
     role = new_role(tmp_path)
     build(role, OLD)
-    builder = role.builder("acts")
+    builder = role.index(passage_kind("acts")).builder
     version = builder.draft(passages_of(NEW), embedding=EMBEDDING, settings={}, sources=SOURCES)
     with pytest.raises(EmbeddingMismatch, match="8 dimensions before and 9 now"):
-        builder.add_vectors(version, ["p1"], np.ones((1, 9)))
+        builder.add_vectors(version, ["x"], np.ones((1, 9)))
 
 
 def test_nothing_is_published_before_all_is_there(tmp_path: Path) -> None:
-    builder = new_role(tmp_path).builder("acts")
+    builder = new_role(tmp_path).index(passage_kind("acts")).builder
     version = builder.draft(passages_of(OLD), embedding=EMBEDDING, settings={}, sources=SOURCES)
     builder.add_vectors(version, [], [])
-    builder.add_vectors(version, ["p0"], embed(["a"]))
-    with pytest.raises(MissingIndex, match="2 passages have no vector yet"):
-        builder.publish(version)
+    builder.add_vectors(version, ["a"], embed(["a"]))
+    with pytest.raises(MissingIndex, match="2 texts have no vector yet"):
+        builder.publish(version, {})
     for unknown in ("0" * 24, "../../..", ""):
         with pytest.raises(MissingIndex, match="no draft"):
-            builder.publish(unknown)
+            builder.publish(unknown, {})
 
 
 def test_drafts_that_make_no_sense(tmp_path: Path) -> None:
-    builder = new_role(tmp_path).builder("acts")
+    builder = new_role(tmp_path).index(passage_kind("acts")).builder
     with pytest.raises(RoleError, match="nothing to index"):
         builder.draft([], embedding=EMBEDDING, settings={}, sources=SOURCES)
     with pytest.raises(RoleError, match="the same id"):

@@ -14,11 +14,12 @@ from hypothesis.extra import numpy as arrays
 
 from dramaturg.cli.options import context_for
 from dramaturg.stores.errors import EmbeddingMismatch, MissingIndex, RoleError
-from dramaturg.stores.index_folder import IndexFolder
-from dramaturg.stores.manifest import EmbeddingRecord, Manifest
-from dramaturg.stores.passages import PassageStore, StoredPassage
-from dramaturg.stores.records import decode_records, encode_records
-from dramaturg.stores.vectors import nearest, pack, unit_rows, unpack
+from dramaturg.stores.index.folder import IndexFolder
+from dramaturg.stores.index.kinds import kind_named, passage_kind
+from dramaturg.stores.index.manifest import EmbeddingRecord, Manifest
+from dramaturg.stores.index.passages import PassageStore, StoredPassage
+from dramaturg.stores.index.records import decode_records, encode_records
+from dramaturg.stores.index.vectors import nearest, pack, unit_rows, unpack
 
 import passage_samples
 from passage_samples import DIMENSION, EMBEDDING, build, embed, new_role, passages_of, quick, texts_of
@@ -110,7 +111,7 @@ def test_questions_without_an_answer_are_refused(query: np.ndarray, k: int, says
 def test_refusals_do_not_rest_on_assertions() -> None:
     program = """
 import numpy as np
-from dramaturg.stores.vectors import pack, unit_rows, unpack
+from dramaturg.stores.index.vectors import pack, unit_rows, unpack
 from test_passages import DIMENSION, embed, store_of
 store, refused = store_of(embed(["a", "b", "c"])), 0
 for query in (np.ones(DIMENSION + 1), np.full(DIMENSION, np.nan), np.zeros(DIMENSION)):
@@ -168,14 +169,14 @@ def test_passages_survive_their_file(passages: list[StoredPassage]) -> None:
 def test_readers_keep_the_version_they_opened(tmp_path: Path) -> None:
     role = new_role(tmp_path)
     first, _ = build(role, ["a", "b"])
-    early = role.passages("acts")
+    early = role.index(passage_kind("acts")).open()
     for texts in (["c"], ["d"], ["e"], ["e2"], ["e3"], ["f"]):
         build(role, texts)
     assert [early.get(name).text for name, _ in early.search(embed(["b"])[0], 2)] == ["b", "a"]
     assert early.version == first.version
     assert texts_of(role) == ["f"]
     with pytest.raises(MissingIndex, match="no version"):
-        role.passages("acts", first.version)  # the last four before the current one are kept
+        role.index(passage_kind("acts")).open(first.version)  # the last four before the current one are kept
 
 
 def test_readers_while_others_publish(tmp_path: Path) -> None:
@@ -185,7 +186,7 @@ def test_readers_while_others_publish(tmp_path: Path) -> None:
 
     def read() -> None:
         while not done.is_set():
-            store = role.passages("acts")
+            store = role.index(passage_kind("acts")).open()
             found = {store.get(name).text[1:] for name, _ in store.search(embed(["x"])[0], 2)}
             seen.append(found)
 
@@ -205,8 +206,8 @@ def test_readers_while_others_publish(tmp_path: Path) -> None:
 def test_one_store_for_all_threads(tmp_path: Path) -> None:
     role = new_role(tmp_path)
     build(role, ["a", "b"])
-    stores = list[PassageStore]()
-    threads = [threading.Thread(target=lambda: stores.append(role.passages("acts"))) for _ in range(8)]
+    stores, acts = list[PassageStore](), role.index(passage_kind("acts"))
+    threads = [threading.Thread(target=lambda: stores.append(acts.open())) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -217,11 +218,11 @@ def test_one_store_for_all_threads(tmp_path: Path) -> None:
 
 def test_not_indexed(tmp_path: Path) -> None:
     role = new_role(tmp_path)
-    assert role.current("acts") is None
+    assert role.index(passage_kind("acts")).manifest() is None
     with pytest.raises(MissingIndex, match="run `dramaturg index ada`"):
-        role.passages("acts")
+        role.index(passage_kind("acts")).open()
     with pytest.raises(RoleError, match="no kind of index"):
-        role.passages("../acts")
+        role.index(passage_kind("../acts")).open()
 
 
 @pytest.mark.parametrize(
@@ -235,9 +236,9 @@ def test_not_indexed(tmp_path: Path) -> None:
     ],
 )
 def test_the_command_that_is_named_makes_this_kind_of_index(tmp_path: Path, kind: str, method: str) -> None:
-    folder = IndexFolder(new_role(tmp_path).root, kind)
+    folder = IndexFolder(new_role(tmp_path).root, kind_named(kind))
     command = f"run `dramaturg index ada{method}"
     assert str(folder.missing()).endswith(f"{command}`.")
     assert str(folder.damaged("x")).endswith(f"{command} --rebuild`.")
     chosen = method.removeprefix(" --method ") or "amadeus"
-    assert context_for(chosen, "ada", tmp_path, None).index_kind == kind  # type: ignore[attr-defined]
+    assert context_for(chosen, "ada", tmp_path, None).index_kind == kind_named(kind)  # type: ignore[attr-defined]

@@ -19,10 +19,11 @@ from langchain_core.vectorstores.utils import maximal_marginal_relevance
 from langchain_tests.integration_tests import RetrieversIntegrationTests, VectorStoreIntegrationTests
 
 from dramaturg.stores.errors import DamagedIndex, EmbeddingMismatch, MissingIndex, StorageError
+from dramaturg.stores.index.kinds import passage_kind
+from dramaturg.stores.index.retriever import PassageRetriever
+from dramaturg.stores.index.vectors import unit_rows
 from dramaturg.stores.marginal_relevance import marginal_relevance
-from dramaturg.stores.passage_retriever import PassageRetriever
 from dramaturg.stores.vector_store import FaissVectorStore
-from dramaturg.stores.vectors import unit_rows
 
 from passage_samples import EMBEDDING, build, embed, names_in, new_role, quick
 from weight_sources import together
@@ -509,7 +510,7 @@ async def test_a_retriever_reads_what_is_published(tmp_path: Path) -> None:
     with pytest.raises(MissingIndex, match="run `dramaturg index ada`"):
         retriever.invoke("plum")
     version = build(role, FRUIT)[0].version
-    (first, second), store = retriever.invoke("plum"), role.passages("acts")
+    (first, second), store = retriever.invoke("plum"), role.index(passage_kind("acts")).open()
     where = {"source": "life.md", "headings": [], "start": 2, "end": 3, "score": pytest.approx(1.0), "version": version}
     assert (first.id, first.page_content, first.metadata) == ("p2", "plum", where)
     assert [first.id, second.id] == [name for name, _ in store.search(embed(["plum"])[0], 2)]

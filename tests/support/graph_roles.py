@@ -11,7 +11,8 @@ from typing import Any
 import yaml
 from langchain_core.messages import BaseMessage
 
-from dramaturg.stores.knowledge_graph import KnowledgeGraph
+from dramaturg.stores.index.graph import KnowledgeGraph
+from dramaturg.stores.index.kinds import kind_named
 from dramaturg.stores.role import Role
 from dramaturg.workflows.role_rag_index import RoleRagIndexContext, graph
 
@@ -191,7 +192,7 @@ def compared(*models: ScriptedChatModel) -> Counter[frozenset[str]]:
 
 def served(role: Role, kind: str = "graph") -> KnowledgeGraph:
     """The graph that is read now, as another process would see it."""
-    return Role(role.root).graph(kind)
+    return Role(role.root).index(kind_named(kind)).open()
 
 
 def groups(role: Role) -> set[frozenset[str]]:

@@ -5,11 +5,10 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from dramaturg.stores.graph_records import TYPES, Entity, Relation, Statement
-from dramaturg.stores.knowledge_graph import KnowledgeGraph, graph_of
-from dramaturg.stores.manifest import EmbeddingRecord, Manifest
-from dramaturg.stores.passages import StoredPassage
-from dramaturg.stores.vectors import pack, unit_rows, unpack
+from dramaturg.stores.index.graph import TYPES, Entity, KnowledgeGraph, Relation, Statement, graph_of
+from dramaturg.stores.index.manifest import EmbeddingRecord, Manifest
+from dramaturg.stores.index.passages import StoredPassage
+from dramaturg.stores.index.vectors import pack, unit_rows, unpack
 
 LIFE = "Ada kept the light with her brother Tom. The lamp came from Leith."
 HOSTILE = [

@@ -9,7 +9,8 @@ from typing import Any
 import yaml
 
 from dramaturg.stores.files import sha256
-from dramaturg.stores.memories import MemoryStore
+from dramaturg.stores.index.kinds import MEMORY_KIND
+from dramaturg.stores.index.memories import MemoryStore
 from dramaturg.stores.memory_files import read_memory_files
 from dramaturg.stores.role import Role
 from dramaturg.workflows.emotional_rag_index import EmotionalRagIndexContext, graph
@@ -108,7 +109,7 @@ def indexed(role: Role, model: Any = None, wishes: Mapping[str, bool] | None = N
 
 def served(role: Role) -> MemoryStore:
     """The memories that are read now, as another process would see them."""
-    return Role(role.root).remembered("memories")
+    return Role(role.root).index(MEMORY_KIND).open()
 
 
 def moods(role: Role) -> dict[str, dict[str, int] | None]:

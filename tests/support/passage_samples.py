@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dramaturg.stores.index.kinds import passage_kind
+from dramaturg.stores.index.manifest import Manifest
+from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.library import Library
-from dramaturg.stores.manifest import Manifest
-from dramaturg.stores.passages import StoredPassage
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import RoleCard
 
@@ -55,15 +56,14 @@ def embed(texts: Sequence[str]) -> NDArray[np.float32]:
 
 def build(role: Role, texts: Sequence[str], *, embedding: str = EMBEDDING, batch: int = 2) -> tuple[Manifest, int]:
     """Index these texts; return the manifest and how many were embedded."""
-    builder, embedded = role.builder("acts"), 0
+    builder, embedded = role.index(passage_kind("acts")).builder, 0
     version = builder.draft(passages_of(texts), embedding=embedding, settings={"longest": 3}, sources=SOURCES)
-    while pending := builder.pending(version):
-        part = pending[:batch]
-        builder.add_vectors(version, [passage.id for passage in part], embed([one.embedding_text for one in part]))
-        embedded += len(part)
-    return builder.publish(version), embedded
+    while left := builder.unembedded(version):
+        builder.add_vectors(version, left[:batch], embed(left[:batch]))
+        embedded += len(left[:batch])
+    return builder.publish(version, {"passages": len(texts)}), embedded
 
 
 def texts_of(role: Role) -> list[str]:
     """What a reader of the role sees now."""
-    return [passage.text for passage in role.passages("acts").passages]
+    return [passage.text for passage in role.index(passage_kind("acts")).open().passages]

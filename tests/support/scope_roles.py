@@ -12,10 +12,9 @@ from dramaturg.models.embeddings import embedder
 from dramaturg.nodes.current_graph import recipe_settings
 from dramaturg.nodes.document_splitting import split_documents
 from dramaturg.nodes.graph_questions import NormalizationSettings
-from dramaturg.stores.graph_records import Entity, EntityType, Relation, Statement
-from dramaturg.stores.knowledge_graph import graph_of
+from dramaturg.stores.index.graph import GRAPH_FILE, Entity, EntityType, Relation, Statement, encode_graph, graph_of
+from dramaturg.stores.index.manifest import Manifest
 from dramaturg.stores.library import open_role
-from dramaturg.stores.manifest import Manifest
 from dramaturg.stores.role_files import Document
 
 from fakes import ScriptedChatModel
@@ -126,7 +125,7 @@ def publish(library: Path, *, named: bool = True, remark: str = "", **settings: 
     (document,) = role.documents()
     chunks, lengths = split_documents([document], context)
     entities, relations = facts_of(document, chunks[0].id, named=named, remark=remark)
-    builder = role.graph_builder(context.index_kind)
+    builder = role.index(context.index_kind).builder
     draft = builder.draft(
         chunks,
         embedding=model.name,
@@ -135,7 +134,14 @@ def publish(library: Path, *, named: bool = True, remark: str = "", **settings: 
     )
     texts = [entity.embedding_text for entity in entities]
     builder.add_vectors(draft, texts, model.embeddings.embed_documents(texts))
-    return builder.publish(draft, graph_of(entities, relations), {}, {"entities": len(entities)}, role.persona)
+    return builder.publish(
+        draft,
+        {"entities": len(entities)},
+        files={GRAPH_FILE: encode_graph(graph_of(entities, relations))},
+        texts=texts,
+        used={},
+        sources=role.persona,
+    )
 
 
 def facts_of(document: Document, chunk: str, *, named: bool, remark: str) -> tuple[list[Entity], list[Relation]]:

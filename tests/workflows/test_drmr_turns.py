@@ -16,6 +16,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.stores import library as libraries
+from dramaturg.stores.index.kinds import DIALOGUE_KIND
 from dramaturg.stores.library import open_role
 from dramaturg.stores.role import Role
 from dramaturg.stores.saver import ConversationSaver
@@ -142,7 +143,7 @@ async def test_conversations_at_once_keep_all_their_scores(role: Role) -> None:
 
 
 def test_programs_that_keep_scores_at_once_lose_none(role: Role) -> None:
-    builders = [Role(role.root).dialogue_builder("dialogues") for _ in range(4)]
+    builders = [Role(role.root).index(DIALOGUE_KIND).builder for _ in range(4)]
     scores = {f"key {n}": {"score": n % 5 + 1.0, "reason": ""} for n in range(40)}
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda n: builders[n % 4].keep({f"key {n}": scores[f"key {n}"]}), range(40)))

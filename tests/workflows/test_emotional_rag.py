@@ -16,9 +16,10 @@ from syrupy.assertion import SnapshotAssertion
 
 from dramaturg.models.errors import ModelRefused, ModelUnavailable
 from dramaturg.nodes.emotional_recall import rank_memories
+from dramaturg.stores.index.kinds import MEMORY_KIND
+from dramaturg.stores.index.vectors import unit_rows
 from dramaturg.stores.library import Library, open_role
 from dramaturg.stores.role_files import RoleCard
-from dramaturg.stores.vectors import unit_rows
 from dramaturg.workflows import emotional_rag, emotional_recall
 from dramaturg.workflows.emotional_rag import EmotionalRagContext
 from dramaturg.workflows.emotional_recall import EmotionalRecallContext
@@ -89,7 +90,7 @@ def own(tmp_path: Path) -> Path:
 
 def numbers(library: Path, question: str, asked: str) -> dict[str, Any]:
     """What recall ranks, had without it."""
-    store = open_role("ada", library).remembered("memories")
+    store = open_role("ada", library).index(MEMORY_KIND).open()
     moods = [[(one.scores or {})[name] for name in EMOTIONS] for one in store.moods]
     return {
         "query": unit_rows([WordEmbeddings().embed_query(question)])[0],
@@ -119,7 +120,7 @@ async def test_memories_come_back_in_the_order_of_the_public_function(
     evidence = await recalled(many, question, feeler(mood=felt), strategy=strategy, **how)
     named = {"k" if name == "recalled" else name: value for name, value in how.items()}
     expected = rank_memories(**numbers(many, question, felt), strategy=strategy, **named)
-    store = open_role("ada", many).remembered("memories")
+    store = open_role("ada", many).index(MEMORY_KIND).open()
     found = [(one["memory"], one["score"]) for one in evidence["memories"]]
     assert found == [(store.memories[at].id, score) for at, score in expected]
     assert evidence["strategy"] == strategy
@@ -152,7 +153,7 @@ async def test_each_memory_has_its_distances_its_mood_and_its_place(own: Path) -
     del storm["semantic"], storm["score"]
     assert storm.pop("emotional") == pytest.approx(0, abs=1e-9)
     assert storm == {
-        "memory": open_role("ada", own).remembered("memories").memories[1 + 1].id,
+        "memory": open_role("ada", own).index(MEMORY_KIND).open().memories[1 + 1].id,
         "text": MEMORIES[0]["text"],
         "source": "memories.jsonl:1",
         "canon": True,

@@ -7,6 +7,7 @@ import pytest
 
 from dramaturg.models.embedded import EMBEDDED_MODEL
 from dramaturg.models.environment import environment
+from dramaturg.stores.index.kinds import MEMORY_KIND
 from dramaturg.stores.library import open_role
 from dramaturg.workflows.emotional_rag import EmotionalRagContext, graph
 from dramaturg.workflows.emotional_rag_index import graph as index_graph
@@ -52,7 +53,7 @@ async def test_the_chat_model_gives_eight_scores_with_reasons(tmp_path: Path) ->
     )
     output = await index_graph.ainvoke({}, context=settings(tmp_path, emotion_encoder="model"))
     assert output["index"]["failed"] == []
-    (mood,) = role.remembered("memories").moods
+    (mood,) = role.index(MEMORY_KIND).open().moods
     assert len(mood.emotions or {}) == 8
     assert all(felt.reason for felt in (mood.emotions or {}).values())
     assert output["index"]["calls"] >= 1

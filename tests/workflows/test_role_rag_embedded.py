@@ -8,6 +8,7 @@ import pytest
 from dramaturg.models.embedded import EMBEDDED_MODEL
 from dramaturg.models.environment import environment
 from dramaturg.nodes.scope_judges import ScopedEntity
+from dramaturg.stores.index.kinds import GRAPH_KIND
 from dramaturg.stores.library import Library, open_role
 from dramaturg.stores.role_files import RoleCard
 from dramaturg.workflows.role_rag import RoleRagContext, graph
@@ -60,7 +61,7 @@ async def test_a_document_is_indexed_and_asked_about_what_is_in_it_and_what_is_n
     assert report["entities"] >= 3
     assert report["relations"] >= 1
     assert (report["calls"] >= 1, report["tokens"] > 0) == (True, True)
-    known = open_role("ludwig", tmp_path).graph("graph")
+    known = open_role("ludwig", tmp_path).index(GRAPH_KIND).open()
     assert known.version == indexed["version"]
     assert known.find("Ludwig van Beethoven")
     for entity in known.entities():
@@ -69,7 +70,7 @@ async def test_a_document_is_indexed_and_asked_about_what_is_in_it_and_what_is_n
     for question in ("Who was Joseph Haydn to you?", "What did you think of the Apollo 11 moon landing?"):
         output: Any = await graph.ainvoke({"messages": [("user", question)]}, context=settings(tmp_path))
         assert_told_why(output)
-    assert open_role("ludwig", tmp_path).graph("graph").version == indexed["version"]
+    assert open_role("ludwig", tmp_path).index(GRAPH_KIND).open().version == indexed["version"]
 
 
 def assert_told_why(output: Any) -> None:

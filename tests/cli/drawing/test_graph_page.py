@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dramaturg.cli.graph_page import embedded, html
-from dramaturg.stores.graph_records import Entity
-from dramaturg.stores.knowledge_graph import KnowledgeGraph
+from dramaturg.stores.index.graph import Entity, KnowledgeGraph
 
 from graph_samples import HOSTILE, knowledge, known_as_ada, star
 

@@ -18,8 +18,7 @@ from dramaturg.cli.graph_exports import graphml, node_link_json, xml_text
 from dramaturg.cli.graph_fonts import Fonts
 from dramaturg.cli.graph_page import html
 from dramaturg.cli.graph_pictures import png
-from dramaturg.stores.graph_records import TYPES, Entity
-from dramaturg.stores.knowledge_graph import KnowledgeGraph, decode_graph
+from dramaturg.stores.index.graph import TYPES, Entity, KnowledgeGraph, decode_graph
 
 import graph_samples
 from graph_samples import HOSTILE, knowledge, known_as_ada, star

@@ -16,10 +16,11 @@ from pydantic import JsonValue
 from dramaturg.models.errors import ModelRefused, ModelUnavailable
 from dramaturg.nodes.current_dialogues import current_dialogues
 from dramaturg.nodes.edge_scores import edge_key, edges_of, score_in
-from dramaturg.stores.answers import ANSWERS, decode_answers
-from dramaturg.stores.dialogues import DIALOGUES, DialogueStore
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, RoleFileError, StaleDraft
-from dramaturg.stores.index_folder import IndexFolder
+from dramaturg.stores.index.answers import ANSWERS, decode_answers
+from dramaturg.stores.index.dialogues import DIALOGUES_FILE, DialogueStore
+from dramaturg.stores.index.folder import IndexFolder
+from dramaturg.stores.index.kinds import DIALOGUE_KIND, MEMORY_KIND
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_lock import role_lock
 from dramaturg.stores.versions import erase_past, take_back, versions
@@ -88,7 +89,7 @@ async def index(role: Role, model: Any = None, wishes: Mapping[str, bool] | None
 
 def served(role: Role) -> DialogueStore:
     """The dialogues that are read now, as another process would see them."""
-    return Role(role.root).spoken("dialogues")
+    return Role(role.root).index(DIALOGUE_KIND).open()
 
 
 def current(role: Role, embedding: str = "WordEmbeddings:words", **given: Any) -> bool:
@@ -98,7 +99,7 @@ def current(role: Role, embedding: str = "WordEmbeddings:words", **given: Any) -
 
 def published(role: Role, name: str) -> bytes:
     """A file of the version that is served."""
-    folder = IndexFolder(role.root, "dialogues")
+    folder = IndexFolder(role.root, DIALOGUE_KIND)
     pointer = folder.current()
     assert pointer
     return (folder.folder_of(pointer.versions[0]) / name).read_bytes()
@@ -111,7 +112,7 @@ def in_version(role: Role) -> dict[str, JsonValue]:
 
 def known(role: Role) -> Mapping[str, JsonValue]:
     """All answers that another process finds."""
-    return Role(role.root).dialogue_builder("dialogues").known()
+    return Role(role.root).index(DIALOGUE_KIND).builder.known()
 
 
 def keys(role: Role) -> dict[tuple[str, str], str]:
@@ -130,7 +131,7 @@ def loose(role: Role) -> list[Path]:
 def keep(role: Role, *where: str, score: int = 5, reason: str = "said in a talk") -> list[str]:
     """Keep scores for the edges of scenes, as a conversation does; give their keys. A reason names the scene."""
     found = {key: scene for (scene, _), key in keys(role).items() if scene in where}
-    Role(role.root).dialogue_builder("dialogues").keep(
+    Role(role.root).index(DIALOGUE_KIND).builder.keep(
         {key: {"score": score, "reason": reason.replace("SCENE", scene)} for key, scene in found.items()}
     )
     return [*found]
@@ -527,7 +528,7 @@ async def test_a_rebuild_with_scores_that_was_killed_before_it_tidied_up_counts(
     await index(role)
     keep(role, "parcel", score=5)
     with monkeypatch.context() as patch:
-        patch.setattr("dramaturg.stores.dialogue_builder.drop_kept", killed)
+        patch.setattr("dramaturg.stores.index.builder.drop_kept", killed)
         with pytest.raises(RuntimeError, match="killed"):
             await index(role, scoring(lambda *_: reasoned(1)), {**SCORES, **REBUILD})
     assert len(loose(role)) == 1
@@ -675,7 +676,7 @@ async def test_five_versions_are_kept(role: Role) -> None:
     for number in range(7):
         add_line(role, FILE, scene=f"s{number}", speaker="Tom Quill", text=f"Verse {number}.")
         await index(role)
-    assert len(versions(role, "dialogues")) == len(list(role.root.glob("index/dialogues/versions/*"))) == 5
+    assert len(versions(role, DIALOGUE_KIND)) == len(list(role.root.glob("index/dialogues/versions/*"))) == 5
 
 
 async def test_a_version_is_taken_back_with_its_files_alone(role: Role) -> None:
@@ -685,12 +686,12 @@ async def test_a_version_is_taken_back_with_its_files_alone(role: Role) -> None:
     add_line(role, "dialogues/more.jsonl", **MOON)
     after = (role.root / FILE).read_bytes()
     second = await index(role)
-    assert take_back(role, "dialogues").version == first["version"]
+    assert take_back(role, DIALOGUE_KIND).version == first["version"]
     assert ((role.root / FILE).read_bytes(), role.dialogue_files.names()) == (before, [FILE])
     assert current(role)
     report = await index(role, model := scoring(), SCORES)
     assert (model.calls, report["version"]) == ([], first["version"])
-    assert take_back(role, "dialogues").version == second["version"]
+    assert take_back(role, DIALOGUE_KIND).version == second["version"]
     assert (role.root / FILE).read_bytes() == after
     assert role.dialogue_files.names() == ["dialogues/more.jsonl", FILE]
     assert files_beside(role) == others
@@ -710,7 +711,7 @@ async def test_what_is_in_no_version_is_not_lost_by_taking_back(role: Role) -> N
     drop_scene(role, "net")
     before = (role.root / FILE).read_bytes()
     with pytest.raises(RoleError, match=r"dialogues/scenes\.jsonl has changes that are in no version yet"):
-        take_back(role, "dialogues")
+        take_back(role, DIALOGUE_KIND)
     assert (role.root / FILE).read_bytes() == before
 
 
@@ -719,7 +720,7 @@ async def test_scores_outlive_a_version_that_is_taken_back(role: Role) -> None:
     drop_scene(role, "supper")
     await index(role)
     kept = keep(role, "parcel")
-    take_back(role, "dialogues")
+    take_back(role, DIALOGUE_KIND)
     assert {*known(role)} == {*kept}
     report = await index(role, model := scoring(), SCORES)
     assert (len(model.calls), report["scored"]) == (EDGES - 1, EDGES)
@@ -729,15 +730,15 @@ async def test_a_damaged_version_is_stood_in_for_and_mended(role: Role) -> None:
     first = await index(role, None, SCORES)
     add_line(role, FILE, **MOON)
     second = await index(role)
-    folder = IndexFolder(role.root, "dialogues")
+    folder = IndexFolder(role.root, DIALOGUE_KIND)
     pointer = folder.current()
     assert pointer
-    (folder.folder_of(pointer.versions[0]) / DIALOGUES).write_bytes(b"{}\n")
+    (folder.folder_of(pointer.versions[0]) / DIALOGUES_FILE).write_bytes(b"{}\n")
     store = served(role)
-    assert (store.version, f"{DIALOGUES} is not as it was written" in store.warning) == (first["version"], True)
+    assert (store.version, f"{DIALOGUES_FILE} is not as it was written" in store.warning) == (first["version"], True)
     assert "Until then the version of" in store.warning
     with pytest.raises(DamagedIndex):
-        Role(role.root).spoken("dialogues", second["version"])
+        Role(role.root).index(DIALOGUE_KIND).open(second["version"])
     assert not current(role)
     report = await index(Role(role.root), model := scoring(), SCORES)
     assert (model.calls, report["version"], served(role).warning) == ([], second["version"], "")
@@ -747,7 +748,7 @@ async def test_a_turn_that_reads_a_version_standing_in_is_told(role: Role) -> No
     await index(role)
     drop_scene(role, "calm")
     await index(role)
-    folder = IndexFolder(role.root, "dialogues")
+    folder = IndexFolder(role.root, DIALOGUE_KIND)
     pointer = folder.current()
     assert pointer
     shutil.rmtree(folder.folder_of(pointer.versions[0]))
@@ -774,12 +775,12 @@ async def test_memories_of_the_same_files_are_indexed_again_and_ask_nothing(role
     drop_scene(role, "calm")
     await index(role)
     await memory_roles.index(role)
-    take_back(role, "dialogues")
+    take_back(role, DIALOGUE_KIND)
     assert current(role)
-    assert Role(role.root).remembered("memories").manifest.sources != role.memory_files.checksums()
+    assert Role(role.root).index(MEMORY_KIND).open().manifest.sources != role.memory_files.checksums()
     await memory_roles.index(role, model := memory_roles.feeling())
     assert model.calls == []
-    assert Role(role.root).remembered("memories").manifest.sources == role.memory_files.checksums()
+    assert Role(role.root).index(MEMORY_KIND).open().manifest.sources == role.memory_files.checksums()
 
 
 # Erasing
@@ -804,11 +805,11 @@ async def test_erasing_leaves_nothing_of_what_was_removed(role: Role) -> None:
     assert secret not in everything(role.root)
     assert (served(role).version, loose(role), leftovers(role.root)) == (version, [], [])
     assert current(role)
-    assert [one.served for one in versions(role, "dialogues")] == [True]
+    assert [one.served for one in versions(role, DIALOGUE_KIND)] == [True]
     report = await index(role, model := scoring(), SCORES)
     assert (model.calls, report["scored"]) == ([], EDGES)
     with pytest.raises(MissingIndex, match="no version before this one"):
-        take_back(role, "dialogues", None)
+        take_back(role, DIALOGUE_KIND, None)
 
 
 async def test_erasing_before_the_files_are_indexed_erases_all(role: Role) -> None:
@@ -838,14 +839,14 @@ async def test_erasing_makes_the_role_forget_what_it_has_in_memory(role: Role) -
     add_line(role, FILE, **MOON)
     add_line(role, FILE, scene="zanzibark", speaker="Nell", text="The zanzibark sings.")
     await index(role, None, SCORES)
-    builder = role.dialogue_builder("dialogues")
+    builder = role.index(DIALOGUE_KIND).builder
     assert len(builder.known()) == EDGES + 1
-    role.spoken("dialogues")
+    role.index(DIALOGUE_KIND).open()
     drop_scene(role, "zanzibark")
     await index(role)
     erase_past(role)
     assert len(builder.known()) == EDGES
-    assert len(role.spoken("dialogues").dialogues) == 7
+    assert len(role.index(DIALOGUE_KIND).open().dialogues) == 7
 
 
 # The builder by itself
@@ -853,20 +854,20 @@ async def test_erasing_makes_the_role_forget_what_it_has_in_memory(role: Role) -
 
 async def test_a_builder_refuses_what_does_not_fit(role: Role) -> None:
     await index(role)
-    builder, dialogues = Role(role.root).dialogue_builder("dialogues"), served(role).dialogues
+    builder, dialogues = Role(role.root).index(DIALOGUE_KIND).builder, served(role).dialogues
     for nothing, why in (([], r"nothing to index \(dialogues\)"), ([*dialogues, dialogues[0]], "have the same id")):
         with pytest.raises(RoleError, match=why):
             builder.draft(nothing, embedding="hash-2", settings={}, sources={})
     draft = builder.draft(dialogues, embedding="hash-2", settings={}, sources=role.dialogue_files.checksums())
     said = [one.embedding_text for one in dialogues]
     with pytest.raises(MissingIndex, match="7 texts have no vector yet: run `dramaturg index ada --method drmr` again"):
-        builder.publish(draft, {}, {}, role.dialogue_files)
+        builder.publish(draft, {}, used={}, sources=role.dialogue_files)
     builder.add_vectors(draft, said, [[1.0, 0.0]] * 7)
     add_line(role, FILE, **MOON)
     with pytest.raises(StaleDraft):
-        builder.publish(draft, {}, {}, role.dialogue_files)
+        builder.publish(draft, {}, used={}, sources=role.dialogue_files)
     with pytest.raises(MissingIndex, match=r"no draft .*: run `dramaturg index ada --method drmr` from"):
-        builder.publish("0" * 24, {}, {}, role.dialogue_files)
+        builder.publish("0" * 24, {}, used={}, sources=role.dialogue_files)
     builder.keep({})
     assert loose(role) == []
     assert len(texts(role)) == 7

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dramaturg.nodes.dialogue_splitting import dialogues_of
 from dramaturg.nodes.edge_scores import edges_of
 from dramaturg.nodes.speakers import letters_of
-from dramaturg.stores.dialogues import StoredDialogue, dialogue_graph
+from dramaturg.stores.index.dialogues import StoredDialogue, dialogue_graph
 from dramaturg.stores.role_files import DialogueLine, RoleCard
 
 ADA = RoleCard(name="Ada Quill", aliases=("The keeper", "아다"))

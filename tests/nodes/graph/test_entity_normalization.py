@@ -17,8 +17,8 @@ from dramaturg.nodes.entity_normalization import (
     merge_groups,
     together,
 )
+from dramaturg.stores.index.vectors import unit_rows
 from dramaturg.stores.names import normal_name
-from dramaturg.stores.vectors import unit_rows
 
 quickly = settings(max_examples=60, deadline=None)
 KEYS = [chr(ord("a") + at) for at in range(9)]

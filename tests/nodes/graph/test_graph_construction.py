@@ -17,11 +17,10 @@ from dramaturg.nodes.graph_summaries import (
     parts_of,
     summary_key,
 )
-from dramaturg.stores.graph_records import Entity, Relation
-from dramaturg.stores.knowledge_graph import Graph
+from dramaturg.stores.index.graph import Entity, Graph, Relation
+from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.merge_files import Merge
 from dramaturg.stores.names import normal_name
-from dramaturg.stores.passages import StoredPassage
 
 TEXT = "Ada met Tom. Tom sails.\n\nHer brother Tom met Ada! Ada sings."
 Facts = dict[str, list[dict[str, Any]]]

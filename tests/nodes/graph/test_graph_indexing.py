@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from dramaturg.stores.graph_records import Statement
+from dramaturg.stores.index.graph import Statement
 from dramaturg.stores.role import Role
 from dramaturg.workflows import role_rag
 from dramaturg.workflows.role_rag import RoleRagContext

@@ -13,7 +13,7 @@ from dramaturg.models.errors import ModelError, UnusableAnswer
 from dramaturg.nodes.chronicle_draft import LENGTH, MOST, Draft, Kind, chunks_of, draft_chronicle, drafted_triples
 from dramaturg.nodes.identity_sentences import templates
 from dramaturg.nodes.text_lengths import Tokens
-from dramaturg.stores.passages import StoredPassage
+from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.role_files import Document, Triple
 
 from fakes import ScriptedChatModel, scripted

@@ -27,10 +27,10 @@ from dramaturg.nodes.emotion_encoder import (
     encoder_name,
 )
 from dramaturg.nodes.emotion_similarity import described_emotions, descriptions, intensities
+from dramaturg.stores.index.memories import Felt, Mood
+from dramaturg.stores.index.vectors import unit_rows
 from dramaturg.stores.library import Library
-from dramaturg.stores.memories import Felt, Mood
 from dramaturg.stores.role_files import RoleCard
-from dramaturg.stores.vectors import unit_rows
 
 from fakes import ScriptedChatModel, scripted
 from roles import WordEmbeddings

@@ -12,11 +12,13 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from dramaturg.models.errors import ModelRefused, ModelUnavailable
 from dramaturg.nodes.current_memories import current_memories
-from dramaturg.stores.answers import ANSWERS, decode_answers
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, RoleFileError, StaleDraft
-from dramaturg.stores.index_folder import IndexFolder
+from dramaturg.stores.index.answers import ANSWERS, decode_answers
+from dramaturg.stores.index.folder import IndexFolder
+from dramaturg.stores.index.kinds import MEMORY_KIND, passage_kind
+from dramaturg.stores.index.memories import MOODS_FILE, Felt, Mood
+from dramaturg.stores.index.records import encode_records
 from dramaturg.stores.learning import learn
-from dramaturg.stores.memories import Felt, Mood
 from dramaturg.stores.memory_changes import edit, pin, remove
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import RoleCard
@@ -73,7 +75,7 @@ def persona(role: Role) -> dict[str, bytes]:
 
 def published(role: Role, name: str) -> bytes:
     """A file of the version that is served."""
-    folder = IndexFolder(role.root, "memories")
+    folder = IndexFolder(role.root, MEMORY_KIND)
     current = folder.current()
     assert current
     return (folder.folder_of(current.versions[0]) / name).read_bytes()
@@ -487,7 +489,7 @@ async def test_a_run_that_loses_its_model_goes_on_where_it_was(role: Role, answe
     broken = failing_after(answered)
     with pytest.raises(ModelUnavailable):
         await index(role, broken, concurrency=concurrency)
-    had = len(Role(role.root).memory_builder("memories").known())  # an answer under way beside a failure may be lost
+    had = len(Role(role.root).index(MEMORY_KIND).builder.known())  # an answer under way beside a failure may be lost
     assert had == answered if concurrency == 1 else had <= answered
     report = await index(role, model := feeling())
     assert had + len(model.calls) == 5
@@ -614,20 +616,20 @@ async def test_a_version_is_taken_back_with_its_files_alone(role: Role) -> None:
     (role.root / "dialogues" / "more.jsonl").write_bytes(before["dialogues/scenes.jsonl"])
     after = files_of(role)
     second = await index(role)
-    found = versions(role, "memories")
+    found = versions(role, MEMORY_KIND)
     assert [(one.version, one.served, one.restorable) for one in found] == [
         (second["version"], True, True),
         (first["version"], False, True),
     ]
     assert found[0].documents == ("dialogues/more.jsonl", "dialogues/scenes.jsonl", "memories.jsonl")
-    assert take_back(role, "memories").version == first["version"]
+    assert take_back(role, MEMORY_KIND).version == first["version"]
     assert (files_of(role), persona(role)) == (before, texts)
     assert {*moods(role)} == ALL
     await index(role, model := feeling())
     assert model.calls == []
-    assert take_back(role, "memories").version == second["version"]
+    assert take_back(role, MEMORY_KIND).version == second["version"]
     assert (files_of(role), persona(role)) == (after, texts)
-    assert take_back(role, "memories", first["version"][:6]).version == first["version"]
+    assert take_back(role, MEMORY_KIND, first["version"][:6]).version == first["version"]
     assert holding(role, "memories.jsonl")
 
 
@@ -638,7 +640,7 @@ async def test_what_is_in_no_version_is_not_lost_by_taking_back(role: Role) -> N
     add_line(role, text="Unheard of.")
     before = files_of(role)
     with pytest.raises(RoleError, match=r"memories\.jsonl has changes that are in no version yet"):
-        take_back(role, "memories")
+        take_back(role, MEMORY_KIND)
     assert files_of(role) == before
 
 
@@ -652,14 +654,14 @@ async def test_documents_and_memories_do_not_disturb_each_other(role: Role) -> N
     assert current(role, "WordEmbeddings:words")
     added(role)
     await index(role)
-    assert {one.source for one in Role(role.root).passages("acts").passages} == {"dog.md", "life.md"}
-    take_back(role, "acts")
+    assert {one.source for one in Role(role.root).index(passage_kind("acts")).open().passages} == {"dog.md", "life.md"}
+    take_back(role, passage_kind("acts"))
     assert role.persona.names() == ["life.md"]
     assert NEW in moods(role)
-    take_back(role, "memories")
+    take_back(role, MEMORY_KIND)
     assert files_of(role) == files
     assert role.persona.names() == ["life.md"]
-    take_back(role, "acts")
+    take_back(role, passage_kind("acts"))
     assert role.persona.names() == ["dog.md", "life.md"]
     assert [len(versions(role, kind)) for kind in ("acts", "memories")] == [2, 2]
     erase_past(role)
@@ -671,9 +673,9 @@ async def test_five_versions_are_kept(role: Role) -> None:
     for number in range(7):
         add_line(role, text=f"Verse {number}.")
         await index(role)
-    assert len(versions(role, "memories")) == len(list(role.root.glob("index/memories/versions/*"))) == 5
+    assert len(versions(role, MEMORY_KIND)) == len(list(role.root.glob("index/memories/versions/*"))) == 5
     for _ in range(4):
-        take_back(role, "memories")
+        take_back(role, MEMORY_KIND)
         assert served(role).manifest.sources == role.memory_files.checksums()
 
 
@@ -698,7 +700,7 @@ async def test_erasing_leaves_nothing_of_what_was_removed(role: Role) -> None:
     assert words.texts
     erase_past(role)
     with pytest.raises(MissingIndex, match="no version before this one"):
-        take_back(role, "memories")
+        take_back(role, MEMORY_KIND)
 
 
 async def test_erasing_before_the_files_are_indexed_erases_all(role: Role) -> None:
@@ -725,14 +727,14 @@ async def test_a_version_keeps_only_the_answers_that_it_rests_on(role: Role) -> 
     by_words = decode_answers(published(role, ANSWERS))
     assert len(by_words) == 4
     assert not {*by_words} & {*answers}
-    assert len(Role(role.root).memory_builder("memories").known()) == 4 + 5 + 1
+    assert len(Role(role.root).index(MEMORY_KIND).builder.known()) == 4 + 5 + 1
 
 
 async def test_a_damaged_version_is_stood_in_for_and_mended(role: Role) -> None:
     first = await index(role)
     added(role)
     second = await index(role)
-    folder = IndexFolder(role.root, "memories")
+    folder = IndexFolder(role.root, MEMORY_KIND)
     pointer = folder.current()
     assert pointer
     (folder.folder_of(pointer.versions[0]) / "moods.jsonl").write_bytes(b"{}\n")
@@ -740,7 +742,7 @@ async def test_a_damaged_version_is_stood_in_for_and_mended(role: Role) -> None:
     assert (store.version, "moods.jsonl is not as it was written" in store.warning) == (first["version"], True)
     assert "Until then the version of" in store.warning
     with pytest.raises(DamagedIndex):
-        Role(role.root).remembered("memories", second["version"])
+        Role(role.root).index(MEMORY_KIND).open(second["version"])
     report = await index(Role(role.root), model := feeling())
     assert (len(model.calls), report["version"]) == (0, second["version"])
     assert (served(role).warning, NEW in moods(role)) == ("", True)
@@ -761,7 +763,7 @@ async def test_where_no_version_is_whole_all_is_made_again(role: Role) -> None:
 
 async def test_a_builder_refuses_what_does_not_fit(role: Role) -> None:
     await index(role)
-    builder, memories = Role(role.root).memory_builder("memories"), served(role).memories
+    builder, memories = Role(role.root).index(MEMORY_KIND).builder, served(role).memories
     for nothing_new, why in (
         ([], r"nothing to index \(memories\)"),
         ([*memories, memories[0]], "records have the same id"),
@@ -770,21 +772,25 @@ async def test_a_builder_refuses_what_does_not_fit(role: Role) -> None:
             builder.draft(nothing_new, embedding="hash-2", settings={}, sources={})
     draft = builder.draft(memories, embedding="hash-2", settings={}, sources=role.memory_files.checksums())
     texts, felt = [one.embedding_text for one in memories], [Mood(emotions=None, error="?")] * 5
-    assert builder.unembedded(draft, [*texts, *texts]) == texts
+
+    def publish(moods: list[Mood]) -> None:
+        builder.publish(draft, {}, files={MOODS_FILE: encode_records(moods)}, used={}, sources=role.memory_files)
+
+    assert builder.unembedded(draft, [*texts, *texts]) == builder.unembedded(draft) == texts
     with pytest.raises(
         MissingIndex, match="5 texts have no vector yet: run `dramaturg index ada --method emotional-rag` again"
     ):
-        builder.publish(draft, felt, {}, {}, role.memory_files)
+        publish(felt)
     with pytest.raises(ValueError, match="5 texts but 4 vectors"):
         builder.add_vectors(draft, texts, [[1.0, 0.0]] * 4)
     builder.add_vectors(draft, [], [])
     builder.add_vectors(draft, texts, [[1.0, 0.0]] * 5)
     for number in (0, 4, 6):
-        with pytest.raises(ValueError, match=f"5 memories but {number} moods"):
-            builder.publish(draft, [felt[0]] * number, {}, {}, role.memory_files)
+        with pytest.raises(DamagedIndex):
+            publish([felt[0]] * number)
     add_line(role, text=NEW)
     with pytest.raises(StaleDraft):
-        builder.publish(draft, felt, {}, {}, role.memory_files)
+        publish(felt)
     for nothing in (builder.records, builder.answers, lambda one: builder.add_answers(one, {"a": 1})):
         with pytest.raises(MissingIndex, match=r"no draft .*: run `dramaturg index ada --method emotional-rag` from"):
             nothing("0" * 24)

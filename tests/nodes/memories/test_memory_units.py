@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dramaturg.nodes.memory_units import memory_unit
 from dramaturg.nodes.speakers import letters_of
-from dramaturg.stores.memories import StoredMemory
+from dramaturg.stores.index.memories import StoredMemory
 from dramaturg.stores.memory_files import Lines
 from dramaturg.stores.role_files import DialogueLine, Memory, RoleCard
 

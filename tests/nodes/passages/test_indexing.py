@@ -9,6 +9,7 @@ from langgraph.runtime import Runtime
 
 from dramaturg.nodes.retrieval import retrieve
 from dramaturg.stores.errors import EmbeddingMismatch
+from dramaturg.stores.index.kinds import passage_kind
 from dramaturg.stores.library import open_role
 from dramaturg.workflows import amadeus, amadeus_index
 
@@ -57,7 +58,7 @@ async def test_passages_are_embedded_in_batches(library: Path) -> None:
             events.append((part["done"], part["total"]))
     assert steps == 4
     assert events == [(2, 7), (4, 7), (6, 7), (7, 7)]
-    current = open_role("ada", library).current("acts")
+    current = open_role("ada", library).index(passage_kind("acts")).manifest()
     assert current is not None
     assert current.counts["passages"] == 7
 
@@ -89,7 +90,7 @@ async def test_a_turn_reads_the_version_that_it_checked(library: Path, current: 
         await indexed(library)
     graph = amadeus.build().compile(InMemorySaver(), interrupt_before=["retrieve"])
     await graph.ainvoke(QUESTION, THREAD, context=context(library))
-    before = open_role("ada", library).current("acts")
+    before = open_role("ada", library).index(passage_kind("acts")).manifest()
     assert before is not None
     (library / "ada" / "persona" / "life.md").write_text(LIFE + "\nStorms: she is afraid of storms, do not tell.\n")
     assert (await indexed(library))["version"] != before.version

@@ -3,17 +3,20 @@
 from collections.abc import Sequence
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from dramaturg.stores.index_folder import IndexFolder
-from dramaturg.stores.manifest import Manifest, Published
-from dramaturg.stores.opened_version import OpenedVersion
-from dramaturg.stores.records import Record, decode_records
-from dramaturg.stores.vectors import unpack
+from dramaturg.stores.index.folder import IndexStore
+from dramaturg.stores.index.manifest import Manifest
+from dramaturg.stores.index.records import Record, decode_records
+from dramaturg.stores.index.vectors import unpack
 
-MEMORIES = "memories.jsonl"
-MOODS = "moods.jsonl"
-VECTORS = "vectors.faiss"
+MEMORIES_FILE = "memories.jsonl"
+
+
+MOODS_FILE = "moods.jsonl"
+
+
+VECTORS_FILE = "vectors.faiss"
 
 
 class StoredMemory(Record):
@@ -57,22 +60,10 @@ class Mood(BaseModel):
         return None if self.emotions is None else {name: felt.score for name, felt in self.emotions.items()}
 
 
-def encode_moods(moods: Sequence[Mood]) -> bytes:
-    """Return the JSON lines of moods."""
-    return b"".join(mood.model_dump_json().encode() + b"\n" for mood in moods)
+class MemoryStore(IndexStore):
+    """One version of a role's memories, each with its meaning and its mood."""
 
-
-def decode_moods(data: bytes) -> tuple[Mood, ...]:
-    """Return the moods of JSON lines.
-
-    Raises:
-        ValueError: the bytes are not what `encode_moods` made.
-    """
-    return tuple(Mood.model_validate_json(line) for line in data.split(b"\n") if line)
-
-
-class MemoryStore(OpenedVersion):
-    """One version of a role's memories, in memory and immutable: a reader keeps the version that it opened."""
+    FILES = (MEMORIES_FILE, MOODS_FILE, VECTORS_FILE)
 
     def __init__(self, manifest: Manifest, memories: Sequence[StoredMemory], moods: Sequence[Mood], index: Any) -> None:
         super().__init__(manifest, index)
@@ -80,21 +71,12 @@ class MemoryStore(OpenedVersion):
         self.moods: Sequence[Mood] = tuple(moods)
 
     @classmethod
-    def open(cls, folder: IndexFolder, published: Published) -> Self:
-        """Read and verify a version.
-
-        Raises:
-            MissingIndex: the version is no longer there.
-            DamagedIndex: a file is not what was published.
-        """
-        manifest = folder.manifest(published)
-        lines, moods, vectors = (folder.content(published, manifest, name) for name in (MEMORIES, MOODS, VECTORS))
-        try:
-            store = cls(manifest, decode_records(lines, StoredMemory), decode_moods(moods), unpack(vectors))
-        except (ValidationError, ValueError) as error:
-            raise folder.damaged(f"{MEMORIES}, {MOODS} or {VECTORS}") from error
-        if not store.has_vectors(len(store.memories)) or len(store.moods) != len(store.memories):
-            raise folder.damaged(VECTORS)
+    def decode(cls, manifest: Manifest, files: Sequence[bytes]) -> Self:
+        """Return the version that these files hold; ValueError: they are not what was written."""
+        memories, moods, vectors = files
+        store = cls(manifest, decode_records(memories, StoredMemory), decode_records(moods, Mood), unpack(vectors))
+        if len(store.moods) != len(store.memories):
+            raise ValueError("There is not one mood for each memory.")
         return store
 
     @property

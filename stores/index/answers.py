@@ -10,57 +10,13 @@ from pydantic import JsonValue
 
 from dramaturg.stores.errors import DamagedIndex
 from dramaturg.stores.files import canonical, inside, remove_file, sha256, sweep, write_bytes
-from dramaturg.stores.index_folder import IndexFolder
-from dramaturg.stores.manifest import Published
-from dramaturg.stores.whole_versions import listed
+from dramaturg.stores.index.folder import IndexFolder
+from dramaturg.stores.index.manifest import Published
 
 ANSWERS = "answers.jsonl"
+
+
 FOLDER = "answers"
-
-
-def answer_key(kind: str, *content: JsonValue) -> str:
-    """Return what an answer is found by again: the kind of the question, and all that the answer depends on."""
-    return sha256(canonical([kind, *content]))
-
-
-def encode_answers(answers: Mapping[str, JsonValue]) -> bytes:
-    """Return answers as JSON lines, in the order of their keys."""
-    return b"".join(canonical([key, answers[key]]) + b"\n" for key in sorted(answers))
-
-
-def decode_answers(data: bytes) -> dict[str, JsonValue]:
-    """Return the answers of JSON lines.
-
-    Raises:
-        ValueError: the bytes are not what `encode_answers` made.
-    """
-    return dict(json.loads(line) for line in data.split(b"\n") if line)
-
-
-def save_answers(index: IndexFolder, folder: Path, answers: Mapping[str, JsonValue]) -> None:
-    """Keep some answers, in the folder of a draft or of the index; the file's name is its checksum.
-
-    Raises:
-        StorageError: the file system refuses.
-    """
-    data = encode_answers(answers)
-    write_bytes(folder / FOLDER / f"{sha256(data)}.jsonl", data, within=index.role)
-
-
-def drop_kept(index: IndexFolder, used: Mapping[str, JsonValue]) -> None:
-    """Remove the files of answers that belong to no draft once a version holds all that is in them.
-
-    Call it under the role's lock.
-    """
-    sweep(index.path / FOLDER)
-    for path in kept_files(index):
-        if _Source(index, path).read().keys() <= used.keys():
-            remove_file(path, within=index.role)
-
-
-def kept_files(index: IndexFolder) -> Iterator[Path]:
-    """The files of answers that belong to no draft."""
-    return (index.path / FOLDER).glob("*.jsonl")
 
 
 class _Source(NamedTuple):
@@ -109,13 +65,58 @@ class KnownAnswers:
         for folder in self._folders if self._draft is None else ():
             # What belongs to no draft was asked where no version had it: a version that has it was made later.
             yield from (_Source(folder, path) for path in sorted(kept_files(folder), key=_written))
-            yield from (_Source(folder, published) for published in reversed(listed(folder)))
+            yield from (_Source(folder, published) for published in reversed(folder.published()))
         files = [
             (one, folder)
             for folder in self._folders
             for one in folder.drafts.glob(f"{self._draft or '*'}/{FOLDER}/*.jsonl")
         ]
         yield from (_Source(folder, path) for path, folder in sorted(files, key=lambda one: _written(one[0])))
+
+
+def answer_key(kind: str, *content: JsonValue) -> str:
+    """Return what an answer is found by again: the kind of the question, and all that the answer depends on."""
+    return sha256(canonical([kind, *content]))
+
+
+def encode_answers(answers: Mapping[str, JsonValue]) -> bytes:
+    """Return answers as JSON lines, in the order of their keys."""
+    return b"".join(canonical([key, answers[key]]) + b"\n" for key in sorted(answers))
+
+
+def decode_answers(data: bytes) -> dict[str, JsonValue]:
+    """Return the answers of JSON lines.
+
+    Raises:
+        ValueError: the bytes are not what `encode_answers` made.
+    """
+    return dict(json.loads(line) for line in data.split(b"\n") if line)
+
+
+def save_answers(index: IndexFolder, folder: Path, answers: Mapping[str, JsonValue]) -> None:
+    """Keep some answers, in the folder of a draft or of the index; the file's name is its checksum.
+
+    Raises:
+        StorageError: the file system refuses.
+    """
+    data = encode_answers(answers)
+    write_bytes(folder / FOLDER / f"{sha256(data)}.jsonl", data, within=index.role)
+
+
+def drop_kept(index: IndexFolder, used: Mapping[str, JsonValue]) -> None:
+    """Remove the files of answers that belong to no draft once a version holds all that is in them.
+
+    Call it under the role's lock.
+    """
+    sweep(index.path / FOLDER)
+    for path in kept_files(index):
+        if _Source(index, path).read().keys() <= used.keys():
+            remove_file(path, within=index.role)
+
+
+def kept_files(index: IndexFolder) -> Iterator[Path]:
+    """The files of answers that belong to no draft."""
+    return (index.path / FOLDER).glob("*.jsonl")
 
 
 def _written(path: Path) -> float:

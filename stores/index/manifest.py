@@ -10,6 +10,8 @@ from dramaturg.stores.errors import EmbeddingMismatch
 from dramaturg.stores.files import canonical, sha256
 
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
 VersionId = Annotated[str, Field(pattern=r"^[0-9a-f]{24}$")]
 
 

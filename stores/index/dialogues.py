@@ -7,22 +7,26 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from dramaturg.stores.errors import RoleError
-from dramaturg.stores.index_folder import IndexFolder
-from dramaturg.stores.manifest import Manifest, Published
-from dramaturg.stores.opened_version import OpenedVersion
-from dramaturg.stores.records import Record, decode_records
-from dramaturg.stores.vectors import query_row, unpack
+from dramaturg.stores.index.folder import IndexStore
+from dramaturg.stores.index.manifest import Manifest
+from dramaturg.stores.index.records import Record, decode_records
+from dramaturg.stores.index.vectors import query_row, unpack
 
 if TYPE_CHECKING:
     Graph: TypeAlias = nx.Graph[str]
 else:
     Graph = nx.Graph  # takes no parameter at run time
 
-DIALOGUES = "dialogues.jsonl"
-VECTORS = "vectors.faiss"
+
+DIALOGUES_FILE = "dialogues.jsonl"
+
+
+VECTORS_FILE = "vectors.faiss"
+
+
 Pair: TypeAlias = tuple[str, str]
 
 
@@ -68,19 +72,10 @@ class StoredDialogue(Record):
         return sorted({(min(pair), max(pair)) for pair in found})
 
 
-def dialogue_graph(dialogues: Sequence[StoredDialogue]) -> Graph:
-    """Return who speaks with whom: an edge holds the ids of the dialogues in which the two do, as `dialogues`."""
-    graph: Graph = Graph()
-    for dialogue in dialogues:
-        graph.add_nodes_from(dialogue.speakers)
-        for one, other in dialogue.pairs:
-            before = graph.edges[one, other]["dialogues"] if graph.has_edge(one, other) else ()
-            graph.add_edge(one, other, dialogues=(*before, dialogue.id))
-    return graph
+class DialogueStore(IndexStore):
+    """One version of a role's dialogues, and the graph of who speaks with whom."""
 
-
-class DialogueStore(OpenedVersion):
-    """One version of a role's dialogues, in memory and immutable: a reader keeps the version that it opened."""
+    FILES = (DIALOGUES_FILE, VECTORS_FILE)
 
     def __init__(self, manifest: Manifest, dialogues: Sequence[StoredDialogue], index: Any) -> None:
         super().__init__(manifest, index)
@@ -89,22 +84,10 @@ class DialogueStore(OpenedVersion):
         self._by_id: Mapping[str, StoredDialogue] = {one.id: one for one in self.dialogues}
 
     @classmethod
-    def open(cls, folder: IndexFolder, published: Published) -> Self:
-        """Read and verify a version.
-
-        Raises:
-            MissingIndex: the version is no longer there.
-            DamagedIndex: a file is not what was published.
-        """
-        manifest = folder.manifest(published)
-        lines, vectors = (folder.content(published, manifest, name) for name in (DIALOGUES, VECTORS))
-        try:
-            store = cls(manifest, decode_records(lines, StoredDialogue), unpack(vectors))
-        except (ValidationError, ValueError) as error:
-            raise folder.damaged(f"{DIALOGUES} or {VECTORS}") from error
-        if not store.has_vectors(len(store.dialogues)):
-            raise folder.damaged(VECTORS)
-        return store
+    def decode(cls, manifest: Manifest, files: Sequence[bytes]) -> Self:
+        """Return the version that these files hold; ValueError: they are not what was written."""
+        dialogues, vectors = files
+        return cls(manifest, decode_records(dialogues, StoredDialogue), unpack(vectors))
 
     def __contains__(self, dialogue: object) -> bool:
         """Whether this version has a dialogue of this id."""
@@ -137,3 +120,14 @@ class DialogueStore(OpenedVersion):
     def embedded_texts(self) -> list[str]:
         """Return the texts that were embedded, in the order of the dialogues."""
         return [dialogue.embedding_text for dialogue in self.dialogues]
+
+
+def dialogue_graph(dialogues: Sequence[StoredDialogue]) -> Graph:
+    """Return who speaks with whom: an edge holds the ids of the dialogues in which the two do, as `dialogues`."""
+    graph: Graph = Graph()
+    for dialogue in dialogues:
+        graph.add_nodes_from(dialogue.speakers)
+        for one, other in dialogue.pairs:
+            before = graph.edges[one, other]["dialogues"] if graph.has_edge(one, other) else ()
+            graph.add_edge(one, other, dialogues=(*before, dialogue.id))
+    return graph

@@ -9,21 +9,23 @@ from typing import Generic, Self
 from zipfile import BadZipFile
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.files import inside, move_folder, remove, remove_file, sha256, write_bytes
-from dramaturg.stores.index_folder import IndexFolder
-from dramaturg.stores.manifest import Digest, version_id
-from dramaturg.stores.records import R, decode_records, encode_records
-from dramaturg.stores.vectors import Vectors
+from dramaturg.stores.index.folder import IndexFolder
+from dramaturg.stores.index.manifest import Digest, Published, version_id
+from dramaturg.stores.index.records import R, decode_records, encode_records
+from dramaturg.stores.index.vectors import Vectors
 
 RECIPE = "draft.json"
-RECORDS = "passages.jsonl"
+RECORDS = "passages.jsonl"  # of every kind
 FRESH = "fresh"
 HAD = ("vectors", "answers")  # what models have given for a draft so far
 MOST = 8  # drafts of others that are kept, however new
 IN_WORK = 3600.0  # seconds since a draft was touched in which somebody may go on with it
+Vector = NDArray[np.float32]
 
 
 class Recipe(BaseModel):
@@ -39,7 +41,7 @@ class Recipe(BaseModel):
 
 @dataclass(frozen=True)
 class Draft(Generic[R]):
-    """`drafts/<version>/`; its name is the hash of its content, so a changed file cannot be taken for it."""
+    """`drafts/<id>/`; the id is the hash of its content, so a changed file cannot be taken for it."""
 
     folder: Path
     recipe: Recipe
@@ -51,16 +53,27 @@ class Draft(Generic[R]):
         version = _version(recipe, encode_records(records))
         return cls(index.drafts / version, recipe, tuple(records))
 
-    def write(self, index: IndexFolder) -> None:
-        """Put the draft in place, unless it is there already; vectors that it has are kept."""
-        if _whole(index, self.version) is None:
-            write_bytes(self.folder / RECORDS, encode_records(self.records), within=index.role)
-            write_bytes(self.folder / RECIPE, self.recipe.model_dump_json().encode(), within=index.role)
+    @classmethod
+    def read(cls, index: IndexFolder, version: str, kind: type[R]) -> Self | None:
+        """Return a draft, or None if it is not there or not whole."""
+        found = _whole(index, version)
+        return cls(index.drafts / version, found[0], decode_records(found[1], kind)) if found else None
+
+    @property
+    def version(self) -> str:
+        """The id: the hash of recipe and records."""
+        return self.folder.name
 
     @property
     def fresh(self) -> bool:
         """Whether all of it is made anew, whatever vectors and answers there are."""
         return (self.folder / FRESH).exists()
+
+    def write(self, index: IndexFolder) -> None:
+        """Put the draft in place, unless it is there already; vectors that it has are kept."""
+        if _whole(index, self.version) is None:
+            write_bytes(self.folder / RECORDS, encode_records(self.records), within=index.role)
+            write_bytes(self.folder / RECIPE, self.recipe.model_dump_json().encode(), within=index.role)
 
     def mark(self, index: IndexFolder, *, fresh: bool, after: str = "") -> None:
         """Begin to make all of it anew, or stop that; goes on with what a draft `after` which this comes has had."""
@@ -74,17 +87,6 @@ class Draft(Generic[R]):
                     move_folder(former / had, self.folder / had, within=index.role)
             write_bytes(self.folder / FRESH, b"", within=index.role)
 
-    @classmethod
-    def read(cls, index: IndexFolder, version: str, kind: type[R]) -> Self | None:
-        """Return a draft, or None if it is not there or not whole."""
-        found = _whole(index, version)
-        return cls(index.drafts / version, found[0], decode_records(found[1], kind)) if found else None
-
-    @property
-    def version(self) -> str:
-        """The id that the draft will be published under."""
-        return self.folder.name
-
     def save(self, index: IndexFolder, texts: Sequence[str], vectors: Vectors) -> None:
         """Keep the vectors of some texts; the file's name is its checksum."""
         buffer = BytesIO()
@@ -94,18 +96,54 @@ class Draft(Generic[R]):
         write_bytes(self.folder / "vectors" / f"{sha256(data)}.npz", data, within=index.role)
 
 
+class KnownVectors:
+    """Vectors that need not be made again: of the newest whole version and of the drafts, by the hash of the text.
+
+    They are of one embedding model at a time; each file is read once. With `draft`, only the vectors of this draft
+    count.
+    """
+
+    def __init__(self, index: IndexFolder, draft: str | None = None) -> None:
+        self._index = index
+        self._draft = draft
+        self._embedding = ""
+        self._vectors: dict[str, Vector] = {}
+        self._read: set[Path | Published] = set()
+
+    def of(self, embedding: str) -> Mapping[str, Vector]:
+        """Return what there is now; damaged files count as missing."""
+        batches = set(self._index.drafts.glob(f"{self._draft or '*'}/vectors/*.npz"))
+        gone = {one for one in self._read if isinstance(one, Path)} - batches
+        if gone or embedding != self._embedding:
+            self.forget()
+            self._embedding = embedding
+        if self._draft is None:
+            self._add_published(embedding)
+        for path in sorted(batches - self._read):
+            self._vectors.update(_read_batch(self._index, path, embedding))
+            self._read.add(path)
+        return self._vectors
+
+    def forget(self) -> None:
+        """Give the memory back."""
+        self._vectors, self._read, self._embedding = {}, set(), ""
+
+    def _add_published(self, embedding: str) -> None:
+        for published in self._index.published():
+            if published in self._read:
+                return
+            store = self._index.whole(published)
+            if store is None:
+                continue
+            if store.manifest.embedding.name == embedding and store.manifest.embedding.normalized:
+                self._vectors.update(zip(map(key, store.embedded_texts()), store.vectors(), strict=True))
+            self._read.add(published)
+            return
+
+
 def key(text: str) -> str:
     """Return what a vector is found by again: the hash of the text that was embedded."""
     return sha256(text.encode())
-
-
-def read_batch(index: IndexFolder, path: Path, embedding: str) -> dict[str, Vectors]:
-    """Return the vectors of a saved file by their keys; none if it is damaged or of another embedding model."""
-    try:
-        data = inside(path, index.role).read_bytes()
-    except (OSError, RoleError):
-        return {}
-    return _rows(data, embedding) if sha256(data) == path.stem else {}
 
 
 def remove_drafts(index: IndexFolder, done: str, *, keep: int) -> None:
@@ -118,12 +156,16 @@ def remove_drafts(index: IndexFolder, done: str, *, keep: int) -> None:
         remove(folder)
 
 
-def _rows(data: bytes, embedding: str) -> dict[str, Vectors]:
+def _read_batch(index: IndexFolder, path: Path, embedding: str) -> dict[str, Vector]:
+    """Return the vectors of a saved file by their keys; none if it is damaged or of another embedding model."""
     try:
+        data = inside(path, index.role).read_bytes()
+        if sha256(data) != path.stem:
+            return {}
         with np.load(BytesIO(data), allow_pickle=False) as batch:
             same = str(batch["embedding"]) == embedding
             return dict(zip(batch["keys"].tolist(), batch["vectors"], strict=True)) if same else {}
-    except (BadZipFile, KeyError, ValueError):
+    except (BadZipFile, KeyError, OSError, RoleError, ValueError):
         return {}
 
 

@@ -5,17 +5,18 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from dramaturg.stores.errors import RoleError
-from dramaturg.stores.index_folder import IndexFolder
-from dramaturg.stores.manifest import Manifest, Published
-from dramaturg.stores.opened_version import OpenedVersion
-from dramaturg.stores.records import Record, decode_records
-from dramaturg.stores.vectors import nearest, query_row, unpack
+from dramaturg.stores.index.folder import IndexStore
+from dramaturg.stores.index.manifest import Manifest
+from dramaturg.stores.index.records import Record, decode_records
+from dramaturg.stores.index.vectors import nearest, query_row, unpack
 
-PASSAGES = "passages.jsonl"
-VECTORS = "vectors.faiss"
+PASSAGES_FILE = "passages.jsonl"
+
+
+VECTORS_FILE = "vectors.faiss"
 
 
 class StoredPassage(Record):
@@ -38,8 +39,10 @@ class StoredPassage(Record):
         return self.text if self.embedded is None else self.embedded
 
 
-class PassageStore(OpenedVersion):
-    """One version of a role's passages, in memory and immutable: a reader keeps the version that it opened."""
+class PassageStore(IndexStore):
+    """One version of a role's passages, searched by cosine."""
+
+    FILES = (PASSAGES_FILE, VECTORS_FILE)
 
     def __init__(self, manifest: Manifest, passages: Sequence[StoredPassage], index: Any) -> None:
         super().__init__(manifest, index)
@@ -47,21 +50,12 @@ class PassageStore(OpenedVersion):
         self._by_id: Mapping[str, StoredPassage] = {passage.id: passage for passage in self.passages}
 
     @classmethod
-    def open(cls, folder: IndexFolder, published: Published) -> Self:
-        """Read and verify a version.
-
-        Raises:
-            MissingIndex: the version is no longer there.
-            DamagedIndex: a file is not what was published.
-        """
-        manifest = folder.manifest(published)
-        texts, vectors = (folder.content(published, manifest, name) for name in (PASSAGES, VECTORS))
-        try:
-            store = cls(manifest, decode_records(texts, StoredPassage), unpack(vectors))
-        except (ValidationError, ValueError) as error:
-            raise folder.damaged(PASSAGES + " or " + VECTORS) from error
-        if not store.has_vectors(len(store._by_id)) or len(store._by_id) != len(store.passages):
-            raise folder.damaged(VECTORS)
+    def decode(cls, manifest: Manifest, files: Sequence[bytes]) -> Self:
+        """Return the version that these files hold; ValueError: they are not what was written."""
+        passages, vectors = files
+        store = cls(manifest, decode_records(passages, StoredPassage), unpack(vectors))
+        if len(store._by_id) != len(store.passages):
+            raise ValueError("Two passages have one id.")
         return store
 
     def search(self, vector: Sequence[float] | NDArray[np.floating[Any]], k: int) -> list[tuple[str, float]]:

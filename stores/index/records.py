@@ -1,4 +1,4 @@
-"""What an index is made of, one JSON line each: passages of documents, and memories."""
+"""What an index is made of, one JSON line each."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -21,14 +21,15 @@ class Record(BaseModel, ABC):
 
 
 R = TypeVar("R", bound=Record)
+M = TypeVar("M", bound=BaseModel)
 
 
-def encode_records(records: Sequence[Record]) -> bytes:
+def encode_records(records: Sequence[BaseModel]) -> bytes:
     """Return the JSON lines of records."""
     return b"".join(record.model_dump_json().encode() + b"\n" for record in records)
 
 
-def decode_records(data: bytes, kind: type[R]) -> tuple[R, ...]:
+def decode_records(data: bytes, kind: type[M]) -> tuple[M, ...]:
     """Return the records of JSON lines (split at line feeds only: a text may hold other line separators).
 
     Raises:

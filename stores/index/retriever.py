@@ -9,7 +9,8 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import BaseRetriever
 from pydantic import Field
 
-from dramaturg.stores.passages import StoredPassage
+from dramaturg.stores.index.kinds import passage_kind
+from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.role import Role
 
 
@@ -44,7 +45,7 @@ class PassageRetriever(BaseRetriever):
         return await asyncio.to_thread(self._nearest, await self.embedding.aembed_query(query), k)
 
     def _nearest(self, vector: Sequence[float], k: int | None) -> list[Document]:
-        store = self.role.passages(self.kind)
+        store = self.role.index(passage_kind(self.kind)).open()
         store.require(self.embedding_name, len(vector))
         found = store.search(vector, self.k if k is None else k)
         return [_document(store.get(name), score, store.version) for name, score in found]

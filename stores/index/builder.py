@@ -1,0 +1,328 @@
+"""How a version of an index is built: a draft of records, vectors and answers as they come, then published at once."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Generic
+
+import numpy as np
+from numpy.typing import ArrayLike
+from pydantic import JsonValue
+
+from dramaturg.stores.errors import DamagedIndex, EmbeddingMismatch, MissingIndex, RoleError
+from dramaturg.stores.files import move_folder, remove, sha256, sweep, write_bytes
+from dramaturg.stores.index.answers import ANSWERS, KnownAnswers, drop_kept, encode_answers, save_answers
+from dramaturg.stores.index.draft import FRESH, Draft, KnownVectors, Recipe, Vector, key, remove_drafts
+from dramaturg.stores.index.folder import MANIFEST, POINTERS, IndexFolder, IndexKind
+from dramaturg.stores.index.manifest import EmbeddingRecord, FileRecord, Manifest, Published, version_id
+from dramaturg.stores.index.records import R, encode_records
+from dramaturg.stores.index.vectors import Vectors, pack, unit_rows
+from dramaturg.stores.kept_documents import KeptDocuments
+from dramaturg.stores.role_lock import role_lock
+from dramaturg.stores.sources import Sources
+
+KEPT = 4  # versions beside the one that is served
+DRAFTS = 2  # drafts of others
+
+
+class IndexBuilder(Generic[R]):
+    """Builds one kind of index of a role: `draft`, then `add_vectors` and `add_answers`, then `publish`.
+
+    Every step may be repeated. What a model has answered or embedded is kept at once, by what was asked: a build that
+    was killed goes on where it was, two builders of the same content work on the same draft, and a new version asks
+    only what no version and no draft has asked. Readers are served the old version until `publish` has switched. Each
+    step holds a lock across processes for as long as it takes. All of it blocks.
+
+    Every step but `draft`, `known` and `keep` raises MissingIndex if there is no such draft.
+    """
+
+    def __init__(self, role: Path, kind: IndexKind[R, Any]) -> None:
+        self._kind = kind
+        self._folder = IndexFolder(role, kind)
+        self._drafts: dict[str, Draft[R]] = {}
+        self._vectors = KnownVectors(self._folder)
+        self._answers = KnownAnswers(map(self._folder.beside, kind.answers))
+        self._fresh: dict[str, tuple[KnownVectors, KnownAnswers]] = {}
+        """By draft, what was had for it alone: all that counts for one that is made anew."""
+
+    def draft(
+        self,
+        records: Sequence[R],
+        *,
+        embedding: str,
+        settings: Mapping[str, JsonValue],
+        sources: Mapping[str, str],
+        fresh: bool = False,
+        after: str = "",
+    ) -> str:
+        """Begin a version, or find it again; return the id of the draft, the hash of all of this.
+
+        Args:
+            records: all of the version, in their order; their ids differ.
+            embedding: the name of the embedding model.
+            settings: how the records were made; part of what makes the version.
+            sources: the SHA-256 of each file that they were made from, by its name.
+            fresh: embed and ask all of it, whatever there is; begun once, it goes on until it is published.
+            after: the fresh draft that this one takes the place of, with its vectors and answers.
+
+        Raises:
+            RoleError: there are no records, or two have one id.
+        """
+        if not records:
+            raise RoleError(
+                f"{self._folder.role.name!r} has nothing to index ({self._kind.name}): write something into the "
+                f"files that it is made from, then run `{self._folder.command}`."
+            )
+        if len({record.id for record in records}) < len(records):
+            raise RoleError("Two records have the same id: give each its own.")
+        recipe = Recipe(kind=self._kind.name, embedding=embedding, settings=dict(settings), sources=dict(sources))
+        draft = Draft.of(self._folder, recipe, records)
+        with self._lock():
+            draft.mark(self._folder, fresh=fresh, after=after)
+            draft.write(self._folder)
+        self._drafts[draft.version] = draft
+        return draft.version
+
+    def records(self, draft: str) -> tuple[R, ...]:
+        """Return the records of a draft."""
+        return self._open(draft).records
+
+    def settings(self, draft: str) -> Mapping[str, JsonValue]:
+        """Return the settings that a draft was begun with."""
+        return self._open(draft).recipe.settings
+
+    def answers(self, draft: str) -> Mapping[str, JsonValue]:
+        """Return the answers that count for a draft."""
+        with self._lock():
+            return dict(self._known_for(self._open(draft))[1].all())
+
+    def known(self) -> Mapping[str, JsonValue]:
+        """Return all answers that there are."""
+        with self._lock():
+            return dict(self._answers.all())
+
+    def add_answers(self, draft: str, answers: Mapping[str, JsonValue]) -> None:
+        """Keep answers, at once and for good."""
+        if answers:
+            with self._lock():
+                save_answers(self._folder, self._open(draft).folder, answers)
+
+    def keep(self, answers: Mapping[str, JsonValue]) -> None:
+        """Keep answers that were asked for beside any draft, as in a conversation; the next version takes them in."""
+        if answers:
+            with self._lock():
+                save_answers(self._folder, self._folder.path, answers)
+
+    def unembedded(self, draft: str, texts: Sequence[str] | None = None) -> list[str]:
+        """Return which texts have no vector yet, each once; without `texts`, those of the records.
+
+        None of a version that is published already, and that is not made anew.
+        """
+        with self._lock():
+            if self._published(draft):
+                return []
+            opened = self._open(draft)
+            known = self._vectors_for(opened)
+        wanted = _texts(opened) if texts is None else texts
+        return [text for text in dict.fromkeys(wanted) if key(text) not in known]
+
+    def to_embed(self, texts: Sequence[str], embedding: str) -> list[str]:
+        """Return which texts a version would have to embed, each once; nothing is written."""
+        known = KnownVectors(self._folder).of(embedding)
+        return [text for text in dict.fromkeys(texts) if key(text) not in known]
+
+    def add_vectors(self, draft: str, texts: Sequence[str], vectors: ArrayLike) -> None:
+        """Keep vectors of shape (len(texts), d), at once and for good.
+
+        Raises:
+            ValueError: the shape or a number is wrong.
+            EmbeddingMismatch: the model gave another dimension before.
+        """
+        if not texts:
+            return
+        rows = unit_rows(vectors)
+        if len(rows) != len(texts):
+            raise ValueError(f"There are {len(texts)} texts but {len(rows)} vectors.")
+        with self._lock():
+            opened = self._open(draft)
+            before = next((len(vector) for vector in self._vectors_for(opened).values()), rows.shape[1])
+            if before != rows.shape[1]:
+                raise EmbeddingMismatch(
+                    f"{opened.recipe.embedding} gave {before} dimensions before and {rows.shape[1]} now: give it back "
+                    f"the model it was, or run `{self._folder.command} --rebuild`."
+                )
+            opened.save(self._folder, texts, rows)
+
+    def vectors(self, draft: str, texts: Sequence[str]) -> Vectors:
+        """Return the unit vectors of texts, of shape (len(texts), d); MissingIndex: one has none yet."""
+        with self._lock():
+            return self._rows(self._open(draft), texts)
+
+    def publish(
+        self,
+        draft: str,
+        counts: Mapping[str, int],
+        *,
+        files: Mapping[str, bytes] | None = None,
+        texts: Sequence[str] | None = None,
+        used: Mapping[str, JsonValue] | None = None,
+        sources: Sources | None = None,
+    ) -> Manifest:
+        """Make a version of a draft the one that is served; the last four before it are kept.
+
+        Args:
+            draft: what it is made from.
+            counts: what it holds, for people.
+            files: its files beside the records, vectors and answers.
+            texts: what its vectors are of; None: the records.
+            used: the answers that it rests on; others are not kept longer than the drafts that hold them.
+            sources: the files that it was made from; they are compared, and kept with the version. Without it, who
+                publishes last is served.
+
+        Raises:
+            MissingIndex: there is no such draft, or a text has no vector yet.
+            StaleDraft: the sources have changed since; the old version is still served.
+            StorageError: the file system refuses; the old version is still served, or the new one already.
+        """
+        with self._lock():
+            published = self._published(draft)
+            if sources is not None:
+                made = self._folder.manifest(published) if published else self._open(draft).recipe
+                sources.keep(made.sources)
+            published = published or self._store(self._open(draft), counts, files or {}, texts, used)
+            manifest: Manifest = self._kind.store.open(self._folder, published).manifest
+            self._serve(published, done=draft)
+            if used is not None:
+                drop_kept(self._folder, used)
+            self._forget(draft)
+        return manifest
+
+    def forget(self) -> None:
+        """Let go of what is in memory."""
+        with self._lock():
+            self._drafts, self._fresh = {}, {}
+            self._forget("")
+
+    def _lock(self) -> AbstractContextManager[None]:
+        return role_lock(self._folder.role)
+
+    def _published(self, draft: str) -> Published | None:
+        """The whole version that a recipe has made already, where a recipe makes one; none that is made anew."""
+        if self._kind.answers or (self._folder.drafts / draft / FRESH).exists():
+            return None
+        return self._whole(draft)
+
+    def _whole(self, version: str) -> Published | None:
+        named = (one for one in self._folder.published() if one.version == version)
+        return next((one for one in named if self._folder.whole(one) is not None), None)
+
+    def _open(self, draft: str) -> Draft[R]:
+        opened = self._drafts.get(draft) or Draft.read(self._folder, draft, self._kind.records)
+        if opened is None or not opened.folder.is_dir():
+            raise MissingIndex(f"There is no draft {draft!r}: run `{self._folder.command}` from the start.")
+        self._drafts[draft] = opened
+        return opened
+
+    def _known_for(self, draft: Draft[R]) -> tuple[KnownVectors, KnownAnswers]:
+        if not draft.fresh:
+            return self._vectors, self._answers
+        own = KnownVectors(self._folder, draft.version), KnownAnswers([self._folder], draft.version)
+        return self._fresh.setdefault(draft.version, own)
+
+    def _vectors_for(self, draft: Draft[R]) -> Mapping[str, Vector]:
+        return self._known_for(draft)[0].of(draft.recipe.embedding)
+
+    def _rows(self, draft: Draft[R], texts: Sequence[str]) -> Vectors:
+        known = self._vectors_for(draft)
+        missing = sum(key(text) not in known for text in texts)
+        if missing:
+            raise MissingIndex(f"{missing} texts have no vector yet: run `{self._folder.command}` again.")
+        return np.stack([known[key(text)] for text in texts])
+
+    def _store(
+        self,
+        draft: Draft[R],
+        counts: Mapping[str, int],
+        files: Mapping[str, bytes],
+        texts: Sequence[str] | None,
+        used: Mapping[str, JsonValue] | None,
+    ) -> Published:
+        """Put a version among the others; it is served only when the pointer is switched to it."""
+        rows = self._rows(draft, _texts(draft) if texts is None else texts)
+        records, *_, vectors = self._kind.store.FILES
+        content = {records: encode_records(draft.records), **files}
+        if used is not None:
+            content[ANSWERS] = encode_answers(used)
+        content[vectors] = pack(rows)
+        version = draft.version
+        if self._kind.answers:
+            version = version_id({"draft": version, "files": {name: sha256(data) for name, data in content.items()}})
+            if (there := self._whole(version)) is not None:
+                return there
+        manifest = Manifest(
+            kind=draft.recipe.kind,
+            version=version,
+            created=datetime.now(UTC),
+            embedding=EmbeddingRecord(name=draft.recipe.embedding, dimension=rows.shape[1]),
+            settings=draft.recipe.settings,
+            sources=draft.recipe.sources,
+            counts=dict(counts),
+            files={name: FileRecord(sha256=sha256(data), bytes=len(data)) for name, data in content.items()},
+        ).encoded()
+        published = Published(version=version, manifest=sha256(manifest))
+        aside, role = draft.folder / "version", self._folder.role
+        remove(aside)
+        for name, data in {**content, MANIFEST: manifest}.items():
+            write_bytes(aside / name, data, within=role)
+        move_folder(aside, self._folder.folder_of(published), within=role)  # a new name: the manifest has the time
+        return published
+
+    def _serve(self, published: Published, *, done: str) -> None:
+        """Switch to a version; those before it are kept, and what nobody needs any more is removed."""
+        index = self._folder
+        others = [one for one in index.published() if one.version != published.version]
+        kept = [published, *[one for one in others if index.folder_of(one).is_dir()][:KEPT]]
+        index.switch(kept)
+        remove_drafts(index, done, keep=DRAFTS)
+        folders = {index.folder_of(one) for one in kept}
+        for folder in index.versions.glob("*"):
+            if folder not in folders:
+                remove(folder)
+        around = (index.role / name for name in ("", "index", "persona", "dialogues"))
+        for folder in (index.path, *around, *index.drafts.glob("*"), *index.drafts.glob("*/*")):
+            sweep(folder)  # drafts, too, are written under the lock that is held here
+        drop_documents(index)
+
+    def _forget(self, draft: str) -> None:
+        self._drafts.pop(draft, None)
+        self._fresh.pop(draft, None)
+        self._vectors.forget()
+        self._answers.forget()
+
+
+def drop_documents(index: IndexFolder) -> None:
+    """Remove the kept documents that no version of any kind is made from; none while a manifest cannot be read."""
+    used: set[str] = set()
+    for folder in map(index.beside, published_names(index.role)):
+        try:
+            current = folder.current()
+        except DamagedIndex:
+            return
+        for one in current.versions if current else ():
+            try:
+                used.update(folder.manifest(one).sources.values())
+            except MissingIndex:
+                continue
+            except DamagedIndex:
+                return
+    KeptDocuments(index.role).drop_others(used)
+
+
+def published_names(role: Path) -> list[str]:
+    """Return the names of the kinds of index that a role has."""
+    return sorted({path.parent.name for name in POINTERS for path in (role / "index").glob(f"*/{name}")})
+
+
+def _texts(draft: Draft[Any]) -> list[str]:
+    return [record.embedding_text for record in draft.records]

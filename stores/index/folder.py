@@ -1,0 +1,239 @@
+"""One kind of index of a role: what it is made of, where it lies, and how a version of it is read."""
+
+import contextlib
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
+
+from pydantic import ValidationError
+
+from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError
+from dramaturg.stores.files import read_if_there, sha256, write_bytes
+from dramaturg.stores.index.manifest import Current, Manifest, Published
+from dramaturg.stores.index.records import R
+from dramaturg.stores.index.vectors import Vectors
+
+MANIFEST = "manifest.json"
+POINTERS = ("current.json", "current.copy.json")
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
+S = TypeVar("S", bound="IndexStore")
+
+
+@dataclass(frozen=True)
+class IndexKind(Generic[R, S]):
+    """A kind of knowledge that is indexed; `dramaturg.stores.index.kinds` has the table of them."""
+
+    name: str
+    """Its folder in `index/`."""
+    records: type[R]
+    """What is embedded."""
+    store: type[S]
+    """What a version is read with."""
+    sources: Literal["persona", "memories", "dialogues"]
+    """The files of the role that it is made from."""
+    method: str = ""
+    """The method whose `dramaturg index` makes it; empty: the one that is meant when none is named."""
+    answers: tuple[str, ...] = ()
+    """The kinds whose answers of a chat model it can use, itself among them; empty: no model is asked.
+
+    Then a version follows from its recipe alone, which its id is the hash of. Otherwise the id is that of its content.
+    """
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name) or self.name == "documents":  # where the sources are kept
+            raise RoleError(f"{self.name!r} is no kind of index: take small letters, digits, - and _.")
+
+    def command(self, role: str) -> str:
+        """Return the command that makes this index of a role."""
+        return f"dramaturg index {role}" + (f" --method {self.method}" if self.method else "")
+
+
+class IndexStore(ABC):
+    """One version of an index, in memory and immutable: a reader keeps the version that it opened."""
+
+    FILES: ClassVar[tuple[str, ...]]
+    """The files that it is read from: the records first, their vectors last."""
+
+    def __init__(self, manifest: Manifest, index: Any) -> None:
+        self.manifest = manifest
+        self.version = manifest.version
+        self.warning = ""
+        self._index = index
+
+    @classmethod
+    @abstractmethod
+    def decode(cls, manifest: Manifest, files: Sequence[bytes]) -> Self:
+        """Return the version that these files hold, or raise a ValueError."""
+
+    @abstractmethod
+    def embedded_texts(self) -> list[str]:
+        """Return the texts that were embedded, in the order of their vectors."""
+
+    @classmethod
+    def open(cls, folder: "IndexFolder", published: Published) -> Self:
+        """Read and verify a version.
+
+        Raises:
+            MissingIndex: the version is no longer there.
+            DamagedIndex: a file is not what was published.
+        """
+        manifest = folder.manifest(published)
+        files = [folder.content(published, manifest, name) for name in cls.FILES]
+        try:
+            store = cls.decode(manifest, files)
+        except ValueError as error:
+            raise folder.damaged(" or ".join(cls.FILES)) from error
+        if (store._index.ntotal, store._index.d) != (len(store.embedded_texts()), manifest.embedding.dimension):
+            raise folder.damaged(cls.FILES[-1])
+        return store
+
+    def in_place_of(self, error: Exception) -> Self:
+        """Return the same version, with a warning that a newer one could not be read."""
+        standing_in = copy(self)
+        standing_in.warning = f"{error} Until then the version of {self.manifest.created:%Y-%m-%d %H:%M} UTC is read."
+        return standing_in
+
+    def vectors(self) -> Vectors:
+        """Return the unit vectors, of shape (n, d)."""
+        rows: Vectors = self._index.reconstruct_n(0, self._index.ntotal)
+        return rows
+
+    def made_from(self, embedding: str, sources: Mapping[str, str]) -> bool:
+        """Whether this embedding model made it from files with these checksums."""
+        made = self.manifest.embedding
+        return made.normalized and (made.name, self.manifest.sources) == (embedding, sources)
+
+    def require(self, embedding: str, dimension: int | None = None) -> None:
+        """Refuse to compare what different embedding models made: see `EmbeddingRecord.require`."""
+        self.manifest.embedding.require(embedding, dimension)
+
+
+@dataclass(frozen=True)
+class IndexFolder:
+    """`<role>/index/<kind>/`: drafts, published versions, and the pointer to the current one.
+
+    Everything in it is derived and may be deleted at any time.
+    """
+
+    role: Path
+    kind: IndexKind[Any, Any]
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        return self.role / "index" / self.kind.name
+
+    @property
+    def drafts(self) -> Path:
+        """The folder of the versions that are being built."""
+        return self.path / "drafts"
+
+    @property
+    def versions(self) -> Path:
+        """The folder of the versions that are or were published."""
+        return self.path / "versions"
+
+    @property
+    def command(self) -> str:
+        """The command that makes it."""
+        return self.kind.command(self.role.name)
+
+    def beside(self, name: str) -> "IndexFolder":
+        """Return the folder of another kind of index of the same role, to read manifests and answers in it."""
+        return replace(self, kind=replace(self.kind, name=name))
+
+    def current(self) -> Current | None:
+        """Return what is published, or None; if the pointer is damaged or gone, its copy says it.
+
+        Raises:
+            DamagedIndex: neither of the two is what was written.
+        """
+        found = [data for name in POINTERS if (data := read_if_there(self.path / name, within=self.role)) is not None]
+        for data in found:
+            with contextlib.suppress(ValueError):
+                return Current.unseal(data, self.kind.name)
+        if found:
+            raise self.damaged(POINTERS[0])
+        return None
+
+    def published(self) -> Sequence[Published]:
+        """Return the versions, the current one first; none if the pointer is damaged."""
+        try:
+            current = self.current()
+        except DamagedIndex:
+            return ()
+        return current.versions if current else ()
+
+    def switch(self, versions: Sequence[Published]) -> None:
+        """Publish: the first of these versions is read from now on, the others are kept."""
+        sealed = Current(kind=self.kind.name, versions=tuple(versions)).seal()
+        for name in POINTERS:
+            write_bytes(self.path / name, sealed, within=self.role)
+
+    def folder_of(self, published: Published) -> Path:
+        """Return the folder of a version; the same content that was built again lies in another one."""
+        return self.versions / f"{published.version}-{published.manifest[:12]}"
+
+    def manifest(self, published: Published) -> Manifest:
+        """Return the verified manifest of a version.
+
+        Raises:
+            MissingIndex: the version is no longer there.
+            DamagedIndex: the manifest is not what was published.
+        """
+        data = self._file(published, MANIFEST)
+        if sha256(data) != published.manifest:
+            raise self.damaged(MANIFEST)
+        try:
+            manifest = Manifest.model_validate_json(data)
+        except ValidationError as error:
+            raise self.damaged(MANIFEST) from error
+        if (manifest.kind, manifest.version) != (self.kind.name, published.version):
+            raise self.damaged(MANIFEST)
+        return manifest
+
+    def content(self, published: Published, manifest: Manifest, name: str) -> bytes:
+        """Return the bytes of a file of a version, after its size and checksum were compared.
+
+        Raises:
+            MissingIndex: the version is no longer there.
+            DamagedIndex: the file is not what was published.
+        """
+        record = manifest.files.get(name)
+        data = self._file(published, name)
+        if record is None or len(data) != record.bytes or sha256(data) != record.sha256:
+            raise self.damaged(name)
+        return data
+
+    def whole(self, published: Published) -> IndexStore | None:
+        """Return a version, or None if it is missing or damaged."""
+        try:
+            store: IndexStore = self.kind.store.open(self, published)
+        except (DamagedIndex, MissingIndex):
+            return None
+        return store
+
+    def damaged(self, name: str) -> DamagedIndex:
+        """Return the error for a file that is not what was written."""
+        return DamagedIndex(
+            f"The index {self.kind.name!r} of {self.role.name!r} is damaged ({name} is not as it was written): "
+            f"run `{self.command} --rebuild`."
+        )
+
+    def missing(self, version: str | None = None) -> MissingIndex:
+        """Return the error for an index, or a version of it, that is not there."""
+        what = "is not indexed" if version is None else f"has no version {version!r}"
+        return MissingIndex(f"{self.role.name!r} {what} ({self.kind.name}): run `{self.command}`.")
+
+    def _file(self, published: Published, name: str) -> bytes:
+        folder = self.folder_of(published)
+        data = read_if_there(folder / name, within=self.role)
+        if data is not None:
+            return data
+        if folder.is_dir():
+            raise self.damaged(name)
+        raise self.missing(published.version)

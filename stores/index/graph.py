@@ -1,0 +1,224 @@
+"""The knowledge graph of a role: entities, relations and the sentences they come from, read once and verified."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from dramaturg.stores.errors import RoleError
+from dramaturg.stores.files import canonical
+from dramaturg.stores.index.folder import IndexStore
+from dramaturg.stores.index.manifest import Manifest
+from dramaturg.stores.index.passages import PASSAGES_FILE, StoredPassage
+from dramaturg.stores.index.records import decode_records
+from dramaturg.stores.index.vectors import nearest, query_row, unpack
+from dramaturg.stores.names import normal_name
+
+EntityType = Literal["character", "location", "organization", "event", "time", "object", "concept", "other"]
+
+
+TYPES: tuple[str, ...] = get_args(EntityType)
+
+
+class _GraphRecord(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Statement(_GraphRecord):
+    """A description as it was extracted, and where it comes from: `document[start:end]` is the sentence."""
+
+    text: str
+    passage: str
+    """The id of the chunk that it was extracted from."""
+    source: str
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+
+    @property
+    def told(self) -> tuple[str, str, int, int]:
+        """What is said and where: the same from whichever of two chunks that overlap it was extracted."""
+        return self.text, self.source, self.start, self.end
+
+
+class Entity(_GraphRecord):
+    """A node n̂ of the graph (RoleRAG, Equation 1)."""
+
+    name: str
+    """The canonical name."""
+    type: EntityType
+    description: str
+    """The summary of the statements; the statement itself where there is one; empty where nothing is said of it."""
+    names: tuple[str, ...] = Field(min_length=1)
+    """All names that were found to mean it, as the documents write them; the canonical one first."""
+    statements: tuple[Statement, ...] = ()
+
+    @property
+    def embedding_text(self) -> str:
+        """The text to embed: name and description (RoleRAG, 3.1)."""
+        return embedding_text(self.name, self.description)
+
+
+class Relation(_GraphRecord):
+    """An edge r̂ between two entities (RoleRAG, Equation 1); `source` and `target` as in its first statement."""
+
+    source: str
+    target: str
+    description: str
+    strength: int = Field(ge=1, le=10)
+    """The strongest of the statements, from 1 (loose) to 10 (close)."""
+    statements: tuple[Statement, ...] = Field(min_length=1)
+
+    def other(self, name: str) -> str:
+        """Return the end that is not `name`."""
+        return self.target if name == self.source else self.source
+
+
+if TYPE_CHECKING:
+    Graph: TypeAlias = nx.Graph[str]
+else:
+    Graph = nx.Graph  # takes no parameter at run time
+
+GRAPH_FILE = "graph.json"
+ENTITIES_FILE = "entities.faiss"
+
+
+class KnowledgeGraph(IndexStore):
+    """One version of a role's knowledge graph, asked by name, by meaning and by neighbourhood."""
+
+    FILES = (PASSAGES_FILE, GRAPH_FILE, ENTITIES_FILE)
+
+    def __init__(self, manifest: Manifest, graph: Graph, passages: Sequence[StoredPassage], index: Any) -> None:
+        super().__init__(manifest, index)
+        self.graph = graph
+        self.passages: Sequence[StoredPassage] = tuple(passages)
+        self._names = list(graph)
+        self._by_name = name_table(self.entities())
+
+    @classmethod
+    def decode(cls, manifest: Manifest, files: Sequence[bytes]) -> Self:
+        """Return the version that these files hold; ValueError: they are not what was written."""
+        passages, graph, vectors = files
+        return cls(manifest, decode_graph(graph), decode_records(passages, StoredPassage), unpack(vectors))
+
+    def entities(self) -> list[Entity]:
+        """Return all entities, in their order."""
+        return [data["entity"] for _, data in self.graph.nodes(data=True)]
+
+    def relations(self) -> list[Relation]:
+        """Return all relations."""
+        return [data["relation"] for _, _, data in self.graph.edges(data=True)]
+
+    def entity(self, name: str) -> Entity:
+        """Return an entity by its canonical name.
+
+        Raises:
+            RoleError: this version has no such entity.
+        """
+        try:
+            found: Entity = self.graph.nodes[name]["entity"]
+        except KeyError:
+            raise RoleError(f"Version {self.version} has no entity {name!r}.") from None
+        return found
+
+    def find(self, *names: str) -> str | None:
+        """Return the canonical name of the first of these names that means an entity (the mapping table of 3.3)."""
+        return next((self._by_name[key] for name in names if (key := normal_name(name)) in self._by_name), None)
+
+    def relation(self, one: str, other: str) -> Relation | None:
+        """Return the relation of two entities, whichever is named first."""
+        data = self.graph.get_edge_data(one, other)
+        return data["relation"] if data else None
+
+    def neighbours(self, name: str) -> list[tuple[Entity, Relation]]:
+        """Return the 1-hop neighbourhood: the strongest relation first, then what is told most, then by name.
+
+        Raises:
+            RoleError: this version has no such entity.
+        """
+        self.entity(name)
+        found = [(self.entity(other), data["relation"]) for other, data in self.graph[name].items()]
+        return sorted(found, key=lambda one: (-one[1].strength, -len(one[1].statements), one[0].name))
+
+    def search(self, vector: Sequence[float] | NDArray[np.floating[Any]], k: int) -> list[tuple[str, float]]:
+        """Return (canonical name, cosine similarity) of the k nearest entities, f_k(V, n); ties by their order.
+
+        Args:
+            vector: an embedded name or question, of shape (d,); its length does not matter.
+            k: how many; more than there are gives all.
+
+        Raises:
+            ValueError: k is below 1, or the vector is zero, not finite or of another dimension than the index.
+        """
+        query = query_row(vector, self.manifest.embedding.dimension, k)
+        return [(self._names[at], score) for at, score in nearest(self._index, query, k)]
+
+    def embedded_texts(self) -> list[str]:
+        """Return the texts that were embedded, in the order of the entities."""
+        return [entity.embedding_text for entity in self.entities()]
+
+
+def embedding_text(name: str, description: str) -> str:
+    """Return the text that stands for an entity in the vector database 𝒱 (RoleRAG, 3.1)."""
+    return f"{name}: {description}" if description else name
+
+
+def graph_of(entities: Iterable[Entity], relations: Iterable[Relation]) -> Graph:
+    """Return Ĝ = {N̂, R̂} (RoleRAG, Equation 1): one edge for two entities, whichever is named first; no loops.
+
+    Raises:
+        RoleError: an entity is there twice, or a relation has an end that is no entity, the same end twice, or is
+            there twice.
+    """
+    graph: Graph = Graph()
+    for entity in entities:
+        if entity.name in graph:
+            raise RoleError(f"The entity {entity.name!r} is there twice: give each its own name.")
+        graph.add_node(entity.name, entity=entity)
+    for relation in relations:
+        ends = relation.source, relation.target
+        if ends[0] == ends[1] or not {*ends} <= set(graph) or graph.has_edge(*ends):
+            raise RoleError(f"The relation of {ends[0]!r} and {ends[1]!r} must join two entities, and be there once.")
+        graph.add_edge(*ends, relation=relation)
+    return graph
+
+
+def encode_graph(graph: Graph) -> bytes:
+    """Return the node-link JSON of a graph."""
+    plain: Graph = Graph()
+    plain.add_nodes_from((name, data["entity"].model_dump(mode="json")) for name, data in graph.nodes(data=True))
+    plain.add_edges_from((a, b, data["relation"].model_dump(mode="json")) for a, b, data in graph.edges(data=True))
+    # The ends of an edge are `a` and `b` there: `source` and `target` of a relation have an order.
+    return canonical(nx.node_link_data(plain, name="id", source="a", target="b", edges="edges")) + b"\n"
+
+
+def decode_graph(data: bytes) -> Graph:
+    """Return the graph of node-link JSON.
+
+    Raises:
+        ValueError: the bytes are not what `encode_graph` made.
+    """
+    try:
+        found = json.loads(data)
+        entities = [Entity.model_validate(_without(node, "id")) for node in found["nodes"]]
+        relations = [Relation.model_validate(_without(edge, "a", "b")) for edge in found["edges"]]
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError("This is no knowledge graph.") from error
+    return graph_of(entities, relations)
+
+
+def name_table(entities: Iterable[Entity]) -> Mapping[str, str]:
+    """Return the canonical name for each name in its normal spelling; a canonical name outranks another's alias."""
+    table: dict[str, str] = {}
+    known = list(entities)
+    for entity in known:
+        for name in entity.names:
+            table.setdefault(normal_name(name), entity.name)
+    return table | {normal_name(entity.name): entity.name for entity in known}
+
+
+def _without(data: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    return {name: value for name, value in data.items() if name not in keys}
