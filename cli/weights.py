@@ -7,8 +7,9 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from rich.table import Table
 
 from dramaturg.cli.screen import errors, print_json, screen
+from dramaturg.models.catalogue import CATALOGUE
 from dramaturg.models.environment import environment
-from dramaturg.models.weights import CATALOGUE, check, pull, status
+from dramaturg.models.weights import check, pull, status
 
 DEFAULT = ("qwen2.5-coder-1.5b", "minilm")
 

@@ -1,1 +1,1 @@
-"""How a chat model, an embedding model and an answer to one kind of question are had."""
+"""Chat models, embedding models, and the kinds of questions that are asked of them."""

@@ -1,6 +1,7 @@
 """What questions cost: calls, tokens and seconds, counted where a model is called."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import cast
 
 from langchain_core.messages.ai import UsageMetadata
 from typing_extensions import TypedDict
@@ -38,8 +39,8 @@ class Account:
         self.failures += not usable
         self.seconds += seconds
         if tokens:
-            self.prompt_tokens += whole(tokens["input_tokens"])
-            self.completion_tokens += whole(tokens["output_tokens"])
+            self.prompt_tokens += token_count(tokens["input_tokens"])
+            self.completion_tokens += token_count(tokens["output_tokens"])
 
     def record_cached(self) -> None:
         """Count one question that was answered from disk."""
@@ -47,18 +48,11 @@ class Account:
 
     def usage(self) -> Usage:
         """What was counted so far."""
-        return Usage(
-            calls=self.calls,
-            cached=self.cached,
-            failures=self.failures,
-            prompt_tokens=self.prompt_tokens,
-            completion_tokens=self.completion_tokens,
-            seconds=self.seconds,
-        )
+        return cast("Usage", asdict(self))
 
 
-def whole(reported: object) -> int:
-    """A count of tokens, or 0 where a server reports something else."""
+def token_count(reported: object) -> int:
+    """A count that a server reported, or 0 where it is none."""
     return reported if isinstance(reported, int) and reported > 0 else 0
 
 

@@ -61,11 +61,7 @@ _lock = threading.Lock()
 
 
 def open_answers(path: Path) -> AnswerCache:
-    """Open the file of kept answers, made if it is not there: one connection a process and file.
-
-    Raises:
-        ValueError: the file is not such a file, or its folder cannot be written.
-    """
+    """Open the file of kept answers, made if it is not there: one connection a process and file."""
     path = path.absolute()
     with _lock:
         if path not in _caches:
@@ -85,5 +81,4 @@ def open_answers(path: Path) -> AnswerCache:
 def answer_key(identity: Any, kind: str, messages: Sequence[BaseMessage], parameters: Any) -> str:
     """Digest all that an answer depends on: who is asked, and what."""
     said = [message.model_dump(mode="json", include={"type", "content", "name"}) for message in messages]
-    whole = json.dumps([identity, kind, said, parameters], sort_keys=True)
-    return hashlib.sha256(whole.encode()).hexdigest()
+    return hashlib.sha256(json.dumps([identity, kind, said, parameters], sort_keys=True).encode()).hexdigest()

@@ -1,22 +1,44 @@
-"""Asking a question: within a deadline, in its turn, again if need be, and from disk if the answer is kept there."""
+"""Asking a question: within a deadline, in its turn, again if need be, and from disk if the answer is kept there.
+
+An answer in a fixed format is had by log-probabilities, by a JSON schema that the server enforces, or by asking for it.
+"""
 
 import asyncio
+import json
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, partial
+from importlib.resources import files
+from string import Template
 from typing import Any, Generic, TypeVar
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.constants import TAG_NOSTREAM
 from pydantic import TypeAdapter, ValidationError
 
 from dramaturg.models.answer_cache import answer_key
 from dramaturg.models.chat import Respondent
-from dramaturg.models.errors import ModelError, ModelTimeout, UnusableAnswer, WeightsError
-from dramaturg.models.failures import failures, typed
-from dramaturg.models.reading import Unread
+from dramaturg.models.errors import (
+    ModelError,
+    ModelTimeout,
+    RequestRejected,
+    UnusableAnswer,
+    WeightsError,
+    client_errors,
+    model_error,
+)
+from dramaturg.models.reading import InvalidAnswer, NoProbabilities, Undecided, first_token, text_of
 
 T = TypeVar("T")
+
+QUIET = RunnableConfig(tags=[TAG_NOSTREAM])  # judgements are not part of what a user reads
+ONE_TOKEN = {"max_tokens": 1, "logprobs": True, "top_logprobs": 20, "temperature": 0, "stream": False}
+MAX_TOKENS = 4096  # of an answer in a format; the deadline bounds it too
+CHARACTERS_REPEATED = 2000  # of its invalid answer that a model is shown again
+LANGUAGES = ("en", "zh", "ko")
 
 
 @dataclass(frozen=True)
@@ -29,14 +51,17 @@ class Question(Generic[T]):
     parameters: dict[str, Any] = field(default_factory=dict)
 
 
-async def ask(respondent: Respondent, question: Question[T], answer: Callable[[BaseChatModel], Awaitable[T]]) -> T:
-    """Take the answer from disk, or have it from the model within the deadline and keep it.
+@dataclass(frozen=True)
+class AnswerFormat(Generic[T]):
+    """A JSON schema, how an answer is read, and how it follows from the first token's probabilities, if it does."""
 
-    Raises:
-        ModelTimeout: there is no answer within the deadline.
-        ModelError: see `answer`.
-        WeightsError: the embedded model is not there.
-    """
+    schema: Mapping[str, Any]
+    read: Callable[[str], T]
+    weigh: Callable[[Mapping[str, float]], T] | None = None
+
+
+async def ask(respondent: Respondent, question: Question[T], answer: Callable[[BaseChatModel], Awaitable[T]]) -> T:
+    """Take the answer from disk, or have it from the model within the deadline and keep it."""
     if respondent.cache is None:
         return await in_turn(respondent, answer)
     key = answer_key(respondent.identity, question.kind, question.messages, question.parameters)
@@ -53,47 +78,54 @@ async def ask(respondent: Respondent, question: Question[T], answer: Callable[[B
     return value
 
 
+async def ask_formatted(
+    respondent: Respondent,
+    question: Question[T],
+    answer_format: AnswerFormat[T],
+    *,
+    temperature: float = 0,
+    added: Sequence[BaseMessage] = (),
+) -> T:
+    """Ask for an answer in a format; messages that are `added` follow from the question's parameters."""
+    messages = [*question.messages, *added]
+    return await ask(
+        respondent,
+        question,
+        lambda client: FormattedCall(client, respondent, question.kind, messages, answer_format, temperature).answer(),
+    )
+
+
 async def in_turn(respondent: Respondent, answer: Callable[[BaseChatModel], Awaitable[T]]) -> T:
     """Wait for the turn, then have the answer within the deadline. Starting the client does not count."""
-    chat = await client_of(respondent)
+    client = respondent.model
+    if not isinstance(client, BaseChatModel):  # in a thread: that reads files, and may start the embedded model
+        client = await typed_errors(asyncio.to_thread(lambda: respondent.client), respondent.name)
     async with respondent.limit:
         try:
             async with asyncio.timeout(respondent.deadline):
-                return await answer(chat)
+                return await answer(client)
         except TimeoutError:
             pass
     msg = f"The model {respondent.name!r} did not answer within {respondent.deadline:g} s: allow a longer deadline."
     raise ModelTimeout(msg)
 
 
-async def client_of(respondent: Respondent) -> BaseChatModel:
-    """Build the client in a thread: that reads files, and may start the embedded model."""
-    if isinstance(respondent.model, BaseChatModel):
-        return respondent.model
-    return await called(asyncio.to_thread(lambda: respondent.chat), respondent.name)
-
-
-async def called(call: Awaitable[T], name: str) -> T:
+async def typed_errors(call: Awaitable[T], name: str) -> T:
     """Await a call of the client of model `name`, and raise what goes wrong as an error of the package."""
     try:
         return await call
-    except (ModelError, WeightsError, Unread):
+    except (ModelError, WeightsError, InvalidAnswer):
         raise
-    except failures() as error:
-        failed = typed(error, name)
+    except client_errors() as error:
+        failed = model_error(error, name)
     raise failed  # outside of the handler: the client's error repeats what the server said
 
 
 async def counted(respondent: Respondent, call: Awaitable[AIMessage], read: Callable[[AIMessage], T]) -> T:
-    """Make one call, read its answer, and put both on the account.
-
-    Raises:
-        Unread: the answer came, and `read` cannot use it.
-        ModelError: no answer came.
-    """
+    """Make one call, read its answer, and put both on the account."""
     begun, usable, message = time.monotonic(), False, None
     try:
-        message = await called(call, respondent.name)
+        message = await typed_errors(call, respondent.name)
         answer = read(message)
         usable = True
         return answer
@@ -102,25 +134,116 @@ async def counted(respondent: Respondent, call: Awaitable[AIMessage], read: Call
         respondent.account.record(time.monotonic() - begun, usable=usable, tokens=tokens)
 
 
-async def until_usable(respondent: Respondent, kind: str, attempt: Callable[[Unread | None], Awaitable[T]]) -> T:
-    """Attempt an answer until it can be used; each attempt is told what was wrong with the answer before.
-
-    Raises:
-        UnusableAnswer: no attempt gave one.
-    """
-    problem: Unread | None = None
-    for _ in range(respondent.attempts):
-        try:
-            return await attempt(problem)
-        except Unread as unread:
-            problem = unread
-        except UnusableAnswer:
-            problem = None
-    raise unusable(respondent, kind)
-
-
 def unusable(respondent: Respondent, kind: str) -> UnusableAnswer:
     """Say that a question has no answer, without a word of what the model said."""
     tries = f"{respondent.attempts} attempt{'s' if respondent.attempts > 1 else ''}"
     msg = f"The model {respondent.name!r} gave no usable answer to a question of the kind {kind!r} in {tries}."
     return UnusableAnswer(msg)
+
+
+@dataclass(frozen=True)
+class FormattedCall(Generic[T]):
+    """One question to one model, in each of the ways that an answer in a format can be had."""
+
+    client: BaseChatModel
+    respondent: Respondent
+    kind: str
+    messages: Sequence[BaseMessage]
+    format: AnswerFormat[T]
+    temperature: float
+    """Of an answer that the server holds to a schema."""
+
+    async def answer(self) -> T:
+        """Ask in the best way that the server takes, and remember the ways that it refuses.
+
+        A way counts as refused when the same question then passes in another way: a prompt that is too long rules
+        out none.
+        """
+        refused = set[str]()
+        for way, attempt in self.ways().items():
+            try:
+                answer = await attempt()
+                break
+            except (RequestRejected, NoProbabilities):
+                refused.add(way)
+            except Undecided:
+                pass
+        else:
+            answer = await self.by_prompt()
+        self.respondent.shared.refused.update(refused)
+        return answer
+
+    def ways(self) -> dict[str, Callable[[], Awaitable[T]]]:
+        """The ways that need a server's help, best first, as far as this one is not known to refuse them."""
+        if not speaks_openai(self.client):
+            return {}
+        ways: dict[str, Callable[[], Awaitable[T]]] = {}
+        if self.format.weigh:
+            ways["probabilities"] = partial(self.by_probabilities, self.format.weigh)
+        ways["schema"] = self.by_schema
+        return {way: attempt for way, attempt in ways.items() if way not in self.respondent.shared.refused}
+
+    async def by_probabilities(self, weigh: Callable[[Mapping[str, float]], T]) -> T:
+        """Look at the first token only."""
+        call = self.client.bind(**ONE_TOKEN).ainvoke(list(self.messages), QUIET)
+        try:
+            return await counted(self.respondent, call, lambda message: weigh(first_token(message)))
+        except UnusableAnswer:
+            raise Undecided from None
+
+    async def by_schema(self) -> T:
+        """Have the server hold the model to the schema."""
+        schema = {"name": "answer", "schema": self.format.schema, "strict": False}
+        return await self.until_valid(
+            self.messages,
+            response_format={"type": "json_schema", "json_schema": schema},
+            max_tokens=MAX_TOKENS,
+            temperature=self.temperature,
+            stream=False,
+        )
+
+    async def by_prompt(self) -> T:
+        """Put the schema into the prompt."""
+        return await self.until_valid([*self.messages, self.prompt("contract")])
+
+    async def until_valid(self, messages: Sequence[BaseMessage], **parameters: Any) -> T:
+        """Ask until an answer can be read; each time the model is shown its answer and what is wrong with it."""
+        client = self.client.bind(**parameters) if parameters else self.client
+        asked = list(messages)
+        for _ in range(self.respondent.attempts):
+            try:
+                call = client.ainvoke(asked, QUIET)
+                return await counted(self.respondent, call, lambda message: self.format.read(text_of(message)))
+            except InvalidAnswer as wrong:
+                asked = list(messages)
+                if wrong.answer:
+                    again = self.prompt("reask", problem=str(wrong))
+                    asked += [AIMessage(wrong.answer[:CHARACTERS_REPEATED]), again]
+            except UnusableAnswer:
+                asked = list(messages)
+        raise unusable(self.respondent, self.kind)
+
+    def prompt(self, name: str, **values: str) -> BaseMessage:
+        """A sentence that shows the schema."""
+        schema = json.dumps(self.format.schema, ensure_ascii=False)
+        return added_prompt(name, self.respondent.language, schema=schema, **values)
+
+
+def speaks_openai(client: BaseChatModel) -> bool:
+    """Whether a model takes the parameters of OpenAI's chat completions."""
+    from langchain_openai.chat_models.base import BaseChatOpenAI
+
+    return isinstance(client, BaseChatOpenAI)
+
+
+@cache
+def template(name: str, language: str) -> Template:
+    """Read `<name>.<language>.md` beside this file; a language that has none gets the English one."""
+    known = language if language in LANGUAGES else "en"
+    file = files("dramaturg.models") / f"{name}.{known}.md"
+    return Template(file.read_text(encoding="utf-8").strip())
+
+
+def added_prompt(name: str, language: str, **values: str) -> HumanMessage:
+    """Fill in one of the few sentences that questions add to a prompt, as a message of the user."""
+    return HumanMessage(template(name, language).substitute(values))

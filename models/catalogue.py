@@ -1,4 +1,4 @@
-"""The models that the package can bring: where each file comes from, and what it must be."""
+"""The models that can be pulled: where each file comes from, with its size and SHA-256."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Who is asked: a chat model, the bounds within which it answers, and the account of what that costs."""
+"""A chat model as the questions use it: its bounds, its turn, and the account of what it costs."""
 
 import asyncio
 import threading
@@ -13,11 +13,8 @@ from langchain_core.load import dumpd
 
 from dramaturg.models.account import Account
 from dramaturg.models.answer_cache import AnswerCache, open_answers
-from dramaturg.models.client import at_endpoint, chat_model, name_of, slots
+from dramaturg.models.client import PerLoop, chat_client, endpoint_name, name_of, slots
 from dramaturg.models.environment import Environment, environment
-from dramaturg.models.per_loop import PerLoop
-
-__all__ = ["Respondent", "chat_model", "respondent"]
 
 
 @dataclass(frozen=True)
@@ -34,13 +31,7 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True)
 class Respondent:
-    """A chat model as the questions use it.
-
-    `deadline` is in seconds, for one question with all its attempts, from the moment that it has its turn; `attempts`
-    bounds how often an answer is asked for; at most `concurrency` questions are with the model at once, in one event
-    loop. `language` is that of re-asks ("en", "zh", "ko"; others are re-asked in English). With a `seed`, a server of
-    OpenAI's protocol that honours it writes the same text again.
-    """
+    """A chat model with the bounds within which it answers, and the account of what that costs."""
 
     model: str | BaseChatModel
     name: str
@@ -54,9 +45,9 @@ class Respondent:
     account: Account = field(default_factory=Account)
 
     @property
-    def chat(self) -> BaseChatModel:
+    def client(self) -> BaseChatModel:
         """The client; the first use may start the embedded model, which blocks for seconds."""
-        return chat_model(self.model)
+        return chat_client(self.model)
 
     @property
     def limit(self) -> asyncio.Semaphore:
@@ -72,7 +63,7 @@ class Respondent:
         if isinstance(self.model, BaseChatModel):
             return [self.name, identity_of(self.model)]
         surroundings = environment()
-        return [self.name, surroundings.base_url if at_endpoint(self.model, surroundings) else self.model]
+        return [self.name, surroundings.base_url if endpoint_name(self.model, surroundings) else self.model]
 
 
 def respondent(
@@ -88,16 +79,17 @@ def respondent(
     """Make a respondent with a fresh account. The client is built with the first question.
 
     Args:
-        model: see `chat_model`.
-        deadline: seconds for one question, re-asks included.
+        model: see `dramaturg.models.client.chat_client`.
+        deadline: seconds for one question with all its attempts, from the moment that it has its turn.
         attempts: how often an answer is asked for until it can be used.
-        concurrency: questions that are with the model at once; the embedded model takes no more than it has slots.
+        concurrency: questions that are with the model at once in one event loop; the embedded model takes no more than
+            it has slots.
         cache: the file that answers are kept in and taken from; None: they are not kept.
-        language: the language of re-asks.
-        seed: of texts that are written; None: the server's own chance.
+        language: of re-asks: "en", "zh", "ko"; others are re-asked in English.
+        seed: of texts that are written, where the server honours it; None: the server's own chance.
 
     Raises:
-        ValueError: a bound is not positive, or the file of the cache cannot be used.
+        ValueError: a bound is not positive, or the cache cannot be used.
     """
     if deadline <= 0 or attempts < 1 or concurrency < 1:
         msg = "The deadline, the attempts and the concurrency of a respondent must be positive."

@@ -1,9 +1,13 @@
-"""How the client of a chat model is had from the model's name: one a process and model."""
+"""The client of a chat model, by the model's name: one a process and model, with its connections."""
 
+import asyncio
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import openai
 from langchain_core.language_models import BaseChatModel
 from pydantic import SecretStr
 
@@ -17,11 +21,13 @@ DEFAULT_MODEL = "gpt-4.1-mini"  # gives log-probabilities and takes a temperatur
 TIMEOUT = 600.0  # seconds for one read; what bounds a question is its deadline
 RETRIES = 2
 
+T = TypeVar("T")
+
 _clients: dict[tuple[str, Environment], BaseChatModel] = {}
 _lock = threading.Lock()
 
 
-def chat_model(model: str | BaseChatModel) -> BaseChatModel:
+def chat_client(model: str | BaseChatModel) -> BaseChatModel:
     """Build the client of a model, or give the one that this process has.
 
     "auto" is the endpoint of the environment if it names one, else the embedded model; "embedded" starts that model
@@ -29,8 +35,8 @@ def chat_model(model: str | BaseChatModel) -> BaseChatModel:
     a model at the endpoint of the environment (one with a colon in it is written "openai:name").
 
     Raises:
-        ModelRefused: the client cannot be built: no key, or the provider's package is missing.
-        WeightsError: the embedded model is not there; the message says how to get it.
+        ModelRefused: there is no key, or the provider's package is missing.
+        WeightsError: the embedded model is not there.
     """
     if isinstance(model, BaseChatModel):
         return model
@@ -42,11 +48,11 @@ def chat_model(model: str | BaseChatModel) -> BaseChatModel:
 
 
 def name_of(model: str | BaseChatModel) -> str:
-    """Give the name that reports, thresholds and kept answers go by, without building a client."""
+    """The name that reports, thresholds and kept answers go by; no client is built."""
     if isinstance(model, BaseChatModel):
         own = getattr(model, "model_name", None) or getattr(model, "model", None)
         return own if isinstance(own, str) else model._llm_type
-    if name := at_endpoint(model, environment()):
+    if name := endpoint_name(model, environment()):
         return name
     if ":" in model:
         return model
@@ -55,8 +61,8 @@ def name_of(model: str | BaseChatModel) -> str:
     return EMBEDDED_MODEL
 
 
-def at_endpoint(model: str, surroundings: Environment) -> str | None:
-    """Give the model's name at the endpoint of the environment, or None if it is not asked there."""
+def endpoint_name(model: str, surroundings: Environment) -> str | None:
+    """The model's name at the endpoint of the environment, or None if it is not asked there."""
     if model == "auto":
         named = surroundings.base_url or surroundings.api_key
         return (surroundings.chat_model or DEFAULT_MODEL) if named else None
@@ -67,18 +73,18 @@ def at_endpoint(model: str, surroundings: Environment) -> str | None:
 
 def build(model: str, surroundings: Environment) -> BaseChatModel:
     """Build a new client."""
-    if name := at_endpoint(model, surroundings):
-        return at_environment(name, surroundings)
-    return from_provider(model) if ":" in model else embedded()
+    if name := endpoint_name(model, surroundings):
+        if not (surroundings.base_url or surroundings.api_key):
+            msg = f"The model {name!r} needs an endpoint: set OPENAI_API_KEY or OPENAI_BASE_URL, or choose 'embedded'."
+            raise ModelRefused(msg)
+        key = surroundings.api_key.get_secret_value() if surroundings.api_key else "none"
+        return openai_compatible(name, surroundings.base_url, key, max_retries=RETRIES)
+    if ":" in model:
+        return from_provider(model)
+    from dramaturg.models.embedded import EMBEDDED_MODEL, serve
 
-
-def at_environment(name: str, surroundings: Environment) -> BaseChatModel:
-    """Build the client of a model at the endpoint of the environment."""
-    if not (surroundings.base_url or surroundings.api_key):
-        msg = f"The model {name!r} needs an endpoint: set OPENAI_API_KEY or OPENAI_BASE_URL, or choose 'embedded'."
-        raise ModelRefused(msg)
-    key = surroundings.api_key.get_secret_value() if surroundings.api_key else "none"
-    return openai_compatible(name, surroundings.base_url, key, max_retries=RETRIES)
+    # The server is in this process: a new connection costs nothing, and none is left over when a loop ends.
+    return openai_compatible(EMBEDDED_MODEL, serve(), "local", max_retries=0, default_headers={"Connection": "close"})
 
 
 def slots(model: str | BaseChatModel) -> int:
@@ -90,7 +96,7 @@ def slots(model: str | BaseChatModel) -> int:
     return SLOTS
 
 
-def writing(model: str | BaseChatModel) -> dict[str, Any]:
+def writing_parameters(model: str | BaseChatModel) -> dict[str, Any]:
     """The parameters with which a model writes free text best, where that was measured."""
     if not is_embedded(model):
         return {}
@@ -101,22 +107,12 @@ def writing(model: str | BaseChatModel) -> dict[str, Any]:
 
 def is_embedded(model: str | BaseChatModel) -> bool:
     """Whether a model is the embedded one."""
-    return not (isinstance(model, BaseChatModel) or ":" in model or at_endpoint(model, environment()))
-
-
-def embedded() -> BaseChatModel:
-    """Start the embedded model and build its client."""
-    from dramaturg.models.embedded import EMBEDDED_MODEL, serve
-
-    # The server is in this process: a new connection costs nothing, and none is left over when a loop ends.
-    return openai_compatible(EMBEDDED_MODEL, serve(), "local", max_retries=0, default_headers={"Connection": "close"})
+    return not (isinstance(model, BaseChatModel) or ":" in model or endpoint_name(model, environment()))
 
 
 def openai_compatible(model: str, base_url: str | None, key: str, **parameters: Any) -> "ChatOpenAI":
     """Build a client of OpenAI or of a server that speaks its protocol."""
     from langchain_openai import ChatOpenAI
-
-    from dramaturg.models.connection import blocking_connections, connections
 
     return ChatOpenAI(
         model=model,
@@ -141,3 +137,54 @@ def from_provider(model: str) -> BaseChatModel:
         cause = type(error).__name__
         msg = f"The model {model!r} cannot be built ({cause}): install its LangChain provider and set its key."
         raise ModelRefused(msg) from None
+
+
+class PerLoop(Generic[T]):
+    """Makes one thing for each running event loop: locks and connections cannot move to another.
+
+    Those of closed loops are dropped.
+    """
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._things: dict[asyncio.AbstractEventLoop, T] = {}
+        self._lock = threading.Lock()
+
+    def get(self) -> T:
+        """The thing of the running loop."""
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            if loop not in self._things:
+                # A WeakKeyDictionary would keep them: a semaphore that was waited for refers to its loop.
+                for closed in [other for other in self._things if other.is_closed()]:
+                    del self._things[closed]
+                self._things[loop] = self._make()
+            return self._things[loop]
+
+
+class ConnectionsPerLoop(openai.DefaultAsyncHttpxClient):
+    """An HTTP client that sends each request through the pool of the running loop.
+
+    A pooled connection belongs to the loop that opened it: in the next one (the next `asyncio.run`, another worker of
+    a server) it fails with "Event loop is closed".
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pools = PerLoop(openai.DefaultAsyncHttpxClient)
+
+    async def send(self, request: Any, **parameters: Any) -> Any:
+        """Send a request in the running loop."""
+        return await self._pools.get().send(request, **parameters)
+
+
+@cache
+def connections() -> ConnectionsPerLoop:
+    """The client of coroutines."""
+    return ConnectionsPerLoop()
+
+
+@cache
+def blocking_connections() -> openai.DefaultHttpxClient:
+    """The client of code that blocks. Reading the trusted certificates takes 25 ms: once is enough."""
+    return openai.DefaultHttpxClient()

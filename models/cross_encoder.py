@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dramaturg.models.encodable import encodable
 from dramaturg.models.environment import environment
 from dramaturg.models.errors import WeightsError
+from dramaturg.models.reading import encodable
 from dramaturg.models.weights import find
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 NAME = "ms-marco-minilm"
 PAIRS_A_BATCH = 16
-MOST_TOKENS = 512  # positions of the model; a longer passage is cut at its end
+MAX_TOKENS = 512  # positions of the model; a longer passage is cut at its end
 
 
 class CrossEncoder:
@@ -60,11 +60,7 @@ _lock = threading.Lock()
 
 
 def cross_encoder() -> CrossEncoder:
-    """Load the cross-encoder, or give the one that this process has; safe to use from several threads.
-
-    Raises:
-        WeightsError: its weights or packages are missing; the message says what to run.
-    """
+    """Load the cross-encoder, or give the one that this process has; safe to use from several threads."""
     surroundings = environment()
     key = (surroundings.cache, surroundings.threads)
     with _lock:
@@ -82,7 +78,7 @@ def _load(cache: Path, threads: int | None) -> CrossEncoder:
         raise WeightsError(msg) from error
     folder = find(NAME, cache)
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    tokenizer.enable_truncation(MOST_TOKENS, strategy="longest_first")
+    tokenizer.enable_truncation(MAX_TOKENS, strategy="longest_first")
     tokenizer.enable_padding()
     options = SessionOptions()
     options.intra_op_num_threads = threads or 0

@@ -37,9 +37,6 @@ def serve() -> str:
 
     Returns:
         The base URL for an OpenAI client: `http://127.0.0.1:<port>/v1`.
-
-    Raises:
-        WeightsError: the package or the weights are missing, or llama.cpp cannot start; the message says what to do.
     """
     with _lock:
         if not _servers:

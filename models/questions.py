@@ -1,9 +1,294 @@
-"""The kinds of questions that the methods ask a chat model."""
+"""The kinds of questions that the methods ask a chat model: decide, rate, choose, extract, write.
 
-from dramaturg.models.choose import choose
-from dramaturg.models.decide import Decision, decide
-from dramaturg.models.extract import extract
-from dramaturg.models.rate import Rating, rate
-from dramaturg.models.write import write
+Each raises a `ModelError` where there is no answer; see `dramaturg.models.errors` for the kinds.
+"""
 
-__all__ = ["Decision", "Rating", "choose", "decide", "extract", "rate", "write"]
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar, cast
+
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.runnables import Runnable, RunnableConfig
+from pydantic import BaseModel, Field
+
+from dramaturg.models.asking import (
+    QUIET,
+    AnswerFormat,
+    Question,
+    added_prompt,
+    ask,
+    ask_formatted,
+    counted,
+    speaks_openai,
+    unusable,
+)
+from dramaturg.models.chat import Respondent
+from dramaturg.models.client import writing_parameters
+from dramaturg.models.errors import UnusableAnswer
+from dramaturg.models.reading import (
+    MAX_CHARACTERS,
+    InvalidAnswer,
+    begins_word,
+    normalize_word,
+    number_answer,
+    read_as,
+    require_mass,
+    short_answer,
+    short_answer_schema,
+    text_of,
+    word_answer,
+)
+
+M = TypeVar("M", bound=BaseModel)
+Client: TypeAlias = Runnable[LanguageModelInput, AIMessage]
+
+YES = ("yes", "true", "是", "是的", "对", "예", "네")
+NO = ("no", "false", "否", "不", "不是", "不对", "아니요", "아니오")
+
+
+@dataclass(frozen=True)
+class Decision:
+    """An answer, and P(yes) where the server gives log-probabilities."""
+
+    answer: bool
+    probability: float | None
+
+
+@dataclass(frozen=True)
+class Rating:
+    """A rating, and the probability of each step of the scale where the server gives log-probabilities."""
+
+    value: float
+    distribution: dict[int, float] | None
+
+
+class Written(BaseModel):
+    """A text, and the id under which its tokens were streamed; one from the cache of answers was not."""
+
+    text: str
+    streamed_as: str | None = Field(default=None, exclude=True)
+
+
+async def decide(
+    respondent: Respondent,
+    messages: Sequence[BaseMessage],
+    *,
+    threshold: float = 0.5,
+    yes: Sequence[str] = YES,
+    no: Sequence[str] = NO,
+) -> Decision:
+    """Ask for yes or no.
+
+    With log-probabilities the answer is yes if P(yes) / (P(yes) + P(no)) of the first token is at least `threshold`;
+    without them it is what the model says, and `threshold` has no part in it.
+    """
+
+    def weigh(tokens: Mapping[str, float]) -> Decision:
+        probability = probability_of_yes(tokens, yes, no)
+        return Decision(probability >= threshold, probability)
+
+    schema = short_answer_schema({"type": "string", "enum": [*yes, *no]})
+    question = Question("decide", messages, Decision, {"threshold": threshold, "yes": list(yes), "no": list(no)})
+    answer_format = AnswerFormat(schema, lambda text: Decision(read_decision(text, yes, no), None), weigh)
+    return await ask_formatted(respondent, question, answer_format)
+
+
+def probability_of_yes(tokens: Mapping[str, float], yes: Sequence[str], no: Sequence[str]) -> float:
+    """Weigh the tokens that begin a yes against those that begin a no; one that begins both counts for neither."""
+    for_yes = sum(p for token, p in tokens.items() if begins_word(token, yes) and not begins_word(token, no))
+    for_no = sum(p for token, p in tokens.items() if begins_word(token, no) and not begins_word(token, yes))
+    return for_yes / require_mass(for_yes + for_no)
+
+
+def read_decision(text: str, yes: Sequence[str], no: Sequence[str]) -> bool:
+    """Read a yes or a no that is written out."""
+    answer = word_answer(text)
+    if answer in map(normalize_word, yes):
+        return True
+    if answer in map(normalize_word, no):
+        return False
+    problem = f"the answer must be one of {', '.join([*yes, *no])}."
+    raise InvalidAnswer(problem, text)
+
+
+async def rate(respondent: Respondent, messages: Sequence[BaseMessage], *, low: int, high: int) -> Rating:
+    """Ask for a whole number from `low` to `high`.
+
+    With log-probabilities the value is the expected one, sum of k * P(k) over the scale; without them it is the
+    number that the model says. A scale with a number of two digits is always asked without: "10" is one token to
+    some models and two to others, so its probability is not in the first token.
+
+    Raises:
+        ValueError: `low` is not below `high`.
+    """
+    if low >= high:
+        msg = f"A scale must go up: {low} is not below {high}."
+        raise ValueError(msg)
+    scale = range(low, high + 1)
+    schema = short_answer_schema({"type": "integer", "minimum": low, "maximum": high})
+    weigh = (lambda tokens: expected(tokens, scale)) if low >= 0 and high <= 9 else None
+    answer_format = AnswerFormat(schema, lambda text: Rating(float(read_rating(text, scale)), None), weigh)
+    return await ask_formatted(
+        respondent, Question("rate", messages, Rating, {"low": low, "high": high}), answer_format
+    )
+
+
+def expected(tokens: Mapping[str, float], scale: range) -> Rating:
+    """The expected value over the steps of the scale."""
+    mass = require_mass(sum(tokens.get(str(step), 0.0) for step in scale))
+    distribution = {step: tokens.get(str(step), 0.0) / mass for step in scale}
+    value = sum(step * probability for step, probability in distribution.items())
+    return Rating(min(max(value, scale[0]), scale[-1]), distribution)
+
+
+def read_rating(text: str, scale: range) -> int:
+    """Read a number that is written out, and refuse one beyond the scale."""
+    answer = number_answer(text)
+    if answer in scale:
+        return answer
+    problem = f"the answer must be from {scale[0]} to {scale[-1]}."
+    raise InvalidAnswer(problem, text)
+
+
+async def choose(respondent: Respondent, messages: Sequence[BaseMessage], options: Sequence[str]) -> str:
+    """Ask for one of `options`, which are listed with numbers after the messages.
+
+    With log-probabilities and up to nine options it is the one whose number is most probable; otherwise the one that
+    the model names, by its number or its text.
+
+    Raises:
+        ValueError: there are no options, or two are the same.
+    """
+    if not options or len({normalize_word(option) for option in options}) < len(options):
+        msg = "A choice needs options that differ."
+        raise ValueError(msg)
+    listed = "\n".join(f"{number}. {option}" for number, option in enumerate(options, 1))
+    schema = short_answer_schema({"type": "integer", "minimum": 1, "maximum": len(options)})
+    weigh = (lambda tokens: most_probable(tokens, options)) if len(options) <= 9 else None
+    return await ask_formatted(
+        respondent,
+        Question("choose", messages, str, {"options": list(options)}),
+        AnswerFormat(schema, lambda text: read_choice(text, options), weigh),
+        added=[added_prompt("options", respondent.language, options=listed)],
+    )
+
+
+def most_probable(tokens: Mapping[str, float], options: Sequence[str]) -> str:
+    """The option whose number is the most probable first token."""
+    weights = [tokens.get(str(number), 0.0) for number in range(1, len(options) + 1)]
+    require_mass(sum(weights))
+    return options[weights.index(max(weights))]
+
+
+def read_choice(text: str, options: Sequence[str]) -> str:
+    """Read an option that is named by its number or its text."""
+    answer = normalize_word(str(short_answer(text)))
+    by_text = {normalize_word(option): option for option in options}
+    by_number = {str(number): option for number, option in enumerate(options, 1)}
+    if answer in by_text | by_number:
+        return (by_text | by_number)[answer]
+    problem = f"the answer must be a number from 1 to {len(options)}."
+    raise InvalidAnswer(problem, text)
+
+
+async def extract(
+    respondent: Respondent, messages: Sequence[BaseMessage], schema: type[M], *, temperature: float = 0
+) -> M:
+    """Ask for an object of `schema`; strings in it are free of NUL and of halves of surrogate pairs.
+
+    Bound the lists and strings of a schema: a small model may not find the end of one.
+    """
+    described = schema.model_json_schema()
+    parameters = {"schema": described} | ({"temperature": temperature} if temperature else {})
+    question = Question("extract", messages, schema, parameters)
+    answer_format = AnswerFormat(described, lambda text: read_as(schema, text))
+    return await ask_formatted(respondent, question, answer_format, temperature=temperature)
+
+
+async def write(
+    respondent: Respondent,
+    messages: Sequence[BaseMessage],
+    *,
+    temperature: float | None = None,
+    max_tokens: int = 1024,
+    quiet: bool = False,
+) -> str:
+    """Ask for a text; its tokens stream as in LangGraph's mode `messages`, unless it is `quiet`.
+
+    A text that ends at the token limit is an answer: it was shown. A text that was begun is not asked for again,
+    unless nobody saw it.
+    """
+    message = await write_message(respondent, messages, temperature=temperature, max_tokens=max_tokens, quiet=quiet)
+    return message.text
+
+
+async def write_message(
+    respondent: Respondent,
+    messages: Sequence[BaseMessage],
+    *,
+    temperature: float | None = None,
+    max_tokens: int = 1024,
+    quiet: bool = False,
+) -> AIMessage:
+    """Ask for a text as `write` does, and return it as a message with the id of its streamed tokens.
+
+    A node that returns this message does not stream it a second time.
+    """
+    parameters = writing_parameters(respondent.model) | {"max_tokens": max_tokens}
+    if temperature is not None:
+        parameters["temperature"] = temperature
+    if respondent.seed is not None:
+        parameters["seed"] = respondent.seed
+
+    async def answer(client: BaseChatModel) -> Written:
+        return await write_until_usable(respondent, with_parameters(client, parameters), messages, quiet=quiet)
+
+    written = await ask(respondent, Question("write", messages, Written, parameters), answer)
+    return AIMessage(written.text, id=written.streamed_as)
+
+
+async def write_until_usable(
+    respondent: Respondent, client: Client, messages: Sequence[BaseMessage], *, quiet: bool
+) -> Written:
+    """Ask for the text; again only as long as nothing of it was shown."""
+    config = QUIET if quiet else None
+    for _ in range(respondent.attempts):
+        shown: list[str] = []
+        try:
+            return await counted(respondent, streamed(client, messages, shown, config), read_text)
+        except (InvalidAnswer, UnusableAnswer):
+            if any(shown) and not quiet:
+                break
+    raise unusable(respondent, "write")
+
+
+def read_text(message: AIMessage) -> Written:
+    """The text of a message, also if the tokens ended before it did."""
+    return Written(text=text_of(message, cut=True).strip(), streamed_as=message.id)
+
+
+async def streamed(
+    client: Client, messages: Sequence[BaseMessage], shown: list[str], config: RunnableConfig | None
+) -> AIMessage:
+    """Put a streamed message together; `shown` gets its parts as they come."""
+    message = AIMessageChunk(content="")
+    stream = cast("AsyncGenerator[AIMessage]", client.astream(list(messages), config))
+    async with aclosing(stream):
+        async for part in stream:
+            # A model that does not stream gives its whole message, which is no chunk.
+            chunk = part if isinstance(part, AIMessageChunk) else AIMessageChunk(**part.model_dump(exclude={"type"}))
+            message += chunk
+            shown.append(chunk.text)
+            if len(message.text) > MAX_CHARACTERS:
+                break
+    return message
+
+
+def with_parameters(client: BaseChatModel, parameters: dict[str, Any]) -> Client:
+    """Set the temperature and the like: OpenAI's clients take them with a call, others as fields if they have them."""
+    if speaks_openai(client):
+        return client.bind(**parameters)
+    fields = type(client).model_fields
+    return client.model_copy(update={name: value for name, value in parameters.items() if name in fields})

@@ -1,4 +1,4 @@
-"""From which certainty an answer counts, where it was measured: `docs/`, the pages of the methods that ask."""
+"""Thresholds per model and judgement, as measured: see the pages of `docs/` on the methods that ask."""
 
 from collections.abc import Mapping
 
@@ -17,8 +17,8 @@ MEASURED: Mapping[tuple[str, str], float] = {
 
 
 def threshold(model: str, question: str, setting: float | None = None, *, unmeasured: float = 0.5) -> float:
-    """The threshold of a model for a kind of judgement: a setting, else what was measured.
+    """The threshold of a model for a kind of judgement: a setting, else what was measured, else `unmeasured`.
 
-    Where nothing was it is `unmeasured`; for a yes or no, 0.5 is what the model's own words would say.
+    For a yes or no, 0.5 is what the model's own words would say.
     """
     return MEASURED.get((model, question), unmeasured) if setting is None else setting

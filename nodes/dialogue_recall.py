@@ -11,7 +11,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from dramaturg.models.embeddings import Embedder
-from dramaturg.models.encodable import encodable
+from dramaturg.models.reading import encodable
 from dramaturg.nodes.context import embedder_of, settings
 from dramaturg.nodes.respond import AskedState
 from dramaturg.nodes.turn import Report

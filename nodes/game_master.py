@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_mod
 
 from dramaturg.models.environment import environment
 from dramaturg.models.errors import UNANSWERED
-from dramaturg.models.probabilities import normal
 from dramaturg.models.questions import extract
+from dramaturg.models.reading import normalize_word
 from dramaturg.nodes.context import RunContext, respondent_in, settings
 from dramaturg.nodes.world import Deed, Event, Heard, WorldSettings, WorldState, event, in_order, scenario_of
 from dramaturg.prompts import load
@@ -120,7 +120,7 @@ def names_of(context: RunContext, scenario: Scenario) -> dict[str, str]:
     """
     library = context.library or environment().library
     names = {one.role: open_role(one.role, library).card.name for one in scenario.agents}
-    if len({normal(name) for name in names.values()}) < len(names):
+    if len({normalize_word(name) for name in names.values()}) < len(names):
         raise ValueError(f"Two agents of {scenario.name} have one name: {', '.join(names.values())}.")
     return names
 

@@ -7,7 +7,7 @@ from langgraph.channels import EphemeralValue
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from dramaturg.models.probabilities import normal
+from dramaturg.models.reading import normalize_word
 from dramaturg.nodes.context import RoleContext
 from dramaturg.nodes.respond import AskedState
 from dramaturg.nodes.turn import Report, TurnInput
@@ -68,7 +68,11 @@ def check(percept: Percept) -> None:
     """Refuse what nobody can decide on."""
     when(percept["now"])
     options = percept["options"]
-    if len({*map(normal, options)}) != len(options) or len(options) == 1 or not all(map(normal, options)):
+    if (
+        len({*map(normalize_word, options)}) != len(options)
+        or len(options) == 1
+        or not all(map(normalize_word, options))
+    ):
         msg = "`options` are two or more texts that differ, or none."
         raise ValueError(msg)
 

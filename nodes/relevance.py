@@ -9,8 +9,7 @@ from pydantic import Field
 
 from dramaturg.models.chat import Respondent
 from dramaturg.models.cross_encoder import cross_encoder
-from dramaturg.models.errors import ModelError, ModelRefused, ModelUnavailable, PromptRefused
-from dramaturg.models.failures import RequestRejected
+from dramaturg.models.errors import ModelError, ModelRefused, ModelUnavailable, PromptRefused, RequestRejected
 from dramaturg.models.questions import decide
 from dramaturg.models.thresholds import threshold
 from dramaturg.nodes.context import RoleContext

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from dramaturg.models.account import Usage
 from dramaturg.models.chat import Respondent
-from dramaturg.models.encodable import encodable
-from dramaturg.models.write import write_message
+from dramaturg.models.questions import write_message
+from dramaturg.models.reading import encodable
 from dramaturg.nodes.attribute_extractor import Attribute, remembered
 from dramaturg.nodes.context import language_of, respondent_of, role_of, settings
 from dramaturg.nodes.passage_evidence import Candidate, in_context

@@ -8,8 +8,7 @@ from typing_extensions import TypedDict
 
 from dramaturg.models.chat import Respondent
 from dramaturg.models.cross_encoder import cross_encoder
-from dramaturg.models.errors import ModelError, ModelRefused, PromptRefused
-from dramaturg.models.failures import RequestRejected
+from dramaturg.models.errors import ModelError, ModelRefused, PromptRefused, RequestRejected
 from dramaturg.models.questions import decide
 from dramaturg.nodes.passage_evidence import Candidate, in_context
 from dramaturg.prompts import load

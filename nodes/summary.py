@@ -8,9 +8,9 @@ from langchain_core.messages import AnyMessage, BaseMessage
 from langgraph.runtime import Runtime
 from pydantic import Field
 
-from dramaturg.models.encodable import encodable
 from dramaturg.models.errors import ModelError, UnusableAnswer
 from dramaturg.models.questions import write
+from dramaturg.models.reading import encodable
 from dramaturg.nodes.context import language_of, respondent_of, role_of, settings
 from dramaturg.nodes.turn import TurnInput, WindowSettings, leaving, removals
 from dramaturg.prompts import load

@@ -10,9 +10,9 @@ from langgraph.runtime import Runtime
 from pydantic import Field, InstanceOf
 from pydantic.json_schema import SkipJsonSchema
 
-from dramaturg.models.encodable import encodable
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import write
+from dramaturg.models.reading import encodable
 from dramaturg.nodes.context import language_of, respondent_of, role_of, settings
 from dramaturg.nodes.knowledge_strips import Strip, StripSettings, refined, strip_texts
 from dramaturg.nodes.summary import clipped

@@ -35,7 +35,7 @@ from dramaturg.evaluation.instruments.instrument import (
 from dramaturg.models.catalogue import WeightFile, Weights
 from dramaturg.models.environment import environment
 from dramaturg.models.errors import WeightsError
-from dramaturg.models.verified import make_durable, refuse_wrong, verify
+from dramaturg.models.weights import make_durable, refuse_wrong, verify
 from dramaturg.stores.reading import parse_yaml
 
 NAME = "big-five"

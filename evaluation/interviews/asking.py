@@ -26,9 +26,8 @@ from dramaturg.evaluation.interviews.state import (
     instrument_of,
     language_for,
 )
-from dramaturg.models.client import slots
+from dramaturg.models.client import PerLoop, slots
 from dramaturg.models.errors import UNANSWERED
-from dramaturg.models.per_loop import PerLoop
 from dramaturg.nodes.context import RoleContext, role_of, settings
 from dramaturg.prompts import load
 from dramaturg.workflows.methods import chat_graph, context_type

@@ -14,12 +14,10 @@ from langgraph.graph import START, MessagesState, StateGraph
 from pydantic import BaseModel, SecretStr
 
 from dramaturg.models import client, embedded
-from dramaturg.models.chat import chat_model, respondent
-from dramaturg.models.connection import connections
+from dramaturg.models.chat import respondent
+from dramaturg.models.client import PerLoop, chat_client, connections
 from dramaturg.models.errors import ModelRefused, WeightsError
-from dramaturg.models.per_loop import PerLoop
-from dramaturg.models.questions import decide, extract, write
-from dramaturg.models.write import write_message
+from dramaturg.models.questions import decide, extract, write, write_message
 
 from fakes import ScriptedChatModel, scripted
 from fault_server import FaultServer, serving
@@ -49,14 +47,14 @@ def endpoint(monkeypatch: pytest.MonkeyPatch, server: FaultServer) -> str:
 
 
 def test_auto_is_the_endpoint_of_the_environment(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    chat = chat_model("auto")
+    chat = chat_client("auto")
     assert isinstance(chat, ChatOpenAI)
     assert (chat.openai_api_base, chat.model_name) == (endpoint, client.DEFAULT_MODEL)
     assert chat.max_retries == client.RETRIES
     assert chat.stream_usage
     monkeypatch.setenv("DRAMATURG_CHAT_MODEL", "other")
     assert respondent("auto").name == "other"
-    assert isinstance(other := chat_model("auto"), ChatOpenAI)
+    assert isinstance(other := chat_client("auto"), ChatOpenAI)
     assert other.model_name == "other"
 
 
@@ -64,10 +62,10 @@ def test_auto_is_the_endpoint_of_the_environment(endpoint: str, monkeypatch: pyt
     ("model", "name"), [("some-model", "some-model"), ("openai:some-model", "some-model"), ("openai:a:8b", "a:8b")]
 )
 def test_a_name_is_a_model_at_the_endpoint(endpoint: str, model: str, name: str) -> None:
-    chat = chat_model(model)
+    chat = chat_client(model)
     assert isinstance(chat, ChatOpenAI)
     assert (chat.model_name, chat.openai_api_base, respondent(model).name) == (name, endpoint, name)
-    assert chat_model(model) is chat
+    assert chat_client(model) is chat
 
 
 async def test_auto_without_an_endpoint_is_the_embedded_model(
@@ -108,7 +106,7 @@ async def test_a_model_that_cannot_be_built(model: str) -> None:
 
 def test_a_model_object_is_used_as_it_is() -> None:
     model = scripted("yes")
-    assert respondent(model).chat is chat_model(model) is model
+    assert respondent(model).client is chat_client(model) is model
     assert respondent(ChatOpenAI(model="m", api_key=SecretStr(KEY))).name == "m"
     assert respondent(model).name == "scripted"
 

@@ -17,12 +17,13 @@ from langchain_openai import ChatOpenAI
 from langchain_tests.integration_tests import EmbeddingsIntegrationTests
 from pydantic import BaseModel, Field, SecretStr
 
+from dramaturg.models.catalogue import CATALOGUE
 from dramaturg.models.cross_encoder import cross_encoder
 from dramaturg.models.embedded import EMBEDDED_MODEL, serve
 from dramaturg.models.embeddings import embedder
 from dramaturg.models.environment import environment
 from dramaturg.models.errors import WeightsError
-from dramaturg.models.weights import CATALOGUE, find
+from dramaturg.models.weights import find
 
 from weight_sources import together
 

@@ -16,11 +16,9 @@ from langchain_tests.integration_tests import EmbeddingsIntegrationTests
 from dramaturg.models import cross_encoder as ce
 from dramaturg.models import embeddings
 from dramaturg.models.cross_encoder import CrossEncoder, cross_encoder
-from dramaturg.models.e5_embeddings import E5Embeddings
-from dramaturg.models.embeddings import Embedder, embedder
-from dramaturg.models.encodable import encodable
+from dramaturg.models.embeddings import E5Embeddings, Embedder, SentenceEmbeddings, embedder
 from dramaturg.models.errors import ModelRefused, ModelUnavailable, WeightsError
-from dramaturg.models.sentence_embeddings import SentenceEmbeddings
+from dramaturg.models.reading import encodable
 
 import stub_endpoint
 from weight_sources import together
@@ -168,7 +166,7 @@ async def test_an_endpoint_embeds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_an_endpoint_that_fails_raises_errors_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dramaturg.models.endpoint_embeddings.RETRIES", 0)
+    monkeypatch.setattr("dramaturg.models.embeddings.RETRIES", 0)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     model = embedder("openai:words", "en").embeddings
     for ask in (lambda: model.embed_query("x"), lambda: model.embed_documents(["x"])):

@@ -12,12 +12,29 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel, ConfigDict, Field
 
 from dramaturg.models.chat import respondent
-from dramaturg.models.decide import NO, YES, probability_of_yes
 from dramaturg.models.errors import ModelError, UnusableAnswer
-from dramaturg.models.probabilities import NoProbabilities, Undecided, first_token
-from dramaturg.models.questions import Decision, choose, decide, extract, rate, write
-from dramaturg.models.rate import expected
-from dramaturg.models.reading import LONGEST, Unread, clean, parse_json, read_as
+from dramaturg.models.questions import (
+    NO,
+    YES,
+    Decision,
+    choose,
+    decide,
+    expected,
+    extract,
+    probability_of_yes,
+    rate,
+    write,
+)
+from dramaturg.models.reading import (
+    MAX_CHARACTERS,
+    InvalidAnswer,
+    NoProbabilities,
+    Undecided,
+    clean,
+    first_token,
+    parse_json,
+    read_as,
+)
 
 from fakes import ScriptedChatModel, scripted
 
@@ -128,7 +145,7 @@ async def test_a_long_answer_is_shown_shortened() -> None:
     assert len(model.calls[1].messages[-2].text) == 2000
 
 
-@pytest.mark.parametrize("nothing", ["", "x" * (LONGEST + 1)])
+@pytest.mark.parametrize("nothing", ["", "x" * (MAX_CHARACTERS + 1)])
 async def test_an_answer_that_cannot_be_shown_is_asked_for_again(nothing: str) -> None:
     model = scripted(nothing, "yes")
     assert (await decide(respondent(model), MESSAGES)).answer
@@ -195,13 +212,13 @@ def test_json_is_parsed(data: Any, fenced: bool) -> None:
 
 @given(ANY_TEXT | st.lists(st.sampled_from('{}[]",:0eE+-NaInfity\\u "'), max_size=60).map("".join))
 def test_no_text_breaks_the_reader(text: str) -> None:
-    with suppress(Unread):
+    with suppress(InvalidAnswer):
         assert isinstance(read_as(Verdict, text), Verdict)
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "[" * 95_000 + "]" * 95_000])
 def test_deep_brackets(text: str) -> None:
-    with pytest.raises(Unread):
+    with pytest.raises(InvalidAnswer):
         read_as(Verdict, text)
 
 

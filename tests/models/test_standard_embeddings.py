@@ -9,11 +9,15 @@ from langchain_core.embeddings import Embeddings
 from langchain_tests.integration_tests import EmbeddingsIntegrationTests
 from langchain_tests.unit_tests import EmbeddingsUnitTests
 
-from dramaturg.models.e5_embeddings import E5Embeddings, e5_embeddings
-from dramaturg.models.endpoint_embeddings import endpoint_embeddings
+from dramaturg.models.embeddings import (
+    E5Embeddings,
+    SentenceEmbeddings,
+    e5_embeddings,
+    endpoint_embeddings,
+    sentence_embeddings,
+)
 from dramaturg.models.environment import Environment, environment
 from dramaturg.models.errors import WeightsError
-from dramaturg.models.sentence_embeddings import SentenceEmbeddings, sentence_embeddings
 from dramaturg.models.weights import find
 
 import stub_endpoint

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from dramaturg.models.decide import Decision
 from dramaturg.models.errors import ModelUnavailable, UnusableAnswer
+from dramaturg.models.questions import Decision
 from dramaturg.stores.errors import DamagedIndex
 from dramaturg.stores.library import open_role
 from dramaturg.workflows.role_rag import RoleRagContext, build

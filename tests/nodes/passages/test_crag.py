@@ -12,8 +12,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from rich.console import Console
 
 from dramaturg.cli.evidence import evidence_view
-from dramaturg.models.decide import Decision
 from dramaturg.models.errors import ModelRefused, ModelUnavailable, UnusableAnswer
+from dramaturg.models.questions import Decision
 from dramaturg.nodes import relevance
 from dramaturg.nodes.corrective_retrieval import action_on, verdict_on
 from dramaturg.nodes.knowledge_strips import Strip, best, strip_texts

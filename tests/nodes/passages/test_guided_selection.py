@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage
 
-from dramaturg.models.decide import Decision
-from dramaturg.models.errors import ModelRefused, ModelUnavailable, PromptRefused
-from dramaturg.models.failures import RequestRejected
+from dramaturg.models.errors import ModelRefused, ModelUnavailable, PromptRefused, RequestRejected
+from dramaturg.models.questions import Decision
 from dramaturg.workflows.amadeus import AmadeusContext, build
 
 from fakes import ScriptedChatModel
