@@ -3,14 +3,13 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import StateGraph
 
-from dramaturg.models.client import slots
 from dramaturg.nodes.world import Event, WorldInput, WorldSettings, described, event, scenario_of
 from dramaturg.stores.file_lock import file_lock
 from dramaturg.stores.files import write_bytes
@@ -76,22 +75,22 @@ class Simulation:
         """Play from the last checkpoint on; where there is none, from a start."""
         # Not `next`: after a kill between what a node wrote and its checkpoint there is none, and yet more to be done.
         begun = bool((await self.graph.aget_state(HEAD)).values)
-        # As many agents think at once as the model answers: a server then still knows what each was shown before.
-        at_once = min(self.context.concurrency, slots(self.context.chat_model))
-        config: RunnableConfig = {**HEAD, "recursion_limit": LONGEST, "max_concurrency": at_once}
-        async for part in self.graph.astream(
+        config: RunnableConfig = {**HEAD, "recursion_limit": LONGEST}
+        parts: Any = self.graph.astream(
             None if begun else start,
             config,
             context=self.context,
             stream_mode=["updates", "values"],
             durability="sync",
             version="v2",
-        ):
-            if part["type"] == "values" and not part["ns"]:
-                self.write(part["data"].get("log", []))
-            elif part["type"] == "updates":
-                for one in new_in(part["data"]):
-                    show(one)
+        )
+        async with aclosing(parts):  # stopped by `show` or a full disk, it is at its end before the saver is closed
+            async for part in parts:
+                if part["type"] == "values" and not part["ns"]:
+                    self.write(part["data"].get("log", []))
+                elif part["type"] == "updates":
+                    for one in new_in(part["data"]):
+                        show(one)
 
     def branch_of(self, name: str, state: Mapping[str, Any]) -> dict[str, Any]:
         """Where a branch begins: what another run has come to, and that this one leaves it there.

@@ -1,6 +1,7 @@
 """One thread of a compiled workflow and its checkpoints: what a conversation is made of. Nothing here takes locks."""
 
 from collections.abc import Callable
+from contextlib import aclosing
 from typing import Any
 
 from langchain_core.messages import HumanMessage, convert_to_messages
@@ -36,7 +37,7 @@ class Thread:
     ) -> dict[str, Any]:
         """Run the workflow after a checkpoint, or after the head; without a message, go on where it stopped."""
         output: dict[str, Any] = {}
-        async for part in self.graph.astream(
+        parts: Any = self.graph.astream(
             {"messages": [message]} if isinstance(message, HumanMessage) else message,
             self.address(after),
             context=context,
@@ -44,11 +45,13 @@ class Thread:
             subgraphs=True,
             durability="exit",  # one checkpoint a turn: kept whole or not at all, however many steps it took
             version="v2",
-        ):
-            if part["type"] == "values" and not part["ns"]:
-                output = part["data"]
-            else:
-                show(part)
+        )
+        async with aclosing(parts):  # stopped by `show`, it keeps the turn before the thread is let go
+            async for part in parts:
+                if part["type"] == "values" and not part["ns"]:
+                    output = part["data"]
+                else:
+                    show(part)
         return output
 
     async def values(self, checkpoint: str | None = None) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """How a run is to be done: the settings that every mechanism shares, and what they open."""
 
 import asyncio
+from functools import cache, partial
 from typing import Annotated, Any, Literal, TypeVar
 
 from langchain_core.embeddings import Embeddings
@@ -10,8 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field, InstanceOf
 from pydantic.json_schema import SkipJsonSchema
 
 from dramaturg.models.chat import Respondent, respondent
+from dramaturg.models.client import slots
 from dramaturg.models.embeddings import Embedder, embedder
 from dramaturg.models.environment import environment
+from dramaturg.models.per_loop import PerLoop
 from dramaturg.stores.library import Library, open_role
 from dramaturg.stores.role import Role
 
@@ -67,6 +70,20 @@ C = TypeVar("C", bound=RunContext)
 def settings(runtime: Runtime[Any], kind: type[C]) -> C:
     """The run's context, or the defaults: a graph that is called without `context=` has none."""
     return kind() if runtime.context is None else runtime.context
+
+
+def turns(context: RunContext) -> asyncio.Semaphore:
+    """Lets as many tasks of the running event loop go on at once as the model answers questions.
+
+    A node takes a turn where LangGraph's `max_concurrency` would be set: that also holds back the checkpoint writes of
+    tasks that are done until others are done too, and drops those that wait when a task is cancelled.
+    """
+    return _turns(min(context.concurrency, slots(context.chat_model))).get()
+
+
+@cache
+def _turns(at_once: int) -> PerLoop[asyncio.Semaphore]:
+    return PerLoop(partial(asyncio.Semaphore, at_once))
 
 
 async def role_of(context: RoleContext) -> Role:

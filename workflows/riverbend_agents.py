@@ -10,7 +10,7 @@ from langgraph.types import Send
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from dramaturg.nodes.context import role_of, settings
+from dramaturg.nodes.context import role_of, settings, turns
 from dramaturg.nodes.episodes import Episode
 from dramaturg.nodes.game_master import scene_of
 from dramaturg.nodes.identity import IdentityChange
@@ -67,7 +67,9 @@ async def decide(state: AgentInput, runtime: Runtime[RiverbendContext]) -> dict[
         ModelError: the model gave no answer.
     """
     context = settings(runtime, RiverbendContext)
-    step, agent, found = state["step"], state["agent"], await decided(context, state)
+    async with turns(context):  # no more agents than questions: a server then still knows what each was shown before
+        found = await decided(context, state)
+    step, agent = state["step"], state["agent"]
     now = (await asyncio.to_thread(scenario_of, context)).clock.at(step)
     evidence, text = found["evidence"], found["messages"][-1].text
     told = {"situation": found["situation"], "self_image": found["self_image"], "identity": evidence["identity"]}

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache
 from itertools import chain, zip_longest
 from typing import Any
 
@@ -26,9 +26,8 @@ from dramaturg.evaluation.interviews.state import (
     instrument_of,
     language_for,
 )
-from dramaturg.models.client import PerLoop, slots
 from dramaturg.models.errors import UNANSWERED
-from dramaturg.nodes.context import RoleContext, role_of, settings
+from dramaturg.nodes.context import RoleContext, role_of, settings, turns
 from dramaturg.prompts import load
 from dramaturg.workflows.methods import chat_graph, context_type
 
@@ -74,9 +73,8 @@ async def ask(state: Asked, runtime: Runtime[InterviewContext]) -> dict[str, Any
     """
     context = settings(runtime, InterviewContext)
     said = Reply(**state, reply="", error="", evidence={}, usage={})
-    at_once = min(context.concurrency, slots(context.chat_model))
     try:
-        async with _turns(at_once).get():  # no more items than questions: each is then soon whole, and checkpointed
+        async with turns(context):  # no more items than questions: each is then soon whole, and checkpointed
             output = await replied(context, state)
         said |= {"reply": output["messages"][-1].text, "evidence": output["evidence"], "usage": output["usage"]}
     except UNANSWERED as error:
@@ -164,11 +162,6 @@ def respondent_context(context: InterviewContext) -> RoleContext:
     by = context.experimenter
     user = {"user_role": by} if by and "user_role" in kind.model_fields else {}
     return kind.model_validate({**shared, **alone, **user, **context.method_settings})
-
-
-@cache
-def _turns(at_once: int) -> PerLoop[asyncio.Semaphore]:
-    return PerLoop(partial(asyncio.Semaphore, at_once))
 
 
 @cache

@@ -73,6 +73,20 @@ async def test_turns_are_remembered(talk: Conversation) -> None:
     assert await talk.unfinished() is None
 
 
+async def test_a_turn_whose_listener_fails_is_unfinished_at_once(talk: Conversation, player: Player) -> None:
+    def closed(_: Any) -> None:
+        raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError) as failed:
+        await talk.take_turn("one", closed)
+    assert failed.tb is not None  # it still holds the frames of the turn: nothing ends there by being forgotten
+    unfinished = await talk.unfinished()
+    assert unfinished is not None
+    assert unfinished.question == "one"
+    await talk.finish()
+    assert await questions(talk) == ["one"]
+
+
 async def test_a_fork_remembers_its_own_past_only(talk: Conversation, player: Player) -> None:
     for text in ("one", "two", "three"):
         await talk.take_turn(text)

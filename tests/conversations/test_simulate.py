@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from dramaturg.conversations.simulation import RunBusy, Simulation, open_simulation
 from dramaturg.models.errors import ModelUnavailable
+from dramaturg.stores.saver import ConversationSaver
 from dramaturg.workflows import riverbend
 from dramaturg.workflows.riverbend_agents import RiverbendContext
 
@@ -112,6 +114,45 @@ def test_a_step_that_failed_goes_on_where_it_was(tmp_path: Path, undisturbed: Ev
     acted = [one for one in undisturbed if one["kind"] == "action"]
     asked_again = sum("one deed that can be done within the hour" in call.text for call in model.calls)
     assert asked_again < len(acted) / 2  # the first hour is not played again
+
+
+def test_a_deed_is_kept_before_the_next_agent_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_writes, kept, waited = ConversationSaver.aput_writes, threading.Event(), []
+
+    async def aput_writes(self: ConversationSaver, config: Any, writes: Any, *task: str) -> None:
+        await put_writes(self, config, writes, *task)
+        if not config["configurable"]["checkpoint_ns"] and isinstance(dict(writes).get("deeds"), list):
+            kept.set()
+
+    def deed(role: str, text: str) -> str:
+        waited.append(len(waited) == 0 or kept.wait(20))  # in a thread of the model's, where waiting stops nobody else
+        return usual_deed(role, text)
+
+    monkeypatch.setattr(ConversationSaver, "aput_writes", aput_writes)
+    asyncio.run(played(tmp_path, townspeople(take_action=deed), steps=1, concurrency=1))
+    assert waited == [True] * 5
+
+
+@pytest.mark.parametrize("at", [1, 4, 9])
+def test_whoever_watches_can_stop_it_and_what_was_done_is_kept(tmp_path: Path, undisturbed: Events, at: int) -> None:
+    seen: Events = []
+
+    def show(one: dict[str, Any]) -> None:
+        seen.append(one)
+        if len(seen) == at:
+            raise BrokenPipeError
+
+    async def watched() -> None:
+        async with open_simulation(riverbend.build(), context(tmp_path), tmp_path / LOG) as run:
+            await run.play(show)
+
+    with pytest.raises(BrokenPipeError):
+        asyncio.run(watched())
+    model = townspeople()
+    assert timeless(asyncio.run(played(tmp_path, model))) == written(tmp_path / LOG) == undisturbed
+    deeds = [one for one in seen if one["kind"] == "action"]
+    asked_again = sum("one deed that can be done within the hour" in call.text for call in model.calls)
+    assert asked_again <= sum(one["kind"] == "action" for one in undisturbed) - len(deeds)
 
 
 def test_a_run_that_is_over_asks_nothing(tmp_path: Path) -> None:
