@@ -6,42 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dramaturg.evaluation.paired_tests import (
-    Corrected,
-    Detectable,
-    OrdinalTest,
-    PairedCounts,
-    SignFlip,
-    holm,
-    mcnemar,
-    sign_flip,
-    smallest_difference,
-    wilcoxon,
-)
 from dramaturg.evaluation.role_values import Array, Values, clusters, differences
-from dramaturg.evaluation.variance_components import VarianceComponents, variance_components
-
-__all__ = [
-    "Corrected",
-    "Detectable",
-    "Interval",
-    "Missing",
-    "OrdinalTest",
-    "PairedCounts",
-    "Share",
-    "SignFlip",
-    "VarianceComponents",
-    "cluster_interval",
-    "holm",
-    "mcnemar",
-    "missing",
-    "paired_interval",
-    "sign_flip",
-    "smallest_difference",
-    "variance_components",
-    "wilcoxon",
-    "wilson",
-]
 
 RESAMPLES, COVERED = 10_000, 0.95
 FEWEST_ROLES = 10

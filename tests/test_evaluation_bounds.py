@@ -14,7 +14,7 @@ from dramaturg.evaluation.comparison.records import RECORD, RecordFile, Records
 from dramaturg.evaluation.comparison.run import Evaluation
 from dramaturg.evaluation.datasets.dataset import Question
 from dramaturg.evaluation.judging import measures
-from dramaturg.evaluation.judging.judges import Judgement
+from dramaturg.evaluation.judging.answers import Judgement
 from dramaturg.evaluation.judging.measures import SIMILARITY
 from dramaturg.evaluation.reports.costs import costs
 from dramaturg.evaluation.reports.judge_checks import Check, calibrations, checks

@@ -10,18 +10,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from dramaturg.evaluation.judging import judges
-from dramaturg.evaluation.judging.judges import (
-    JUDGES,
-    Case,
-    Judge,
-    Judgement,
-    RefusalRates,
-    agreement,
-    judged,
-    judges_kappa,
-    prompt_version,
-    refusal_rates,
-)
+from dramaturg.evaluation.judging.answers import Case, Judgement
+from dramaturg.evaluation.judging.judges import JUDGES, Judge, agreement, judged, judges_kappa, prompt_version
+from dramaturg.evaluation.judging.refusal_rates import RefusalRates, refusal_rates
 from dramaturg.models.chat import respondent
 from dramaturg.models.client import openai_compatible
 from dramaturg.models.errors import ModelTimeout, ModelUnavailable, PromptRefused, UnusableAnswer

@@ -10,20 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dramaturg.evaluation.statistics import (
+from dramaturg.evaluation.paired_tests import (
     Corrected,
     Detectable,
-    Missing,
-    cluster_interval,
     holm,
     mcnemar,
-    missing,
-    paired_interval,
     sign_flip,
     smallest_difference,
     wilcoxon,
-    wilson,
 )
+from dramaturg.evaluation.statistics import Missing, cluster_interval, missing, paired_interval, wilson
 
 BCA = "cluster bootstrap over roles, BCa, 10000 resamples"
 FEW, NO_SPREAD = "a bootstrap of {} roles is too narrow: from 10 on", "nothing says how roles vary"

@@ -9,26 +9,12 @@ from typing import Literal
 from langchain_core.messages import BaseMessage
 
 from dramaturg.evaluation.judging.answers import Case, Judgement
-from dramaturg.evaluation.judging.refusal_rates import RefusalRates, refusal_rates
 from dramaturg.evaluation.reliability import Agreement, Kappa, cohen_kappa, krippendorff_alpha
 from dramaturg.models.chat import Respondent
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import decide, rate, write
 from dramaturg.prompts import load
 from dramaturg.stores.files import canonical, sha256
-
-__all__ = [
-    "JUDGES",
-    "Case",
-    "Judge",
-    "Judgement",
-    "RefusalRates",
-    "agreement",
-    "judged",
-    "judges_kappa",
-    "prompt_version",
-    "refusal_rates",
-]
 
 Scale = Literal["yes/no", "1-5", "1-10"]
 BOUNDS: Mapping[Scale, tuple[int, int]] = {"yes/no": (0, 1), "1-5": (1, 5), "1-10": (1, 10)}

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from dramaturg.evaluation.comparison.records import Judged, Reply
 from dramaturg.evaluation.datasets.dataset import Question
-from dramaturg.evaluation.judging.judges import BOUNDS, JUDGES, Case, Judge, judged, prompt_version
+from dramaturg.evaluation.judging.answers import Case
+from dramaturg.evaluation.judging.judges import BOUNDS, JUDGES, Judge, judged, prompt_version
 from dramaturg.evaluation.judging.shown_texts import shown_texts
 from dramaturg.models.chat import Respondent
 from dramaturg.models.embeddings import Embedder

@@ -7,16 +7,9 @@ from typing import Any, NamedTuple, TypeVar
 from dramaturg.evaluation.comparison.plan import Plan
 from dramaturg.evaluation.comparison.records import Records
 from dramaturg.evaluation.judging.measures import scale_of
+from dramaturg.evaluation.paired_tests import Corrected, holm, mcnemar, sign_flip, smallest_difference
 from dramaturg.evaluation.reports.values import SEED, Found, by_reply, entries_of, unit, value_of
-from dramaturg.evaluation.statistics import (
-    Corrected,
-    Interval,
-    holm,
-    mcnemar,
-    paired_interval,
-    sign_flip,
-    smallest_difference,
-)
+from dramaturg.evaluation.statistics import Interval, paired_interval
 
 D = TypeVar("D", bound=Any)
 

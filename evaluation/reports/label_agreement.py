@@ -7,20 +7,13 @@ from typing import Any, NamedTuple
 from dramaturg.evaluation.comparison.interviews import Dimension, Inventory
 from dramaturg.evaluation.comparison.labels import NOBODY_COULD_TELL, Known
 from dramaturg.evaluation.datasets.dataset import Label
-from dramaturg.evaluation.metrics import (
-    Alignment,
-    alignment,
-    ceiling,
-    floors,
-    majority_type,
-    type_accuracy,
-    type_f1,
-)
+from dramaturg.evaluation.metrics import Alignment, alignment, ceiling, floors
 from dramaturg.evaluation.reports.values import SEED
 from dramaturg.evaluation.statistics import (
     Interval,
     cluster_interval,
 )
+from dramaturg.evaluation.type_metrics import majority_type, type_accuracy, type_f1
 
 VOTES = "pdb"
 """Whose scores are right where several judged: InCharacter's votes; without them, those of whoever comes first."""

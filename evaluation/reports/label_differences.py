@@ -3,17 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from dramaturg.evaluation.paired_tests import Corrected, mcnemar, sign_flip, smallest_difference
 from dramaturg.evaluation.reports.differences import uncorrected
 from dramaturg.evaluation.reports.label_agreement import Truth, Values, clusters, counted, hits_of, unit
 from dramaturg.evaluation.reports.values import SEED
-from dramaturg.evaluation.statistics import (
-    Corrected,
-    Interval,
-    mcnemar,
-    paired_interval,
-    sign_flip,
-    smallest_difference,
-)
+from dramaturg.evaluation.statistics import Interval, paired_interval
 
 
 class Apart(NamedTuple):

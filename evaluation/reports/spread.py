@@ -7,7 +7,7 @@ from dramaturg.evaluation.comparison.records import Records
 from dramaturg.evaluation.reports.cells import table
 from dramaturg.evaluation.reports.tables import SCOPES, Row, Tables
 from dramaturg.evaluation.reports.values import by_reply, value_of
-from dramaturg.evaluation.statistics import variance_components
+from dramaturg.evaluation.variance_components import variance_components
 
 HEADS = ("metric", "method", "questions", "judge", "roles", "questions of a role", "seeds", "variance", "n")
 

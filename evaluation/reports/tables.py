@@ -7,8 +7,8 @@ from typing import NamedTuple
 from dramaturg.evaluation.comparison.bounds import BOUNDS, CEILING, FLOOR
 from dramaturg.evaluation.comparison.plan import Plan
 from dramaturg.evaluation.comparison.records import Records, Reply
-from dramaturg.evaluation.judging.judges import refusal_rates
 from dramaturg.evaluation.judging.measures import SIMILARITY, scale_of
+from dramaturg.evaluation.judging.refusal_rates import refusal_rates
 from dramaturg.evaluation.reports.differences import Difference, differences
 from dramaturg.evaluation.reports.values import (
     SEED,

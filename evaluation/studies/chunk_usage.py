@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from dramaturg.evaluation.metrics import chunk_duplication, chunk_usage
+from dramaturg.evaluation.chunk_metrics import chunk_duplication, chunk_usage
 from dramaturg.evaluation.statistics import wilson
 from dramaturg.evaluation.studies.bench import Bench
 from dramaturg.evaluation.studies.study import Cell, Findings, Study, StudyTable, over_roles

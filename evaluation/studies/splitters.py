@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dramaturg.evaluation.metrics import similarity_table
+from dramaturg.evaluation.chunk_metrics import similarity_table
 from dramaturg.evaluation.statistics import wilson
 from dramaturg.evaluation.studies.bench import Bench
 from dramaturg.evaluation.studies.study import Cell, Findings, Study, StudyTable, difference, few, over_roles
