@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dramaturg.evaluation.paired_tests import (
+from dramaturg.evaluation.metrics.intervals import Missing, cluster_interval, missing, paired_interval, wilson
+from dramaturg.evaluation.metrics.paired_tests import (
     Corrected,
     Detectable,
     holm,
@@ -19,7 +20,6 @@ from dramaturg.evaluation.paired_tests import (
     smallest_difference,
     wilcoxon,
 )
-from dramaturg.evaluation.statistics import Missing, cluster_interval, missing, paired_interval, wilson
 
 BCA = "cluster bootstrap over roles, BCa, 10000 resamples"
 FEW, NO_SPREAD = "a bootstrap of {} roles is too narrow: from 10 on", "nothing says how roles vary"

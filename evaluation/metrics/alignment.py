@@ -5,16 +5,23 @@ from math import fsum, isfinite
 from statistics import fmean, median
 from typing import Any, Literal, NamedTuple
 
-from dramaturg.evaluation.type_metrics import most_frequent
+from dramaturg.evaluation.metrics.type_metrics import most_frequent
 
 Predictions = Mapping[str, Mapping[str, float]]
 """A score a role and dimension."""
+
+
 Labels = Mapping[str, Mapping[str, Mapping[str, Any]]]
 """A score and a type a role and dimension: `{"score": 98.6, "type": "H"}`, as in InCharacter's label file."""
+
+
 Tie = Literal["low", "high"]
 """What a score exactly at the midpoint counts as."""
+
+
 Undecided = Literal["miss", "score", "exclude"]
 """What becomes of a dimension that the annotators call X; see `ceiling`."""
+
 
 SMALLEST_SPLIT, BATCH, SMALLEST_BATCH = 6, 4, 3
 """InCharacter's batches: so many items or more are split, into so many each, none smaller than that."""
