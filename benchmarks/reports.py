@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from dramaturg.evaluation.comparison.bounds import BOUNDS
+from dramaturg.evaluation.comparison.contestants import BOUNDS
 from dramaturg.evaluation.comparison.plan import Entry, Plan, write_plan
 from dramaturg.evaluation.comparison.records import Judged, RecordFile, Reply
 from dramaturg.evaluation.datasets.dataset import Question

@@ -20,19 +20,16 @@ from dramaturg.cli.given_objects import given_object
 from dramaturg.cli.options import JsonOption, LibraryOption, ModelOption, library_path
 from dramaturg.cli.progress_bars import bars
 from dramaturg.cli.screen import errors, print_json, printable, screen
-from dramaturg.evaluation.comparison.estimates import estimated
-from dramaturg.evaluation.comparison.index_costs import of_indexes
+from dramaturg.evaluation.comparison.estimates import estimated, of_indexes
 from dramaturg.evaluation.comparison.plan import Wanted, planned, read_plan
 from dramaturg.evaluation.comparison.records import RecordFile
 from dramaturg.evaluation.comparison.run import Capped, Evaluation, EvaluationSettings, Phase, Show, evaluate, judges_of
 from dramaturg.evaluation.instruments.files import NAMES
 from dramaturg.evaluation.judging.measures import METRICS, SIMILARITY
-from dramaturg.evaluation.reports.costs import costs
-from dramaturg.evaluation.reports.interview_tables import interview_tables
-from dramaturg.evaluation.reports.judge_checks import checks
-from dramaturg.evaluation.reports.judge_lines import blind_line
+from dramaturg.evaluation.reports.interviews import interview_tables
+from dramaturg.evaluation.reports.judges import blind_line, checks
 from dramaturg.evaluation.reports.markdown import written_report
-from dramaturg.evaluation.reports.tables import tables
+from dramaturg.evaluation.reports.tables import costs, tables
 from dramaturg.nodes.asked_answers import Announce
 from dramaturg.stores.library import open_role
 

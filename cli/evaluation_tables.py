@@ -11,11 +11,9 @@ from dramaturg.cli.screen import printable
 from dramaturg.evaluation.comparison.estimates import Estimate
 from dramaturg.evaluation.comparison.interviews import Inventory
 from dramaturg.evaluation.comparison.plan import Plan
-from dramaturg.evaluation.reports.cells import bounds, signed
-from dramaturg.evaluation.reports.interview_tables import InterviewTables, Portrait
-from dramaturg.evaluation.reports.interviews import agreement_cells
-from dramaturg.evaluation.reports.label_agreement import Agreement
-from dramaturg.evaluation.reports.tables import SCOPES, Row, Tables
+from dramaturg.evaluation.reports.interviews import InterviewTables, Portrait, agreement_cells
+from dramaturg.evaluation.reports.labels import LabelAgreement
+from dramaturg.evaluation.reports.tables import SCOPES, Row, Tables, bounds, signed
 
 
 def estimate_table(found: Sequence[Estimate]) -> Table:
@@ -97,7 +95,7 @@ def type_table(inventory: Inventory, found: Sequence[Portrait]) -> Table:
     return table
 
 
-def agreement_table(title: str, found: Sequence[Agreement]) -> Table:
+def agreement_table(title: str, found: Sequence[LabelAgreement]) -> Table:
     """How far interviews agree with labels."""
     heads = ("method", "measure", "value", "95 % interval", "right", "floor", "ceiling")
     table = Table(*heads, title=printable(title), title_justify="left")

@@ -24,8 +24,8 @@ from dramaturg.cli.options import (
 from dramaturg.cli.progress_bars import bars
 from dramaturg.cli.screen import errors, print_json, printable, screen
 from dramaturg.evaluation.interviews.asking import respondent_context
-from dramaturg.evaluation.interviews.run import Announce, interviewed, questions
-from dramaturg.evaluation.interviews.state import Counts, InterviewContext, InterviewOutput, Score
+from dramaturg.evaluation.interviews.run import AnnounceCalls, interviewed, questions
+from dramaturg.evaluation.interviews.state import Counts, DimensionResult, InterviewContext, InterviewOutput
 from dramaturg.nodes.context import RoleContext
 
 Pole = StrEnum("Pole", {"low": "low", "high": "high"})
@@ -107,7 +107,7 @@ def held(context: InterviewContext, file: Path, wanted: dict[str, int]) -> Inter
 
 
 @contextmanager
-def bar(wanted: dict[str, int]) -> Iterator[Announce]:
+def bar(wanted: dict[str, int]) -> Iterator[AnnounceCalls]:
     """Show how many replies and judgements are there; those of an earlier run that stopped are not counted."""
     with bars() as progress:
         shown = {node: progress.add_task(name, total=wanted[name]) for node, name in STAGES.items()}
@@ -138,7 +138,7 @@ def show(output: InterviewOutput) -> None:
     screen.print(table)
 
 
-def cells(score: Score) -> Iterator[str]:
+def cells(score: DimensionResult) -> Iterator[str]:
     """A score in a table."""
     spreads = [one for one in score["intra_std"] if one is not None]
     yield number(score["score"])

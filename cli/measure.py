@@ -13,13 +13,22 @@ from dramaturg.cli.options import JsonOption, LibraryOption, ModelOption, librar
 from dramaturg.cli.progress_bars import bars
 from dramaturg.cli.screen import errors, print_json, printable, screen
 from dramaturg.cli.written_files import require_place, write_whole
-from dramaturg.evaluation.bands import Point
-from dramaturg.evaluation.plots import TITLES, new_figure, picture
-from dramaturg.evaluation.simulation.convergence import UNITS, Cost, costs, total
-from dramaturg.evaluation.simulation.logs import Run, read_run
-from dramaturg.evaluation.simulation.measures import Curves, Scores, all_curves, known_scores, take_all, unknown
-from dramaturg.evaluation.simulation.scores import Measure
-from dramaturg.evaluation.simulation.tasks import QUESTIONS, MeasureSettings, Task, planned
+from dramaturg.evaluation.metrics.curves import Point
+from dramaturg.evaluation.metrics.figures import TITLES, new_figure, picture
+from dramaturg.evaluation.simulation.log import MeasuredRun, measured_run
+from dramaturg.evaluation.simulation.measures import (
+    UNITS,
+    Curves,
+    Scores,
+    StepCost,
+    all_curves,
+    costs,
+    known_scores,
+    take_all,
+    total,
+    unknown,
+)
+from dramaturg.evaluation.simulation.tasks import QUESTIONS, Measure, MeasureSettings, Task, planned
 from dramaturg.nodes.asked_answers import Announce
 
 FORMATS = ("png", "svg", "pdf")
@@ -69,13 +78,13 @@ def measure(
         screen.print(note, soft_wrap=True)
 
 
-def read_runs(logs: Sequence[Path]) -> list[Run]:
+def read_runs(logs: Sequence[Path]) -> list[MeasuredRun]:
     """Read logs, each once.
 
     Raises:
         ValueError: a log cannot be read, or is named twice.
     """
-    runs = [read_run(path) for path in logs]
+    runs = [measured_run(path) for path in logs]
     if len({one.path.resolve() for one in runs}) < len(runs):
         raise ValueError("A log is named twice: name each run once.")
     return runs
@@ -96,7 +105,7 @@ def picture_format(path: Path) -> str:
     return form
 
 
-async def all_tasks(runs: Sequence[Run], wanted: Sequence[Measure], context: MeasureSettings) -> list[Task]:
+async def all_tasks(runs: Sequence[MeasuredRun], wanted: Sequence[Measure], context: MeasureSettings) -> list[Task]:
     """All scores that are wanted of all runs."""
     return [task for run in runs for task in await planned(run, wanted, context)]
 
@@ -135,7 +144,7 @@ def tell(counts: Mapping[str, int], *, as_json: bool) -> None:
     screen.print(f"{whole[1]:,} questions ({named}); {known[1]:,} scores are there already.", soft_wrap=True)
 
 
-def show(runs: Sequence[Run], wanted: Sequence[Measure], curves: Mapping[str, Curves]) -> None:
+def show(runs: Sequence[MeasuredRun], wanted: Sequence[Measure], curves: Mapping[str, Curves]) -> None:
     """Print a table a measure, and the cost of each run."""
     for name in wanted:
         screen.print(measure_table(TITLES[name], curves[name]))
@@ -169,7 +178,7 @@ def step_cost_table(curves: Mapping[str, Curves]) -> Table:
     return table
 
 
-def cost_table(runs: Sequence[Run]) -> Table:
+def cost_table(runs: Sequence[MeasuredRun]) -> Table:
     """What each run cost until its last step."""
     table = Table("run", "condition", "steps", *UNITS, title="Cost until the last step", title_justify="left")
     for run in runs:
@@ -179,7 +188,7 @@ def cost_table(runs: Sequence[Run]) -> Table:
     return table
 
 
-def notes(runs: Sequence[Run], tasks: Sequence[Task], scores: Scores, judge: str) -> Iterator[str]:
+def notes(runs: Sequence[MeasuredRun], tasks: Sequence[Task], scores: Scores, judge: str) -> Iterator[str]:
     """What a reader of the tables has to know."""
     if left := len(unknown(tasks, scores)):
         yield f"{left} answers did not come: they are missing, not zeros; the same command asks for them again."
@@ -192,7 +201,7 @@ def notes(runs: Sequence[Run], tasks: Sequence[Task], scores: Scores, judge: str
     yield "seconds: by the clock on the wall; they depend on the machine."
 
 
-def report(runs: Sequence[Run], curves: Mapping[str, Curves]) -> dict[str, Any]:
+def report(runs: Sequence[MeasuredRun], curves: Mapping[str, Curves]) -> dict[str, Any]:
     """All of it for a program."""
     measures = {
         name: {condition: [one._asdict() for one in points] for condition, points in found.items()}
@@ -201,8 +210,8 @@ def report(runs: Sequence[Run], curves: Mapping[str, Curves]) -> dict[str, Any]:
     return {"runs": [described(run) for run in runs], "measures": measures}
 
 
-def described(run: Run) -> dict[str, Any]:
+def described(run: MeasuredRun) -> dict[str, Any]:
     """A run: what it is, and what it cost step by step and in all."""
-    found: list[Cost] = costs(run)
+    found: list[StepCost] = costs(run)
     about = run.about.model_dump(include={"scenario", "condition", "seed", "agents", "after"})
     return {"log": str(run.path), **about, "costs": [one._asdict() for one in found], "cost": total(found)._asdict()}

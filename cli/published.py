@@ -4,7 +4,7 @@ from rich.table import Table
 
 from dramaturg.cli.options import JsonOption
 from dramaturg.cli.screen import print_json, screen
-from dramaturg.evaluation.published import Recomputed, recomputed
+from dramaturg.evaluation.metrics.type_metrics import Recomputed, recomputed
 
 
 def published(as_json: JsonOption = False) -> None:

@@ -12,7 +12,7 @@ from dramaturg.cli.options import JsonOption
 from dramaturg.cli.run_records import action_rows, context_rows, memory_rows, overview_record, timeline_rows
 from dramaturg.cli.run_views import actions, context, memories, overview, timeline
 from dramaturg.cli.screen import errors, print_json, printable, screen
-from dramaturg.evaluation.simulation.events import RunLog, read_run
+from dramaturg.evaluation.simulation.log import RunLog, read_run
 
 
 class View(StrEnum):

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from dramaturg.evaluation.simulation.convergence import each_step
-from dramaturg.evaluation.simulation.events import (
+from dramaturg.evaluation.simulation.log import (
     Acting,
     Action,
     Change,
@@ -20,6 +19,7 @@ from dramaturg.evaluation.simulation.events import (
     Told,
     Vote,
 )
+from dramaturg.evaluation.simulation.measures import each_step
 from dramaturg.nodes.world import OF_EVENTS
 
 Row = dict[str, Any]

@@ -14,7 +14,7 @@ from dramaturg.cli.picture_text import one_line
 from dramaturg.cli.relation_evidence import table_of
 from dramaturg.cli.run_records import COSTS, READABLE, Row, action_rows, context_rows, memory_rows, overview_record
 from dramaturg.cli.screen import excerpt, printable
-from dramaturg.evaluation.simulation.events import (
+from dramaturg.evaluation.simulation.log import (
     Action,
     Branch,
     Change,

@@ -16,7 +16,6 @@ from dramaturg.cli.options import JsonOption, LibraryOption, library_path
 from dramaturg.cli.progress_bars import bars
 from dramaturg.cli.screen import errors, print_json, printable, screen
 from dramaturg.cli.written_files import require_place, write_whole
-from dramaturg.evaluation.studies.bench import Announce, Bench, copy_roles
 from dramaturg.evaluation.studies.report import (
     STUDIES,
     Finished,
@@ -29,7 +28,7 @@ from dramaturg.evaluation.studies.report import (
     studies_of,
     within,
 )
-from dramaturg.evaluation.studies.study import Study, StudyTable
+from dramaturg.evaluation.studies.study import AnnounceStep, Bench, Study, StudyTable, copy_roles
 from dramaturg.models.environment import environment
 
 ROLES = "beethoven,wukong,silver"
@@ -96,7 +95,7 @@ def finished(wanted: Sequence[Study], bench: Bench, library: Path) -> list[Finis
 
 
 @contextmanager
-def bar() -> Iterator[Announce]:
+def bar() -> Iterator[AnnounceStep]:
     """Show how far each part is."""
     with bars() as progress:
         parts: dict[str, TaskID] = {}

@@ -10,11 +10,9 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import StateGraph
 from langgraph.store.base import BaseStore
 
-from dramaturg.conversations.memories import forget_lost_turns, forget_thread
-from dramaturg.conversations.thread import Show, Thread
+from dramaturg.conversations.thread import Show, Thread, answered, ended, resumed
 from dramaturg.conversations.turn_lock import turn_lock
 from dramaturg.conversations.turns import Turn, all_branches, as_message
-from dramaturg.conversations.unfinished import answered, ended, resumed
 from dramaturg.nodes.context import RoleContext
 from dramaturg.nodes.turn import question_in
 

@@ -11,10 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, InstanceOf
 from pydantic.json_schema import SkipJsonSchema
 
 from dramaturg.models.chat import Respondent, respondent
-from dramaturg.models.client import slots
+from dramaturg.models.client import PerLoop, slots
 from dramaturg.models.embeddings import Embedder, embedder
 from dramaturg.models.environment import environment
-from dramaturg.models.per_loop import PerLoop
 from dramaturg.stores.library import Library, open_role
 from dramaturg.stores.role import Role
 

@@ -1,24 +1,37 @@
 """What an evaluation will cost, before it does: by what was measured in it so far, else by a guess that says so."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
 
+from dramaturg.evaluation.comparison.contestants import contestant
 from dramaturg.evaluation.comparison.interviews import Interview, Inventory, Left, held
 from dramaturg.evaluation.comparison.records import Records, Reply
 from dramaturg.evaluation.comparison.run import Evaluation, unanswered, unheld, unmeasured
 from dramaturg.evaluation.interviews.state import InterviewOutput
 from dramaturg.evaluation.judging.measures import SIMILARITY
+from dramaturg.nodes.indexing_costs import COSTS, IndexingCost
+from dramaturg.workflows.methods import METHODS
 
 GUESS = (3.0, 3000.0, 30.0)
 """Calls, tokens and seconds of a reply while nothing is known: methods differ widely."""
+
+
 JUDGED = (2.0, 1000.0, 10.0)
 """The same of a judgement."""
+
+
 GUESSED = "a guess: --limit 1 measures it"
+
+
 UNMEASURED = "a guess: no interview is over yet"
-Cost = tuple[float, float, float]
+
+
+Price = tuple[float, float, float]
 """Calls, tokens and seconds."""
-NOTHING: Cost = (0.0, 0.0, 0.0)
+
+
+NOTHING: Price = (0.0, 0.0, 0.0)
 
 
 class Estimate(NamedTuple):
@@ -32,6 +45,23 @@ class Estimate(NamedTuple):
     seconds: float
     basis: str
     """What the numbers are taken from."""
+
+
+class Heard(NamedTuple):
+    """An interview that is over, with what its replies and its judgements have cost."""
+
+    interview: Interview
+    output: InterviewOutput
+    replies: Price
+    judgements: Price
+
+
+ASKED = (300.0, 20.0)
+"""Tokens of a prompt besides the text, and seconds of a question, while nothing is known."""
+
+
+LETTERS = 3
+"""Characters of a text to a token, rather too few."""
 
 
 def estimated(evaluation: Evaluation, known: Records) -> list[Estimate]:
@@ -69,15 +99,6 @@ def of_metrics(evaluation: Evaluation, known: Records, unsaid: int) -> Iterator[
             yield priced(metric, left, len(had), JUDGED, GUESSED)
 
 
-class Heard(NamedTuple):
-    """An interview that is over, with what its replies and its judgements have cost."""
-
-    interview: Interview
-    output: InterviewOutput
-    replies: Cost
-    judgements: Cost
-
-
 def of_interviews(evaluation: Evaluation, known: Records) -> Iterator[Estimate]:
     """What is left of interviews: a line for the items of each inventory, and one for their judgements."""
     plan, left = evaluation.plan, unheld(evaluation)
@@ -103,7 +124,7 @@ def of_items(
     return Estimate(what, left, inventory.items * number - left, *cost, "; ".join(sorted(bases)))
 
 
-def cost_of_item(heard: list[Heard], one: Interview, known: Records) -> tuple[Cost, str]:
+def cost_of_item(heard: list[Heard], one: Interview, known: Records) -> tuple[Price, str]:
     """What an item costs by a method, and by what that is known."""
     items = sum(len(of.output["records"]) for of in heard)
     if items:
@@ -122,14 +143,14 @@ def of_judgements(inventory: Inventory, number: int, waiting: Iterable[Left], he
     return priced(what, left, inventory.judgements * number - left, each, basis)
 
 
-def costs_of(output: InterviewOutput) -> tuple[Cost, Cost]:
+def costs_of(output: InterviewOutput) -> tuple[Price, Price]:
     """What the replies of an interview and its judgements have cost."""
     replies = added(*(spent(one["usage"]) for one in output["records"]))
     whole = spent(output["usage"])
     return replies, added(whole, times(replies, -1))
 
 
-def spent(usage: Mapping[str, Any]) -> Cost:
+def spent(usage: Mapping[str, Any]) -> Price:
     """What is counted in an account, over all nodes."""
     return added(
         *(
@@ -139,25 +160,65 @@ def spent(usage: Mapping[str, Any]) -> Cost:
     )
 
 
-def added(*costs: Cost) -> Cost:
+def added(*costs: Price) -> Price:
     """Costs together."""
     calls, tokens, seconds = (sum(part) for part in zip(NOTHING, *costs, strict=True))
     return calls, tokens, seconds
 
 
-def times(cost: Cost, number: float) -> Cost:
+def times(cost: Price, number: float) -> Price:
     """A cost so many times."""
     calls, tokens, seconds = (number * one for one in cost)
     return calls, tokens, seconds
 
 
-def priced(what: str, left: int, done: int, each: Cost, basis: str) -> Estimate:
+def priced(what: str, left: int, done: int, each: Price, basis: str) -> Estimate:
     """An estimate by what one costs."""
     calls, tokens, seconds = (left * one for one in each)
     return Estimate(what, left, done, calls, tokens, seconds, basis)
 
 
-def mean_of(had: Iterable[Reply]) -> Cost:
+def mean_of(had: Iterable[Reply]) -> Price:
     """What a reply has cost."""
     known = list(had)
     return fmean(one.calls for one in known), fmean(one.tokens for one in known), fmean(one.seconds for one in known)
+
+
+async def of_indexes(evaluation: Evaluation) -> list[Estimate]:
+    """Return what is still to be asked for the index of each method; a method that only embeds has no line.
+
+    Methods that share answers, such as `role-rag` and `graph-rag-local`, are each told as if the other were not there.
+
+    Raises:
+        RoleError: a role's files cannot be read.
+    """
+    found = []
+    for name in evaluation.plan.methods:
+        costs = [one async for one in indexing_costs_of(evaluation, name)] if asks(name) else []
+        if left := sum(one.questions for one in costs):
+            more = "; ".join(dict.fromkeys(one.later for one in costs if one.later))
+            basis = f"a guess: in the index of {name} {more}" if more else "a guess"
+            done = sum(one.there - one.questions for one in costs)
+            found.append(priced(f"index of {name}", left, done, each(costs), basis))
+    return found
+
+
+def asks(name: str) -> bool:
+    """Whether a method's index is made with a chat model."""
+    method = contestant(name).method
+    return method in METHODS and METHODS[method].prepare in COSTS
+
+
+async def indexing_costs_of(evaluation: Evaluation, name: str) -> AsyncIterator[IndexingCost]:
+    """The cost of each role's index."""
+    one = contestant(name)
+    for role in evaluation.plan.roles:
+        count = COSTS[METHODS[one.method].prepare or ""]
+        yield await count(one.context(evaluation.settings, role, seed=0), {})
+
+
+def each(costs: Sequence[IndexingCost]) -> Price:
+    """What a question costs, in the mean."""
+    prompt, seconds = ASKED
+    questions, letters = sum(one.questions for one in costs), sum(one.characters for one in costs)
+    return 1.0, prompt + letters / LETTERS / questions, seconds

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel, ConfigDict
 
-from dramaturg.evaluation.comparison.asked import fingerprint
-from dramaturg.evaluation.comparison.contestants import Contestant, contestant
-from dramaturg.evaluation.comparison.external_process import PACKAGES
+from dramaturg.evaluation.comparison.contestants import Contestant, contestant, fingerprint
+from dramaturg.evaluation.comparison.external import PACKAGES
 from dramaturg.evaluation.instruments.files import NAMES, instrument
 from dramaturg.evaluation.instruments.instrument import Instrument
 from dramaturg.evaluation.interviews.run import asked_by, read_interview, so_far
@@ -25,6 +24,8 @@ from dramaturg.stores.files import canonical
 from dramaturg.stores.role import Role
 
 FOLDER = "interviews"
+
+
 SUFFIXES = (".json", ".yaml", ".yml")
 
 
@@ -32,7 +33,7 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Dimension(_Frozen):
+class Poles(_Frozen):
     """What an inventory measures, with the letters of its two poles."""
 
     name: str
@@ -50,7 +51,7 @@ class Inventory(_Frozen):
     licence: str
     low: float
     high: float
-    dimensions: tuple[Dimension, ...]
+    dimensions: tuple[Poles, ...]
     items: int
     judgements: int
     """How many of them an interview has, where every reply comes."""
@@ -179,7 +180,7 @@ def described(name: str, asked: Instrument) -> Inventory:
         licence=asked.licence,
         low=low,
         high=high,
-        dimensions=tuple(Dimension(name=one.name, high=one.high, low=one.low) for one in asked.dimensions),
+        dimensions=tuple(Poles(name=one.name, high=one.high, low=one.low) for one in asked.dimensions),
         items=wanted["items"],
         judgements=wanted["judgements"],
     )

@@ -9,9 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
-from dramaturg.evaluation.comparison.asked import Asked, asked_of
-from dramaturg.evaluation.comparison.bounds import BOUNDS
-from dramaturg.evaluation.comparison.contestants import Contestant, contestant
+from dramaturg.evaluation.comparison.contestants import BOUNDS, Contestant, ToAsk, contestant, to_ask_of
 from dramaturg.evaluation.comparison.interviews import Interview, Inventory, interviews_of, told_apart
 from dramaturg.evaluation.comparison.labels import Known, labels_of
 from dramaturg.evaluation.datasets.dataset import Dataset, Question
@@ -108,7 +106,7 @@ class Wanted(_Frozen):
 
 def planned(
     wanted: Wanted, roles: Sequence[Role], shared: RunContext, judges: Sequence[str]
-) -> tuple[Plan, list[Asked]]:
+) -> tuple[Plan, list[ToAsk]]:
     """Return the plan, and each question that it holds with whom it is for.
 
     Raises:
@@ -120,7 +118,7 @@ def planned(
     methods, bounds = [*map(contestant, wanted.methods)], BOUNDS if wanted.bounds and metrics else {}
     contestants = [*methods, *bounds.values()]
     dataset, questions = questioned(wanted, roles) if metrics else no_questions(wanted)
-    asked = list(asked_of(contestants, questions, wanted.seeds, shared))
+    asked = list(to_ask_of(contestants, questions, wanted.seeds, shared))
     plan = Plan(
         methods=wanted.methods,
         roles=wanted.roles,

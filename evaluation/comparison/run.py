@@ -9,8 +9,7 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import Field, InstanceOf
 from pydantic.json_schema import SkipJsonSchema
 
-from dramaturg.evaluation.comparison.asked import Asked
-from dramaturg.evaluation.comparison.contestants import contestant
+from dramaturg.evaluation.comparison.contestants import ToAsk, contestant
 from dramaturg.evaluation.comparison.interviews import FOLDER, Interview, Left, context_of, left_of
 from dramaturg.evaluation.comparison.plan import Plan, write_plan
 from dramaturg.evaluation.comparison.records import Judged, RecordFile, Records, Reply
@@ -55,7 +54,7 @@ class Evaluation(NamedTuple):
     """An evaluation: what is wanted, how it is to be done, and where it is kept."""
 
     plan: Plan
-    asked: Sequence[Asked]
+    asked: Sequence[ToAsk]
     settings: EvaluationSettings
     folder: Path
 
@@ -121,9 +120,9 @@ def interview_in(evaluation: Evaluation, one: Interview) -> tuple[InterviewConte
     return context_of(one, evaluation.settings, judge), evaluation.folder / FOLDER / one.file
 
 
-def to_prepare(one: Interview, settings: EvaluationSettings) -> Asked:
+def to_prepare(one: Interview, settings: EvaluationSettings) -> ToAsk:
     """Who is to be indexed for an interview; nothing is asked."""
-    return Asked(
+    return ToAsk(
         contestant(one.contestant), open_role(one.role, settings.library), one.seed, Question(id="", text=""), ""
     )
 
@@ -215,7 +214,7 @@ class Desk:
         return bool(self.most_calls) and self.calls + self.under_way >= self.most_calls
 
 
-async def prepare_all(asked: Iterable[Asked], speakers: Speakers, show: Show) -> None:
+async def prepare_all(asked: Iterable[ToAsk], speakers: Speakers, show: Show) -> None:
     """Index each role for each method that it is to speak by."""
     pairs = {(one.contestant.name, one.role.id): one for one in asked}
     announce = show("Preparing", len(pairs))
@@ -224,7 +223,7 @@ async def prepare_all(asked: Iterable[Asked], speakers: Speakers, show: Show) ->
         announce(done)
 
 
-def unanswered(asked: Iterable[Asked], known: Records) -> dict[str, Asked]:
+def unanswered(asked: Iterable[ToAsk], known: Records) -> dict[str, ToAsk]:
     """The questions without a reply, by their keys; one that failed is asked again."""
     return {one.key: one for one in asked if one.key not in known.replies or known.replies[one.key].error}
 

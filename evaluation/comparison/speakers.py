@@ -9,10 +9,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
-from dramaturg.evaluation.comparison.asked import Asked, language_in
-from dramaturg.evaluation.comparison.bounds import BOUNDS, bound_reply
-from dramaturg.evaluation.comparison.external_methods import ExternalMethod, external_method
-from dramaturg.evaluation.comparison.external_process import PACKAGES
+from dramaturg.evaluation.comparison.contestants import BOUNDS, ToAsk, bound_reply, language_in
+from dramaturg.evaluation.comparison.external import PACKAGES, ExternalMethod, external_method
 from dramaturg.evaluation.comparison.records import Reply
 from dramaturg.evaluation.datasets.dataset import Question
 from dramaturg.models.account import Account, Usage, total
@@ -49,7 +47,7 @@ class Speakers:
         """End the processes of other packages."""
         await self._open.aclose()
 
-    async def prepare(self, asked: Asked) -> None:
+    async def prepare(self, asked: ToAsk) -> None:
         """Index a role for a method, which is work that no question should be charged with.
 
         Raises:
@@ -66,7 +64,7 @@ class Speakers:
             context = asked.contestant.context(self.shared, asked.role.id, seed=0)
             await index_graph(method).compile().ainvoke({}, context=context)
 
-    async def reply(self, asked: Asked) -> Reply:
+    async def reply(self, asked: ToAsk) -> Reply:
         """Have a question answered in a conversation of its own; what does not come is missing, and says why.
 
         Raises:
@@ -88,7 +86,7 @@ class Speakers:
             seconds=round(time.perf_counter() - began, 3),
         )
 
-    async def say(self, asked: Asked) -> Said:
+    async def say(self, asked: ToAsk) -> Said:
         """Answer by the method that is meant."""
         if asked.contestant.method in BOUNDS:
             language = language_in(self.shared, asked.role)
@@ -97,7 +95,7 @@ class Speakers:
             return Said(*await (await self.external(asked)).answer(as_text(asked.question)))
         return await conversed(asked, self.shared)
 
-    async def external(self, asked: Asked) -> ExternalMethod:
+    async def external(self, asked: ToAsk) -> ExternalMethod:
         """Another package's method for a role, in its process."""
         key = (asked.contestant.method, asked.role.id, asked.seed)
         async with self._lock:
@@ -108,7 +106,7 @@ class Speakers:
             return self._external[key]
 
 
-def told_of(asked: Asked, shared: RunContext) -> dict[str, Any]:
+def told_of(asked: ToAsk, shared: RunContext) -> dict[str, Any]:
     """What a record says of a question beside the reply."""
     return {
         "key": asked.key,
@@ -121,7 +119,7 @@ def told_of(asked: Asked, shared: RunContext) -> dict[str, Any]:
     }
 
 
-async def conversed(asked: Asked, shared: RunContext) -> Said:
+async def conversed(asked: ToAsk, shared: RunContext) -> Said:
     """Run a turn of a method's graph from an empty state."""
     graph = chat_graph(asked.contestant.method).compile(InMemorySaver(), store=InMemoryStore())
     context = asked.contestant.context(shared, asked.role.id, asked.seed, user_role=asked.question.user_role)

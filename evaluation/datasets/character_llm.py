@@ -5,9 +5,9 @@ from pathlib import Path
 from dramaturg.evaluation.datasets.dataset import Character, Dataset, Question, Turn
 from dramaturg.evaluation.datasets.files import (
     JSON,
-    Entry,
+    FileEntry,
     Filled,
-    Record,
+    Located,
     Source,
     Tally,
     Text,
@@ -20,21 +20,29 @@ LOOKS = (
     "lists of objects with `topic_id`, `topic` and `question` in a folder `questions` (with `profiles` beside it), "
     "or a file of interviews"
 )
+
+
 LICENCE = "Character-LLM's data are CC BY-NC 4.0; its profiles are texts of Wikipedia, CC BY-SA"
+
+
 BEYOND = "difficult to answer without breaking character"
 """The topic whose questions RoleRAG counts as out of scope: 5 of each of the 9 roles."""
+
+
 NO_QUESTION = "an entry without a question"
+
+
 NO_REPLY = "an interview without a reply, which alone names its role"
 
 
-class Said(Entry):
+class Speech(FileEntry):
     """What somebody said in an interview."""
 
     role: Filled
     content: Text
 
 
-class Asked(Entry):
+class TopicQuestion(FileEntry):
     """An entry of `questions`."""
 
     topic_id: str
@@ -42,23 +50,23 @@ class Asked(Entry):
     question: Text
 
 
-class Interview(Entry):
+class AnsweredQuestion(FileEntry):
     """An entry of `interview_single`: a question, and what an agent replied."""
 
     topic_id: str
     question: Text
-    reply: list[Said]
+    reply: list[Speech]
 
 
-class Utterance(Entry):
+class Utterance(FileEntry):
     """A turn of a long interview, by the interviewer or the character."""
 
     turn_id: int
     turn_role: str
-    turn_content: list[Said]
+    turn_content: list[Speech]
 
 
-class LongInterview(Entry):
+class LongInterview(FileEntry):
     """A line of `interview_turns`: several rounds on one topic."""
 
     character: Filled
@@ -101,22 +109,22 @@ def _question_files(source: Source) -> list[Path]:
     return files if files and all(_is_question(read_content(one).first) for one in files) else []
 
 
-def _is_question(record: Record) -> bool:
+def _is_question(record: Located) -> bool:
     return record.has("topic_id", "topic", "question")
 
 
-def _is_single(record: Record) -> bool:
+def _is_single(record: Located) -> bool:
     return record.has("topic_id", "question", "reply")
 
 
-def _is_long(record: Record) -> bool:
+def _is_long(record: Located) -> bool:
     return record.has("character", "topic", "qid", "content")
 
 
 def _add_questions(tally: Tally, path: Path, *, alone: bool) -> None:
     role = path.stem.rpartition("_")[2]
     for record in read_content(path).records:
-        entry = record.read_as(Asked)
+        entry = record.read_as(TopicQuestion)
         if not entry.question.strip():
             tally.leave_out(NO_QUESTION)
             continue
@@ -142,10 +150,10 @@ def _add_interviews(tally: Tally, source: Source) -> None:
         if _is_long(record):
             _add_rounds(tally, record.read_as(LongInterview), record)
         else:
-            _add_single(tally, record.read_as(Interview), record)
+            _add_single(tally, record.read_as(AnsweredQuestion), record)
 
 
-def _add_single(tally: Tally, entry: Interview, record: Record) -> None:
+def _add_single(tally: Tally, entry: AnsweredQuestion, record: Located) -> None:
     if not entry.reply or not entry.question.strip():
         tally.leave_out(NO_QUESTION if entry.reply else NO_REPLY)
         return
@@ -154,7 +162,7 @@ def _add_single(tally: Tally, entry: Interview, record: Record) -> None:
     tally.add(question, record.where)
 
 
-def _add_rounds(tally: Tally, entry: LongInterview, record: Record) -> None:
+def _add_rounds(tally: Tally, entry: LongInterview, record: Located) -> None:
     """Each turn of the interviewer is a question."""
     before: list[Turn] = []
     for place, one in enumerate(entry.content):
@@ -175,5 +183,5 @@ def _add_rounds(tally: Tally, entry: LongInterview, record: Record) -> None:
         before.append(Turn(speaker=speaker, text=text))
 
 
-def _joined(said: list[Said]) -> str:
+def _joined(said: list[Speech]) -> str:
     return "\n".join(one.content.strip() for one in said).strip()

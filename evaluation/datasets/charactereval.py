@@ -9,7 +9,7 @@ from pydantic import RootModel
 from dramaturg.evaluation.datasets.dataset import Character, Dataset, Question, Turn
 from dramaturg.evaluation.datasets.files import (
     JSON,
-    Entry,
+    FileEntry,
     Filled,
     Source,
     Tally,
@@ -28,7 +28,7 @@ OWN_TURN = "a dialogue in which the role spoke last"
 NOTHING_SAID = "a dialogue whose last line is empty"
 
 
-class Dialogue(Entry):
+class Dialogue(FileEntry):
     """An entry of `test_data`; a line of `context` is a speaker, a wide colon and what is said."""
 
     id: int | str

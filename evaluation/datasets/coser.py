@@ -6,55 +6,67 @@ from itertools import groupby
 from typing import NamedTuple
 
 from dramaturg.evaluation.datasets.dataset import Character, Dataset, Question, Turn
-from dramaturg.evaluation.datasets.files import Entry, Filled, Source, Tally, Text
+from dramaturg.evaluation.datasets.files import FileEntry, Filled, Source, Tally, Text
 
 LOOKS = "a book, an object with `plots` and `character_datasets`, one file of them at a time"
+
+
 LICENCE = "CoSER names no licence in its repository; profiles, plots and conversations were written by a model"
+
+
 NARRATOR = "Environment"
 """Who speaks for the surroundings: nobody who is asked."""
+
+
 OPENS = "a line with which a conversation begins"
+
+
 STRANGER = "a line of somebody without a profile"
+
+
 THOUGHT = "a line that is only thought"
+
+
 _THOUGHTS = re.compile(r"\[[^\]]*\]")
 
 
-class Line(Entry):
+class BookLine(FileEntry):
     """A line; thoughts stand in square brackets, deeds in round ones."""
 
     character: Filled
     message: Text
 
 
-class Motivated(Entry):
+class Motivated(FileEntry):
     """Somebody in a conversation, and what moves them."""
 
     name: str
     motivation: Text = ""
 
 
-class Conversation(Entry):
+class Conversation(FileEntry):
     """A conversation of a plot."""
 
     scenario: Text = ""
     topic: Text = ""
     key_characters: Sequence[Motivated] = ()
-    dialogues: list[Line]
+    dialogues: list[BookLine]
 
 
-class Plot(Entry):
+class Plot(FileEntry):
     """A part of the book."""
 
     chapter: str | None = None
     conversation: list[Conversation]
 
 
-class Profile(Entry):
+class Profile(FileEntry):
     """What is held on a character."""
 
     profile: str = ""
 
 
-class Book(Entry):
+class Book(FileEntry):
     """A file; plots from `split_plot_index` on are the authors' test set."""
 
     plots: list[Plot]
@@ -95,7 +107,7 @@ def read_coser(source: Source) -> Dataset:
     return tally.dataset(source.name, "coser", LICENCE, people)
 
 
-def heard(lines: list[Line], tally: Tally) -> list[Turn]:
+def heard(lines: list[BookLine], tally: Tally) -> list[Turn]:
     """Return what is said and done, neighbouring lines of a speaker as one."""
     turns = []
     for speaker, own in groupby(lines, key=lambda one: one.character):

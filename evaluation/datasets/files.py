@@ -16,11 +16,20 @@ from dramaturg.stores.reading import LARGEST, read_text
 from dramaturg.stores.slips import clause, worst
 
 LONGEST = 100_000  # characters of a question, an answer or a line of a dialogue
+
+
 SHOWN = 5  # files of a folder that an error names
+
+
 JSON = (".json", ".jsonl")
+
+
 TEXTS = (".md", ".txt")
+
+
 NO_PERSONA = {"readme", "license", "licence", "notice", "source", "copying"}
 """Texts that lie beside data and are about them."""
+
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -32,16 +41,18 @@ def _filled(text: str) -> str:
 
 
 Text = Annotated[str, Field(max_length=LONGEST)]
+
+
 Filled = Annotated[Text, AfterValidator(_filled)]
 
 
-class Entry(BaseModel):
+class FileEntry(BaseModel):
     """An entry of a file; keys that no reader needs are passed over."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
 
-class Record(NamedTuple):
+class Located(NamedTuple):
     """A value of a file, and where it stands: `where` for people, `number` from 1."""
 
     where: str
@@ -69,10 +80,10 @@ class Content(NamedTuple):
 
     path: Path
     whole: Any
-    records: tuple[Record, ...]
+    records: tuple[Located, ...]
 
     @property
-    def first(self) -> Record:
+    def first(self) -> Located:
         """The entry by which a form is recognised."""
         return self.records[0]
 
@@ -200,7 +211,7 @@ def read_whole(path: Path, model: type[M]) -> M:
     Raises:
         RoleFileError: it cannot be read, or does not have the model's form.
     """
-    return Record(named(path), 1, _value(text_of(path), path, 1)).read_as(model)
+    return Located(named(path), 1, _value(text_of(path), path, 1)).read_as(model)
 
 
 def named(path: Path) -> str:
@@ -223,15 +234,15 @@ def _is_object(line: str) -> bool:
         return False
 
 
-def _line_records(text: str, path: Path) -> Iterable[Record]:
+def _line_records(text: str, path: Path) -> Iterable[Located]:
     for number, line in enumerate(text.split("\n"), start=1):  # no splitlines: texts may hold other separators
         if line.strip():
-            yield Record(f"{named(path)}, line {number}", number, _value(line, path, number))
+            yield Located(f"{named(path)}, line {number}", number, _value(line, path, number))
 
 
-def _numbered(items: list[Any], where: str, many: bool) -> Iterable[Record]:
+def _numbered(items: list[Any], where: str, many: bool) -> Iterable[Located]:
     for number, item in enumerate(items, start=1):
-        yield Record(f"{where} {number}" if many else where, number, item)
+        yield Located(f"{where} {number}" if many else where, number, item)
 
 
 def _value(text: str, path: Path, line: int | None = None) -> Any:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, FiniteFloat, RootModel, model_validator
 
 from dramaturg.evaluation.datasets.dataset import Character, Dataset, Label
-from dramaturg.evaluation.datasets.files import Entry, Source, read_whole
+from dramaturg.evaluation.datasets.files import FileEntry, Source, read_whole
 
 LOOKS = "characters.json or characters_labels.json, or the folder that holds them"
 LICENCE = "InCharacter is under the MIT licence; its labels are shares of votes of the Personality Database"
@@ -22,7 +22,7 @@ def _number_or_x(score: Any) -> Any:
     raise ValueError("must be a number, or X where nobody could tell")
 
 
-class Placed(Entry):
+class Placed(FileEntry):
     """A label as it is written: the score is X where nobody could tell."""
 
     score: Annotated[FiniteFloat | None, BeforeValidator(_number_or_x)]
@@ -35,7 +35,7 @@ class Placed(Entry):
         return self
 
 
-class Person(Entry):
+class Person(FileEntry):
     """An entry of `characters.json`; its type is under one of two names, by file."""
 
     alias: list[str]

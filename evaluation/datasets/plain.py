@@ -11,9 +11,9 @@ from pydantic import field_validator
 from dramaturg.evaluation.datasets.dataset import ATTRIBUTES, Character, Dataset, Question
 from dramaturg.evaluation.datasets.files import (
     JSON,
-    Entry,
+    FileEntry,
     Filled,
-    Record,
+    Located,
     Source,
     Tally,
     Text,
@@ -26,12 +26,18 @@ from dramaturg.evaluation.datasets.files import (
 from dramaturg.stores.errors import RoleFileError
 
 PLAIN_LOOKS = "JSON lines, or a list, of objects with `question`"
+
+
 PAIRS_LOOK = "a folder with a persona (.md, .txt) and a .json or .jsonl file of pairs, or a folder of such folders"
+
+
 OTHERS = ("generated", "reply")  # keys that RoleBench and Character-LLM have beside `question`
+
+
 PAIRS_LICENCE = "CharacterRAG was written from Namuwiki, whose licence holds for it; a set of your own is yours"
 
 
-class Line(Entry, extra="allow"):
+class PlainLine(FileEntry, extra="allow"):
     """A line, with the keys of a role's own `questions.jsonl` and some more; no value is as good as no key."""
 
     question: Filled
@@ -44,7 +50,7 @@ class Line(Entry, extra="allow"):
     context: Text | None = None
 
 
-class Pair(Entry, extra="allow"):
+class Pair(FileEntry, extra="allow"):
     """A pair of CharacterRAG: what is asked, what is right, and of which of the six attributes."""
 
     question: Filled
@@ -61,6 +67,24 @@ class Pair(Entry, extra="allow"):
         raise ValueError(f"must be one of {', '.join(ATTRIBUTES)}")
 
 
+ROLEBENCH_LOOKS = "JSON lines with `role`, `question` and `generated`, one file of them at a time"
+
+
+ROLEBENCH_LICENCE = "RoleBench names no licence in its repository; its answers were written by GPT models"
+
+
+NO_QUESTION = "an entry without a question"
+
+
+class RoleBenchLine(FileEntry):
+    """A line; `type` is a text or a list of them, one an answer, by file."""
+
+    role: Filled
+    question: Text
+    generated: list[Text]
+    type: str | list[str] = ""
+
+
 def is_plain(source: Source) -> bool:
     """Whether it has questions under that name."""
     return source.content.first.has("question")
@@ -74,7 +98,7 @@ def read_plain(source: Source) -> Dataset:
     """
     tally = Tally()
     for record in source.content.records:
-        line = record.read_as(Line)
+        line = record.read_as(PlainLine)
         about = line.model_dump(exclude={"question", "id", *(line.model_extra or {})}, exclude_none=True)
         question = Question(id=_id(line.id, record), text=line.question, labels=_labels(line), **about)
         tally.add(question, record.where)
@@ -148,13 +172,51 @@ def _pairs(folder: Path) -> Path:
     raise RoleFileError(f"{named(folder)} has {len(files)} files with JSON: it needs one, with the pairs.")
 
 
-def _id(given: str | int | None, record: Record) -> str:
+def _id(given: str | int | None, record: Located) -> str:
     return str(record.number if given is None else given)
 
 
-def _labels(entry: Entry) -> Mapping[str, str]:
+def _labels(entry: FileEntry) -> Mapping[str, str]:
     return {name: _as_text(value) for name, value in (entry.model_extra or {}).items() if value is not None}
 
 
 def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def is_rolebench(source: Source) -> bool:
+    """Whether it has RoleBench's keys."""
+    return source.content.first.has("role", "question", "generated")
+
+
+def read_rolebench(source: Source) -> Dataset:
+    """Return a question a line, with its answers, of which the first is `answer`.
+
+    Neither split nor subset is in the lines: `general` questions ask for what a role would hardly know, and are not
+    marked as out of scope.
+
+    Raises:
+        RoleFileError: a line cannot be used.
+    """
+    tally = Tally()
+    for record in source.content.records:
+        entry = record.read_as(RoleBenchLine)
+        if entry.question.strip():
+            tally.add(_rolebench_question(entry, str(record.number)), record.where)
+        else:
+            tally.leave_out(NO_QUESTION)
+    return tally.dataset(source.name, "rolebench", ROLEBENCH_LICENCE, {})
+
+
+def _rolebench_question(entry: RoleBenchLine, name: str) -> Question:
+    answers = [one.strip() for one in entry.generated if one.strip()] or [""]
+    kinds = [entry.type] if isinstance(entry.type, str) else entry.type
+    kind = ", ".join(dict.fromkeys(filter(None, kinds)))
+    return Question(
+        id=name,
+        role=entry.role,
+        text=entry.question.strip(),
+        answer=answers[0],
+        more_answers=tuple(answers[1:]),
+        labels={"type": kind} if kind else {},
+    )

@@ -4,14 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from dramaturg.evaluation.datasets import (
-    character_llm,
-    charactereval,
-    coser,
-    incharacter,
-    plain,
-    rolebench,
-)
+from dramaturg.evaluation.datasets import character_llm, charactereval, coser, incharacter, plain
 from dramaturg.evaluation.datasets.dataset import FORMS, Dataset, Form
 from dramaturg.evaluation.datasets.files import Source
 from dramaturg.stores.errors import RoleFileError, did_you_mean
@@ -37,7 +30,7 @@ READERS: Mapping[Form, Reader] = {
     "character_llm": Reader(character_llm.is_character_llm, character_llm.read_character_llm, character_llm.LOOKS),
     "characterrag": Reader(plain.is_pairs, plain.read_pairs, plain.PAIRS_LOOK),
     "coser": Reader(coser.is_coser, coser.read_coser, coser.LOOKS),
-    "rolebench": Reader(rolebench.is_rolebench, rolebench.read_rolebench, rolebench.LOOKS),
+    "rolebench": Reader(plain.is_rolebench, plain.read_rolebench, plain.ROLEBENCH_LOOKS),
     "jsonl": Reader(plain.is_plain, plain.read_plain, plain.PLAIN_LOOKS),
 }
 """In the order in which they are tried: those that are known by more come first."""

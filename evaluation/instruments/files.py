@@ -31,7 +31,11 @@ from dramaturg.stores.reading import parse_yaml, read_bytes, read_text
 from dramaturg.stores.slips import clause, worst
 
 FOUR_LETTERS = "four-letters"
+
+
 NAMES = (ipip.NAME, FOUR_LETTERS)
+
+
 SLOAN = {
     "Extraversion": ("S", "R"),
     "Neuroticism": ("L", "C"),
@@ -40,8 +44,14 @@ SLOAN = {
     "Openness": ("I", "N"),
 }
 """The letters of the Big Five, high and low, in the order of a SLOAN type."""
+
+
 LETTERED = re.compile(r"([A-Z])/([A-Z])")
+
+
 FILLER = "None"
+
+
 Texts = Mapping[Language, Text]
 
 
@@ -64,7 +74,7 @@ class InventoryItem(Written):
     question: Texts
 
 
-class Inventory(Written):
+class InventoryFile(Written):
     """An instrument as our YAML writes it, in one or more languages."""
 
     name: Text
@@ -137,7 +147,7 @@ def read_inventory(path: Path, language: Language) -> Instrument:
         RoleFileError: the file cannot be used, or lacks the language; the message says where.
     """
     path = path.resolve()
-    inventory = parse_yaml(read_bytes(path, path.parent), path, Inventory, path.parent)
+    inventory = parse_yaml(read_bytes(path, path.parent), path, InventoryFile, path.parent)
     return _translated(inventory, language, path.name)
 
 
@@ -173,13 +183,13 @@ def read_questionnaire(path: Path, language: Language) -> Instrument:
 
 
 @once
-def _four_letters() -> Inventory:
+def _four_letters() -> InventoryFile:
     data = (files("dramaturg.evaluation.instruments") / "inventories" / "four_letters.yaml").read_bytes()
     folder = Path("inventories")
-    return parse_yaml(data, folder / "four_letters.yaml", Inventory, folder)
+    return parse_yaml(data, folder / "four_letters.yaml", InventoryFile, folder)
 
 
-def _translated(inventory: Inventory, language: Language, file: str) -> Instrument:
+def _translated(inventory: InventoryFile, language: Language, file: str) -> Instrument:
     def told(texts: Texts, what: str) -> str:
         if language not in texts:
             raise RoleFileError(f"{file}: {what} is not there in {language!r}: add it, or use another language.")

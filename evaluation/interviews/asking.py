@@ -13,15 +13,14 @@ from langgraph.types import Send
 from typing_extensions import TypedDict
 
 from dramaturg.evaluation.instruments.instrument import Instrument, Item
-from dramaturg.evaluation.interviews.anonymity import anonymous
-from dramaturg.evaluation.interviews.cleaning import cleaned
+from dramaturg.evaluation.interviews.cleaning import anonymous, cleaned
 from dramaturg.evaluation.interviews.state import (
     InterviewContext,
     InterviewInput,
     InterviewState,
+    ItemReply,
     Judging,
     Record,
-    Reply,
     described,
     instrument_of,
     language_for,
@@ -33,10 +32,12 @@ from dramaturg.workflows.methods import chat_graph, context_type
 
 ALONE = {"approval": "nobody", "conversation_memories": 0, "kept_episodes": 0}
 """Settings of some methods, without which an item waits for a person, or remembers another one."""
+
+
 KEPT = ("messages", "evidence", "usage")
 
 
-class Asked(TypedDict):
+class AskedItem(TypedDict):
     """An item that is asked."""
 
     item: str
@@ -60,19 +61,22 @@ async def send_items(state: InterviewState, runtime: Runtime[InterviewContext]) 
     context = settings(runtime, InterviewContext)
     instrument = await instrument_of(context)
     return [
-        Send("ask", Asked(item=one.id, dimension=one.dimension, question=question_of(instrument, one, context.judging)))
+        Send(
+            "ask",
+            AskedItem(item=one.id, dimension=one.dimension, question=question_of(instrument, one, context.judging)),
+        )
         for one in items_of(instrument, context.limit)
     ]
 
 
-async def ask(state: Asked, runtime: Runtime[InterviewContext]) -> dict[str, Any]:
+async def ask(state: AskedItem, runtime: Runtime[InterviewContext]) -> dict[str, Any]:
     """Put the open question of an item to the role.
 
     Raises:
         ModelError: the model cannot be reached or refuses every question.
     """
     context = settings(runtime, InterviewContext)
-    said = Reply(**state, reply="", error="", evidence={}, usage={})
+    said = ItemReply(**state, reply="", error="", evidence={}, usage={})
     try:
         async with turns(context):  # no more items than questions: each is then soon whole, and checkpointed
             output = await replied(context, state)
@@ -132,7 +136,7 @@ def question_of(instrument: Instrument, item: Item, judging: Judging) -> str:
     return asked.text
 
 
-async def replied(context: InterviewContext, asked: Asked) -> dict[str, Any]:
+async def replied(context: InterviewContext, asked: AskedItem) -> dict[str, Any]:
     """Have the method take one turn from an empty state.
 
     As a part of this node it is checkpointed under the node's own task: one that was stopped goes on, and no other

@@ -10,26 +10,44 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple
 
 from dramaturg.evaluation.instruments.instrument import Language
+from dramaturg.prompts import fence
 
 Flag = Literal[
     "further_speakers", "repetition", "assistant_phrase", "not_into_character", "mixed_language", "empty", "no_reply"
 ]
 """What was cut off (the first three), what is wrong with what is left, and that there was no reply at all."""
 
+
 REPEATED: Mapping[Language, int] = {"en": 15, "zh": 30, "ko": 15}
 """So many tokens that were said before end a text: words, in Chinese characters."""
+
+
 OTHER_SCRIPT = 0.2
 """The share of words (of Chinese: characters) in another script above which a reply mixes languages."""
+
+
 HAN, KANA, HANGUL = "㐀-䶿一-鿿豈-﫿", "぀-ヿ", "가-힣ᄀ-ᇿ㄰-㆏"
+
+
 TOKEN = re.compile(rf"[{HAN}{KANA}]|[{HANGUL}]+|[^\W\d_{HAN}{KANA}{HANGUL}]+|\d+")
+
+
 SCRIPTS: Mapping[Language, re.Pattern[str]] = {
     "en": re.compile(r"[A-Za-zÀ-ɏ]+"),
     "zh": re.compile(rf"[{HAN}]"),
     "ko": re.compile(rf"[{HANGUL}]+"),
 }
+
+
 LABEL = re.compile(r"^[ \t]*\**([^\s:：*「“\"][^:：\n*「“\"]{0,39})\**[ \t]*[:：]\**[ \t]*", re.MULTILINE)
+
+
 TITLED = re.compile(r"[A-Z][\w'’.-]*(?: (?:[A-Z][\w'’.-]*|van|von|de|of|the)){0,3}")
+
+
 ASIDE = re.compile(r"[ \t]*[(（][^()（）]*[)）]$")
+
+
 OTHERS = frozenset(
     (
         *("user", "human", "interviewer", "experimenter", "questioner", "someone", "system", "question", "q"),
@@ -37,15 +55,21 @@ OTHERS = frozenset(
         *("사용자", "면접관", "질문자", "진행자", "질문", "문"),
     )
 )
+
+
 OWN = frozenset(
     ("assistant", "answer", "reply", "response", "a", "助手", "回答", "答", "어시스턴트", "대답", "답변", "답")
 )
+
+
 PHRASES = re.compile(
     r"\bas an? (?:AI|artificial intelligence)(?: language)?(?: model| assistant)?\s*,\s*"
     r"|作为(?:一个|一款|一名)?(?:AI|人工智能)(?:大?语言)?(?:模型|助手)?[，,]\s*"
     r"|(?:저는 )?(?:AI|인공지능)(?: ?언어)? ?(?:모델|어시스턴트)?(?:로서|로써)(?:는)?,?\s*",
     re.IGNORECASE,
 )
+
+
 OUTSIDE = re.compile(
     r"(?<![A-Za-z])A\.?I\.?(?![A-Za-z])|(?i:language model|artificial intelligence|chat ?bot|virtual assistant)"
     r"|人工智能|语言模型|聊天机器人|인공지능|언어 ?모델|챗봇"
@@ -57,6 +81,28 @@ class Cleaned(NamedTuple):
 
     text: str
     flags: tuple[Flag, ...]
+
+
+PARTICIPANT, EXPERIMENTER = "<the participant>", "<the experimenter>"
+
+
+CJK = rf"[{HAN}{KANA}{HANGUL}]"
+
+
+DOTS = "[·・‧•]"
+
+
+PARTICLES = (
+    "은는이가을를의에와과도만로께야아여랑나님씨",
+    "으로|이라|이여|이나|이랑|입니|이다|이에|예요|처럼|보다|부터|까지|한테|조차|마저|라고|라는|라면"
+    "|였|인데|인지|지만|뿐|밖에|하고|같이|같은",
+)
+
+
+LAST = "다인라란네"  # after a name they end the word: the copula without its vowel, as in 철수다
+
+
+AFTER_HANGUL = rf"(?![{HANGUL}])|(?=[{PARTICLES[0]}]|{PARTICLES[1]}|[{LAST}](?![{HANGUL}]))"
 
 
 def cleaned(reply: str, *, names: Iterable[str], others: Iterable[str], language: Language) -> Cleaned:
@@ -143,3 +189,57 @@ def normal(name: str) -> str:
 def bare(label: str) -> str:
     """A name without brackets around it, and without how it speaks: 【悟空】, [User], Tom (laughing)."""
     return ASIDE.sub("", label).strip(" \t[]【】") or label
+
+
+def anonymous(text: str, *, names: Iterable[str], experimenter: str = "") -> str:
+    """Put `<the participant>` in the place of a role's names, and `<the experimenter>` in that of who asks.
+
+    Whole names only, the longest first: "Ann" stays in "Annabel" and "Ann-Marie", and a Korean name is one with a
+    particle after it. "ANN" is the name too, "ann" is not. A part of a longer name that is written with dots
+    (卡尔·范·贝多芬) is somebody else. Where two people share a word for a name, or a name is also a word, this cannot
+    tell; a Chinese name of one character is left alone. What gives a famous person away besides names, such as works
+    and places, stays.
+
+    Args:
+        text: an answer or a question.
+        names: the role's name and aliases.
+        experimenter: who asks, if that has a name.
+    """
+    marks = {experimenter: EXPERIMENTER} | dict.fromkeys(names, PARTICIPANT)
+    known = sorted(filter(hides, marks), key=len, reverse=True)
+    if not known:
+        return text
+    pattern = re.compile("|".join(f"({whole(name)})" for name in known))
+    return pattern.sub(lambda found: marks[known[(found.lastindex or 1) - 1]], text)
+
+
+def fenced(tag: str, text: str) -> str:
+    """Put an anonymous text between tags as `fence` does, with our two marks as they are."""
+    between = fence(tag, text)
+    for mark in (PARTICIPANT, EXPERIMENTER):
+        between = between.replace(fence(tag, mark).splitlines()[1], mark)
+    return between
+
+
+def hides(name: str) -> bool:
+    """Whether a name is long enough to be found without finding other words."""
+    return len(name) > 1 if re.match(CJK, name) else bool(name.strip())
+
+
+def whole(name: str) -> str:
+    """A pattern for a name that is not a part of another one."""
+    text = spelled(name)
+    if re.fullmatch(rf"[{HANGUL}\s]+", name):
+        return rf"(?<![{HANGUL}]){text.replace('+', '*')}(?:{AFTER_HANGUL})"  # written in one word as well
+    if re.search(CJK, name):
+        return rf"(?<!{DOTS}){text}(?!{DOTS})"
+    latin = r"A-Za-zÀ-ɏ0-9"  # not \w: a Latin name may stand amid Chinese, have a Korean particle, or be _emphasized_
+    return rf"(?<![{latin}])(?<![{latin}][_-])(?:{text}|{spelled(name.upper())})(?![{latin}])(?!_[{latin}]|-[A-ZÀ-Þ])"
+
+
+def spelled(name: str) -> str:
+    """A pattern for the letters of a name, with whichever apostrophes, dots and spaces."""
+    text = r"\s+".join(map(re.escape, name.split()))
+    for alike in ("['’]", DOTS):  # models write one for the other
+        text = re.sub(alike, alike, text)
+    return text

@@ -19,7 +19,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 from typing_extensions import TypedDict
 
 from dramaturg.evaluation.instruments.instrument import Dimension, Instrument
-from dramaturg.evaluation.interviews.anonymity import EXPERIMENTER, PARTICIPANT, fenced
+from dramaturg.evaluation.interviews.cleaning import EXPERIMENTER, PARTICIPANT, fenced
 from dramaturg.evaluation.interviews.state import (
     InterviewContext,
     InterviewState,
@@ -28,7 +28,7 @@ from dramaturg.evaluation.interviews.state import (
     Record,
     instrument_of,
 )
-from dramaturg.evaluation.metrics import split_batches
+from dramaturg.evaluation.metrics.alignment import split_batches
 from dramaturg.models.chat import Respondent
 from dramaturg.models.errors import UNANSWERED, UnusableAnswer
 from dramaturg.models.questions import extract
@@ -37,6 +37,8 @@ from dramaturg.prompts import load
 
 ROUNDING = 0.01
 """By how much two percentages may miss 100."""
+
+
 Analysis = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1500)]
 
 
@@ -48,6 +50,8 @@ def _no_truth(value: Any) -> Any:
 
 
 Number = Annotated[float, BeforeValidator(_no_truth)]
+
+
 Percent = Annotated[Number, Field(ge=0, le=100, allow_inf_nan=False)]
 
 
@@ -93,7 +97,7 @@ class OnScale(_Form):
     result: Number
 
 
-class Choice(_Form):
+class StepChoice(_Form):
     """{analysis, result}: the step that an answer stands for, or "x" for a refusal."""
 
     analysis: Analysis
@@ -232,8 +236,8 @@ def scale(instrument: Instrument) -> type[OnScale]:
     return create_model("OnScale", __base__=OnScale, result=(Number, Field(ge=low, le=high, allow_inf_nan=False)))
 
 
-def choices(instrument: Instrument) -> type[Choice]:
+def choices(instrument: Instrument) -> type[StepChoice]:
     """The form of a choice on the scale of an instrument's items."""
     steps = Annotated[int, Field(ge=instrument.scale.low, le=instrument.scale.high, strict=True)]
     either: Any = steps | Literal["x"]
-    return create_model("Choice", __base__=Choice, result=(either, ...))
+    return create_model("Choice", __base__=StepChoice, result=(either, ...))

@@ -21,7 +21,7 @@ from dramaturg.evaluation.interviews.state import (
     described,
     instrument_of,
 )
-from dramaturg.evaluation.metrics import split_batches
+from dramaturg.evaluation.metrics.alignment import split_batches
 from dramaturg.stores.file_lock import file_lock
 from dramaturg.stores.files import write_bytes
 from dramaturg.stores.saver import ConversationSaver
@@ -32,7 +32,7 @@ STAGES = {"ask": "replies", "judge": "judgements"}
 """The nodes that ask a model, each with what it adds to."""
 SCORING = ("tie", "refusals")
 """Settings that change scores, and nothing that is asked."""
-Announce = Callable[[str, int], None]
+AnnounceCalls = Callable[[str, int], None]
 """Is told the name of a node that asked a model, and how many calls it made."""
 
 
@@ -41,7 +41,7 @@ class InterviewBusy(RuntimeError):
 
 
 async def interviewed(
-    context: InterviewContext, file: Path, announce: Announce = lambda node, calls: None
+    context: InterviewContext, file: Path, announce: AnnounceCalls = lambda node, calls: None
 ) -> InterviewOutput:
     """Hold an interview to its end, from the beginning or from where it stopped, and write it down.
 
@@ -77,7 +77,7 @@ async def interviewed(
 
 
 async def go_on(
-    graph: CompiledStateGraph[Any, Any, Any, Any], context: InterviewContext, announce: Announce, *, begun: bool
+    graph: CompiledStateGraph[Any, Any, Any, Any], context: InterviewContext, announce: AnnounceCalls, *, begun: bool
 ) -> None:
     """Run from the last checkpoint on; where there is none, from the beginning."""
     given: Any = None if begun else {}

@@ -4,16 +4,15 @@ from collections.abc import Sequence
 from math import fsum
 from statistics import pstdev
 
-from dramaturg.evaluation.instruments.instrument import Instrument
-from dramaturg.evaluation.instruments.keyed_scoring import Missing, Tie, dimension_scores, type_letters
+from dramaturg.evaluation.instruments.instrument import Instrument, RefusalRule, Tie, dimension_scores, type_letters
 from dramaturg.evaluation.interviews.state import (
     Counts,
+    DimensionResult,
     InterviewContext,
+    InterviewResult,
     Judgement,
     Judging,
     Record,
-    Result,
-    Score,
     instrument_of,
 )
 
@@ -31,8 +30,8 @@ def scored(
     repeats: int = 1,
     judging: Judging = "expert_rating",
     tie: Tie = "low",
-    refusals: Missing = "leave_out",
-) -> Result:
+    refusals: RefusalRule = "leave_out",
+) -> InterviewResult:
     """Score an interview.
 
     A dimension's score is the mean of its repeats, and a repeat's that of its batches, each counted the same whatever
@@ -57,9 +56,11 @@ def scored(
         one.name: _score(instrument, one.name, judgements, repeats, judging, refusals) for one in instrument.dimensions
     }
     letters = type_letters(instrument, {name: one["score"] for name, one in found.items()}, tie=tie)
-    scores: dict[str, Score] = {name: {**one, "letter": letters[name] or UNKNOWN} for name, one in found.items()}
+    scores: dict[str, DimensionResult] = {
+        name: {**one, "letter": letters[name] or UNKNOWN} for name, one in found.items()
+    }
     counts = counted(records, judgements, repeats)
-    return Result(
+    return InterviewResult(
         scores=scores,
         type="".join(one["letter"] for one in scores.values()),
         counts=counts,
@@ -68,7 +69,9 @@ def scored(
     )
 
 
-async def result_of(context: InterviewContext, records: Sequence[Record], judgements: Sequence[Judgement]) -> Result:
+async def result_of(
+    context: InterviewContext, records: Sequence[Record], judgements: Sequence[Judgement]
+) -> InterviewResult:
     """Score an interview as its context says; see `scored`."""
     return scored(
         await instrument_of(context),
@@ -112,7 +115,7 @@ def invalid_because(counts: Counts) -> str:
 
 
 def value_of(
-    instrument: Instrument, judgement: Judgement, judging: Judging, refusals: Missing = "leave_out"
+    instrument: Instrument, judgement: Judgement, judging: Judging, refusals: RefusalRule = "leave_out"
 ) -> float | None:
     """What a judgement adds to the score of its dimension; None: nothing.
 
@@ -134,15 +137,15 @@ def _score(
     judgements: Sequence[Judgement],
     repeats: int,
     judging: Judging,
-    refusals: Missing,
-) -> Score:
+    refusals: RefusalRule,
+) -> DimensionResult:
     batches: list[list[float]] = [[] for _ in range(repeats)]
     for one in judgements:
         if one["dimension"] == dimension and (value := value_of(instrument, one, judging, refusals)) is not None:
             batches[one["repeat"]].append(value)
     means = [_mean(values) for values in batches]
     known = [mean for mean in means if mean is not None]
-    return Score(
+    return DimensionResult(
         score=_mean(known),
         letter=UNKNOWN,
         repeats=means,

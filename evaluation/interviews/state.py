@@ -11,8 +11,7 @@ from pydantic.json_schema import SkipJsonSchema
 from typing_extensions import TypedDict
 
 from dramaturg.evaluation.instruments.files import FOUR_LETTERS, instrument
-from dramaturg.evaluation.instruments.instrument import Instrument, Language
-from dramaturg.evaluation.instruments.keyed_scoring import Missing, Tie
+from dramaturg.evaluation.instruments.instrument import Instrument, Language, RefusalRule, Tie
 from dramaturg.evaluation.interviews.cleaning import Flag
 from dramaturg.models.account import Usage, add_usage
 from dramaturg.models.client import name_of
@@ -50,13 +49,13 @@ class InterviewContext(RoleContext):
         default=1, ge=1, le=20, description="How often the answers are judged, in shuffled batches from the second on."
     )
     tie: Tie = Field(default="low", description="The pole of a score exactly at the midpoint.")
-    refusals: Missing = Field(
+    refusals: RefusalRule = Field(
         default="leave_out",
         description="With option_conversion: a refusal to answer is left out, or taken for the midpoint.",
     )
 
 
-class Reply(TypedDict):
+class ItemReply(TypedDict):
     """What came back for an item; no reply where the role's model gave none, and `error` says why."""
 
     item: str
@@ -69,7 +68,7 @@ class Reply(TypedDict):
     usage: dict[str, Usage]
 
 
-class Record(Reply):
+class Record(ItemReply):
     """An item with all that became of it."""
 
     cleaned: str
@@ -91,7 +90,7 @@ class Judgement(TypedDict):
     error: str
 
 
-class Score(TypedDict):
+class DimensionResult(TypedDict):
     """The score of a dimension, in the instrument's range, and how far its parts lie apart."""
 
     score: float | None
@@ -131,17 +130,17 @@ class InterviewInput(TypedDict):
     """An interview takes nothing: all that it needs is in the context."""
 
 
-class Result(TypedDict):
+class InterviewResult(TypedDict):
     """What is made of records and judgements, without a model."""
 
-    scores: dict[str, Score]
+    scores: dict[str, DimensionResult]
     type: str
     counts: Counts
     valid: bool
     invalid_because: str
 
 
-class InterviewOutput(Result):
+class InterviewOutput(InterviewResult):
     """What an interview gives."""
 
     about: dict[str, Any]
@@ -153,7 +152,7 @@ class InterviewOutput(Result):
 class InterviewState(InterviewOutput):
     """An interview under way."""
 
-    replies: Annotated[list[Reply], operator.add]
+    replies: Annotated[list[ItemReply], operator.add]
 
 
 async def language_for(context: InterviewContext) -> Language:

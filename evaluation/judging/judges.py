@@ -4,39 +4,35 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import Literal
+from typing import Annotated, Literal
 
 from langchain_core.messages import BaseMessage
+from pydantic import BaseModel, ConfigDict, StringConstraints
 
-from dramaturg.evaluation.judging.answers import Case, Judgement
-from dramaturg.evaluation.judging.refusal_rates import RefusalRates, refusal_rates
-from dramaturg.evaluation.reliability import Agreement, Kappa, cohen_kappa, krippendorff_alpha
+from dramaturg.evaluation.datasets.dataset import Turn
+from dramaturg.evaluation.metrics.reliability import Agreement, Kappa, cohen_kappa, krippendorff_alpha
 from dramaturg.models.chat import Respondent
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import decide, rate, write
 from dramaturg.prompts import load
 from dramaturg.stores.files import canonical, sha256
 
-__all__ = [
-    "JUDGES",
-    "Case",
-    "Judge",
-    "Judgement",
-    "RefusalRates",
-    "agreement",
-    "judged",
-    "judges_kappa",
-    "prompt_version",
-    "refusal_rates",
-]
+GradeScale = Literal["yes/no", "1-5", "1-10"]
 
-Scale = Literal["yes/no", "1-5", "1-10"]
-BOUNDS: Mapping[Scale, tuple[int, int]] = {"yes/no": (0, 1), "1-5": (1, 5), "1-10": (1, 10)}
+
+BOUNDS: Mapping[GradeScale, tuple[int, int]] = {"yes/no": (0, 1), "1-5": (1, 5), "1-10": (1, 10)}
+
+
 Part = Literal["profile", "gold", "passages", "events", "dialogue", "user_role", "relation"]
 
+
 REASON_TOKENS = 120
+
+
 VERDICT = 2
 """Messages at the end of a prompt: the judge's sentence, and what is asked then."""
+
+
 DIGITS = 12
 
 
@@ -46,7 +42,7 @@ class Judge:
 
     name: str
     prompt: str
-    scale: Scale
+    scale: GradeScale
     better: Literal["higher", "lower", "by_scope"]
     """by_scope: higher out of scope, lower in scope."""
     needs: tuple[Part, ...]
@@ -151,30 +147,62 @@ _ALL = (
         note="As for personality. The paper does not say where its judge has the relation from.",
     ),
 )
+
+
 JUDGES: Mapping[str, Judge] = MappingProxyType({judge.name: judge for judge in _ALL})
 """All judges of replies. Identity recall and action alignment are in `identity_quiz` and `action_alignment`."""
 
 
-async def judged(judge: Judge, respondent: Respondent, case: Case) -> Judgement:
-    """Have a reply judged: a sentence, and then a value that rests on it, both at temperature 0.
+OneLine = Annotated[str, StringConstraints(strip_whitespace=True, max_length=200, pattern=r"^[^\r\n<>]*$")]
+"""Stands in the instructions: a single line, without a tag."""
 
-    An answer that did not come leaves no value, and the error.
 
-    Raises:
-        ModelError: the model cannot be reached, or refuses every question.
+NonBlank = Annotated[str, StringConstraints(pattern=r"\S")]
+
+
+GradeState = Literal["judged", "missing", "not_applicable"]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Case(_Frozen):
+    """A reply and what a judge may need beside it; nothing in it says by which method or model the reply was made.
+
+    What is not known is empty: a judge that needs it is not applicable then.
     """
-    made = partial(
-        Judgement, judge=judge.name, prompt_version=prompt_version(judge, case.language), model=respondent.name
-    )
-    if lacking := [part for part in judge.needs if not case.part(part)]:
-        return made(state="not_applicable", error=f"The case has nothing for {', '.join(lacking)}.")
-    reason = ""
-    try:
-        reason = await _reason(respondent, _messages(judge, case)[:-VERDICT])
-        value, probability = await _verdict(judge, respondent, _messages(judge, case, reason))
-    except UNANSWERED as error:
-        return made(state="missing", reason=reason, error=str(error))
-    return made(state="judged", value=value, probability=probability, reason=reason)
+
+    role: Annotated[OneLine, StringConstraints(min_length=1)]
+    """The name of the role that replied."""
+    question: NonBlank
+    reply: NonBlank
+    language: Literal["en", "zh", "ko"]
+    """Of the prompts, and so of the judge's reasons."""
+    profile: str = ""
+    """Who the role is: the card's profile, or a persona document."""
+    gold: str = ""
+    """The right answer."""
+    passages: tuple[NonBlank, ...] = ()
+    """What whoever replied was shown for this question; nothing where a method shows nothing."""
+    events: str = ""
+    """What the role has lived through that bears on the question. The same for all methods, unlike the passages."""
+    dialogue: tuple[Turn, ...] = ()
+    """What was said before the question, the oldest first."""
+    user_role: OneLine = ""
+    """The name of the one who asks."""
+    relation: str = ""
+    """How the role stands to the one who asks."""
+    scope: Literal["in", "out", ""] = ""
+    """`out`: the role can't know. No judge is shown this."""
+
+    def part(self, name: str) -> str:
+        """A part as a judge reads it."""
+        if name == "passages":
+            return "\n\n".join(f"[{number}] {passage}" for number, passage in enumerate(self.passages, start=1))
+        if name == "dialogue":
+            return "\n".join(f"{turn.speaker}: {' '.join(turn.text.split())}" for turn in self.dialogue)
+        return str(getattr(self, name)).strip()
 
 
 def prompt_version(judge: Judge, language: str) -> str:
@@ -187,7 +215,48 @@ def prompt_version(judge: Judge, language: str) -> str:
     return sha256(canonical([text for section in sections for text in section]))[:DIGITS]
 
 
-def agreement(one: Sequence[float | None], other: Sequence[float | None], scale: Scale) -> Agreement:
+class Grade(_Frozen):
+    """What came of judging one reply by one judge."""
+
+    judge: str
+    state: GradeState
+    """judged: there is a value. missing: the judge failed, which is counted and is no score. not_applicable: the case
+    lacks what the judge needs, so that there is nothing to ask and nothing is missing."""
+    value: float | None = None
+    """On the judge's scale; yes is 1 and no 0. Between whole numbers where the model gives log-probabilities."""
+    probability: float | None = None
+    """P(yes), where the scale is yes or no and the model gives log-probabilities."""
+    reason: str = ""
+    """The sentence that the value rests on."""
+    error: str = ""
+    """Why there is no value."""
+    prompt_version: str
+    """A digest of the prompt's text in the language of the case: values of other versions don't compare."""
+    model: str
+    """Who judged."""
+
+
+async def judged(judge: Judge, respondent: Respondent, case: Case) -> Grade:
+    """Have a reply judged: a sentence, and then a value that rests on it, both at temperature 0.
+
+    An answer that did not come leaves no value, and the error.
+
+    Raises:
+        ModelError: the model cannot be reached, or refuses every question.
+    """
+    made = partial(Grade, judge=judge.name, prompt_version=prompt_version(judge, case.language), model=respondent.name)
+    if lacking := [part for part in judge.needs if not case.part(part)]:
+        return made(state="not_applicable", error=f"The case has nothing for {', '.join(lacking)}.")
+    reason = ""
+    try:
+        reason = await _reason(respondent, _messages(judge, case)[:-VERDICT])
+        value, probability = await _verdict(judge, respondent, _messages(judge, case, reason))
+    except UNANSWERED as error:
+        return made(state="missing", reason=reason, error=str(error))
+    return made(state="judged", value=value, probability=probability, reason=reason)
+
+
+def agreement(one: Sequence[float | None], other: Sequence[float | None], scale: GradeScale) -> Agreement:
     """Return Krippendorff's alpha of two judges of the same replies: nominal for yes and no, else ordinal.
 
     Args:
@@ -202,7 +271,7 @@ def agreement(one: Sequence[float | None], other: Sequence[float | None], scale:
     return krippendorff_alpha(list(zip(one, other, strict=True)), level="nominal" if scale == "yes/no" else "ordinal")
 
 
-def judges_kappa(one: Sequence[float | None], other: Sequence[float | None], scale: Scale) -> Kappa:
+def judges_kappa(one: Sequence[float | None], other: Sequence[float | None], scale: GradeScale) -> Kappa:
     """Return Cohen's kappa of two judges of the same replies: plain for yes and no, else with quadratic weights.
 
     Args:
@@ -217,7 +286,7 @@ def judges_kappa(one: Sequence[float | None], other: Sequence[float | None], sca
     return cohen_kappa(one, other, weights="none" if scale == "yes/no" else "quadratic")
 
 
-def _check_pairs(one: Sequence[float | None], other: Sequence[float | None], scale: Scale) -> None:
+def _check_pairs(one: Sequence[float | None], other: Sequence[float | None], scale: GradeScale) -> None:
     """Refuse values of two judges that cannot be compared."""
     low, high = BOUNDS[scale]
     if len(one) != len(other):

@@ -3,26 +3,51 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from dramaturg.evaluation.comparison.bounds import CEILING, FLOOR
+from dramaturg.evaluation.comparison.contestants import CEILING, FLOOR
 from dramaturg.evaluation.comparison.plan import Plan, read_plan
 from dramaturg.evaluation.comparison.records import RecordFile, Records
 from dramaturg.evaluation.judging.judges import JUDGES
 from dramaturg.evaluation.judging.measures import scale_of
-from dramaturg.evaluation.reports.cells import MINUS, bounds, cells, signed, whole
-from dramaturg.evaluation.reports.costs import Cost, costs
-from dramaturg.evaluation.reports.differences import Difference
+from dramaturg.evaluation.metrics.intervals import MISSING_ALLOWED, Interval
+from dramaturg.evaluation.metrics.variance_components import variance_components
 from dramaturg.evaluation.reports.interviews import interview_parts
-from dramaturg.evaluation.reports.judge_lines import judge_lines
-from dramaturg.evaluation.reports.spread import spread_lines
-from dramaturg.evaluation.reports.tables import REFUSAL, SCOPES, Row, Tables, overall_refusals, tables
-from dramaturg.evaluation.reports.values import judges_in
-from dramaturg.evaluation.statistics import MISSING_ALLOWED, Interval
+from dramaturg.evaluation.reports.judges import judge_lines
+from dramaturg.evaluation.reports.tables import (
+    MINUS,
+    REFUSAL,
+    SCOPES,
+    Difference,
+    ReplyCosts,
+    Row,
+    Tables,
+    bounds,
+    by_reply,
+    cells,
+    costs,
+    judges_in,
+    overall_refusals,
+    signed,
+    table,
+    tables,
+    value_of,
+    whole,
+)
 from dramaturg.stores.files import write_bytes
 
 MARKDOWN = "report.md"
+
+
 HEADS = ("method", "questions", "judge", "mean", "95 % interval", "n", "missing", "worst case", "not asked")
+
+
 TEXTS = 3
 """So many of them are not numbers."""
+
+
+BETTER = {"higher": "higher is better", "lower": "lower is better", "by_scope": "higher out of scope, lower in scope"}
+
+
+SPREAD_HEADS = ("metric", "method", "questions", "judge", "roles", "questions of a role", "seeds", "variance", "n")
 
 
 def written_report(folder: Path) -> list[Path]:
@@ -112,9 +137,6 @@ def why(interval: Interval) -> str:
     return f"{kind} {interval.reason}."
 
 
-BETTER = {"higher": "higher is better", "lower": "lower is better", "by_scope": "higher out of scope, lower in scope"}
-
-
 def row_cells(row: Row) -> Iterator[str]:
     """A number as a table shows it."""
     yield from (row.named, SCOPES[row.scope], row.judge)
@@ -178,7 +200,7 @@ def refusal_lines(plan: Plan, records: Records) -> Iterator[str]:
         )
 
 
-def cost_table(found: Sequence[Cost]) -> Iterator[str]:
+def cost_table(found: Sequence[ReplyCosts]) -> Iterator[str]:
     """What replies have cost, judges left out."""
     if not found:
         return
@@ -204,3 +226,41 @@ def judge_notes(plan: Plan, records: Records) -> Iterator[str]:
             lines.append(f"- {metric}: the cosine of the reply with the right answer, or the nearest of several.")
     if lines:
         yield "## Measures\n\n" + "\n".join(lines)
+
+
+def spread_lines(plan: Plan, records: Records, found: Tables) -> Iterator[str]:
+    """What share of the spread is roles, questions and seeds; nothing where there is one seed, or no number."""
+    rows = [one for one in found.rows if not one.bound]
+    if len(plan.seeds) < 2 or not rows:
+        return
+    yield "## Where the spread is from"
+    yield (
+        "The variance of the values, parted into that of roles, of the questions of a role, and of the answers to a "
+        "question with another seed, as shares; random effects, one within the other, by the method of moments. More "
+        "seeds narrow the last part alone. n: roles, questions, values. 0 (< 0): estimated below 0, too small to be "
+        "seen here."
+    )
+    yield table(SPREAD_HEADS, *(spread_cells(plan, records, one) for one in rows))
+
+
+def spread_cells(plan: Plan, records: Records, row: Row) -> tuple[str, ...]:
+    """The parts of one number's spread, or why there are none."""
+    about = (row.metric, row.named, SCOPES[row.scope], row.judge)
+    try:
+        parts = variance_components(repeats(plan, records, row))
+    except ValueError as error:
+        return (*about, str(error), "", "", "", "")
+    shares = {name: f"{one:.3f}" for name, one in parts.shares.items()} | dict.fromkeys(parts.negative, "0 (< 0)")
+    shown = (shares.get(name, "not known of one role") for name in ("role", "question", "seed"))
+    n = f"{parts.n_roles}, {parts.n_questions}, {parts.n_values}"
+    return (*about, *shown, f"{parts.question + parts.seed + (parts.role or 0):.4f}", n)
+
+
+def repeats(plan: Plan, records: Records, row: Row) -> dict[str, dict[str, list[float]]]:
+    """The values behind a number, by role and question."""
+    found, keys = by_reply(records, row.metric, row.judge), set(row.replies)
+    values: dict[str, dict[str, list[float]]] = {}
+    for one in plan.of(row.contestant):
+        if one.key in keys and (value := value_of(one, found)) is not None:
+            values.setdefault(one.role, {}).setdefault(one.question, []).append(value)
+    return values

@@ -3,20 +3,36 @@
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
-from dramaturg.evaluation.bands import Point, Reading, curves
-from dramaturg.evaluation.simulation.convergence import UNITS, cost_readings
-from dramaturg.evaluation.simulation.logs import Run
-from dramaturg.evaluation.simulation.scores import Measure, Score, ScoreFile
-from dramaturg.evaluation.simulation.tasks import MeasureSettings, Task
+from dramaturg.evaluation.metrics.curves import Point, Reading, curves
+from dramaturg.evaluation.simulation.log import Cost, MeasuredRun
+from dramaturg.evaluation.simulation.tasks import Measure, MeasureScore, MeasureSettings, ScoreFile, Task
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.nodes.asked_answers import Announce, Answers, answer_all
 
-Scores = Mapping[Path, Mapping[str, Score]]
+Scores = Mapping[Path, Mapping[str, MeasureScore]]
 """The scores of each log by their keys."""
+
+
 Curves = dict[str, list[Point]]
 """A curve a condition."""
+
+
+UNITS = ("calls", "tokens", "lines", "seconds")
+"""`lines` are those of talks; `seconds` are those of the clock on the wall, which depend on the machine."""
+
+
+class StepCost(NamedTuple):
+    """What a step has cost, or a run."""
+
+    step: int
+    calls: int
+    tokens: int
+    lines: int
+    seconds: float
 
 
 async def take_all(tasks: Iterable[Task], context: MeasureSettings, announce: Announce = lambda _: None) -> Scores:
@@ -79,14 +95,14 @@ def score_of(task: Task, scores: Scores) -> float | None:
     return found.score if found else None
 
 
-async def taken(task: Task) -> Score:
+async def taken(task: Task) -> MeasureScore:
     """Take a score; an answer that did not come leaves none, and the reason."""
     answer, score, error = "", None, ""
     try:
         answer, score = await task.take()
     except UNANSWERED as failed:
         error = str(failed)
-    return Score(
+    return MeasureScore(
         key=task.key,
         measure=task.taken_as,
         step=task.step,
@@ -116,7 +132,7 @@ def readings(tasks: Sequence[Task], scores: Scores, measure: Measure) -> list[Re
     return found
 
 
-def all_curves(runs: Iterable[Run], tasks: Sequence[Task], scores: Scores) -> dict[str, Curves]:
+def all_curves(runs: Iterable[MeasuredRun], tasks: Sequence[Task], scores: Scores) -> dict[str, Curves]:
     """The curves of each measure that was taken, and those of the costs."""
     known, found = list(runs), dict[str, Curves]()
     for measure in dict.fromkeys(one.measure for one in tasks):
@@ -124,3 +140,42 @@ def all_curves(runs: Iterable[Run], tasks: Sequence[Task], scores: Scores) -> di
     for unit in UNITS:
         found[unit] = curves(one for run in known for one in cost_readings(run, unit))
     return found
+
+
+def costs(run: MeasuredRun) -> list[StepCost]:
+    """What each step of a run has cost; of a branch, each step of its own."""
+    return each_step(run.costs)[bool(run.about.after) :]
+
+
+def each_step(spent: Sequence[Cost]) -> list[StepCost]:
+    """What each step has cost: the log says what was spent until then, from the beginning."""
+    so_far = [StepCost(one.step, one.calls, one.tokens, one.lines, one.seconds) for one in spent]
+    return [between(before, after) for before, after in pairwise([StepCost(0, 0, 0, 0, 0.0), *so_far])]
+
+
+def between(before: StepCost, after: StepCost) -> StepCost:
+    """What was spent since then."""
+    return StepCost(
+        after.step,
+        calls=after.calls - before.calls,
+        tokens=after.tokens - before.tokens,
+        lines=after.lines - before.lines,
+        seconds=round(after.seconds - before.seconds, 3),
+    )
+
+
+def total(steps: Sequence[StepCost]) -> StepCost:
+    """What steps have cost together, under the number of the last one."""
+    return StepCost(
+        max((one.step for one in steps), default=0),
+        calls=sum(one.calls for one in steps),
+        tokens=sum(one.tokens for one in steps),
+        lines=sum(one.lines for one in steps),
+        seconds=round(sum(one.seconds for one in steps), 3),
+    )
+
+
+def cost_readings(run: MeasuredRun, unit: str) -> list[Reading]:
+    """The cost of each step in one of the units."""
+    about, name = run.about, str(run.path)
+    return [Reading(about.condition, name, "", one.step, float(getattr(one, unit))) for one in costs(run)]

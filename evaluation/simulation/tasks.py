@@ -1,38 +1,49 @@
 """What is to be asked for a measure of a run: every score that it is made of (ID-RAG 5.5)."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import hashlib
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from langchain_core.language_models import BaseChatModel
-from pydantic import Field, InstanceOf
+from langchain_core.messages import BaseMessage
+from pydantic import BaseModel, ConfigDict, Field, InstanceOf, JsonValue
 from pydantic.json_schema import SkipJsonSchema
 
-from dramaturg.evaluation.simulation.action_alignment import alignment, reason_messages
-from dramaturg.evaluation.simulation.events import Action, Context
-from dramaturg.evaluation.simulation.identity_quiz import (
+from dramaturg.evaluation.simulation.log import Action, Context, MeasuredRun
+from dramaturg.evaluation.simulation.quiz import (
     LOOKED_UP,
+    alignment,
     answered,
     correctness,
     looked_up,
     quiz_messages,
     quiz_of,
+    reason_messages,
 )
-from dramaturg.evaluation.simulation.logs import Run
-from dramaturg.evaluation.simulation.scores import Measure, key_of
 from dramaturg.models.chat import Respondent
 from dramaturg.models.embeddings import Embedder
 from dramaturg.nodes.context import Name, RunContext, embedder_of, respondent_in, respondent_of
 from dramaturg.nodes.identity import Identity, identity_of
 from dramaturg.nodes.identity_recall import IdentityRecallSettings
+from dramaturg.stores.file_lock import file_lock
+from dramaturg.stores.files import canonical, write_bytes
+from dramaturg.stores.reading import read_lines
 from dramaturg.stores.role_files import Question
+
+Measure = Literal["recall", "recall_with_retrieval", "alignment"]
+
 
 QUESTIONS: Mapping[Measure, int] = {"recall": 1, "recall_with_retrieval": 2, "alignment": 2}
 """How many questions a score takes, re-asks left out."""
 
 
 NO_QUIZ = 'no agent has questions with the attribute "identity" in its questions.jsonl: write some'
+
+
 LACKS: Mapping[Measure, str] = {
     "recall": NO_QUIZ,
     "recall_with_retrieval": NO_QUIZ,
@@ -48,7 +59,7 @@ class MeasureSettings(RunContext):
     )
 
 
-class Said(NamedTuple):
+class Scored(NamedTuple):
     """What was answered, and its score."""
 
     answer: str
@@ -63,7 +74,7 @@ class Task(NamedTuple):
 
     measure: Measure
     taken_as: Measure
-    run: Run
+    run: MeasuredRun
     step: int
     time: str
     agent: str
@@ -71,10 +82,74 @@ class Task(NamedTuple):
     right: str
     model: str
     key: str
-    take: Callable[[], Awaitable[Said]]
+    take: Callable[[], Awaitable[Scored]]
 
 
-async def planned(run: Run, measures: Sequence[Measure], context: MeasureSettings) -> list[Task]:
+class MeasuresBusy(RuntimeError):
+    """Another program takes measures of the same run."""
+
+
+class MeasureScore(BaseModel):
+    """A score, and what it rests on; no score where there was no answer, and `error` says why."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    key: str
+    """A digest of all that the score depends on."""
+    measure: Measure
+    step: int
+    time: str
+    agent: str
+    asked: str
+    """The question of the quiz, or the deed."""
+    right: str
+    """The right answer; empty where there is none."""
+    answer: str
+    """What the agent answered, or the judge's reason."""
+    score: float | None
+    error: str
+    model: str
+    """Who answered, or judged."""
+
+
+class ScoreFile:
+    """The scores of one run: what is there, and what is added, each time as a whole file or not at all."""
+
+    def __init__(self, log: Path) -> None:
+        self.path = log.with_suffix(".measures.jsonl")
+
+    @contextmanager
+    def opened(self) -> Iterator[dict[str, MeasureScore]]:
+        """Hold the file, and give its scores by their keys.
+
+        Raises:
+            MeasuresBusy: another program holds it.
+            RoleFileError: a line of it cannot be used.
+        """
+        busy = MeasuresBusy(f"Another program measures {self.path.name}: wait for it.")
+        with file_lock(self.path.with_name(f".{self.path.name}.lock"), patience=0, busy=busy):
+            yield self.read()
+
+    def read(self) -> dict[str, MeasureScore]:
+        """The scores by their keys; none if nothing was measured yet.
+
+        Raises:
+            RoleFileError: a line cannot be used.
+        """
+        found = read_lines(self.path, MeasureScore, self.path.parent) if self.path.exists() else []
+        return {one.key: one for one in found}
+
+    def write(self, scores: Mapping[str, MeasureScore]) -> None:
+        """Put all scores in place.
+
+        Raises:
+            StorageError: the file system refuses.
+        """
+        lines = "".join(one.model_dump_json() + "\n" for one in scores.values())
+        write_bytes(self.path, lines.encode(), within=self.path.parent)
+
+
+async def planned(run: MeasuredRun, measures: Sequence[Measure], context: MeasureSettings) -> list[Task]:
     """Return all scores that measures of a run are made of, step by step and agent by agent.
 
     Raises:
@@ -90,7 +165,7 @@ async def planned(run: Run, measures: Sequence[Measure], context: MeasureSetting
     return tasks
 
 
-async def recall_tasks(run: Run, measure: Measure, context: MeasureSettings) -> list[Task]:
+async def recall_tasks(run: MeasuredRun, measure: Measure, context: MeasureSettings) -> list[Task]:
     """A score a step, agent and question of its quiz."""
     tasks = []
     for at in run.contexts:
@@ -102,7 +177,7 @@ async def recall_tasks(run: Run, measure: Measure, context: MeasureSettings) -> 
 
 
 async def quizzed(
-    run: Run,
+    run: MeasuredRun,
     measure: Measure,
     own: IdentityRecallSettings,
     identity: Identity,
@@ -124,7 +199,7 @@ async def quizzed(
     return tasks
 
 
-async def alignment_tasks(run: Run, context: MeasureSettings) -> list[Task]:
+async def alignment_tasks(run: MeasuredRun, context: MeasureSettings) -> list[Task]:
     """A score a deed of an agent that has a chronicle."""
     tasks = []
     for at in run.actions:
@@ -147,16 +222,16 @@ async def recalled(
     at: Context,
     question: str,
     right: str,
-) -> Said:
+) -> Scored:
     """Have a question of the quiz answered, after its identity was looked up if that is wanted."""
     more = await looked_up(anew, at, question) if anew else ""
     answer = await answered(respondent, quiz_messages(identity, at, question, more))
-    return Said(answer, await correctness(model, answer, right))
+    return Scored(answer, await correctness(model, answer, right))
 
 
-async def judged_deed(judge: Respondent, identity: Identity, deed: str) -> Said:
+async def judged_deed(judge: Respondent, identity: Identity, deed: str) -> Scored:
     """Have a deed judged."""
-    return Said(*await alignment(judge, identity, deed))
+    return Scored(*await alignment(judge, identity, deed))
 
 
 def agent_settings(context: MeasureSettings, agent: str) -> IdentityRecallSettings:
@@ -169,3 +244,9 @@ async def known_of(context: IdentityRecallSettings, at: Context | Action) -> Ide
     """All that is on record of an agent on the day of an event."""
     state: Any = {"percept": {"now": at.time}}
     return await identity_of(context, state)
+
+
+def key_of(messages: list[BaseMessage], *more: JsonValue) -> str:
+    """Digest what a score depends on: a question as it is put, and all else."""
+    said: list[JsonValue] = [[message.type, message.text] for message in messages]
+    return hashlib.sha256(canonical([said, *more])).hexdigest()[:32]

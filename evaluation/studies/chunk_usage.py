@@ -4,10 +4,9 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from dramaturg.evaluation.metrics import chunk_duplication, chunk_usage
-from dramaturg.evaluation.statistics import wilson
-from dramaturg.evaluation.studies.bench import Bench
-from dramaturg.evaluation.studies.study import Cell, Findings, Study, StudyTable, over_roles
+from dramaturg.evaluation.metrics.chunks import chunk_duplication, chunk_usage
+from dramaturg.evaluation.metrics.intervals import wilson
+from dramaturg.evaluation.studies.study import Bench, Cell, Findings, Study, StudyTable, over_roles
 from dramaturg.models.cross_encoder import cross_encoder
 from dramaturg.models.thresholds import threshold
 from dramaturg.nodes.guided_selection import SelectionSettings
@@ -18,12 +17,22 @@ from dramaturg.workflows.amadeus_index import AmadeusIndexContext, graph
 
 N, K = (SelectionSettings.model_fields[name].default for name in ("search_limit", "slots"))
 """Algorithm 1: the most passages that are judged, and how many are selected."""
+
+
 JUDGED = "en"
 """The language that the cross-encoder reads."""
+
+
 MOST_SHOWN = 6
 """From so many questions on, a passage stands in the last column of the histogram."""
 
-Judge = Callable[[str, Sequence[str]], Sequence[float]]
+
+PassageJudge = Callable[[str, Sequence[str]], Sequence[float]]
+
+
+def selected(ranking: Sequence[str], accepted: Sequence[bool]) -> list[str]:
+    """The first K passages that were accepted (Algorithm 1, lines 4 to 13)."""
+    return [one for one, yes in zip(ranking, accepted, strict=False) if yes][:K]
 
 
 class Used(NamedTuple):
@@ -39,7 +48,7 @@ class Used(NamedTuple):
     judged: int
 
 
-async def records(bench: Bench, judge: Judge | None = None) -> list[Used]:
+async def records(bench: Bench, judge: PassageJudge | None = None) -> list[Used]:
     """Rank the passages of each question in scope, and have them judged."""
     found: list[Used] = []
     for name in bench.roles:
@@ -54,7 +63,7 @@ async def records(bench: Bench, judge: Judge | None = None) -> list[Used]:
     return found
 
 
-def used(bench: Bench, name: str, question: str, judge: Judge | None) -> Used:
+def used(bench: Bench, name: str, question: str, judge: PassageJudge | None) -> Used:
     """The passages for one question."""
     role = bench.role(name)
     store = role.index(passage_kind("acts")).open()
@@ -65,11 +74,6 @@ def used(bench: Bench, name: str, question: str, judge: Judge | None) -> Used:
     scores = judge(question, [in_context(store.get(one)) for one in ranking[:N]])
     accepted = [score >= threshold("cross-encoder", "judge") for score in scores]
     return Used(name, question, whole, nearest, tuple(selected(ranking, accepted)), needed(accepted, K))
-
-
-def selected(ranking: Sequence[str], accepted: Sequence[bool]) -> list[str]:
-    """The first K passages that were accepted (Algorithm 1, lines 4 to 13)."""
-    return [one for one, yes in zip(ranking, accepted, strict=False) if yes][:K]
 
 
 def given(record: Used, way: str) -> Sequence[str]:

@@ -6,10 +6,20 @@ from typing import NamedTuple
 
 from langchain_core.messages import HumanMessage
 
-from dramaturg.evaluation.statistics import wilson
-from dramaturg.evaluation.studies.bench import Bench
-from dramaturg.evaluation.studies.marks import MarkedRelation, gold, marked
-from dramaturg.evaluation.studies.study import Cell, Findings, Study, StudyTable, difference, few, over_roles
+from dramaturg.evaluation.metrics.intervals import wilson
+from dramaturg.evaluation.studies.study import (
+    Bench,
+    Cell,
+    Findings,
+    MarkedRelation,
+    Study,
+    StudyTable,
+    difference,
+    few,
+    gold,
+    marked,
+    over_roles,
+)
 from dramaturg.models.chat import Respondent
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import rate

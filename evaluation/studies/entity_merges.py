@@ -7,11 +7,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple, TypeVar
 
-from dramaturg.evaluation.statistics import wilson
-from dramaturg.evaluation.studies.bench import Bench
-from dramaturg.evaluation.studies.marks import MarkedName, gold, marked
-from dramaturg.evaluation.studies.rankings import separation
-from dramaturg.evaluation.studies.study import SEED, Cell, Findings, Study, StudyTable, few, over_roles, spaced
+from dramaturg.evaluation.metrics.calibration import separation
+from dramaturg.evaluation.metrics.intervals import wilson
+from dramaturg.evaluation.studies.study import (
+    SEED,
+    Bench,
+    Cell,
+    Findings,
+    MarkedName,
+    Study,
+    StudyTable,
+    few,
+    gold,
+    marked,
+    over_roles,
+    spaced,
+)
 from dramaturg.models.chat import Respondent
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import decide
@@ -24,8 +35,12 @@ from dramaturg.workflows.role_rag_index import RoleRagIndexContext
 
 NEIGHBOURS: int = RoleRagIndexContext.model_fields["neighbours"].default
 """k of Algorithm 1."""
+
+
 MOST = 16
 """Names of a role that are compared: more take too long with the embedded model."""
+
+
 WORD = re.compile(r"[a-zà-ÿ]{4,}")
 
 
@@ -52,7 +67,7 @@ class Merging(NamedTuple):
     """P(same) from which two names are one by default."""
 
 
-class Score(NamedTuple):
+class PairCounts(NamedTuple):
     """How a grouping agrees with that of people, by pairs of names."""
 
     hits: int
@@ -121,11 +136,11 @@ async def same(pair: Pair, respondent: Respondent, language: str) -> float | Non
     return float(decision.answer) if decision.probability is None else decision.probability
 
 
-def scored(record: Merging, joined: Iterable[tuple[str, str]]) -> Score:
+def scored(record: Merging, joined: Iterable[tuple[str, str]]) -> PairCounts:
     """Compare the groups that pairs make with those of people."""
     found = pairs_in(merge_groups(list(record.names), joined))
     wanted = pairs_in(record.groups)
-    return Score(len(found & wanted), len(found), len(wanted))
+    return PairCounts(len(found & wanted), len(found), len(wanted))
 
 
 def pairs_in(groups: Iterable[Sequence[str]]) -> set[frozenset[str]]:

@@ -7,9 +7,17 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from dramaturg.evaluation.studies.bench import Bench
-from dramaturg.evaluation.studies.marks import gold
-from dramaturg.evaluation.studies.study import Cell, Findings, Study, StudyTable, difference, few, over_roles
+from dramaturg.evaluation.studies.study import (
+    Bench,
+    Cell,
+    Findings,
+    Study,
+    StudyTable,
+    difference,
+    few,
+    gold,
+    over_roles,
+)
 from dramaturg.models.embeddings import Embedder, embedder
 from dramaturg.nodes.emotion_encoder import EMOTIONS, SimilarityEncoder
 from dramaturg.nodes.emotional_recall import MemoryBank, Strategy

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dramaturg.evaluation.plots import calibration_figure, svg
-from dramaturg.evaluation.reports.cells import bounds, cells, signed
-from dramaturg.evaluation.statistics import Interval, Share
+from dramaturg.evaluation.metrics.calibration import Separation
+from dramaturg.evaluation.metrics.figures import calibration_figure, svg
+from dramaturg.evaluation.metrics.intervals import Interval, Share
+from dramaturg.evaluation.reports.tables import bounds, cells, signed
 from dramaturg.evaluation.studies import (
     chunk_usage,
     clique_relevance,
@@ -16,9 +17,7 @@ from dramaturg.evaluation.studies import (
     scope_detection,
     splitters,
 )
-from dramaturg.evaluation.studies.bench import Bench
-from dramaturg.evaluation.studies.rankings import Separation
-from dramaturg.evaluation.studies.study import Cell, Findings, Study, StudyTable
+from dramaturg.evaluation.studies.study import Bench, Cell, Findings, Study, StudyTable
 from dramaturg.stores.errors import did_you_mean
 
 STUDIES: Mapping[str, Study] = {

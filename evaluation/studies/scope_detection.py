@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dramaturg.evaluation.statistics import Share, wilson
-from dramaturg.evaluation.studies.bench import Bench
-from dramaturg.evaluation.studies.rankings import separation
-from dramaturg.evaluation.studies.study import Cell, Findings, Study, StudyTable, few, over_roles, spaced
+from dramaturg.evaluation.metrics.calibration import separation
+from dramaturg.evaluation.metrics.intervals import Share, wilson
+from dramaturg.evaluation.studies.study import Bench, Cell, Findings, Study, StudyTable, few, over_roles, spaced
 from dramaturg.models.chat import Respondent
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import decide, extract

@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dramaturg.evaluation.metrics import similarity_table
-from dramaturg.evaluation.statistics import wilson
-from dramaturg.evaluation.studies.bench import Bench
-from dramaturg.evaluation.studies.study import Cell, Findings, Study, StudyTable, difference, few, over_roles
+from dramaturg.evaluation.metrics.chunks import similarity_table
+from dramaturg.evaluation.metrics.intervals import wilson
+from dramaturg.evaluation.studies.study import Bench, Cell, Findings, Study, StudyTable, difference, few, over_roles
 from dramaturg.nodes.splitter import Method
 from dramaturg.nodes.text_boundaries import sentences
 from dramaturg.stores.index.kinds import passage_kind

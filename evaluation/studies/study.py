@@ -1,17 +1,128 @@
-"""What a study gives: tables of numbers with their n and intervals, and what cannot be concluded from them."""
+"""Where a study works: copies of the roles in a folder of its own, and the models that it asks."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+import shutil
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
+from langchain_core.embeddings import Embeddings
+from langchain_core.language_models import BaseChatModel
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+from yaml import safe_load
 
-from dramaturg.evaluation.statistics import Interval, Share, cluster_interval, paired_interval
-from dramaturg.evaluation.studies.bench import Bench
-from dramaturg.evaluation.studies.rankings import Separation
+from dramaturg.evaluation.metrics.calibration import Separation
+from dramaturg.evaluation.metrics.intervals import Interval, Share, cluster_interval, paired_interval
+from dramaturg.models.chat import Respondent, respondent
+from dramaturg.models.embeddings import Embedder, embedder
+from dramaturg.nodes.context import RoleContext
+from dramaturg.stores.file_lock import file_lock
+from dramaturg.stores.index.graph import EntityType
+from dramaturg.stores.library import Library, examples
+from dramaturg.stores.role import Role
+
+INDEX = "index"
+"""What a role's copy keeps where its files are copied anew."""
+
+
+AT_ONCE = 2
+"""Questions asked of the chat model at once: as many as the embedded one answers."""
+
+
+DEADLINE = 600
+"""Seconds for one question: a busy machine is slow, and a study is no conversation."""
+
+
+AnnounceStep = Callable[[str, int, int], None]
+"""Is told what is done, how much of it, and how much there is."""
+
+
+C = TypeVar("C", bound=RoleContext)
+
+
+class StudiesBusy(RuntimeError):
+    """Another program works at the same bench."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A folder of copies and the models of a run; indexes and answers stay in the folder for the next run."""
+
+    folder: Path
+    roles: tuple[str, ...]
+    chat_model: str | BaseChatModel = "embedded"
+    embedding_model: str | Embeddings = "auto"
+    announce: AnnounceStep = lambda what, done, total: None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing was made here before."""
+        return not self.folder.exists()
+
+    @property
+    def library(self) -> Library:
+        """The copies of the roles."""
+        return Library(self.folder / "library")
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep others away from the folder.
+
+        Raises:
+            StudiesBusy: another program works there.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        busy = StudiesBusy(f"Another program makes studies in {self.folder}: wait for it.")
+        with file_lock(self.folder / ".lock", patience=0, busy=busy):
+            yield
+
+    def role(self, role: str) -> Role:
+        """A copy."""
+        return self.library.role(role)
+
+    def context(self, kind: type[C], role: str, **settings: Any) -> C:
+        """The settings of a workflow on a copy."""
+        models: dict[str, Any] = {"chat_model": self.chat_model, "embedding_model": self.embedding_model}
+        return kind(role=role, library=str(self.library.root), **models, **settings)
+
+    def embedder(self, role: Role) -> Embedder:
+        """The embedding model for a role's language; the first use of one blocks for seconds."""
+        return embedder(self.embedding_model, role.card.language)
+
+    def respondent(self, role: Role) -> Respondent:
+        """The chat model; what it has answered is kept, so that a run that was stopped goes on."""
+        kept = self.folder / "answers.sqlite"
+        settings: dict[str, Any] = {"deadline": DEADLINE, "concurrency": AT_ONCE, "language": role.card.language}
+        return respondent(self.chat_model, cache=kept, **settings)
+
+    def told(self, what: str, total: int) -> "Progress":
+        """Count something down."""
+        return Progress(self.announce, what, total)
+
+
+class Progress:
+    """How far a study is with one thing."""
+
+    def __init__(self, announce: AnnounceStep, what: str, total: int) -> None:
+        self.announce, self.what, self.total, self.done = announce, what, total, 0
+        announce(what, 0, total)
+
+    def step(self) -> None:
+        """One more is done."""
+        self.done += 1
+        self.announce(self.what, self.done, self.total)
+
 
 T = TypeVar("T")
+
+
 SEED = 0
 """Of all draws in the studies."""
+
 
 Cell = str | int | float | Interval | Share | Separation | None
 
@@ -47,6 +158,81 @@ class Study(NamedTuple):
     """Refuses roles that it cannot be made of, before any study of the run has begun."""
 
 
+Emotion = Literal["joy", "acceptance", "fear", "surprise", "sadness", "disgust", "anger", "anticipation"]
+
+
+M = TypeVar("M")
+
+
+class _Mark(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class MarkedName(_Mark):
+    """A name, and what a text says where it first has it."""
+
+    name: str
+    type: EntityType
+    told: str
+
+
+class MarkedMoods(_Mark):
+    """Questions by language and emotion, and beginnings of memories by role and emotion."""
+
+    questions: Mapping[str, Mapping[Emotion, tuple[str, ...]]]
+    memories: Mapping[str, Mapping[Emotion, tuple[str, ...]]]
+
+
+class MarkedRelation(_Mark):
+    """Who speaks with a role, what that one asks, and the scenes that bear on how the two stand to each other."""
+
+    user: str
+    questions: tuple[str, ...]
+    bears: tuple[str, ...]
+
+
+class Gold(NamedTuple):
+    """All marks, by role; a role that is not there has none."""
+
+    aliases: Mapping[str, tuple[tuple[MarkedName, ...], ...]]
+    moods: MarkedMoods
+    relations: Mapping[str, tuple[MarkedRelation, ...]]
+
+
+ALIASES: TypeAdapter[dict[str, tuple[tuple[MarkedName, ...], ...]]] = TypeAdapter(
+    dict[str, tuple[tuple[MarkedName, ...], ...]]
+)
+
+
+RELATIONS: TypeAdapter[dict[str, tuple[MarkedRelation, ...]]] = TypeAdapter(dict[str, tuple[MarkedRelation, ...]])
+
+
+def copy_roles(bench: Bench, library: Path) -> None:
+    """Copy the roles of a bench from a library, or from the examples where the library has none; keep their indexes.
+
+    The library is only read. A copy that is there is brought up to date, so that an index of it says what is stale.
+
+    Raises:
+        RoleError: neither has a role of this id.
+    """
+    for name in bench.roles:
+        with source_of(name, library) as source:
+            target = bench.library.root / name
+            for old in (one for one in (target.iterdir() if target.is_dir() else ()) if one.name != INDEX):
+                shutil.rmtree(old) if old.is_dir() else old.unlink()
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns(INDEX, ".*"), dirs_exist_ok=True)
+
+
+@contextmanager
+def source_of(role: str, library: Path) -> Iterator[Path]:
+    """The folder that a role is copied from."""
+    if role in examples() and role not in Library(library).roles():
+        with as_file(files("dramaturg.examples") / role) as folder:
+            yield folder
+    else:
+        yield Library(library).role(role).root
+
+
 def spaced(items: Sequence[T], most: int) -> list[T]:
     """At most so many, evenly spaced."""
     if not items:
@@ -67,3 +253,33 @@ def over_roles(values: Mapping[str, Sequence[float]]) -> Interval:
 def difference(first: Mapping[str, Sequence[float]], second: Mapping[str, Sequence[float]]) -> Interval:
     """The first minus the second, paired by roles and questions."""
     return paired_interval(first, second, seed=SEED)
+
+
+@cache
+def gold() -> Gold:
+    """Read the marks that come with the package."""
+    found = {name: safe_load(text_of(f"{name}.yaml")) for name in ("aliases", "moods", "relations")}
+    return Gold(
+        ALIASES.validate_python(found["aliases"]),
+        MarkedMoods.model_validate(found["moods"]),
+        RELATIONS.validate_python(found["relations"]),
+    )
+
+
+def marked(marks: Mapping[str, M], roles: Iterable[str]) -> dict[str, M]:
+    """The marks of these roles; roles without any are left out.
+
+    Raises:
+        ValueError: none of them has marks.
+    """
+    found = {role: marks[role] for role in roles if role in marks}
+    if not found:
+        raise ValueError(
+            f"There are no marks for these roles: name one of {', '.join(marks)}, or leave this study out."
+        )
+    return found
+
+
+def text_of(name: str) -> str:
+    """A file of marks."""
+    return (files("dramaturg.evaluation.studies") / "gold" / name).read_text(encoding="utf-8")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import BaseMessage
 
-from dramaturg.evaluation.studies.bench import Bench
 from dramaturg.evaluation.studies.report import BEGIN, END
+from dramaturg.evaluation.studies.study import Bench
 from dramaturg.models.environment import environment
 
 from commands import Command

@@ -6,21 +6,19 @@ from typing import Any
 
 import pytest
 
-from dramaturg.evaluation.comparison.bounds import BOUNDS, CEILING, DECLINED, FLOOR, bound_reply
-from dramaturg.evaluation.comparison.contestants import NAMES, contestant
+from dramaturg.evaluation.comparison.contestants import BOUNDS, CEILING, DECLINED, FLOOR, NAMES, bound_reply, contestant
 from dramaturg.evaluation.comparison.plan import Plan
 from dramaturg.evaluation.comparison.records import RECORD, RecordFile, Records
 from dramaturg.evaluation.comparison.run import Evaluation
 from dramaturg.evaluation.datasets.dataset import Question
 from dramaturg.evaluation.judging import measures
-from dramaturg.evaluation.judging.judges import Judgement
+from dramaturg.evaluation.judging.judges import Grade
 from dramaturg.evaluation.judging.measures import SIMILARITY
-from dramaturg.evaluation.reports.costs import costs
-from dramaturg.evaluation.reports.judge_checks import Check, calibrations, checks
+from dramaturg.evaluation.metrics.intervals import cluster_interval
+from dramaturg.evaluation.reports.judges import Check, calibrations, checks
 from dramaturg.evaluation.reports.markdown import markdown, written_report
 from dramaturg.evaluation.reports.page import page
-from dramaturg.evaluation.reports.tables import Row, tables
-from dramaturg.evaluation.statistics import cluster_interval
+from dramaturg.evaluation.reports.tables import Row, costs, tables
 from dramaturg.models.errors import UnusableAnswer
 from dramaturg.stores.files import canonical
 
@@ -284,9 +282,9 @@ async def test_two_questions_show_nothing_of_a_judge_that_is_right(library: Path
 
 
 async def test_a_judgement_keeps_its_probability(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def found(*asked: Any) -> Judgement:
+    async def found(*asked: Any) -> Grade:
         about: dict[str, Any] = {"judge": "accuracy", "prompt_version": "1", "model": "judge"}
-        return Judgement(**about, state="judged", value=1.0, probability=0.8)
+        return Grade(**about, state="judged", value=1.0, probability=0.8)
 
     monkeypatch.setattr(measures, "judged", found)
     records = await taken(compared(library))

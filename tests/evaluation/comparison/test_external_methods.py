@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from dramaturg.evaluation.comparison import external_process
-from dramaturg.evaluation.comparison.external_methods import external_method
-from dramaturg.evaluation.comparison.external_process import WORKER, ExternalFailed
+from dramaturg.evaluation.comparison import external
+from dramaturg.evaluation.comparison.external import WORKER, ExternalFailed, external_method
 from dramaturg.evaluation.external.lightrag_engine import Pieces
 from dramaturg.models.errors import ModelUnavailable, UnusableAnswer
 from dramaturg.nodes.context import RoleContext
@@ -66,7 +65,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The worker with an engine of this test's beside it."""
     (tmp_path / "worker").mkdir()
     shutil.copy(WORKER, tmp_path / "worker" / "worker.py")
-    monkeypatch.setattr(external_process, "WORKER", tmp_path / "worker" / "worker.py")
+    monkeypatch.setattr(external, "WORKER", tmp_path / "worker" / "worker.py")
     path = tmp_path / "worker" / "lightrag_engine.py"
     path.write_text(ENGINE, encoding="utf-8")
     return path

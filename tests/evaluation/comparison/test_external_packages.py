@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import BaseMessage
 
-from dramaturg.evaluation.comparison.external_methods import external_method
-from dramaturg.evaluation.comparison.external_process import PACKAGES, External
+from dramaturg.evaluation.comparison.external import PACKAGES, External, external_method
 from dramaturg.nodes.context import RoleContext
 
 from fakes import ScriptedChatModel

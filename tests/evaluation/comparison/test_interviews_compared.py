@@ -19,9 +19,9 @@ from dramaturg.evaluation.comparison.records import RecordFile
 from dramaturg.evaluation.comparison.run import Capped, Evaluation, evaluate
 from dramaturg.evaluation.datasets.reading import read_dataset
 from dramaturg.evaluation.instruments.files import instrument
-from dramaturg.evaluation.metrics import ceiling, floors
-from dramaturg.evaluation.reports.interview_tables import InterviewTables, interview_tables
-from dramaturg.evaluation.reports.label_agreement import Agreement, agreements_of, truths_of
+from dramaturg.evaluation.metrics.alignment import ceiling, floors
+from dramaturg.evaluation.reports.interviews import InterviewTables, interview_tables
+from dramaturg.evaluation.reports.labels import LabelAgreement, agreements_of, truths_of
 from dramaturg.evaluation.reports.markdown import written_report
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.stores.errors import RoleFileError
@@ -175,7 +175,7 @@ def type_file(path: Path, types: Mapping[str, str], questionnaire: str = "MBTI")
     return str(path)
 
 
-def measures(found: InterviewTables, contestant: str = "vanilla", labels: str = "pdb") -> dict[str, Agreement]:
+def measures(found: InterviewTables, contestant: str = "vanilla", labels: str = "pdb") -> dict[str, LabelAgreement]:
     return {one.measure: one for one in found.agreements if (one.contestant, one.labels) == (contestant, labels)}
 
 

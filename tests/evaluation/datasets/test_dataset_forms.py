@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dramaturg.evaluation.datasets import character_llm, charactereval, coser, rolebench
+from dramaturg.evaluation.datasets import character_llm, charactereval, coser, plain
 from dramaturg.evaluation.datasets.dataset import FORMS, Label, Turn
 from dramaturg.evaluation.datasets.reading import READERS, read_dataset
 from dramaturg.stores.errors import RoleFileError
@@ -157,7 +157,7 @@ def test_a_line_of_rolebench_has_several_answers(tmp_path: Path) -> None:
 def test_a_line_of_rolebench_without_a_question_is_counted(tmp_path: Path) -> None:
     found = read_dataset(put(tmp_path / "test.jsonl", ASKED, ASKED | {"question": "  "}, ASKED | {"generated": []}))
     assert [one.answer for one in found.questions] == ["Ring the bell.", ""]
-    assert found.left_out == {rolebench.NO_QUESTION: 1}
+    assert found.left_out == {plain.NO_QUESTION: 1}
 
 
 def test_questions_of_character_llm_have_their_role_in_the_name_of_the_file(tmp_path: Path) -> None:

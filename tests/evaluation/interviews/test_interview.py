@@ -24,7 +24,7 @@ from dramaturg.evaluation.interviews.judging import batches
 from dramaturg.evaluation.interviews.run import InterviewBusy, alone, interviewed, questions, read_interview, so_far
 from dramaturg.evaluation.interviews.scores import scored
 from dramaturg.evaluation.interviews.state import InterviewContext, Judgement, Record
-from dramaturg.evaluation.metrics import split_batches
+from dramaturg.evaluation.metrics.alignment import split_batches
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.stores.saver import file as saver_file
 from dramaturg.workflows.methods import METHODS

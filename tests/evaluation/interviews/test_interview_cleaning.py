@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dramaturg.evaluation.interviews.anonymity import EXPERIMENTER, PARTICIPANT, anonymous, fenced
-from dramaturg.evaluation.interviews.cleaning import Cleaned, cleaned
+from dramaturg.evaluation.interviews.cleaning import EXPERIMENTER, PARTICIPANT, Cleaned, anonymous, cleaned, fenced
 
 NAMES = ("Ada Quill", "Ada", "胡桃", "아다 퀼")
 LOOP = "I walk to the light and I trim the lamp and then I walk all the way home again. "

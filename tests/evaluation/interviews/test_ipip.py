@@ -14,9 +14,8 @@ import pytest
 
 from dramaturg.evaluation.instruments import ipip
 from dramaturg.evaluation.instruments.files import instrument
-from dramaturg.evaluation.instruments.instrument import Instrument, Language
+from dramaturg.evaluation.instruments.instrument import Choice, Instrument, Language, dimension_scores, type_string
 from dramaturg.evaluation.instruments.ipip import PULL, big_five, pull
-from dramaturg.evaluation.instruments.keyed_scoring import Choice, dimension_scores, type_string
 from dramaturg.models.errors import WeightsError
 
 from weight_sources import together

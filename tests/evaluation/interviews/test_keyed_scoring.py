@@ -8,8 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dramaturg.evaluation.instruments.instrument import Dimension, Instrument, Item, Key, Scale
-from dramaturg.evaluation.instruments.keyed_scoring import Choice, dimension_scores, percent, type_letters, type_string
+from dramaturg.evaluation.instruments.instrument import (
+    Choice,
+    Dimension,
+    Instrument,
+    Item,
+    Key,
+    Scale,
+    dimension_scores,
+    percent,
+    type_letters,
+    type_string,
+)
 
 KEYS: Mapping[str, tuple[str, Key]] = {
     "e1": ("E/I", "high"),

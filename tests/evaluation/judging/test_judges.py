@@ -13,15 +13,14 @@ from dramaturg.evaluation.judging import judges
 from dramaturg.evaluation.judging.judges import (
     JUDGES,
     Case,
+    Grade,
     Judge,
-    Judgement,
-    RefusalRates,
     agreement,
     judged,
     judges_kappa,
     prompt_version,
-    refusal_rates,
 )
+from dramaturg.evaluation.judging.measures import RefusalRates, refusal_rates
 from dramaturg.models.chat import respondent
 from dramaturg.models.client import openai_compatible
 from dramaturg.models.errors import ModelTimeout, ModelUnavailable, PromptRefused, UnusableAnswer
@@ -77,7 +76,7 @@ async def test_a_value_rests_on_a_sentence(judge: Judge) -> None:
     assert (found.judge, found.state, found.reason, found.error) == (judge.name, "judged", "It does.", "")
     assert found.value == VALUES[judge.scale]
     assert (found.probability, found.model) == (None, "scripted")
-    assert Judgement.model_validate_json(found.model_dump_json()) == found
+    assert Grade.model_validate_json(found.model_dump_json()) == found
 
 
 @EVERY_JUDGE

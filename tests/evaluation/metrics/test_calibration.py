@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dramaturg.evaluation.calibration import brier, equal_bins
+from dramaturg.evaluation.metrics.calibration import brier, equal_bins
 
 
 def test_bins_hold_as_many_each_in_the_order_of_what_was_said() -> None:

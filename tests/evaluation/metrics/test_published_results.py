@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from dramaturg.evaluation.metrics import alignment, ceiling, floors, split_batches, type_hits
-from dramaturg.evaluation.published import Recomputed, off, published_tables, recomputed
-from dramaturg.evaluation.statistics import cluster_interval, paired_interval, sign_flip
+from dramaturg.evaluation.metrics.alignment import alignment, ceiling, floors, split_batches
+from dramaturg.evaluation.metrics.intervals import cluster_interval, paired_interval
+from dramaturg.evaluation.metrics.paired_tests import sign_flip
+from dramaturg.evaluation.metrics.type_metrics import Recomputed, off, published_tables, recomputed, type_hits
 
 SHARED = os.environ.get("DRAMATURG_SHARED_DATA")
 needs_data = pytest.mark.skipif(not SHARED, reason="set DRAMATURG_SHARED_DATA to the folder of shared data")

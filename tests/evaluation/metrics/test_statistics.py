@@ -10,19 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dramaturg.evaluation.statistics import (
+from dramaturg.evaluation.metrics.intervals import Missing, cluster_interval, missing, paired_interval, wilson
+from dramaturg.evaluation.metrics.paired_tests import (
     Corrected,
     Detectable,
-    Missing,
-    cluster_interval,
     holm,
     mcnemar,
-    missing,
-    paired_interval,
     sign_flip,
     smallest_difference,
     wilcoxon,
-    wilson,
 )
 
 BCA = "cluster bootstrap over roles, BCa, 10000 resamples"

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dramaturg.evaluation.statistics import VarianceComponents, variance_components
+from dramaturg.evaluation.metrics.variance_components import VarianceComponents, variance_components
 
 NESTED = {"ada": {"a": [1.0, 3.0], "b": [5.0, 7.0]}, "tom": {"c": [12.0, 12.0], "d": [14.0, 18.0]}}
 """Means 2, 6, 12, 16 of questions and 4, 14 of roles. Squares: roles 200, questions 32, seeds 12."""

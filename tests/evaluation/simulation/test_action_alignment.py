@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from dramaturg.evaluation.simulation.action_alignment import alignment
-from dramaturg.evaluation.simulation.logs import Run, read_run
+from dramaturg.evaluation.simulation.log import MeasuredRun, measured_run
 from dramaturg.evaluation.simulation.measures import readings, take_all
+from dramaturg.evaluation.simulation.quiz import alignment
 from dramaturg.evaluation.simulation.tasks import agent_settings, known_of, planned
 from dramaturg.models.chat import respondent
 from dramaturg.models.errors import UnusableAnswer
@@ -20,17 +20,17 @@ from townspeople import BY_ALICE
 
 
 @pytest.fixture(scope="module")
-def run_once(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return read_run(log_of("id-rag", tmp_path_factory.mktemp("runs")))
+def run_once(tmp_path_factory: pytest.TempPathFactory) -> MeasuredRun:
+    return measured_run(log_of("id-rag", tmp_path_factory.mktemp("runs")))
 
 
 @pytest.fixture
-def played(run_once: Run, tmp_path: Path) -> Run:
+def played(run_once: MeasuredRun, tmp_path: Path) -> MeasuredRun:
     return run_once._replace(path=tmp_path / "run.jsonl")
 
 
 @pytest.fixture
-def alice(played: Run, tmp_path: Path) -> Identity:
+def alice(played: MeasuredRun, tmp_path: Path) -> Identity:
     context = agent_settings(measure_settings(tmp_path, examiner()), "alice")
     return asyncio.run(known_of(context, played.actions[0]))
 
@@ -63,7 +63,7 @@ def test_what_is_beyond_the_scale_is_no_score(alice: Identity, said: str) -> Non
         judged(examiner(rate_alignment=said), alice)
 
 
-def test_only_deeds_of_those_with_a_chronicle_are_judged_and_by_the_judge(tmp_path: Path, played: Run) -> None:
+def test_only_deeds_of_those_with_a_chronicle_are_judged_and_by_the_judge(tmp_path: Path, played: MeasuredRun) -> None:
     agent, judge = examiner(), examiner(rate_alignment=lambda text: "9" if BY_ALICE in text else "4")
     context = measure_settings(tmp_path, agent, judge=judge)
     tasks = asyncio.run(planned(played, ["alignment"], context))
@@ -76,7 +76,7 @@ def test_only_deeds_of_those_with_a_chronicle_are_judged_and_by_the_judge(tmp_pa
     assert (kept.asked, kept.answer, kept.time, kept.score) == (BY_ALICE, "It fits.", played.actions[0].time, 9)
 
 
-def test_who_answers_judges_where_nobody_else_is_named(tmp_path: Path, played: Run) -> None:
+def test_who_answers_judges_where_nobody_else_is_named(tmp_path: Path, played: MeasuredRun) -> None:
     model = examiner()
     context = measure_settings(tmp_path, model)
     asyncio.run(take_all(asyncio.run(planned(played, ["alignment"], context)), context))

@@ -10,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
 
-from dramaturg.evaluation.simulation.identity_quiz import correctness, looked_up, quiz_messages, quiz_of
-from dramaturg.evaluation.simulation.logs import Context, Run, read_run
+from dramaturg.evaluation.simulation.log import Context, MeasuredRun, measured_run
 from dramaturg.evaluation.simulation.measures import take_all
-from dramaturg.evaluation.simulation.scores import Measure
-from dramaturg.evaluation.simulation.tasks import agent_settings, known_of, planned
+from dramaturg.evaluation.simulation.quiz import correctness, looked_up, quiz_messages, quiz_of
+from dramaturg.evaluation.simulation.tasks import Measure, agent_settings, known_of, planned
 from dramaturg.models.embeddings import Embedder
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.prompts import load
@@ -28,16 +27,16 @@ VALUES = "Alice holds dear a culture that goes on unbroken and old buildings tha
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, MeasuredRun]:
     folder = tmp_path_factory.mktemp("runs")
-    return {condition: read_run(log_of(condition, folder)) for condition in ("id-rag", "full", "baseline")}
+    return {condition: measured_run(log_of(condition, folder)) for condition in ("id-rag", "full", "baseline")}
 
 
-def context_of(agent: str, run: Run) -> Context:
+def context_of(agent: str, run: MeasuredRun) -> Context:
     return next(one for one in run.contexts if one.agent == agent)
 
 
-def plan(run: Run, tmp_path: Path, measure: Measure, model: Any = None) -> Any:
+def plan(run: MeasuredRun, tmp_path: Path, measure: Measure, model: Any = None) -> Any:
     return asyncio.run(planned(run, [measure], measure_settings(tmp_path, model or examiner())))
 
 
@@ -46,7 +45,9 @@ def test_a_quiz_is_of_the_questions_on_identity_alone(tmp_path: Path, role: str,
     assert len(quiz_of(open_role(role, tmp_path))) == number
 
 
-def test_a_question_stands_behind_what_its_step_had_before_its_eyes(tmp_path: Path, runs: dict[str, Run]) -> None:
+def test_a_question_stands_behind_what_its_step_had_before_its_eyes(
+    tmp_path: Path, runs: dict[str, MeasuredRun]
+) -> None:
     at = context_of("alice", runs["id-rag"])
     identity = asyncio.run(known_of(agent_settings(measure_settings(tmp_path, examiner()), "alice"), at))
     system, user = quiz_messages(identity, at, "Who are you?", "She plans.")
@@ -64,7 +65,7 @@ def test_a_question_stands_behind_what_its_step_had_before_its_eyes(tmp_path: Pa
     assert "<identity>\nShe" not in quiz_messages(identity, at, "Who are you?")[1].text
 
 
-def test_each_step_is_quizzed_with_its_own_context(tmp_path: Path, runs: dict[str, Run]) -> None:
+def test_each_step_is_quizzed_with_its_own_context(tmp_path: Path, runs: dict[str, MeasuredRun]) -> None:
     short_quiz(tmp_path)
     model = examiner()
     run = runs["baseline"]._replace(path=tmp_path / "run.jsonl")
@@ -78,7 +79,7 @@ def test_each_step_is_quizzed_with_its_own_context(tmp_path: Path, runs: dict[st
 
 @pytest.mark.parametrize(("condition", "calls"), [("id-rag", 2), ("full", 1), ("baseline", 1)])
 def test_only_what_is_looked_up_in_the_run_is_looked_up_anew(
-    tmp_path: Path, runs: dict[str, Run], condition: str, calls: int
+    tmp_path: Path, runs: dict[str, MeasuredRun], condition: str, calls: int
 ) -> None:
     short_quiz(tmp_path)
     model = examiner()
@@ -89,7 +90,9 @@ def test_only_what_is_looked_up_in_the_run_is_looked_up_anew(
     assert len(model.calls) == calls * len(anew) == calls * STEPS * len(CANDIDATES) * SHORT
 
 
-def test_what_is_looked_up_stands_beside_the_self_image_and_nothing_twice(tmp_path: Path, runs: dict[str, Run]) -> None:
+def test_what_is_looked_up_stands_beside_the_self_image_and_nothing_twice(
+    tmp_path: Path, runs: dict[str, MeasuredRun]
+) -> None:
     at = context_of("alice", runs["id-rag"])
     assert {PROFESSION, VALUES} <= {*at.self_image.splitlines()}
     query = '{"high_priority": ["values", "years_experience"], "medium_priority": [], "keywords": []}'
@@ -102,13 +105,13 @@ def test_what_is_looked_up_stands_beside_the_self_image_and_nothing_twice(tmp_pa
     assert at.situation in model.calls[0].text
 
 
-def test_a_lookup_that_fails_looks_by_similarity(tmp_path: Path, runs: dict[str, Run]) -> None:
+def test_a_lookup_that_fails_looks_by_similarity(tmp_path: Path, runs: dict[str, MeasuredRun]) -> None:
     at = context_of("alice", runs["id-rag"])
     context = agent_settings(measure_settings(tmp_path, examiner(query_identity="no idea")), "alice")
     assert asyncio.run(looked_up(context, at, "For how many years have you done this work?"))
 
 
-def test_a_model_that_cannot_be_reached_is_no_missing_answer(tmp_path: Path, runs: dict[str, Run]) -> None:
+def test_a_model_that_cannot_be_reached_is_no_missing_answer(tmp_path: Path, runs: dict[str, MeasuredRun]) -> None:
     model = examiner(answer_quiz=ModelUnavailable("nobody there"))
     run = runs["full"]._replace(path=tmp_path / "run.jsonl")
     with pytest.raises(ModelUnavailable):

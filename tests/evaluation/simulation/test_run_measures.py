@@ -12,12 +12,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dramaturg.evaluation.bands import Reading, band, curves
-from dramaturg.evaluation.simulation.convergence import UNITS, cost_readings, costs, total
-from dramaturg.evaluation.simulation.logs import About, Cost, Run, read_run
-from dramaturg.evaluation.simulation.measures import all_curves, readings, take_all, unknown
-from dramaturg.evaluation.simulation.scores import Measure, MeasuresBusy, Score, ScoreFile
-from dramaturg.evaluation.simulation.tasks import Task, planned
+from dramaturg.evaluation.metrics.curves import Reading, band, curves
+from dramaturg.evaluation.simulation.log import Cost, MeasuredRun, Run, measured_run
+from dramaturg.evaluation.simulation.measures import (
+    UNITS,
+    all_curves,
+    cost_readings,
+    costs,
+    readings,
+    take_all,
+    total,
+    unknown,
+)
+from dramaturg.evaluation.simulation.tasks import Measure, MeasuresBusy, MeasureScore, ScoreFile, Task, planned
 from dramaturg.models.errors import ModelRefused, ModelUnavailable
 from dramaturg.stores.errors import RoleFileError
 
@@ -42,16 +49,16 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def played(log: Path, tmp_path: Path) -> Run:
+def played(log: Path, tmp_path: Path) -> MeasuredRun:
     short_quiz(tmp_path)
-    return read_run(written(tmp_path / "full.jsonl", events_of(log)))
+    return measured_run(written(tmp_path / "full.jsonl", events_of(log)))
 
 
-def plan(run: Run, model: Any, *measures: Measure, **given: Any) -> list[Task]:
+def plan(run: MeasuredRun, model: Any, *measures: Measure, **given: Any) -> list[Task]:
     return asyncio.run(planned(run, measures, measure_settings(run.path.parent, model, **given)))
 
 
-def take(run: Run, model: Any, *measures: Measure, **given: Any) -> Any:
+def take(run: MeasuredRun, model: Any, *measures: Measure, **given: Any) -> Any:
     """Take measures, and give the tasks and the scores."""
     tasks = plan(run, model, *measures, **given)
     return tasks, asyncio.run(take_all(tasks, measure_settings(run.path.parent, model, **given)))
@@ -68,7 +75,7 @@ def breaks_after(number: int, error: Exception) -> Any:
     return examiner(answer_quiz=answer)
 
 
-def test_what_is_measured_is_not_asked_for_again(played: Run) -> None:
+def test_what_is_measured_is_not_asked_for_again(played: MeasuredRun) -> None:
     first, again = examiner(), examiner(answer_quiz="I am someone else.")
     before = played.path.read_bytes()
     _, scores = take(played, first, "recall")
@@ -78,7 +85,7 @@ def test_what_is_measured_is_not_asked_for_again(played: Run) -> None:
 
 
 @pytest.mark.parametrize("number", [0, 1, 7, ALL - 1])
-def test_a_measuring_that_ended_early_goes_on_where_it_was(played: Run, number: int) -> None:
+def test_a_measuring_that_ended_early_goes_on_where_it_was(played: MeasuredRun, number: int) -> None:
     with pytest.raises(ModelUnavailable):
         take(played, breaks_after(number, ModelUnavailable("gone")), "recall", concurrency=1)
     assert len(ScoreFile(played.path).read()) == number
@@ -89,7 +96,7 @@ def test_a_measuring_that_ended_early_goes_on_where_it_was(played: Run, number: 
     assert len(events_of(ScoreFile(played.path).path)) == ALL
 
 
-def test_a_measuring_that_is_cancelled_keeps_its_scores(played: Run) -> None:
+def test_a_measuring_that_is_cancelled_keeps_its_scores(played: MeasuredRun) -> None:
     asked, running = list[str](), list[Any]()
 
     def answer(text: str) -> str:
@@ -110,7 +117,7 @@ def test_a_measuring_that_is_cancelled_keeps_its_scores(played: Run) -> None:
 
 
 def test_a_measuring_that_was_killed_asks_for_no_score_that_is_in_the_file(
-    played: Run, monkeypatch: pytest.MonkeyPatch
+    played: MeasuredRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Killed(Exception):
         pass
@@ -134,7 +141,7 @@ def test_a_measuring_that_was_killed_asks_for_no_score_that_is_in_the_file(
     assert len(events_of(ScoreFile(played.path).path)) == ALL
 
 
-def test_an_answer_that_does_not_come_is_missing_and_asked_for_again(played: Run) -> None:
+def test_an_answer_that_does_not_come_is_missing_and_asked_for_again(played: MeasuredRun) -> None:
     model = examiner(answer_quiz=lambda text: "" if "as Alice," in text and "for a living" in text else "I plan.")
     tasks, scores = take(played, model, "recall")
     points = all_curves([played], tasks, scores)["recall"]["full"]
@@ -151,18 +158,18 @@ def test_an_answer_that_does_not_come_is_missing_and_asked_for_again(played: Run
     assert len(model.calls) == len(lost) == STEPS
 
 
-def test_where_nothing_is_answered_there_is_no_mean(played: Run) -> None:
+def test_where_nothing_is_answered_there_is_no_mean(played: MeasuredRun) -> None:
     tasks, scores = take(played, examiner(rate_alignment="well"), "alignment")
     points = all_curves([played], tasks, scores)["alignment"]["full"]
     assert [one[1:] for one in points] == [(None, None, None, 0, 2)] * STEPS
 
 
-def test_a_refusal_of_all_questions_is_an_error(played: Run) -> None:
+def test_a_refusal_of_all_questions_is_an_error(played: MeasuredRun) -> None:
     with pytest.raises(ModelRefused):
         take(played, examiner(why_aligned=ModelRefused("no")), "alignment")
 
 
-def test_another_model_or_another_context_has_scores_of_its_own(played: Run) -> None:
+def test_another_model_or_another_context_has_scores_of_its_own(played: MeasuredRun) -> None:
     other = examiner()
     object.__setattr__(other, "model_name", "other")
     changed = played._replace(contexts=[one.model_copy(update={"self_image": "?"}) for one in played.contexts])
@@ -171,12 +178,12 @@ def test_another_model_or_another_context_has_scores_of_its_own(played: Run) -> 
     assert [one.key for one in plan(played, examiner(), "recall")] == [one.key for one in plans[0]]
 
 
-def test_two_who_measure_one_run_do_not_meet(played: Run) -> None:
+def test_two_who_measure_one_run_do_not_meet(played: MeasuredRun) -> None:
     with ScoreFile(played.path).opened(), pytest.raises(MeasuresBusy, match=r"full\.measures\.jsonl: wait for it"):
         take(played, examiner(), "recall")
 
 
-def test_a_damaged_score_is_named(played: Run) -> None:
+def test_a_damaged_score_is_named(played: MeasuredRun) -> None:
     take(played, examiner(), "recall")
     path = ScoreFile(played.path).path
     path.write_text(path.read_text(encoding="utf-8") + '{"key": 1}\n', encoding="utf-8")
@@ -198,18 +205,18 @@ def test_a_damaged_score_is_named(played: Run) -> None:
 )
 def test_what_is_no_log_of_a_run_is_refused(tmp_path: Path, lines: list[Any], error: str) -> None:
     with pytest.raises(RoleFileError, match=error):
-        read_run(written(tmp_path / "log.jsonl", lines))
+        measured_run(written(tmp_path / "log.jsonl", lines))
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RoleFileError, match="cannot be read"):
-        read_run(tmp_path / "log.jsonl")
+        measured_run(tmp_path / "log.jsonl")
 
 
 @pytest.mark.parametrize(
     ("measure", "error"), [("recall", "identity"), ("recall_with_retrieval", "identity"), ("alignment", "chronicle")]
 )
-def test_a_run_without_anything_to_measure_is_refused(played: Run, measure: Measure, error: str) -> None:
+def test_a_run_without_anything_to_measure_is_refused(played: MeasuredRun, measure: Measure, error: str) -> None:
     others = played._replace(
         contexts=[one for one in played.contexts if one.agent == "ellen"],
         actions=[one for one in played.actions if one.agent == "ellen"],
@@ -218,17 +225,17 @@ def test_a_run_without_anything_to_measure_is_refused(played: Run, measure: Meas
         plan(others, examiner(), measure)
 
 
-def test_a_branch_is_measured_from_where_it_left(played: Run) -> None:
+def test_a_branch_is_measured_from_where_it_left(played: MeasuredRun) -> None:
     events = events_of(played.path)
     second = next(at for at, one in enumerate(events) if one["step"] == 2)
     branch = {**events[0], "kind": "branch", "condition": "baseline", "of": "full.jsonl", "after": 1}
-    left = read_run(written(played.path.with_name("branch.jsonl"), [*events[:second], branch, *events[second:]]))
+    left = measured_run(written(played.path.with_name("branch.jsonl"), [*events[:second], branch, *events[second:]]))
     assert left.about.condition == "baseline"
     assert {one.step for one in (*left.contexts, *left.actions)} == {2}
     assert costs(left) == costs(played)[1:]
 
 
-def test_the_costs_of_steps_are_what_the_log_says_in_the_end(played: Run) -> None:
+def test_the_costs_of_steps_are_what_the_log_says_in_the_end(played: MeasuredRun) -> None:
     last = [one for one in events_of(played.path) if one["kind"] == "cost"][-1]
     whole = total(costs(played))
     assert whole[:4] == (STEPS, last["calls"], last["tokens"], last["lines"])
@@ -245,8 +252,8 @@ def test_costs_are_differences_of_what_was_spent(steps: list[int]) -> None:
         {"kind": "cost", "step": at, "time": "", "calls": n, "tokens": 2 * n, "lines": n % 7, "seconds": n / 8}
         for at, n in enumerate(spent, start=1)
     ]
-    about = About(step=1, time="", kind="run", scenario="x", condition="full", steps=1, seed=0, agents=("a",))
-    found = costs(Run(Path("x"), about, [], [], [Cost.model_validate(one) for one in lines]))
+    about = Run(step=1, time="", kind="run", scenario="x", condition="full", steps=1, seed=0, agents=("a",))
+    found = costs(MeasuredRun(Path("x"), about, [], [], [Cost.model_validate(one) for one in lines]))
     assert [(one.step, one.calls, one.tokens) for one in found] == [(n, s, 2 * s) for n, s in enumerate(steps, 1)]
     assert total(found).calls == sum(steps)
 
@@ -313,16 +320,16 @@ def test_every_observation_counts_once_in_its_curve(found: list[Reading]) -> Non
             assert (point.low is None) == (len(values) < 2)
 
 
-def test_a_score_reads_back(played: Run) -> None:
+def test_a_score_reads_back(played: MeasuredRun) -> None:
     _, scores = take(played, examiner(answer_quiz="Ich plane Städte.\u2028 “So.”"), "recall")
     assert ScoreFile(played.path).read() == scores[played.path]
     line = events_of(ScoreFile(played.path).path)[0]
-    assert set(line) == set(Score.model_fields)
+    assert set(line) == set(MeasureScore.model_fields)
     assert line["answer"] == "Ich plane Städte. “So.”"
     assert json.dumps(line)
 
 
-def test_the_question_of_a_score_is_that_of_the_quiz(played: Run) -> None:
+def test_the_question_of_a_score_is_that_of_the_quiz(played: MeasuredRun) -> None:
     model = examiner()
     tasks = plan(played, model, "recall")
     asyncio.run(take_all(tasks[:3], measure_settings(played.path.parent, model, concurrency=1)))

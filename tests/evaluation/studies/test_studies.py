@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage
 
-from dramaturg.evaluation.statistics import Interval, Share, wilson
+from dramaturg.evaluation.metrics.calibration import separation
+from dramaturg.evaluation.metrics.intervals import Interval, Share, wilson
 from dramaturg.evaluation.studies import (
     chunk_usage,
     clique_relevance,
@@ -17,13 +18,10 @@ from dramaturg.evaluation.studies import (
     scope_detection,
     splitters,
 )
-from dramaturg.evaluation.studies.bench import Bench, copy_roles
 from dramaturg.evaluation.studies.chunk_usage import Used
 from dramaturg.evaluation.studies.clique_relevance import Chosen
 from dramaturg.evaluation.studies.entity_merges import Compared, Merging
-from dramaturg.evaluation.studies.marks import MarkedRelation, gold
 from dramaturg.evaluation.studies.mood_congruence import Recalled
-from dramaturg.evaluation.studies.rankings import separation
 from dramaturg.evaluation.studies.report import (
     BEGIN,
     END,
@@ -38,7 +36,7 @@ from dramaturg.evaluation.studies.report import (
 )
 from dramaturg.evaluation.studies.scope_detection import Scoped
 from dramaturg.evaluation.studies.splitters import Retrieved
-from dramaturg.evaluation.studies.study import Findings, StudyTable, spaced
+from dramaturg.evaluation.studies.study import Bench, Findings, MarkedRelation, StudyTable, copy_roles, gold, spaced
 from dramaturg.nodes.memory_units import memory_unit
 from dramaturg.stores.library import Library
 from dramaturg.stores.memory_files import read_memory_files

@@ -11,8 +11,12 @@ from numpy.typing import NDArray
 
 Ratings = Sequence[Sequence[float | None]] | NDArray[np.float64]
 """A row a rated sample, a column a rater."""
+
+
 Level = Literal["nominal", "ordinal", "interval"]
 """What the ratings are: names, ranks, or numbers with meaningful distances."""
+
+
 Weights = Literal["none", "quadratic"]
 """How much a disagreement counts: all alike, or by the square of its distance."""
 

@@ -4,35 +4,35 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from dramaturg.evaluation.comparison.interviews import Dimension, Inventory
+from dramaturg.evaluation.comparison.interviews import Inventory, Poles
 from dramaturg.evaluation.comparison.labels import NOBODY_COULD_TELL, Known
 from dramaturg.evaluation.datasets.dataset import Label
-from dramaturg.evaluation.metrics import (
-    Alignment,
-    alignment,
-    ceiling,
-    floors,
-    majority_type,
-    type_accuracy,
-    type_f1,
-)
-from dramaturg.evaluation.reports.values import SEED
-from dramaturg.evaluation.statistics import (
+from dramaturg.evaluation.metrics.alignment import Alignment, alignment, ceiling, floors
+from dramaturg.evaluation.metrics.intervals import (
     Interval,
     cluster_interval,
+    paired_interval,
 )
+from dramaturg.evaluation.metrics.paired_tests import Corrected, mcnemar, sign_flip, smallest_difference
+from dramaturg.evaluation.metrics.type_metrics import majority_type, type_accuracy, type_f1
+from dramaturg.evaluation.reports.tables import SEED, uncorrected
 
 VOTES = "pdb"
 """Whose scores are right where several judged: InCharacter's votes; without them, those of whoever comes first."""
+
+
 TYPES = "types"
 
-Values = Mapping[str, Mapping[str, float]]
+
+RoleScores = Mapping[str, Mapping[str, float]]
 """A value a role and dimension."""
+
+
 Placed = Mapping[str, Mapping[str, Label]]
 """A label a role and dimension."""
 
 
-class Agreement(NamedTuple):
+class LabelAgreement(NamedTuple):
     """How well the roles of one method agree with labels, by one measure."""
 
     inventory: str
@@ -75,8 +75,25 @@ class Measured(NamedTuple):
     hits: int | None
     floors: Mapping[str, float]
     ceiling: float | None
-    values: Values
+    values: RoleScores
     """Of which the value is the mean, weighing each alike; nothing where it is no mean."""
+
+
+class Apart(NamedTuple):
+    """The hits of two methods on the same roles and dimensions, the first minus the second."""
+
+    inventory: str
+    labels: str
+    first: str
+    second: str
+    interval: Interval
+    p: float
+    test: str
+    p_roles: float | None
+    """The p of sign flips over roles, which does not take the dimensions of a role for independent; None of one."""
+    corrected: Corrected
+    detectable: float | None
+    """The smallest difference that so many pairs would have shown; None where none would be."""
 
 
 def truths_of(inventory: Inventory, known: Mapping[str, Known]) -> Iterator[Truth]:
@@ -95,12 +112,12 @@ def placed_by(letters: str, inventory: Inventory) -> dict[str, Label]:
     return {one.name: Label(score=None, type=side(letter, one)) for letter, one in pairs}
 
 
-def side(letter: str, dimension: Dimension) -> Any:
+def side(letter: str, dimension: Poles) -> Any:
     """The pole of a letter: H, L, or X where nobody could tell."""
     return {dimension.high: "H", dimension.low: "L"}.get(letter, NOBODY_COULD_TELL)
 
 
-def counted(truth: Truth, scores: Values) -> Placed:
+def counted(truth: Truth, scores: RoleScores) -> Placed:
     """The labels that scores can be held against: of a pole, and with a score."""
     found = {
         role: {name: one for name, one in of.items() if one.type != NOBODY_COULD_TELL and name in scores.get(role, {})}
@@ -119,7 +136,7 @@ def whole(truth: Truth, labels: Placed) -> Placed:
     return {role: of for role, of in labels.items() if len(of) == decided(truth.placed[role])}
 
 
-def hits_of(truth: Truth, labels: Placed, scores: Values) -> Values:
+def hits_of(truth: Truth, labels: Placed, scores: RoleScores) -> RoleScores:
     """By role and dimension, 1 where a score is on the side of the label, and 0 where it is not."""
     middle = truth.inventory.midpoint
     return {
@@ -128,13 +145,13 @@ def hits_of(truth: Truth, labels: Placed, scores: Values) -> Values:
     }
 
 
-def agreements_of(truth: Truth, contestant: str, scores: Values) -> Iterator[Agreement]:
+def agreements_of(truth: Truth, contestant: str, scores: RoleScores) -> Iterator[LabelAgreement]:
     """All measures of a method against labels; none where there is nothing to compare."""
     labels = counted(truth, scores)
     left_out = sum(map(decided, truth.placed.values())) - sum(map(len, labels.values()))
     measures = type_measures if truth.name == TYPES else score_measures
     for one in measures(truth, labels, scores) if labels else ():
-        yield Agreement(
+        yield LabelAgreement(
             truth.inventory.metric,
             truth.name,
             contestant,
@@ -149,24 +166,24 @@ def agreements_of(truth: Truth, contestant: str, scores: Values) -> Iterator[Agr
         )
 
 
-def interval_of(values: Values) -> Interval:
+def interval_of(values: RoleScores) -> Interval:
     """Where a mean lies that weighs each value alike: over roles, or of a single role over its dimensions."""
     return cluster_interval(clusters(values), seed=SEED, pooled=True, unit=unit(values))
 
 
-def clusters(values: Values) -> dict[str, list[float]]:
+def clusters(values: RoleScores) -> dict[str, list[float]]:
     """Values by role, or of a single role by dimension."""
     if len(values) > 1:
         return {role: [*of.values()] for role, of in values.items()}
     return {name: [value] for of in values.values() for name, value in of.items()}
 
 
-def unit(values: Values) -> str:
+def unit(values: RoleScores) -> str:
     """What intervals and tests are over."""
     return "role" if len(values) > 1 else "dimension"
 
 
-def score_measures(truth: Truth, labels: Placed, scores: Values) -> Iterator[Measured]:
+def score_measures(truth: Truth, labels: Placed, scores: RoleScores) -> Iterator[Measured]:
     """Acc(Dim), Acc(Full), MSE and MAE of InCharacter, with the scores' own types."""
     found, top = aligned(truth, labels, scores), best(truth, labels)
     least = floors(written(labels), low=truth.inventory.low, high=truth.inventory.high)
@@ -181,7 +198,7 @@ def score_measures(truth: Truth, labels: Placed, scores: Values) -> Iterator[Mea
     yield Measured("MAE", found.mae, found.n_dimensions, None, of_mae, top and top.mae, errors)
 
 
-def full_measure(truth: Truth, labels: Placed, scores: Values) -> Iterator[Measured]:
+def full_measure(truth: Truth, labels: Placed, scores: RoleScores) -> Iterator[Measured]:
     """Acc(Full), of the roles without a dimension that is left out; nothing where there are none."""
     if labels:
         found, top = aligned(truth, labels, scores), best(truth, labels)
@@ -191,7 +208,7 @@ def full_measure(truth: Truth, labels: Placed, scores: Values) -> Iterator[Measu
         yield Measured("Acc(Full)", found.acc_full, found.n_roles, found.full_hits, {"majority": least}, full, values)
 
 
-def aligned(truth: Truth, labels: Placed, scores: Values) -> Alignment:
+def aligned(truth: Truth, labels: Placed, scores: RoleScores) -> Alignment:
     """The scores held against the labels that count."""
     predictions = {role: {name: scores[role][name] for name in of} for role, of in labels.items()}
     return alignment(predictions, written(labels), low=truth.inventory.low, high=truth.inventory.high)
@@ -215,7 +232,7 @@ def written(labels: Placed) -> dict[str, dict[str, dict[str, Any]]]:
     return {role: {name: one.model_dump() for name, one in of.items()} for role, of in labels.items()}
 
 
-def errors_of(truth: Truth, labels: Placed, scores: Values) -> Values:
+def errors_of(truth: Truth, labels: Placed, scores: RoleScores) -> RoleScores:
     """How far scores are from the labels, as a share of the scale."""
     span = truth.inventory.high - truth.inventory.low
     return {
@@ -224,12 +241,12 @@ def errors_of(truth: Truth, labels: Placed, scores: Values) -> Values:
     }
 
 
-def all_right(hits: Values) -> Values:
+def all_right(hits: RoleScores) -> RoleScores:
     """By role, 1 where all is a hit."""
     return {role: {"type": float(all(of.values()))} for role, of in hits.items()}
 
 
-def type_measures(truth: Truth, labels: Placed, scores: Values) -> Iterator[Measured]:
+def type_measures(truth: Truth, labels: Placed, scores: RoleScores) -> Iterator[Measured]:
     """Accuracy and F1 of AMADEUS, Tables 4 and 5, position by position; letters that do not count are in neither."""
     hits = hits_of(truth, labels, scores)
     columns = [one for dimension in truth.inventory.dimensions if (one := column(truth, dimension, labels, scores))]
@@ -247,7 +264,7 @@ def type_measures(truth: Truth, labels: Placed, scores: Values) -> Iterator[Meas
     yield Measured("F1", fmean(type_f1(*pair) for pair in columns), n, None, {"majority": least}, None, {})
 
 
-def column(truth: Truth, dimension: Dimension, labels: Placed, scores: Values) -> tuple[list[str], list[str]] | None:
+def column(truth: Truth, dimension: Poles, labels: Placed, scores: RoleScores) -> tuple[list[str], list[str]] | None:
     """The right letters of a dimension and those of the scores, role by role; none where no role counts."""
     letters, middle = {"H": dimension.high, "L": dimension.low}, truth.inventory.midpoint
     roles = [role for role, of in labels.items() if dimension.name in of]
@@ -266,3 +283,35 @@ def majority_full(labels: Placed) -> float:
     names = {name for of in labels.values() for name in of}
     most = {name: majority_type([of[name].type for of in labels.values() if name in of]) for name in names}
     return fmean(all(one.type == most[name] for name, one in of.items()) for of in labels.values())
+
+
+def differences_of(truth: Truth, scores: Mapping[str, RoleScores]) -> Iterator[Apart]:
+    """The first method against each other one, by their hits; not corrected yet."""
+    (first, ours), *others = ((name, hits_of(truth, counted(truth, of), of)) for name, of in scores.items())
+    for second, theirs in others:
+        both = {role: [name for name in of if name in theirs.get(role, {})] for role, of in ours.items()}
+        sides = [
+            {role: {name: side[role][name] for name in of} for role, of in both.items() if of}
+            for side in (ours, theirs)
+        ]
+        if sides[0]:
+            yield apart(truth, first, second, *sides)
+
+
+def apart(truth: Truth, first: str, second: str, ours: RoleScores, theirs: RoleScores) -> Apart:
+    """Two methods on the roles and dimensions that both have a score for."""
+    sides, several = [clusters(ours), clusters(theirs)], len(ours) > 1
+    exact = mcnemar(*([bool(value) for of in side.values() for value in of.values()] for side in (ours, theirs)))
+    differ = exact.only_first + exact.only_second
+    return Apart(
+        truth.inventory.metric,
+        truth.name,
+        first,
+        second,
+        paired_interval(sides[0], sides[1], seed=SEED, pooled=True, unit=unit(ours)),
+        exact.p,
+        exact.method,
+        sign_flip(sides[0], sides[1], seed=SEED).p if several else None,
+        uncorrected(exact.p),
+        smallest_difference(exact.n, differ / exact.n).difference if differ else None,
+    )

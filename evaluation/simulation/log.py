@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dramaturg.nodes.identity import Condition
-from dramaturg.stores.errors import did_you_mean
+from dramaturg.stores.errors import RoleFileError, did_you_mean
+from dramaturg.stores.reading import numbered_lines
 from dramaturg.stores.slips import clause, worst
 
 
@@ -51,7 +52,7 @@ class Acting(Event):
     agent: str
 
 
-class Source(BaseModel):
+class IdentitySource(BaseModel):
     """Where an identity came from: looked up by "strategy" or "similarity", "all" of it, or "inferred"."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -64,7 +65,7 @@ class Context(Acting):
 
     situation: str
     self_image: str
-    identity: Source
+    identity: IdentitySource
     feeling: str
 
 
@@ -150,6 +151,8 @@ KINDS: Mapping[str, type[Event]] = {
     "result": Result,
     "cost": Cost,
 }
+
+
 E = TypeVar("E", bound=Event)
 
 
@@ -188,6 +191,28 @@ class RunLog(NamedTuple):
             raise ValueError(f"There is no step {step} in this run: it has come to step {self.steps[-1]}.")
         found = [one for one in self.events if step in (0, one.step) and concerns(one, agent)]
         return RunLog(tuple(found), self.warning)
+
+
+class LogLine(BaseModel):
+    """A line of the log; what else it says depends on its kind, and one without a kind is of no run."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", strict=True)
+
+    kind: str = ""
+
+
+class MeasuredRun(NamedTuple):
+    """A run; of a branch, only the steps after it left the other run."""
+
+    path: Path
+    about: Run
+    contexts: list[Context]
+    actions: list[Action]
+    costs: list[Cost]
+    """With that of the step before, where it is a branch."""
+
+
+T = TypeVar("T", bound=Event)
 
 
 def concerns(event: Event, agent: str) -> bool:
@@ -268,3 +293,44 @@ def problem(error: Exception) -> str:
     if isinstance(error, ValidationError):
         return f"this is no event of a run, {clause(worst(error), Event)}"
     return "this is no JSON"
+
+
+def measured_run(path: Path) -> MeasuredRun:
+    """Read the log of a run.
+
+    Raises:
+        RoleFileError: the file cannot be read, a line of it cannot be used, or it is the log of no run.
+    """
+    path = path.expanduser().absolute()
+    lines = numbered_lines(path, LogLine, path.parent)
+    told = {number: line for number, line in lines.items() if line.kind in ("run", "branch")}
+    if not lines or min(told, default=0) != min(lines):
+        raise RoleFileError(f"{path.name} is the log of no run: give a file that `dramaturg simulate` wrote.")
+    about = typed(told, Run, path)[-1]
+    return MeasuredRun(
+        path,
+        about,
+        contexts=[one for one in typed(of(lines, "context"), Context, path) if one.step > about.after],
+        actions=[one for one in typed(of(lines, "action"), Action, path) if one.step > about.after],
+        costs=[one for one in typed(of(lines, "cost"), Cost, path) if one.step >= about.after],
+    )
+
+
+def of(lines: Mapping[int, LogLine], kind: str) -> dict[int, LogLine]:
+    """The lines of a kind, by their numbers."""
+    return {number: line for number, line in lines.items() if line.kind == kind}
+
+
+def typed(lines: Mapping[int, LogLine], model: type[T], path: Path) -> list[T]:
+    """Lines as what their kind makes them.
+
+    Raises:
+        RoleFileError: a line lacks something, or says it in another form.
+    """
+    found = []
+    for number, line in lines.items():
+        try:
+            found.append(model.model_validate(line.model_dump()))
+        except ValidationError as error:
+            raise RoleFileError(f"{path.name}, line {number}: {clause(worst(error), model)}.") from error
+    return found

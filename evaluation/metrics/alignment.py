@@ -5,77 +5,23 @@ from math import fsum, isfinite
 from statistics import fmean, median
 from typing import Any, Literal, NamedTuple
 
-from dramaturg.evaluation.chunk_metrics import (
-    ChunkUsage,
-    Duplication,
-    SelectionFailure,
-    Similarity,
-    chunk_duplication,
-    chunk_usage,
-    selection_failure,
-    similarity,
-    similarity_table,
-)
-from dramaturg.evaluation.reliability import (
-    Agreement,
-    Consistency,
-    Cronbach,
-    IntraclassCorrelation,
-    Kappa,
-    cohen_kappa,
-    cronbach_alpha,
-    dim_consistency,
-    intraclass_correlation,
-    item_consistency,
-    krippendorff_alpha,
-    robustness,
-    single_rater,
-)
-from dramaturg.evaluation.type_metrics import majority_type, most_frequent, type_accuracy, type_f1, type_hits
-
-__all__ = [
-    "Agreement",
-    "Alignment",
-    "ChunkUsage",
-    "Consistency",
-    "Cronbach",
-    "Duplication",
-    "Floors",
-    "IntraclassCorrelation",
-    "Kappa",
-    "SelectionFailure",
-    "Similarity",
-    "alignment",
-    "ceiling",
-    "chunk_duplication",
-    "chunk_usage",
-    "cohen_kappa",
-    "cronbach_alpha",
-    "dim_consistency",
-    "floors",
-    "intraclass_correlation",
-    "item_consistency",
-    "krippendorff_alpha",
-    "majority_type",
-    "robustness",
-    "selection_failure",
-    "similarity",
-    "similarity_table",
-    "single_rater",
-    "split_batches",
-    "type_accuracy",
-    "type_f1",
-    "type_hits",
-]
+from dramaturg.evaluation.metrics.type_metrics import most_frequent
 
 Predictions = Mapping[str, Mapping[str, float]]
 """A score a role and dimension."""
+
+
 Labels = Mapping[str, Mapping[str, Mapping[str, Any]]]
 """A score and a type a role and dimension: `{"score": 98.6, "type": "H"}`, as in InCharacter's label file."""
+
+
 Tie = Literal["low", "high"]
 """What a score exactly at the midpoint counts as."""
+
+
 Undecided = Literal["miss", "score", "exclude"]
 """What becomes of a dimension that the annotators call X; see `ceiling`."""
+
 
 SMALLEST_SPLIT, BATCH, SMALLEST_BATCH = 6, 4, 3
 """InCharacter's batches: so many items or more are split, into so many each, none smaller than that."""

@@ -1,15 +1,15 @@
 """Identity recall: what of its identity an agent can say from what it had before its eyes (ID-RAG 5.5.1)."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
 
-from dramaturg.evaluation.simulation.events import Context
+from dramaturg.evaluation.simulation.log import Context
 from dramaturg.models.chat import Respondent
 from dramaturg.models.embeddings import Embedder
-from dramaturg.models.questions import write
+from dramaturg.models.questions import rate, write
 from dramaturg.nodes.embedded_texts import vectors_of
 from dramaturg.nodes.identity import Identity
 from dramaturg.nodes.identity_query import query_identity
@@ -20,9 +20,27 @@ from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import Question
 
 TEMPERATURE = 0.2
+
+
 ANSWER_TOKENS = 150
+
+
 LOOKED_UP = ("strategy", "similarity")
 """How an identity was had that can be looked up anew for a question; all of it, or an inferred one, stays the same."""
+
+
+LOW, HIGH = 1, 10
+"""Goes straight against the identity; fits it in every way. 5: has nothing to do with it."""
+
+
+REASON_TOKENS = 120
+
+
+class Alignment(NamedTuple):
+    """A score from 1 to 10, and the sentence that it rests on."""
+
+    reason: str
+    score: float
 
 
 def quiz_of(role: Role) -> list[Question]:
@@ -75,3 +93,23 @@ async def looked_up(context: IdentityRecallSettings, at: Context, question: str)
     found = (await retrieve_identity(state, runtime))["identity"]
     known = at.self_image.splitlines()
     return "\n".join(one["sentence"] for one in found if one["sentence"] not in known)
+
+
+def reason_messages(identity: Identity, deed: str) -> list[BaseMessage]:
+    """What the judge is shown first: the whole identity and the deed."""
+    data = {"identity": identity.text(identity.triples), "deed": deed}
+    return load("why_aligned", identity.language).messages(role=identity.name, data=data)
+
+
+async def alignment(judge: Respondent, identity: Identity, deed: str) -> Alignment:
+    """Judge a deed: a sentence, and then a score that rests on it.
+
+    Raises:
+        ModelError: the judge gave no answer.
+    """
+    messages = reason_messages(identity, deed)
+    text = await write(judge, messages, temperature=0, max_tokens=REASON_TOKENS, quiet=True)
+    reason = " ".join(text.split())
+    data = {"identity": identity.text(identity.triples), "deed": deed, "reason": reason}
+    asked = load("rate_alignment", identity.language).messages(role=identity.name, data=data)
+    return Alignment(reason, (await rate(judge, asked, low=LOW, high=HIGH)).value)

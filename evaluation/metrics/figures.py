@@ -5,10 +5,12 @@ from io import BytesIO
 from math import ceil
 from typing import Any
 
-from dramaturg.evaluation.bands import Point
-from dramaturg.evaluation.statistics import Share
+from dramaturg.evaluation.metrics.curves import Point
+from dramaturg.evaluation.metrics.intervals import Share
 
 COLOURS = {"id-rag": "#1f5fa8", "full": "#2c7d3f", "baseline": "#b3322c"}
+
+
 TITLES = {
     "recall": "Identity recall: cosine with the right answers",
     "recall_with_retrieval": "Identity recall, looked up for each question",
@@ -18,6 +20,8 @@ TITLES = {
     "lines": "Lines of talk",
     "seconds": "Seconds (wall clock)",
 }
+
+
 ACROSS = 2
 """Panels beside each other."""
 

@@ -7,17 +7,30 @@ deserves. Intervals are over questions: what is asked is whether the judge can b
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from dramaturg.evaluation.calibration import Brier, brier, equal_bins
-from dramaturg.evaluation.comparison.bounds import CEILING, FLOOR
+from dramaturg.evaluation.comparison.contestants import CEILING, FLOOR
 from dramaturg.evaluation.comparison.plan import Entry, Plan
 from dramaturg.evaluation.comparison.records import Judged, Records
-from dramaturg.evaluation.judging.measures import scale_of
-from dramaturg.evaluation.reports.tables import REFUSAL
-from dramaturg.evaluation.reports.values import SEED, Found, by_reply, judges_in, value_of
-from dramaturg.evaluation.statistics import Interval, Share, cluster_interval, wilson
+from dramaturg.evaluation.judging.judges import JUDGES, agreement, judges_kappa
+from dramaturg.evaluation.judging.measures import SIMILARITY, scale_of
+from dramaturg.evaluation.metrics.calibration import Brier, brier, equal_bins
+from dramaturg.evaluation.metrics.intervals import Interval, Share, cluster_interval, wilson
+from dramaturg.evaluation.reports.tables import (
+    REFUSAL,
+    SEED,
+    Found,
+    between,
+    bounds,
+    by_reply,
+    judges_in,
+    signed,
+    table,
+    value_of,
+)
 
 YES: Mapping[str, str] = {"accuracy": CEILING, REFUSAL: FLOOR}
 """Who deserves a yes; the other deserves a no."""
+
+
 BLIND = 0.6
 """An AUC that is no larger tells nothing apart, whatever its interval."""
 
@@ -58,6 +71,9 @@ class Calibration(NamedTuple):
     brier: Brier
 
 
+HEADS = ("metric", "judge", "measure", "value", "95 % interval", "right answers", "declining", "questions", "missing")
+
+
 def checks(plan: Plan, records: Records) -> Iterator[Check]:
     """Check each judge by each metric of which it is known who deserves more."""
     for metric in plan.metrics:
@@ -77,7 +93,7 @@ def check(plan: Plan, records: Records, metric: str, judge: str) -> Check | None
     if not there:
         return None
     better = [ahead(metric, *both) for both in there]
-    value, low, high = between(better)
+    value, low, high = mean_and_ends(better)
     right, declining = (over_questions([both[at] for both in there]) for at in (0, 1))
     kind = "share right" if metric in YES else "AUC"
     return Check(metric, judge, kind, value, low, high, right, declining, len(there), len(asked) - len(there))
@@ -99,7 +115,7 @@ def ahead(metric: str, right: float, declining: float) -> float:
     return 0.5 if right == declining else float(right > declining)
 
 
-def between(better: Sequence[float]) -> tuple[float, float | None, float | None]:
+def mean_and_ends(better: Sequence[float]) -> tuple[float, float | None, float | None]:
     """Their mean and where it lies; where all are told apart, or none, Wilson's interval says what so few can show."""
     found = over_questions(better)
     if found.low is None and found.mean in (0, 1):
@@ -136,3 +152,104 @@ def known_probabilities(plan: Plan, found: Found, metric: str) -> Iterator[tuple
 def probability(one: Judged | None) -> float | None:
     """P(yes) of a judgement that is there."""
     return None if one is None else one.probability
+
+
+def judge_lines(plan: Plan, records: Records) -> Iterator[str]:
+    """All that is known of the judges."""
+    parts = [
+        *check_lines(plan, list(checks(plan, records))),
+        *calibration_lines(plan, records),
+        *agreement_lines(plan, records),
+    ]
+    if parts:
+        yield "## How far the judges can be believed"
+        yield from parts
+
+
+def check_lines(plan: Plan, found: list[Check]) -> Iterator[str]:
+    """What judges say of right answers and of a sentence that declines, and which judges do not tell them apart."""
+    if not plan.bounds and any(one in JUDGES for one in plan.metrics):
+        yield "Floor and ceiling were left out: nothing says whether the judges tell right from wrong."
+    if not found:
+        return
+    yield (
+        "Two replies to the same question, of which it is known which is right: the right answer and a sentence that "
+        "declines. Share right: of what the judge says of both, so that always saying yes is right in a half. AUC: how "
+        "often the right answer is scored above the other, equal scores count half. Intervals are over questions. To "
+        "tell these two apart is the least: replies of methods lie between them."
+    )
+    yield table(HEADS, *(tuple(check_cells(one)) for one in found))
+    yield from (blind_line(one) for one in found if one.blind)
+
+
+def blind_line(one: Check) -> str:
+    """That a judge does not tell the two apart, or that so few questions do not show it."""
+    measured = f"{one.kind} {signed(one.value)}, {one.n} questions"
+    if one.value <= BLIND:
+        return (
+            f"**{one.judge} does not tell right answers from a sentence that declines by {one.metric}** ({measured}): "
+            "its numbers there say nothing."
+        )
+    return (
+        f"**That {one.judge} tells right answers from a sentence that declines by {one.metric} is not shown** "
+        f"({measured}): ask more questions before you believe its numbers there."
+    )
+
+
+def check_cells(one: Check) -> Iterator[str]:
+    """A judge's line of the table."""
+    yield from (one.metric, one.judge, one.kind, signed(one.value), between(one.low, one.high))
+    yield from (f"{signed(side.mean)} {bounds(side)}" for side in (one.right, one.declining))
+    yield from (str(one.n), str(one.missing))
+
+
+def calibration_lines(plan: Plan, records: Records) -> Iterator[str]:
+    """The Brier scores of judges that say yes or no, and which of them give no probabilities."""
+    known = list(calibrations(plan, records))
+    yield from (calibration_line(one) for one in known)
+    if not plan.bounds:
+        return
+    there = {(one.metric, one.judge) for one in known}
+    asked = [(metric, judge) for metric in plan.metrics if metric in YES for judge in judges_in(records, metric)]
+    for metric, judge in asked:
+        if (metric, judge) not in there:
+            yield f"{judge} gives no probabilities by {metric}: nothing can be said of their calibration."
+
+
+def calibration_line(one: Calibration) -> str:
+    """A Brier score beside its reference, and the bins."""
+    bins = "; ".join(f"{mean:.3f}: {share.hits} of {share.n}" for mean, share in one.bins)
+    return (
+        f"P(yes) of {one.judge} by {one.metric}: Brier score {one.brier.score:.3f}, where always saying the share "
+        f"that is yes has {one.brier.reference:.3f} (n = {one.brier.n}). Mean P(yes) and how many are yes: {bins}."
+    )
+
+
+def agreement_lines(plan: Plan, records: Records) -> Iterator[str]:
+    """How far two judges agree."""
+    for metric in plan.metrics:
+        judges = [] if metric == SIMILARITY else judges_in(records, metric)
+        for at, first in enumerate(judges):
+            for second in judges[at + 1 :]:
+                yield f"{metric}: {agreed(plan, records, metric, first, second)}"
+
+
+def agreed(plan: Plan, records: Records, metric: str, first: str, second: str) -> str:
+    """Krippendorff's alpha and Cohen's kappa of two judges, or why there are none."""
+    one, other = (methods_values(plan, records, metric, judge) for judge in (first, second))
+    try:
+        alpha = agreement(one, other, JUDGES[metric].scale)
+        kappa = judges_kappa(one, other, JUDGES[metric].scale)
+    except ValueError as error:
+        return f"no agreement of {first} and {second} can be computed ({error})"
+    name = "quadratic-weighted kappa" if kappa.weights == "quadratic" else "Cohen's kappa"
+    return (
+        f"{first} and {second} agree with Krippendorff's alpha {signed(alpha.alpha)} and {name} {signed(kappa.kappa)} "
+        f"(n = {alpha.n})."
+    )
+
+
+def methods_values(plan: Plan, records: Records, metric: str, judge: str) -> list[float | None]:
+    """What a judge gives the methods' replies; floor and ceiling are left out, as it is easy to agree on them."""
+    found = by_reply(records, metric, judge)
+    return [value_of(one, found) for name in plan.methods for one in plan.of(name)]

@@ -10,6 +10,8 @@ import numpy as np
 
 Chosen = Iterable[Iterable[Hashable]]
 """For each question the chunks that were chosen, by what tells them apart; one chosen twice for it counts once."""
+
+
 Similarities = Mapping[str, Sequence[Sequence[float]]]
 """For each role and question the similarities of the k chunks that were retrieved."""
 

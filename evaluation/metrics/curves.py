@@ -6,6 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 RESAMPLES = 10_000
+
+
 COVERED = 0.95
 
 

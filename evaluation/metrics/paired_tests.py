@@ -5,9 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dramaturg.evaluation.role_values import Values, clusters, differences, pairs
+from dramaturg.evaluation.metrics.intervals import Values, clusters, differences, pairs
 
 LEVEL = 0.05
+
+
 FLIPS = 100_000
 """Of no more ways to flip signs than this all are tried (16 roles: 65,536); of more, so many are drawn."""
 
