@@ -10,11 +10,12 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import StateGraph
 from langgraph.store.base import BaseStore
 
-from dramaturg.conversations.thread import Show, Thread, answered, ended, resumed
+from dramaturg.conversations.thread import Show, Thread
 from dramaturg.conversations.turn_lock import turn_lock
-from dramaturg.conversations.turns import Turn, all_branches, as_message
+from dramaturg.conversations.turns import Turn, all_branches, all_turns, as_message
 from dramaturg.nodes.context import RoleContext
 from dramaturg.nodes.turn import question_in
+from dramaturg.stores.conversation_memories import ConversationMemories, memory_id
 
 PATIENCE = 60.0
 
@@ -22,8 +23,9 @@ PATIENCE = 60.0
 class Conversation:
     """One thread of a chat workflow.
 
-    Every turn is kept whole or not at all. Turns are addressed by the id of the user's message. Going back keeps the
-    other branch: the state after every turn, role memory included, is a checkpoint of its own.
+    Every turn is kept whole or not at all. Turns are addressed by the id of the user's message; an id that the thread
+    does not have is a ValueError. Going back keeps the other branch: the state after every turn, role memory included,
+    is a checkpoint of its own. `ThreadBusy` is raised where another turn on the thread takes longer than `patience`.
 
     Args:
         graph: the builder of a workflow that takes and gives messages, such as `amadeus.build()`.
@@ -68,7 +70,6 @@ class Conversation:
             show: is given every part of the stream that a person may see.
 
         Raises:
-            ThreadBusy: another turn on this thread took longer than `patience`.
             ValueError: the message holds no text, its id is that of a reply, or the settings cannot be used.
             ModelError: the model gave no reply; the turn can be finished later.
         """
@@ -78,26 +79,22 @@ class Conversation:
             before = await self.thread.delivered(asked) if asked is message else None
             unfinished = await self.thread.unfinished()
             if unfinished and unfinished.id == asked.id:  # also one that stopped after its reply
-                return await resumed(self.thread, unfinished, show, self.context)
+                return await self.thread.resume(unfinished, show, self.context)
             if before and before.reply is not None:
                 return await self.thread.values(before.checkpoint)
             await self._settle()
             await self.thread.begin()
-            return await self._run(asked, show)
+            return await self.thread.run(asked, show, context=self.context)
 
     async def unfinished(self) -> Turn | None:
         """The last turn, if it was begun and has no end; `finish` or `withdraw` it, or send the next message."""
         return await self.thread.unfinished()
 
     async def finish(self, show: Show = lambda _: None) -> dict[str, Any]:
-        """Go on with an unfinished turn where it stopped.
-
-        Raises:
-            ValueError: there is none.
-        """
+        """Go on with an unfinished turn where it stopped; without one, a ValueError is raised."""
         async with self.turn():
             if unfinished := await self.thread.unfinished():
-                return await resumed(self.thread, unfinished, show, self.context)
+                return await self.thread.resume(unfinished, show, self.context)
             msg = "There is no unfinished turn on this thread."
             raise ValueError(msg)
 
@@ -118,14 +115,13 @@ class Conversation:
             show: is given every part of the stream that a person may see.
 
         Raises:
-            ThreadBusy: another turn on this thread took longer than `patience`.
             ValueError: nothing waits, or the answer is None.
         """
         async with self.turn():
             if value is None:
                 raise ValueError("An answer is anything but None: answer in the form that was asked for.")
             if await self.thread.waiting():
-                return await answered(self.thread, value, show, self.context)
+                return await self.thread.answer(value, show, self.context)
             raise ValueError("Nothing waits for an answer on this thread.")
 
     async def withdraw(self) -> None:
@@ -143,37 +139,21 @@ class Conversation:
         return await all_branches(self.saver, self.thread.name)
 
     async def fork(self, turn: str) -> None:
-        """Go on after an earlier turn, of this branch or another; what was said after it stays where it is.
-
-        Raises:
-            ValueError: this thread has no such turn.
-        """
+        """Go on after an earlier turn, of this branch or another; what was said after it stays where it is."""
         async with self.turn():
             await self._settle()
             await self.thread.go_to((await self._turn(turn)).checkpoint)
 
     async def regenerate(self, turn: str | None = None, show: Show = lambda _: None) -> dict[str, Any]:
-        """Ask the question of a turn, or of the last one, again: a new branch from before it.
-
-        Raises:
-            ValueError: this thread has no such turn.
-        """
+        """Ask the question of a turn, or of the last one, again: a new branch from before it."""
         return await self._again(turn, None, show)
 
     async def edit(self, turn: str, text: str, show: Show = lambda _: None) -> dict[str, Any]:
-        """Ask something else in the place of a turn: a new branch from before it.
-
-        Raises:
-            ValueError: this thread has no such turn, or the text is empty.
-        """
+        """Ask something else in the place of a turn: a new branch from before it."""
         return await self._again(turn, text, show)
 
     async def delete(self, turn: str) -> None:
-        """Go back to before a turn. Our saver erases it and all that followed it; others keep what they have stored.
-
-        Raises:
-            ValueError: this thread has no such turn.
-        """
+        """Go back to before a turn. Our saver erases it and all that followed it; others keep what they have stored."""
         async with self.turn():
             await self._take_back(await self._turn(turn))
 
@@ -181,7 +161,8 @@ class Conversation:
         """Delete the whole thread, and the memories that were made on it."""
         async with self.turn():
             # Memories first: killed in between, the thread is still there to be erased; a turn can miss a memory.
-            await forget_thread(self.store, self.context.role, self.thread)
+            if self.store is not None:
+                await ConversationMemories(self.store, self.context.role, self.thread.name).drop_all()
             await self.saver.adelete_thread(self.thread.name)
 
     async def values(self, turn: Turn | None = None) -> dict[str, Any]:
@@ -189,11 +170,7 @@ class Conversation:
         return await self.thread.values(turn.checkpoint if turn else None)
 
     def change(self, **settings: Any) -> None:
-        """Change settings from the next turn on.
-
-        Raises:
-            ValueError: a setting is unknown or out of its bounds.
-        """
+        """Change settings from the next turn on."""
         given = {name: getattr(self.context, name) for name in self.context.model_fields_set}
         self.context = type(self.context).model_validate(given | settings)
 
@@ -215,24 +192,21 @@ class Conversation:
             asked = asked.model_copy(update={"id": str(uuid4())})
             after = await self.thread.settled(old.before) or await self.thread.beginning(history[-1])
             try:
-                return await self._run(asked, show, after)
+                return await self.thread.run(asked, show, context=self.context, after=after)
             except BaseException:
                 failed = await self.thread.unfinished()
                 if failed and failed.reply is not None:
                     raise
                 await self.thread.go_to(history[-1].checkpoint)
-                if failed and await self.thread.erased(failed):
-                    await forget_lost_turns(self.store, self.context.role, self.thread)
+                if failed and await self.thread.erase_turn(failed):
+                    await self._forget_lost_turns()
                 raise
-
-    async def _run(self, message: HumanMessage, show: Show, after: str | None = None) -> dict[str, Any]:
-        return await self.thread.run(message, show, context=self.context, after=after)
 
     async def _settle(self) -> None:
         """End an unfinished turn, if it has its reply, or take it back."""
         unfinished = await self.thread.unfinished()
         if unfinished and unfinished.reply is not None:
-            await ended(self.thread, unfinished, self.context)
+            await self.thread.conclude(unfinished, self.context)
         elif unfinished:
             await self._take_back(unfinished)
 
@@ -240,7 +214,21 @@ class Conversation:
         # The thread first: which memories are lost is known by the turns that are left. Killed in between, the next
         # deletion on this thread forgets them.
         await self.thread.take_back(turn)
-        await forget_lost_turns(self.store, self.context.role, self.thread)
+        await self._forget_lost_turns()
+
+    async def _forget_lost_turns(self) -> None:
+        """Forget the memories of turns that no branch holds: deleted now, or left by a turn that was killed.
+
+        Reads all checkpoints of the thread, if it has any memory.
+        """
+        if self.store is None:
+            return
+        memories = ConversationMemories(self.store, self.context.role, self.thread.name)
+        if kept := await memories.ids():
+            turns = {turn.id for turn in (await all_turns(self.saver, self.thread.name)).values()}
+            unfinished = await self.thread.unfinished()
+            held = {memory_id(turn) for turn in turns | ({unfinished.id} if unfinished else set())}
+            await memories.drop(kept - held)
 
     async def _turn(self, turn: str) -> Turn:
         if found := await self.thread.find(turn):

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, Valid
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.turns import Turn
 
-NOT_TAKEN_ALONG = frozenset({"remembered"})
+NOT_EXPORTED = frozenset({"remembered"})
 """Channels that name what is kept outside of the thread, and is not exported: the ids of its memories."""
 
 
@@ -43,15 +43,15 @@ class TurnLine(_Line):
     state: dict[str, JsonValue]
 
 
-async def exported(talk: Conversation) -> AsyncIterator[str]:
+async def exported(conversation: Conversation) -> AsyncIterator[str]:
     """Give the lines of the branch that is the head, without line ends.
 
     Raises:
         ValueError: a value of the state is not plain JSON.
     """
-    yield Head(role=talk.context.role, thread=talk.thread.name).model_dump_json()
-    for turn in await talk.history():
-        state = await talk.values(turn)
+    yield Head(role=conversation.context.role, thread=conversation.thread.name).model_dump_json()
+    for turn in await conversation.history():
+        state = await conversation.values(turn)
         messages: list[AnyMessage] = state.pop("messages")
         yield TurnLine(
             turn=turn.id,
@@ -59,11 +59,11 @@ async def exported(talk: Conversation) -> AsyncIterator[str]:
             reply=turn.reply or "",
             reply_id=str(messages[-1].id),
             window=len(messages),
-            state=taken_along(state),
+            state=exported_state(state),
         ).model_dump_json()
 
 
-async def imported(talk: Conversation, lines: Iterable[str]) -> int:
+async def imported(conversation: Conversation, lines: Iterable[str]) -> int:
     """Put a conversation that was exported on an empty thread; nothing is written unless every line can be used.
 
     An import that was killed is finished by the same lines.
@@ -75,22 +75,24 @@ async def imported(talk: Conversation, lines: Iterable[str]) -> int:
         ValueError: a line is not as `exported` writes it, the role is another one, or the thread is not empty.
     """
     head, turns = parsed(lines)
-    if head.role != talk.context.role:
-        msg = f"This conversation was with {head.role!r}, not with {talk.context.role!r}: name that role."
+    if head.role != conversation.context.role:
+        msg = f"This conversation was with {head.role!r}, not with {conversation.context.role!r}: name that role."
         raise ValueError(msg)
     require_ids(turns)
-    require_state(talk.thread.graph, turns)
-    async with talk.turn():
-        done = await talk.history()
-        begun = await talk.saver.aget_tuple(talk.thread.address()) is not None
-        if begun and (await talk.unfinished() or not is_begun_import(done, turns)):
-            msg = f"The conversation {talk.thread.name!r} has begun already: give the imported one another name."
+    require_state(conversation.thread.graph, turns)
+    async with conversation.turn():
+        done = await conversation.history()
+        begun = await conversation.saver.aget_tuple(conversation.thread.address()) is not None
+        if begun and (await conversation.unfinished() or not is_begun_import(done, turns)):
+            msg = (
+                f"The conversation {conversation.thread.name!r} has begun already: give the imported one another name."
+            )
             raise ValueError(msg)
         try:
-            await restored(talk, turns, len(done))
+            await restored(conversation, turns, len(done))
         except BaseException:
             if not begun:
-                await talk.saver.adelete_thread(talk.thread.name)
+                await conversation.saver.adelete_thread(conversation.thread.name)
             raise
     return len(turns)
 
@@ -101,20 +103,20 @@ def is_begun_import(done: Sequence[Turn], turns: Sequence[TurnLine]) -> bool:
     return len(done) < len(turns) and there == [(one.turn, one.question, one.reply) for one in turns[: len(done)]]
 
 
-async def restored(talk: Conversation, turns: Iterable[TurnLine], done: int) -> None:
+async def restored(conversation: Conversation, turns: Iterable[TurnLine], done: int) -> None:
     """Write a checkpoint a turn, after those that are there already."""
     said: list[AnyMessage] = []
-    node = last_node(talk.thread.graph)
-    await talk.thread.begin()
+    node = last_node(conversation.thread.graph)
+    await conversation.thread.begin()
     for number, line in enumerate(turns):
         said += [
             HumanMessage(line.question, id=line.turn),
-            AIMessage(line.reply, id=line.reply_id, name=talk.context.role),
+            AIMessage(line.reply, id=line.reply_id, name=conversation.context.role),
         ]
         if number >= done:
             window = said[-line.window :] if line.window else []
-            values = whole(talk.thread.graph, {**taken_along(line.state), "messages": window})
-            await talk.thread.graph.aupdate_state(talk.thread.address(), values, as_node=node)
+            values = overwriting(conversation.thread.graph, {**exported_state(line.state), "messages": window})
+            await conversation.thread.graph.aupdate_state(conversation.thread.address(), values, as_node=node)
 
 
 def parsed(lines: Iterable[str]) -> tuple[Head, list[TurnLine]]:
@@ -172,12 +174,12 @@ def require_state(graph: CompiledStateGraph[Any, Any, Any, Any], turns: Iterable
                 raise ValueError(msg) from error
 
 
-def taken_along(state: Mapping[str, Any]) -> dict[str, Any]:
+def exported_state(state: Mapping[str, Any]) -> dict[str, Any]:
     """The channels of a state that mean something on another thread."""
-    return {name: value for name, value in state.items() if name not in NOT_TAKEN_ALONG}
+    return {name: value for name, value in state.items() if name not in NOT_EXPORTED}
 
 
-def whole(graph: CompiledStateGraph[Any, Any, Any, Any], values: dict[str, Any]) -> dict[str, Any]:
+def overwriting(graph: CompiledStateGraph[Any, Any, Any, Any], values: dict[str, Any]) -> dict[str, Any]:
     """Values that take the place of what is there, also in channels that would add them to it."""
     return {
         name: Overwrite(value) if isinstance(graph.channels.get(name), BinaryOperatorAggregate) else value

@@ -1,7 +1,7 @@
 """One thread of a compiled workflow and its checkpoints: what a conversation is made of. Nothing here takes locks."""
 
-from collections.abc import Callable
-from contextlib import aclosing
+from collections.abc import Callable, Mapping
+from contextlib import aclosing, suppress
 from typing import Any
 
 from langchain_core.messages import HumanMessage, convert_to_messages
@@ -68,7 +68,7 @@ class Thread:
         if head is None:
             return None
         if head.metadata.get("source") == "input":
-            return stored_in(head)
+            return turn_of_input(head)
         if not await self.stopped(head):
             return None
         turns = await turns_until(self.saver, self.name)
@@ -120,6 +120,49 @@ class Thread:
         msg = f"The message has the id of a reply, {message.id!r}: give it an id of its own."
         raise ValueError(msg)
 
+    async def resume(self, unfinished: Turn, show: Show, context: Any) -> dict[str, Any]:
+        """Go on where a turn stopped, and return the output.
+
+        A turn that stopped in a node that this workflow lacks is asked again; one that has its reply is over.
+        """
+        if await self.due():
+            return await self.run(None, show, context=context)
+        if unfinished.reply is not None:
+            await self.end()
+            return await self.values()
+        asked = await self.question(unfinished)
+        await self.take_back(unfinished)
+        return await self.run(asked, show, context=context)
+
+    async def answer(self, value: Any, show: Show, context: Any) -> dict[str, Any]:
+        """Go on with a turn that waits, by an answer to what it has asked; return the output.
+
+        A node that refuses its answer asks again: LangGraph would give it the same one forever.
+        """
+        try:
+            return await self.run(Command(resume=value), show, context=context)
+        except BaseException:
+            if await self.waiting():
+                await self.step_back()
+                with suppress(Exception):
+                    await self.run(None, lambda _: None, context=context)
+            raise
+
+    async def conclude(self, unfinished: Turn, context: Any) -> None:
+        """End a turn that stopped after its reply, which somebody has read: what is left of it is tried once more.
+
+        If that fails again, the turn ends without it: a node that always fails is no reason to lose what was said.
+        Where it waits for approval, nothing is approved.
+        """
+        with suppress(Exception):
+            match await self.waiting():
+                case [{"changes": _}]:
+                    await self.run(Command(resume=NONE_APPROVED), lambda _: None, context=context)
+                case _:
+                    await self.resume(unfinished, lambda _: None, context)
+        if await self.unfinished():
+            await self.end()
+
     async def question(self, turn: Turn) -> HumanMessage:
         """The message that a turn answers, with all that it holds beside its text."""
         messages = (await self.values(turn.checkpoint)).get("messages", [])
@@ -163,14 +206,14 @@ class Thread:
 
     async def take_back(self, turn: Turn) -> None:
         """Go back to before a turn, if the head comes after it; our saver forgets it and all that followed."""
-        if await self.erased(turn):
+        if await self.erase_turn(turn):
             return
         led = {one.id for one in await turns_until(self.saver, self.name)}
         begun = await self.unfinished()
         if turn.id in led or (begun and begun.id == turn.id):
             await self.go_to(turn.before)
 
-    async def erased(self, turn: Turn) -> bool:
+    async def erase_turn(self, turn: Turn) -> bool:
         """Erase a turn and all that followed, where the saver can; after forks it is in several checkpoints."""
         if not isinstance(self.saver, ConversationSaver):
             return False
@@ -187,7 +230,11 @@ class Thread:
         return before if before and await self.settled(before) != before else checkpoint
 
 
-def stored_in(saved: CheckpointTuple) -> Turn | None:
+NONE_APPROVED: Mapping[str, list[int]] = {"approved": []}
+"""How a node that asks {"changes": […]} is told that none of them is approved; another's questions are not known."""
+
+
+def turn_of_input(saved: CheckpointTuple) -> Turn | None:
     """The turn that an input begins of which no step was run."""
     given = saved.checkpoint["channel_values"].get(START) or {}
     messages = convert_to_messages(given.get("messages", []))

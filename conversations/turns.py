@@ -80,7 +80,7 @@ async def all_steps(saver: BaseCheckpointSaver[Any], thread: str) -> dict[str, S
         id_of(one.config): Step(
             id_of(one.config),
             parent := parent_of(one),
-            tuple(said(windows.get(parent or "", []), windows[id_of(one.config)])),
+            tuple(new_messages(windows.get(parent or "", []), windows[id_of(one.config)])),
         )
         for one in saved
     }
@@ -108,7 +108,7 @@ def messages_of(saved: CheckpointTuple) -> list[BaseMessage]:
     return list(saved.checkpoint["channel_values"].get("messages", []))
 
 
-def said(before: Iterable[BaseMessage], window: Iterable[BaseMessage]) -> list[BaseMessage]:
+def new_messages(before: Iterable[BaseMessage], window: Iterable[BaseMessage]) -> list[BaseMessage]:
     """The messages of a window that an earlier window did not hold."""
     known = {message.id for message in before}
     return [message for message in window if message.id not in known]

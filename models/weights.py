@@ -140,7 +140,7 @@ def _pull(weights: Weights, places: Places, hub: str, progress: Progress | None)
             problems.append(str(error))
         else:
             make_durable(weights, places.aside)
-            # Renamed last: nothing of a pull that was broken off is found under the model's name.
+            # Verified before it is renamed: nothing of a broken pull is found under the name of a model.
             shutil.rmtree(places.folder, ignore_errors=True)
             places.aside.replace(places.folder)
             shutil.rmtree(places.wheels, ignore_errors=True)
