@@ -21,7 +21,7 @@ import networkx as nx
 from rich.console import Console
 from rich.table import Table
 
-from dramaturg.nodes.relation_graph import Graph, best_clique, weight
+from dramaturg.nodes.dialogues.relations import Graph, best_clique, weight
 
 EDGES = 12  # a role
 ENUMERATIONS = 3  # times that the whole graph is gone through: it does not depend on the pair

@@ -23,16 +23,16 @@ from sklearn.metrics import roc_auc_score
 
 from dramaturg.models.chat import respondent
 from dramaturg.models.embeddings import embedder
-from dramaturg.nodes.asked_answers import Answers, answer_all
-from dramaturg.nodes.emotion_encoder import (
+from dramaturg.nodes.index_steps import Answers, answer_all
+from dramaturg.nodes.memories.emotions import (
     EMOTIONS,
     EmotionEncoder,
     ModelEncoder,
     SimilarityEncoder,
     Told,
 )
-from dramaturg.nodes.memory_units import memory_unit
-from dramaturg.nodes.remembering import Exchange
+from dramaturg.nodes.memories.remembering import Exchange
+from dramaturg.nodes.memories.units import memory_unit
 from dramaturg.stores.index.memories import Mood
 from dramaturg.stores.memory_files import read_memory_files
 from dramaturg.stores.role_files import CARD, parse_card

@@ -20,8 +20,8 @@ from sklearn.metrics import roc_auc_score
 
 from dramaturg.models.chat import Respondent, respondent
 from dramaturg.models.environment import environment
-from dramaturg.nodes.identity_gate import certainty
-from dramaturg.nodes.identity_sentences import sentence
+from dramaturg.nodes.identity.chronicle import sentence
+from dramaturg.nodes.identity.gate import certainty
 from dramaturg.stores.library import open_role
 
 LINES = yaml.safe_load((Path(__file__).parent / "alice_lines.yaml").read_text(encoding="utf-8"))

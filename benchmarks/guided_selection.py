@@ -18,15 +18,15 @@ from langgraph.graph import END, START, StateGraph
 from rich.console import Console
 from rich.table import Table
 
-from dramaturg.nodes.guided_selection import (
+from dramaturg.nodes.passages.index import IndexingSettings
+from dramaturg.nodes.passages.retrieval import retrieve
+from dramaturg.nodes.passages.selection import (
     SelectionSettings,
     SelectionState,
     begin_selection,
     judge,
     selection_outcome,
 )
-from dramaturg.nodes.indexing import IndexingSettings
-from dramaturg.nodes.retrieval import retrieve
 from dramaturg.stores.library import Library
 from dramaturg.stores.role_files import RoleCard
 from dramaturg.workflows.amadeus_index import graph as amadeus_index

@@ -20,7 +20,7 @@ from sklearn.metrics import roc_auc_score
 
 from dramaturg.models.chat import Respondent, respondent
 from dramaturg.models.environment import environment
-from dramaturg.nodes.appraisal import Appraising
+from dramaturg.nodes.judgement import Appraising
 from dramaturg.nodes.verification import TEMPERATURE
 from dramaturg.stores.library import open_role
 

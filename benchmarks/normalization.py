@@ -29,10 +29,10 @@ from rich.table import Table
 
 from dramaturg.models.chat import Respondent, respondent
 from dramaturg.models.questions import choose, decide, extract, write
-from dramaturg.nodes.document_splitting import split_documents
-from dramaturg.nodes.entity_normalization import merge_groups
-from dramaturg.nodes.fact_extraction import facts_about, numbered
-from dramaturg.nodes.text_boundaries import sentences
+from dramaturg.nodes.graph.facts import facts_about, numbered
+from dramaturg.nodes.graph.normalization import merge_groups
+from dramaturg.nodes.passages.index import split_documents
+from dramaturg.nodes.text.boundaries import sentences
 from dramaturg.prompts import load
 from dramaturg.stores.index.graph import embedding_text
 from dramaturg.stores.index.kinds import GRAPH_KIND

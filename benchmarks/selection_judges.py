@@ -22,8 +22,8 @@ from dramaturg.models.cross_encoder import cross_encoder
 from dramaturg.models.environment import environment
 from dramaturg.models.questions import decide
 from dramaturg.models.thresholds import threshold
-from dramaturg.nodes.context import embedder_of, respondent_of
-from dramaturg.nodes.passage_evidence import in_context
+from dramaturg.nodes.passages.retrieval import in_context
+from dramaturg.nodes.run import embedder_of, respondent_of
 from dramaturg.prompts import load
 from dramaturg.stores.index.kinds import passage_kind
 from dramaturg.stores.library import open_role

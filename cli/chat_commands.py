@@ -11,7 +11,7 @@ from dramaturg.cli.screen import printable, screen
 from dramaturg.cli.stage import Stage
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.turns import Turn
-from dramaturg.nodes.context import role_of
+from dramaturg.nodes.run import role_of
 
 T = TypeVar("T")
 

@@ -10,8 +10,8 @@ from dramaturg.cli.known_chronicle import Known, show_draft
 from dramaturg.cli.progress_bars import bars
 from dramaturg.cli.screen import print_json, printable, screen
 from dramaturg.models.chat import Respondent
-from dramaturg.nodes.chronicle_draft import Draft, Unread, chunks_of, draft_chronicle
-from dramaturg.nodes.context import RoleContext, respondent_of
+from dramaturg.nodes.identity.drafting import Draft, Unread, chunks_of, draft_chronicle
+from dramaturg.nodes.run import RoleContext, respondent_of
 from dramaturg.stores.chronicle_files import refuse_second_draft, write_draft
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.index.passages import StoredPassage

@@ -21,7 +21,7 @@ from dramaturg.cli.options import (
     context_for,
 )
 from dramaturg.cli.screen import errors, print_json, printable, screen
-from dramaturg.nodes.context import RoleContext
+from dramaturg.nodes.run import RoleContext
 from dramaturg.workflows.emotional_recall import build
 
 

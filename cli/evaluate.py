@@ -30,7 +30,7 @@ from dramaturg.evaluation.reports.interviews import interview_tables
 from dramaturg.evaluation.reports.judges import blind_line, checks
 from dramaturg.evaluation.reports.markdown import written_report
 from dramaturg.evaluation.reports.tables import costs, tables
-from dramaturg.nodes.asked_answers import Announce
+from dramaturg.nodes.index_steps import Announce
 from dramaturg.stores.library import open_role
 
 MethodsOption = Annotated[

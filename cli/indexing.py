@@ -22,8 +22,8 @@ from dramaturg.cli.options import (
 )
 from dramaturg.cli.progress_bars import bars
 from dramaturg.cli.screen import print_json, printable, screen
-from dramaturg.nodes.context import RoleContext, role_of
-from dramaturg.nodes.indexing_costs import COSTS, IndexingCost, Wishes
+from dramaturg.nodes.index_costs import COSTS, IndexingCost, Wishes
+from dramaturg.nodes.run import RoleContext, role_of
 from dramaturg.stores.index.graph import KnowledgeGraph
 from dramaturg.stores.index.kinds import GRAPH_KIND
 from dramaturg.stores.library import open_role

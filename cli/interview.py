@@ -26,7 +26,7 @@ from dramaturg.cli.screen import errors, print_json, printable, screen
 from dramaturg.evaluation.interviews.asking import respondent_context
 from dramaturg.evaluation.interviews.run import AnnounceCalls, interviewed, questions
 from dramaturg.evaluation.interviews.state import Counts, DimensionResult, InterviewContext, InterviewOutput
-from dramaturg.nodes.context import RoleContext
+from dramaturg.nodes.run import RoleContext
 
 Pole = StrEnum("Pole", {"low": "low", "high": "high"})
 Judging = StrEnum(

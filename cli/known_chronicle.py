@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from rich.table import Column, Table
 
 from dramaturg.cli.screen import printable, screen
-from dramaturg.nodes.identity_sentences import sentence, templates
+from dramaturg.nodes.identity.chronicle import sentence, templates
 from dramaturg.stores.chronicle_files import read_draft
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import Triple

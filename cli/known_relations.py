@@ -4,9 +4,16 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from dramaturg.nodes.edge_scores import edge_key, edges_of, score_in
-from dramaturg.nodes.relations import Relation, RelationSettings, ScoredPair, clique_of, relation, scored_pairs
-from dramaturg.nodes.user_role import UserRole, cast_of
+from dramaturg.nodes.dialogues.cast import UserRole, cast_of
+from dramaturg.nodes.dialogues.edge_scores import edge_key, edges_of, score_in
+from dramaturg.nodes.dialogues.relations import (
+    Relation,
+    RelationSettings,
+    ScoredPair,
+    clique_of,
+    relation,
+    scored_pairs,
+)
 from dramaturg.stores.index.dialogues import DialogueStore
 from dramaturg.stores.role import Role
 

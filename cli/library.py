@@ -10,7 +10,7 @@ from rich.table import Table
 
 from dramaturg.cli.options import JsonOption, LibraryOption, RoleArgument, library_path
 from dramaturg.cli.screen import print_json, printable, screen
-from dramaturg.nodes.splitter import longest_paragraph
+from dramaturg.nodes.text.splitter import longest_paragraph
 from dramaturg.stores.errors import DamagedIndex, MissingIndex
 from dramaturg.stores.index.folder import IndexKind
 from dramaturg.stores.index.kinds import KINDS

@@ -29,7 +29,7 @@ from dramaturg.evaluation.simulation.measures import (
     unknown,
 )
 from dramaturg.evaluation.simulation.tasks import QUESTIONS, Measure, MeasureSettings, Task, planned
-from dramaturg.nodes.asked_answers import Announce
+from dramaturg.nodes.index_steps import Announce
 
 FORMATS = ("png", "svg", "pdf")
 Logs = Annotated[list[Path], typer.Argument(help="Logs that dramaturg simulate wrote.", show_default=False)]

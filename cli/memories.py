@@ -21,8 +21,8 @@ from dramaturg.cli.options import (
 from dramaturg.cli.screen import print_json, printable, screen
 from dramaturg.cli.versions import kind_of
 from dramaturg.conversations.opening import memories_of_thread
-from dramaturg.nodes.context import RoleContext, role_of
-from dramaturg.nodes.emotion_encoder import EMOTIONS
+from dramaturg.nodes.memories.emotions import EMOTIONS
+from dramaturg.nodes.run import RoleContext, role_of
 from dramaturg.stores import memory_changes
 from dramaturg.stores.errors import RoleError, did_you_mean
 from dramaturg.stores.library import open_role

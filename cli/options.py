@@ -9,7 +9,7 @@ import typer
 import yaml
 
 from dramaturg.models.environment import environment
-from dramaturg.nodes.context import RoleContext
+from dramaturg.nodes.run import RoleContext
 from dramaturg.workflows.methods import METHODS, context_type
 
 MethodName = StrEnum("MethodName", {name: name for name in METHODS})  # type: ignore[misc]

@@ -23,11 +23,11 @@ from dramaturg.cli.options import (
     library_path,
 )
 from dramaturg.cli.screen import print_json, screen
-from dramaturg.nodes.chunking import ChunkSettings
-from dramaturg.nodes.context import RoleContext
-from dramaturg.nodes.graph_preview import preview_graph
-from dramaturg.nodes.index_preview import preview
-from dramaturg.nodes.retrieval import PassageSettings
+from dramaturg.nodes.graph.draft import ChunkSettings
+from dramaturg.nodes.graph.index import preview_graph
+from dramaturg.nodes.passages.index import preview
+from dramaturg.nodes.passages.retrieval import PassageSettings
+from dramaturg.nodes.run import RoleContext
 from dramaturg.stores import learning
 from dramaturg.stores.errors import RoleBusy, RoleError, StorageError
 from dramaturg.stores.library import open_role

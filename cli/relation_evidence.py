@@ -10,7 +10,7 @@ from rich.text import Text
 
 from dramaturg.cli.picture_text import one_line
 from dramaturg.cli.screen import excerpt, printable
-from dramaturg.nodes.appraisal import HIGH
+from dramaturg.nodes.judgement import HIGH
 
 Found = Mapping[str, Any]
 

@@ -25,7 +25,7 @@ from dramaturg.cli.relation_evidence import clique_title, pairs_table, strangers
 from dramaturg.cli.relations_page import html
 from dramaturg.cli.screen import errors, print_json, printable, screen
 from dramaturg.cli.written_files import write_whole
-from dramaturg.nodes.relations import RelationSettings
+from dramaturg.nodes.dialogues.relations import RelationSettings
 from dramaturg.stores.errors import did_you_mean
 
 STRONGEST = 15

@@ -9,8 +9,8 @@ from dramaturg.cli.graph_drawing import positions, radius
 from dramaturg.cli.graph_page import page
 from dramaturg.cli.known_relations import KnownRelations, scored_dialogues
 from dramaturg.cli.relation_evidence import clique_title, points, strangers
-from dramaturg.nodes.appraisal import HIGH, LOW
-from dramaturg.nodes.relations import ScoredPair
+from dramaturg.nodes.dialogues.relations import ScoredPair
+from dramaturg.nodes.judgement import HIGH, LOW
 from dramaturg.stores.index.dialogues import Graph
 
 COLOURS = {"the user's role": "#E69F00", "in the clique": "#009E73", "speaker": "#56B4E9"}

@@ -20,7 +20,7 @@ from dramaturg.evaluation.simulation.log import (
     Vote,
 )
 from dramaturg.evaluation.simulation.measures import each_step
-from dramaturg.nodes.world import OF_EVENTS
+from dramaturg.nodes.world.world import OF_EVENTS
 
 Row = dict[str, Any]
 A = TypeVar("A", bound=Acting)

@@ -19,7 +19,7 @@ from dramaturg.cli.options import (
     library_path,
 )
 from dramaturg.cli.screen import print_json, screen
-from dramaturg.nodes.context import RoleContext
+from dramaturg.nodes.run import RoleContext
 from dramaturg.stores import versions as stored
 from dramaturg.stores.index.folder import IndexKind
 from dramaturg.stores.library import open_role

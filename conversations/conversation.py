@@ -13,7 +13,7 @@ from langgraph.store.base import BaseStore
 from dramaturg.conversations.thread import Show, Thread
 from dramaturg.conversations.turn_lock import turn_lock
 from dramaturg.conversations.turns import Turn, all_branches, all_turns, as_message
-from dramaturg.nodes.context import RoleContext
+from dramaturg.nodes.run import RoleContext
 from dramaturg.nodes.turn import question_in
 from dramaturg.stores.conversation_memories import ConversationMemories, memory_id
 

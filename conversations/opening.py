@@ -8,7 +8,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
 from dramaturg.conversations.conversation import PATIENCE, Conversation
-from dramaturg.nodes.context import RoleContext, role_of
+from dramaturg.nodes.run import RoleContext, role_of
 from dramaturg.stores.conversation_memories import ConversationMemories
 from dramaturg.stores.files import make_folder
 from dramaturg.stores.item_store import ItemStore

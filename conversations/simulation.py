@@ -10,7 +10,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import StateGraph
 
-from dramaturg.nodes.world import Event, WorldInput, WorldSettings, described, event, scenario_of
+from dramaturg.nodes.world.world import Event, WorldInput, WorldSettings, described, event, scenario_of
 from dramaturg.stores.file_lock import file_lock
 from dramaturg.stores.files import write_bytes
 from dramaturg.stores.saver import ConversationSaver

@@ -7,8 +7,8 @@ from pydantic import Field
 
 from dramaturg.models.errors import UNANSWERED, UnusableAnswer
 from dramaturg.models.questions import write
-from dramaturg.nodes.context import language_of, respondent_of, role_of, settings
-from dramaturg.nodes.respond import AskedState, earlier
+from dramaturg.nodes.reply import AskedState, earlier
+from dramaturg.nodes.run import language_of, respondent_of, role_of, settings
 from dramaturg.nodes.summary import clipped, transcript
 from dramaturg.nodes.turn import StandaloneState, WindowSettings
 from dramaturg.prompts import load

@@ -11,7 +11,7 @@ from pydantic import Field
 from dramaturg.models.errors import ModelError, UnusableAnswer
 from dramaturg.models.questions import write
 from dramaturg.models.reading import encodable
-from dramaturg.nodes.context import language_of, respondent_of, role_of, settings
+from dramaturg.nodes.run import language_of, respondent_of, role_of, settings
 from dramaturg.nodes.turn import TurnInput, WindowSettings, leaving, removals
 from dramaturg.prompts import load
 from dramaturg.stores.role import Role

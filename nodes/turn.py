@@ -11,7 +11,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from dramaturg.models.account import Usage, add_usage
-from dramaturg.nodes.context import RoleContext, settings
+from dramaturg.nodes.run import RoleContext, settings
 
 
 class TurnInput(TypedDict):

@@ -2,13 +2,15 @@
 
 from langgraph.graph import END, START, StateGraph
 
-from dramaturg.nodes.attribute_extractor import AttributeSettings, AttributeState, extract_attributes
-from dramaturg.nodes.attributed_draft import (
+from dramaturg.nodes.passages.attributes import AttributeSettings, AttributeState, extract_attributes
+from dramaturg.nodes.passages.index import IndexCheckState, IndexingSettings, check_index, index_outcome
+from dramaturg.nodes.passages.reply import (
     AttributedDraftState,
     VerifiedReplySettings,
     draft_with_attributes,
 )
-from dramaturg.nodes.guided_selection import (
+from dramaturg.nodes.passages.retrieval import RetrievalState, retrieve
+from dramaturg.nodes.passages.selection import (
     SelectionSettings,
     SelectionState,
     begin_selection,
@@ -16,9 +18,7 @@ from dramaturg.nodes.guided_selection import (
     judge,
     selection_outcome,
 )
-from dramaturg.nodes.indexing import IndexCheckState, IndexingSettings, check_index, index_outcome
-from dramaturg.nodes.respond import respond
-from dramaturg.nodes.retrieval import RetrievalState, retrieve
+from dramaturg.nodes.reply import respond
 from dramaturg.nodes.summary import SummarySettings, SummaryState, summarize, window_outcome
 from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
 from dramaturg.nodes.verification import checking_outcome, revise, speak, verification_outcome, verify

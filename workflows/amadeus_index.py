@@ -2,8 +2,8 @@
 
 from langgraph.graph import END, START, StateGraph
 
-from dramaturg.nodes.draft_work import publishing_outcome
-from dramaturg.nodes.indexing import (
+from dramaturg.nodes.index_steps import publishing_outcome
+from dramaturg.nodes.passages.index import (
     IndexingSettings,
     IndexingState,
     IndexInput,

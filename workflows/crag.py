@@ -9,7 +9,7 @@ from typing import Literal
 from langgraph.graph import END, START, StateGraph
 from pydantic import Field
 
-from dramaturg.nodes.corrective_retrieval import (
+from dramaturg.nodes.passages.corrective import (
     CorrectiveReplySettings,
     CorrectiveState,
     evaluate_passages,
@@ -18,11 +18,11 @@ from dramaturg.nodes.corrective_retrieval import (
     refinement_outcome,
     respond_from_strips,
 )
-from dramaturg.nodes.indexing import IndexCheckState, IndexingSettings, check_index, index_outcome
-from dramaturg.nodes.retrieval import RetrievalState, retrieve
+from dramaturg.nodes.passages.index import IndexCheckState, IndexingSettings, check_index, index_outcome
+from dramaturg.nodes.passages.retrieval import RetrievalState, retrieve
+from dramaturg.nodes.passages.web_search import WebSearchState, rewrite_query, search_web
 from dramaturg.nodes.summary import SummarySettings, SummaryState, summarize, window_outcome
 from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
-from dramaturg.nodes.web_search import WebSearchState, rewrite_query, search_web
 from dramaturg.workflows.amadeus_index import graph as amadeus_index
 
 

@@ -2,12 +2,12 @@
 
 from langgraph.graph import END, START, StateGraph
 
-from dramaturg.nodes.current_dialogues import check_dialogues
-from dramaturg.nodes.dialogue_recall import more_outcome, recall_dialogues, recall_more, relating_outcome
-from dramaturg.nodes.indexing import IndexCheckState, index_outcome
-from dramaturg.nodes.related_reply import RelatedDraftState, RelatedReplySettings, draft_related, drafting_outcome
-from dramaturg.nodes.relations import find_clique, score_edges
-from dramaturg.nodes.role_memory import build_memory, condense_memory, memory_outcome
+from dramaturg.nodes.dialogues.index import check_dialogues
+from dramaturg.nodes.dialogues.recall import more_outcome, recall_dialogues, recall_more, relating_outcome
+from dramaturg.nodes.dialogues.relations import find_clique, score_edges
+from dramaturg.nodes.dialogues.reply import RelatedDraftState, RelatedReplySettings, draft_related, drafting_outcome
+from dramaturg.nodes.dialogues.role_memory import build_memory, condense_memory, memory_outcome
+from dramaturg.nodes.passages.index import IndexCheckState, index_outcome
 from dramaturg.nodes.summary import SummarySettings, SummaryState, summarize, window_outcome
 from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
 from dramaturg.nodes.verification import checking_outcome, revise, speak, verification_outcome, verify

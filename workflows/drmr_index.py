@@ -2,15 +2,17 @@
 
 from langgraph.graph import END, START, StateGraph
 
-from dramaturg.nodes.dialogue_draft import DialogueDraftState, DialogueIndexInput, DialogueIndexOutput
-from dramaturg.nodes.dialogue_indexing import (
+from dramaturg.nodes.dialogues.index import (
+    DialogueDraftState,
+    DialogueIndexInput,
+    DialogueIndexOutput,
     DialogueIndexSettings,
     embed_dialogues,
     gather_dialogues,
     publish_dialogues,
     score_all_edges,
 )
-from dramaturg.nodes.draft_work import publishing_outcome
+from dramaturg.nodes.index_steps import publishing_outcome
 
 
 class DrmrIndexContext(DialogueIndexSettings):

@@ -2,12 +2,12 @@
 
 from langgraph.graph import END, START, StateGraph
 
-from dramaturg.nodes.current_memories import check_memories, encoding_outcomes
-from dramaturg.nodes.indexing import IndexCheckState
-from dramaturg.nodes.memory_recall import MemoryRecallState, recall_memories
-from dramaturg.nodes.memory_reply import MemoryReplySettings, MemoryReplyState, respond_from_memories
-from dramaturg.nodes.query_encoding import encode_meaning, encode_mood
-from dramaturg.nodes.remembering import RememberedState, remember
+from dramaturg.nodes.memories.index import check_memories, encoding_outcomes
+from dramaturg.nodes.memories.query import encode_meaning, encode_mood
+from dramaturg.nodes.memories.recall import MemoryRecallState, recall_memories
+from dramaturg.nodes.memories.remembering import RememberedState, remember
+from dramaturg.nodes.memories.reply import MemoryReplySettings, MemoryReplyState, respond_from_memories
+from dramaturg.nodes.passages.index import IndexCheckState
 from dramaturg.nodes.summary import SummarySettings, SummaryState, summarize, window_outcome
 from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
 from dramaturg.workflows.emotional_rag_index import graph as emotional_rag_index

@@ -2,15 +2,17 @@
 
 from langgraph.graph import END, START, StateGraph
 
-from dramaturg.nodes.draft_work import publishing_outcome
-from dramaturg.nodes.memory_draft import MemoryDraftState, MemoryIndexInput, MemoryIndexOutput
-from dramaturg.nodes.memory_indexing import (
+from dramaturg.nodes.index_steps import publishing_outcome
+from dramaturg.nodes.memories.index import (
+    MemoryDraftState,
+    MemoryIndexInput,
+    MemoryIndexOutput,
+    MemorySettings,
     embed_memories,
     encode_moods,
     gather_memories,
     publish_memories,
 )
-from dramaturg.nodes.memory_settings import MemorySettings
 
 
 class EmotionalRagIndexContext(MemorySettings):

@@ -3,10 +3,10 @@
 from langgraph.graph import END, START, StateGraph
 from typing_extensions import TypedDict
 
-from dramaturg.nodes.current_memories import check_memories, encoding_outcomes
-from dramaturg.nodes.indexing import IndexCheckState
-from dramaturg.nodes.memory_recall import MemoryRecallSettings, MemoryRecallState, recall_memories
-from dramaturg.nodes.query_encoding import encode_meaning, encode_mood
+from dramaturg.nodes.memories.index import check_memories, encoding_outcomes
+from dramaturg.nodes.memories.query import encode_meaning, encode_mood
+from dramaturg.nodes.memories.recall import MemoryRecallSettings, MemoryRecallState, recall_memories
+from dramaturg.nodes.passages.index import IndexCheckState
 from dramaturg.nodes.turn import Report
 from dramaturg.workflows.emotional_rag_index import graph as emotional_rag_index
 

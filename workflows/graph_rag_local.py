@@ -7,10 +7,9 @@ are a graph with entity normalization.
 from langgraph.graph import END, START, StateGraph
 from pydantic import Field
 
-from dramaturg.nodes.current_graph import check_graph
-from dramaturg.nodes.graph_indexing import GraphIndexSettings
-from dramaturg.nodes.indexing import IndexCheckState, index_outcome
-from dramaturg.nodes.local_search import LocalReplySettings, LocalReplyState, respond_from_graph, search_locally
+from dramaturg.nodes.graph.index import GraphIndexSettings, check_graph
+from dramaturg.nodes.graph.local_search import LocalReplySettings, LocalReplyState, respond_from_graph, search_locally
+from dramaturg.nodes.passages.index import IndexCheckState, index_outcome
 from dramaturg.nodes.summary import SummarySettings, summarize, window_outcome
 from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
 from dramaturg.workflows.role_rag_index import graph as role_rag_index

@@ -2,14 +2,14 @@
 
 from langgraph.graph import END, START, StateGraph
 
-from dramaturg.nodes.decision import DecisionSettings, act, decline, speak_up
-from dramaturg.nodes.episodes import EpisodeInput, EpisodeSettings, compose, recall_episodes, remember_episode
-from dramaturg.nodes.identity import IdentityChange
-from dramaturg.nodes.identity_context import augment, feel, feeling_outcome, infer_identity
-from dramaturg.nodes.identity_gate import gate_outcome, gated_outcome, validate
-from dramaturg.nodes.identity_query import identity_outcome, query_identity
-from dramaturg.nodes.identity_recall import retrieve_identity
-from dramaturg.nodes.identity_update import (
+from dramaturg.nodes.identity.chronicle import IdentityChange
+from dramaturg.nodes.identity.decision import DecisionSettings, act, decline, speak_up
+from dramaturg.nodes.identity.episodes import EpisodeInput, EpisodeSettings, compose, recall_episodes, remember_episode
+from dramaturg.nodes.identity.gate import DecisionState, gate_outcome, gated_outcome, validate
+from dramaturg.nodes.identity.perception import perceive
+from dramaturg.nodes.identity.recall import augment, feel, feeling_outcome, infer_identity, retrieve_identity
+from dramaturg.nodes.identity.retrieval import identity_outcome, query_identity
+from dramaturg.nodes.identity.update import (
     UpdateSettings,
     UpdateState,
     approve,
@@ -17,8 +17,6 @@ from dramaturg.nodes.identity_update import (
     update_identity,
     update_outcome,
 )
-from dramaturg.nodes.perception import perceive
-from dramaturg.nodes.proposals import DecisionState
 from dramaturg.nodes.summary import SummarySettings, summarize, window_outcome
 from dramaturg.nodes.turn import TurnOutput, TurnState, read_turn
 

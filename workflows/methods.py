@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from langgraph.graph import StateGraph
 
-from dramaturg.nodes.context import RoleContext
+from dramaturg.nodes.run import RoleContext
 
 
 class Method(NamedTuple):

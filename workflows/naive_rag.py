@@ -9,9 +9,9 @@ from typing import Literal
 from langgraph.graph import END, START, StateGraph
 from pydantic import Field
 
-from dramaturg.nodes.indexing import IndexCheckState, IndexingSettings, check_index, index_outcome
-from dramaturg.nodes.respond import GroundedReplySettings, KnowledgeState, respond_from_knowledge
-from dramaturg.nodes.retrieval import RetrievalState, retrieve
+from dramaturg.nodes.passages.index import IndexCheckState, IndexingSettings, check_index, index_outcome
+from dramaturg.nodes.passages.retrieval import RetrievalState, retrieve
+from dramaturg.nodes.reply import GroundedReplySettings, KnowledgeState, respond_from_knowledge
 from dramaturg.nodes.summary import SummarySettings, SummaryState, summarize, window_outcome
 from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
 from dramaturg.workflows.amadeus_index import graph as amadeus_index

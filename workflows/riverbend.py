@@ -2,9 +2,8 @@
 
 from langgraph.graph import END, START, StateGraph
 
-from dramaturg.nodes.game_master import resolve
-from dramaturg.nodes.votes import poll, send_voters, vote
-from dramaturg.nodes.world import WorldInput, WorldOutput, WorldState, begin_step, end_step, step_outcome
+from dramaturg.nodes.world.game_master import poll, resolve, send_voters, vote
+from dramaturg.nodes.world.world import WorldInput, WorldOutput, WorldState, begin_step, end_step, step_outcome
 from dramaturg.workflows.riverbend_agents import RiverbendContext, decide, send_agents, send_talks
 from dramaturg.workflows.talk import graph as talk
 

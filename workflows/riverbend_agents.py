@@ -10,12 +10,12 @@ from langgraph.types import Send
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from dramaturg.nodes.context import role_of, settings, turns
-from dramaturg.nodes.episodes import Episode
-from dramaturg.nodes.game_master import scene_of
-from dramaturg.nodes.identity import IdentityChange
-from dramaturg.nodes.talk import TalkSettings
-from dramaturg.nodes.world import Deed, Event, WorldState, event, scenario_of
+from dramaturg.nodes.identity.chronicle import IdentityChange
+from dramaturg.nodes.identity.episodes import Episode
+from dramaturg.nodes.run import role_of, settings, turns
+from dramaturg.nodes.world.game_master import scene_of
+from dramaturg.nodes.world.talk import TalkSettings
+from dramaturg.nodes.world.world import Deed, Event, WorldState, event, scenario_of
 from dramaturg.prompts import load
 from dramaturg.workflows.id_rag import ChangedInput, IdRagContext
 from dramaturg.workflows.id_rag import build as id_rag

@@ -2,11 +2,11 @@
 
 from langgraph.graph import END, START, StateGraph
 
-from dramaturg.nodes.appraisal import AppraisalSettings
-from dramaturg.nodes.current_dialogues import check_dialogues
-from dramaturg.nodes.dialogue_recall import DialogueRecallState, recall_dialogues
-from dramaturg.nodes.indexing import IndexCheckState, index_outcome
-from dramaturg.nodes.related_reply import DialogueReplySettings, respond_from_dialogues
+from dramaturg.nodes.dialogues.index import check_dialogues
+from dramaturg.nodes.dialogues.recall import DialogueRecallState, recall_dialogues
+from dramaturg.nodes.dialogues.reply import DialogueReplySettings, respond_from_dialogues
+from dramaturg.nodes.judgement import AppraisalSettings
+from dramaturg.nodes.passages.index import IndexCheckState, index_outcome
 from dramaturg.nodes.summary import SummarySettings, SummaryState, summarize, window_outcome
 from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
 from dramaturg.workflows.drmr_index import graph as drmr_index

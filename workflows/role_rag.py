@@ -6,22 +6,20 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from pydantic import Field
 
-from dramaturg.nodes.boundary_memory import BoundarySettings, BoundaryState, keep_boundaries
-from dramaturg.nodes.context import settings
-from dramaturg.nodes.current_graph import check_graph
-from dramaturg.nodes.entity_scoping import scope_entities, scope_outcomes
-from dramaturg.nodes.graph_indexing import GraphIndexSettings
-from dramaturg.nodes.graph_recall import (
+from dramaturg.nodes.graph.boundaries import BoundarySettings, BoundaryState, keep_boundaries
+from dramaturg.nodes.graph.index import GraphIndexSettings, check_graph
+from dramaturg.nodes.graph.local_search import LocalReplySettings, LocalReplyState, respond_from_graph, search_locally
+from dramaturg.nodes.graph.recall import (
     RecallSettings,
     note_out_of_scope,
     recall_general,
     recall_nearest,
     recall_specific,
 )
-from dramaturg.nodes.graph_reply import ScopedReplyState, respond_in_scope
-from dramaturg.nodes.hypothetical_context import HypotheticalSettings, hypothesize
-from dramaturg.nodes.indexing import IndexCheckState, index_outcome
-from dramaturg.nodes.local_search import LocalReplySettings, LocalReplyState, respond_from_graph, search_locally
+from dramaturg.nodes.graph.reply import ScopedReplyState, respond_in_scope
+from dramaturg.nodes.graph.scoping import HypotheticalSettings, hypothesize, scope_entities, scope_outcomes
+from dramaturg.nodes.passages.index import IndexCheckState, index_outcome
+from dramaturg.nodes.run import settings
 from dramaturg.nodes.self_contained import SelfContainedSettings, SelfContainedState, make_self_contained
 from dramaturg.nodes.summary import SummarySettings, summarize, window_outcome
 from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn

@@ -2,10 +2,10 @@
 
 from langgraph.graph import END, START, StateGraph
 
-from dramaturg.nodes.draft_work import publishing_outcome
-from dramaturg.nodes.fact_extraction import extract_facts
-from dramaturg.nodes.graph_draft import GraphDraftState, GraphIndexInput, GraphIndexOutput
-from dramaturg.nodes.graph_indexing import (
+from dramaturg.nodes.graph.construction import summarize_facts
+from dramaturg.nodes.graph.draft import GraphDraftState, GraphIndexInput, GraphIndexOutput
+from dramaturg.nodes.graph.facts import extract_facts
+from dramaturg.nodes.graph.index import (
     GraphIndexSettings,
     accept_merge_plan,
     chunk_persona,
@@ -13,9 +13,9 @@ from dramaturg.nodes.graph_indexing import (
     publish_graph,
     request_outcome,
 )
-from dramaturg.nodes.graph_summaries import summarize_facts
-from dramaturg.nodes.merge_planning import name_groups, planning_outcome, write_merge_plan
-from dramaturg.nodes.name_merging import compare_entities
+from dramaturg.nodes.graph.merging import compare_entities
+from dramaturg.nodes.graph.planning import name_groups, planning_outcome, write_merge_plan
+from dramaturg.nodes.index_steps import publishing_outcome
 
 
 class RoleRagIndexContext(GraphIndexSettings):

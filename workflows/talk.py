@@ -2,7 +2,7 @@
 
 from langgraph.graph import END, START, StateGraph
 
-from dramaturg.nodes.talk import TalkInput, TalkOutput, TalkSettings, TalkState, remember_talk, say, talk_outcome
+from dramaturg.nodes.world.talk import TalkInput, TalkOutput, TalkSettings, TalkState, remember_talk, say, talk_outcome
 
 
 def build() -> StateGraph[TalkState, TalkSettings, TalkInput, TalkOutput]:

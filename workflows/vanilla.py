@@ -2,8 +2,7 @@
 
 from langgraph.graph import END, START, StateGraph
 
-from dramaturg.nodes.plain_reply import respond_by_name
-from dramaturg.nodes.respond import AskedState, ReplySettings
+from dramaturg.nodes.reply import AskedState, ReplySettings, respond_by_name
 from dramaturg.nodes.summary import SummarySettings, summarize, window_outcome
 from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
 

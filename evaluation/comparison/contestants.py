@@ -9,7 +9,7 @@ from dramaturg.evaluation.comparison.external import PACKAGES
 from dramaturg.evaluation.datasets.dataset import Question
 from dramaturg.models.client import name_of
 from dramaturg.models.embeddings import name_of as embeddings_name
-from dramaturg.nodes.context import RoleContext, RunContext
+from dramaturg.nodes.run import RoleContext, RunContext
 from dramaturg.stores.errors import did_you_mean
 from dramaturg.stores.files import canonical
 from dramaturg.stores.role import Role

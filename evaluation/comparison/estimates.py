@@ -10,7 +10,7 @@ from dramaturg.evaluation.comparison.records import Records, Reply
 from dramaturg.evaluation.comparison.run import Evaluation, unanswered, unheld, unmeasured
 from dramaturg.evaluation.interviews.state import InterviewOutput
 from dramaturg.evaluation.judging.measures import SIMILARITY
-from dramaturg.nodes.indexing_costs import COSTS, IndexingCost
+from dramaturg.nodes.index_costs import COSTS, IndexingCost
 from dramaturg.workflows.methods import METHODS
 
 GUESS = (3.0, 3000.0, 30.0)

@@ -25,7 +25,7 @@ from dramaturg.models.embeddings import Embedder
 from dramaturg.models.environment import environment
 from dramaturg.models.errors import UNANSWERED, ModelError, UnusableAnswer
 from dramaturg.models.questions import write
-from dramaturg.nodes.context import RoleContext, embedder_of, language_of, respondent_of, role_of
+from dramaturg.nodes.run import RoleContext, embedder_of, language_of, respondent_of, role_of
 from dramaturg.prompts import load
 from dramaturg.stores.files import canonical, read_if_there, write_bytes
 from dramaturg.stores.role import Role

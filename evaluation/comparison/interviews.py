@@ -18,7 +18,7 @@ from dramaturg.evaluation.interviews.state import InterviewContext, InterviewOut
 from dramaturg.evaluation.judging.measures import METRICS
 from dramaturg.models.client import name_of
 from dramaturg.models.embeddings import name_of as embeddings_name
-from dramaturg.nodes.context import RunContext
+from dramaturg.nodes.run import RunContext
 from dramaturg.stores.errors import did_you_mean
 from dramaturg.stores.files import canonical
 from dramaturg.stores.role import Role

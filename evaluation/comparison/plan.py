@@ -15,7 +15,7 @@ from dramaturg.evaluation.comparison.labels import Known, labels_of
 from dramaturg.evaluation.datasets.dataset import Dataset, Question
 from dramaturg.evaluation.datasets.reading import read_dataset
 from dramaturg.models.client import name_of
-from dramaturg.nodes.context import RunContext
+from dramaturg.nodes.run import RunContext
 from dramaturg.stores.errors import RoleFileError
 from dramaturg.stores.files import read_if_there, write_bytes
 from dramaturg.stores.role import Role

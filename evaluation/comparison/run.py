@@ -21,9 +21,9 @@ from dramaturg.evaluation.judging.measures import SIMILARITY, ToJudge, measured,
 from dramaturg.models.chat import Respondent
 from dramaturg.models.client import name_of
 from dramaturg.models.embeddings import Embedder, embedder
-from dramaturg.nodes.asked_answers import Announce, Answers, answer_all
-from dramaturg.nodes.context import Name, RunContext, respondent_in
-from dramaturg.nodes.web_search import WebSearch
+from dramaturg.nodes.index_steps import Announce, Answers, answer_all
+from dramaturg.nodes.passages.web_search import WebSearch
+from dramaturg.nodes.run import Name, RunContext, respondent_in
 from dramaturg.stores.files import make_folder
 from dramaturg.stores.library import open_role
 from dramaturg.stores.role import Role

@@ -17,7 +17,7 @@ from dramaturg.models.account import Account, Usage, total
 from dramaturg.models.client import name_of
 from dramaturg.models.environment import environment
 from dramaturg.models.errors import UNANSWERED
-from dramaturg.nodes.context import RunContext
+from dramaturg.nodes.run import RunContext
 from dramaturg.stores.role import Role
 from dramaturg.workflows.methods import METHODS, chat_graph, index_graph
 

@@ -26,7 +26,7 @@ from dramaturg.evaluation.interviews.state import (
     language_for,
 )
 from dramaturg.models.errors import UNANSWERED
-from dramaturg.nodes.context import RoleContext, role_of, settings, turns
+from dramaturg.nodes.run import RoleContext, role_of, settings, turns
 from dramaturg.prompts import load
 from dramaturg.workflows.methods import chat_graph, context_type
 

@@ -14,7 +14,7 @@ from dramaturg.evaluation.interviews.state import (
     InterviewOutput,
     InterviewState,
 )
-from dramaturg.nodes.context import settings
+from dramaturg.nodes.run import settings
 
 
 async def score(state: InterviewState, runtime: Runtime[InterviewContext]) -> dict[str, Any]:

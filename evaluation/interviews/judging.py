@@ -32,7 +32,7 @@ from dramaturg.evaluation.metrics.alignment import split_batches
 from dramaturg.models.chat import Respondent
 from dramaturg.models.errors import UNANSWERED, UnusableAnswer
 from dramaturg.models.questions import extract
-from dramaturg.nodes.context import respondent_in, settings
+from dramaturg.nodes.run import respondent_in, settings
 from dramaturg.prompts import load
 
 ROUNDING = 0.01

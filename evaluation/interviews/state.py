@@ -15,7 +15,7 @@ from dramaturg.evaluation.instruments.instrument import Instrument, Language, Re
 from dramaturg.evaluation.interviews.cleaning import Flag
 from dramaturg.models.account import Usage, add_usage
 from dramaturg.models.client import name_of
-from dramaturg.nodes.context import Name, RoleContext, language_of, role_of
+from dramaturg.nodes.run import Name, RoleContext, language_of, role_of
 
 Judging = Literal["expert_rating", "option_conversion", "self_report"]
 

@@ -9,7 +9,7 @@ from dramaturg.evaluation.datasets.dataset import Question
 from dramaturg.evaluation.judging.judges import BOUNDS, JUDGES, Case, Judge, judged, prompt_version
 from dramaturg.models.chat import Respondent
 from dramaturg.models.embeddings import Embedder
-from dramaturg.nodes.embedded_texts import likeness
+from dramaturg.nodes.identity.embedded_texts import likeness
 from dramaturg.stores.errors import did_you_mean
 from dramaturg.stores.files import canonical
 from dramaturg.stores.role import Role

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from dramaturg.nodes.identity import Condition
+from dramaturg.nodes.identity.chronicle import Condition
 from dramaturg.stores.errors import RoleFileError, did_you_mean
 from dramaturg.stores.reading import numbered_lines
 from dramaturg.stores.slips import clause, worst

@@ -10,11 +10,11 @@ from dramaturg.evaluation.simulation.log import Context
 from dramaturg.models.chat import Respondent
 from dramaturg.models.embeddings import Embedder
 from dramaturg.models.questions import rate, write
-from dramaturg.nodes.embedded_texts import vectors_of
-from dramaturg.nodes.identity import Identity
-from dramaturg.nodes.identity_query import query_identity
-from dramaturg.nodes.identity_recall import IdentityRecallSettings, retrieve_identity
-from dramaturg.nodes.perception import Percept
+from dramaturg.nodes.identity.chronicle import Identity
+from dramaturg.nodes.identity.embedded_texts import vectors_of
+from dramaturg.nodes.identity.perception import Percept
+from dramaturg.nodes.identity.recall import IdentityRecallSettings, retrieve_identity
+from dramaturg.nodes.identity.retrieval import query_identity
 from dramaturg.prompts import fence, load
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import Question

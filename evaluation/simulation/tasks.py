@@ -26,9 +26,9 @@ from dramaturg.evaluation.simulation.quiz import (
 )
 from dramaturg.models.chat import Respondent
 from dramaturg.models.embeddings import Embedder
-from dramaturg.nodes.context import Name, RunContext, embedder_of, respondent_in, respondent_of
-from dramaturg.nodes.identity import Identity, identity_of
-from dramaturg.nodes.identity_recall import IdentityRecallSettings
+from dramaturg.nodes.identity.chronicle import Identity, identity_of
+from dramaturg.nodes.identity.recall import IdentityRecallSettings
+from dramaturg.nodes.run import Name, RunContext, embedder_of, respondent_in, respondent_of
 from dramaturg.stores.file_lock import file_lock
 from dramaturg.stores.files import canonical, write_bytes
 from dramaturg.stores.reading import read_lines

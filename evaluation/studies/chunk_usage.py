@@ -9,9 +9,8 @@ from dramaturg.evaluation.metrics.intervals import wilson
 from dramaturg.evaluation.studies.study import Bench, Cell, Findings, Study, StudyTable, over_roles
 from dramaturg.models.cross_encoder import cross_encoder
 from dramaturg.models.thresholds import threshold
-from dramaturg.nodes.guided_selection import SelectionSettings
-from dramaturg.nodes.passage_evidence import in_context
-from dramaturg.nodes.selection_batches import needed
+from dramaturg.nodes.passages.retrieval import in_context
+from dramaturg.nodes.passages.selection import SelectionSettings, needed
 from dramaturg.stores.index.kinds import passage_kind
 from dramaturg.workflows.amadeus_index import AmadeusIndexContext, graph
 

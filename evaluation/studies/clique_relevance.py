@@ -23,12 +23,12 @@ from dramaturg.evaluation.studies.study import (
 from dramaturg.models.chat import Respondent
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import rate
-from dramaturg.nodes.appraisal import HIGH, LOW
-from dramaturg.nodes.dialogue_recall import DialogueRecallSettings, conversation_text, nearest_of_both, ranked
-from dramaturg.nodes.edge_scores import Edge, edges_of
-from dramaturg.nodes.relation_graph import best_clique
-from dramaturg.nodes.role_memory import RoleMemorySettings
-from dramaturg.nodes.user_role import Cast, cast_of
+from dramaturg.nodes.dialogues.cast import Cast, cast_of
+from dramaturg.nodes.dialogues.edge_scores import Edge, edges_of
+from dramaturg.nodes.dialogues.recall import DialogueRecallSettings, conversation_text, nearest_of_both, ranked
+from dramaturg.nodes.dialogues.relations import best_clique
+from dramaturg.nodes.dialogues.role_memory import RoleMemorySettings
+from dramaturg.nodes.judgement import HIGH, LOW
 from dramaturg.prompts import load
 from dramaturg.stores.index.dialogues import StoredDialogue
 from dramaturg.workflows.drmr_index import DrmrIndexContext, graph
@@ -143,7 +143,7 @@ def clique_of(scores: Mapping[Edge, float | None], cast: Cast) -> list[str]:
 
 
 def on_clique(brought: Sequence[StoredDialogue], clique: Sequence[str], model: str) -> list[StoredDialogue]:
-    """The dialogues on the edges of a clique, as `nodes/role_memory.py` takes them, the nearest first."""
+    """The dialogues on the edges of a clique, as `nodes/dialogues/role_memory.py` takes them, the nearest first."""
     if not clique:
         return [one for one in brought if model in one.speakers]
     return [one for one in brought if any({*pair} <= {*clique} for pair in one.pairs)]

@@ -27,7 +27,7 @@ from dramaturg.models.chat import Respondent
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import decide
 from dramaturg.models.thresholds import threshold
-from dramaturg.nodes.entity_normalization import Named, Pair, candidate_pairs, merge_groups
+from dramaturg.nodes.graph.normalization import Named, Pair, candidate_pairs, merge_groups
 from dramaturg.prompts import load
 from dramaturg.stores.index.vectors import unit_rows
 from dramaturg.stores.names import normal_name

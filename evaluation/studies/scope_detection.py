@@ -14,7 +14,7 @@ from dramaturg.models.chat import Respondent
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import decide, extract
 from dramaturg.models.thresholds import threshold
-from dramaturg.nodes.scope_judges import MOST, PlainName, PlainNames
+from dramaturg.nodes.graph.scoping import MOST, PlainName, PlainNames
 from dramaturg.prompts import load
 from dramaturg.stores.index.kinds import passage_kind
 from dramaturg.stores.names import normal_name
@@ -114,7 +114,7 @@ def findings(records: Sequence[Scoped]) -> Findings:
         (separation_rows(records), rate_rows(answered), calibration_rows(bins, answered)),
         how=(
             "P(known): the model names the entities of a question (`name_entities`) and is asked of each whether the "
-            "role can know it (`judge_scope`), as `nodes/scope_judges.py` does for small models; a question is as "
+            "role can know it (`judge_scope`), as `nodes/graph/scoping.py` does for small models; a question is as "
             f"known as its least known entity. Out of scope below {above}, the default for the model. Left out, as "
             "they take the embedded model minutes: the hypothetical context, and the notes of a knowledge graph.",
             f"The model was asked about {ASKED} questions of each scope a role, evenly spaced in questions.jsonl "

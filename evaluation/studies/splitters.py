@@ -10,8 +10,8 @@ import numpy as np
 from dramaturg.evaluation.metrics.chunks import similarity_table
 from dramaturg.evaluation.metrics.intervals import wilson
 from dramaturg.evaluation.studies.study import Bench, Cell, Findings, Study, StudyTable, difference, few, over_roles
-from dramaturg.nodes.splitter import Method
-from dramaturg.nodes.text_boundaries import sentences
+from dramaturg.nodes.text.boundaries import sentences
+from dramaturg.nodes.text.splitter import Method
 from dramaturg.stores.index.kinds import passage_kind
 from dramaturg.stores.index.passages import PassageStore, StoredPassage
 from dramaturg.stores.index.vectors import Vectors, unit_rows

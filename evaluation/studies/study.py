@@ -19,7 +19,7 @@ from dramaturg.evaluation.metrics.calibration import Separation
 from dramaturg.evaluation.metrics.intervals import Interval, Share, cluster_interval, paired_interval
 from dramaturg.models.chat import Respondent, respondent
 from dramaturg.models.embeddings import Embedder, embedder
-from dramaturg.nodes.context import RoleContext
+from dramaturg.nodes.run import RoleContext
 from dramaturg.stores.file_lock import file_lock
 from dramaturg.stores.index.graph import EntityType
 from dramaturg.stores.library import Library, examples

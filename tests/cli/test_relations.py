@@ -15,7 +15,7 @@ from dramaturg.cli.indexing import failures_table
 from dramaturg.cli.known_relations import known_relations
 from dramaturg.cli.relations_page import html
 from dramaturg.cli.stage import Stage
-from dramaturg.nodes.relations import RelationSettings
+from dramaturg.nodes.dialogues.relations import RelationSettings
 from dramaturg.stores.library import Library, open_role
 from dramaturg.stores.role_files import RoleCard
 

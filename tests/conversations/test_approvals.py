@@ -12,7 +12,7 @@ from langgraph.graph import END, START, StateGraph, add_messages
 from langgraph.types import interrupt
 
 from dramaturg.conversations.conversation import Conversation
-from dramaturg.nodes.context import RoleContext
+from dramaturg.nodes.run import RoleContext
 from dramaturg.stores.saver import ConversationSaver
 
 from changing_roles import (

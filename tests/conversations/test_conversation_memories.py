@@ -25,7 +25,7 @@ from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.json_lines import exported, imported
 from dramaturg.conversations.opening import open_conversation
 from dramaturg.models.errors import ModelUnavailable
-from dramaturg.nodes.context import RoleContext
+from dramaturg.nodes.run import RoleContext
 from dramaturg.stores.conversation_memories import ConversationMemories, ConversationMemory, memory_id
 from dramaturg.stores.errors import DamagedConversations
 from dramaturg.stores.item_store import ItemStore

@@ -14,8 +14,8 @@ from unittest.mock import patch
 import pytest
 
 from dramaturg.models.errors import ModelUnavailable
-from dramaturg.nodes import asked_answers
-from dramaturg.nodes.memory_units import memory_unit
+from dramaturg.nodes import index_steps as asked_answers
+from dramaturg.nodes.memories.units import memory_unit
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, StorageError
 from dramaturg.stores.index.answers import ANSWERS
 from dramaturg.stores.index.folder import IndexFolder

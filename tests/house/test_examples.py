@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dramaturg.nodes.splitter import longest_paragraph, split_document
+from dramaturg.nodes.text.splitter import longest_paragraph, split_document
 from dramaturg.stores.library import Library
 from dramaturg.stores.role import Role
 

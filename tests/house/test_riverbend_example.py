@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from dramaturg.nodes.identity_sentences import sentences
+from dramaturg.nodes.identity.chronicle import sentences
 from dramaturg.stores.library import Library, examples
 from dramaturg.stores.role_files import Chronicle, Triple
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dramaturg.nodes.indexing_costs import IndexingCost, cost_of_dialogues, cost_of_graph, cost_of_memories
+from dramaturg.nodes.index_costs import IndexingCost, cost_of_dialogues, cost_of_graph, cost_of_memories
 from dramaturg.stores.index.kinds import DIALOGUE_KIND
 from dramaturg.stores.role import Role
 from dramaturg.workflows.drmr_index import DrmrIndexContext

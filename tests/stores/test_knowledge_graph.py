@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dramaturg.nodes.text_boundaries import sentences
+from dramaturg.nodes.text.boundaries import sentences
 from dramaturg.stores.errors import DamagedIndex, RoleError
 from dramaturg.stores.index.graph import (
     TYPES,

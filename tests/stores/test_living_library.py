@@ -12,8 +12,8 @@ import pytest
 from langgraph.runtime import Runtime
 from pydantic import JsonValue
 
-from dramaturg.nodes import draft_work
-from dramaturg.nodes.retrieval import retrieve
+from dramaturg.nodes import index_steps as draft_work
+from dramaturg.nodes.passages.retrieval import retrieve
 from dramaturg.stores.errors import (
     DamagedIndex,
     EmbeddingMismatch,

@@ -9,9 +9,9 @@ from typing import Any, cast
 from langchain_core.messages import BaseMessage
 
 from dramaturg.models.embeddings import embedder
-from dramaturg.nodes.current_graph import recipe_settings
-from dramaturg.nodes.document_splitting import split_documents
-from dramaturg.nodes.graph_questions import NormalizationSettings
+from dramaturg.nodes.graph.index import recipe_settings
+from dramaturg.nodes.graph.merging import NormalizationSettings
+from dramaturg.nodes.passages.index import split_documents
 from dramaturg.stores.index.graph import GRAPH_FILE, Entity, EntityType, Relation, Statement, encode_graph, graph_of
 from dramaturg.stores.index.manifest import Manifest
 from dramaturg.stores.library import open_role

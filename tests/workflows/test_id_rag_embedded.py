@@ -9,8 +9,7 @@ from langgraph.graph import START, StateGraph
 
 from dramaturg.models.embedded import EMBEDDED_MODEL
 from dramaturg.models.environment import environment
-from dramaturg.nodes.identity_gate import validate
-from dramaturg.nodes.proposals import DecisionState
+from dramaturg.nodes.identity.gate import DecisionState, validate
 from dramaturg.workflows import id_rag, riverbend
 from dramaturg.workflows.riverbend_agents import RiverbendContext
 

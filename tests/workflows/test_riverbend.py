@@ -11,8 +11,8 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from dramaturg.models.errors import ModelUnavailable
-from dramaturg.nodes.identity import Condition
-from dramaturg.nodes.world import WorldInput, WorldState
+from dramaturg.nodes.identity.chronicle import Condition
+from dramaturg.nodes.world.world import WorldInput, WorldState
 from dramaturg.workflows.riverbend import build
 from dramaturg.workflows.riverbend_agents import RiverbendContext
 

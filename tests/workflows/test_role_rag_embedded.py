@@ -7,7 +7,7 @@ import pytest
 
 from dramaturg.models.embedded import EMBEDDED_MODEL
 from dramaturg.models.environment import environment
-from dramaturg.nodes.scope_judges import ScopedEntity
+from dramaturg.nodes.graph.scoping import ScopedEntity
 from dramaturg.stores.index.kinds import GRAPH_KIND
 from dramaturg.stores.library import Library, open_role
 from dramaturg.stores.role_files import RoleCard

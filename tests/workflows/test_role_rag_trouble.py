@@ -111,7 +111,7 @@ async def test_thresholds_decide_where_there_are_probabilities(
         assert asked(messages)[0] in {"relevant", "level"}
         return Decision(threshold <= 0.7, 0.7)
 
-    monkeypatch.setattr("dramaturg.nodes.scope_judges.decide", weighed)
+    monkeypatch.setattr("dramaturg.nodes.graph.scoping.decide", weighed)
     output = await answered(library, player(names=NAMES), **APART, **settings)
     assert [one["strategy"] for one in output["evidence"]["entities"]] == [strategy] * 2
     assert [one["certainty"] for one in output["evidence"]["entities"]] == [0.7, 0.7]

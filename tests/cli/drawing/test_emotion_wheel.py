@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from dramaturg.cli.emotion_wheel import DRAWN, Spoke, draw, draw_wheel, picture
 from dramaturg.cli.picture_text import MISSING
 from dramaturg.cli.wheel_drawing import COLOURS, SPACE, TOP, corners, free_place, place, strongest
-from dramaturg.nodes.emotion_encoder import EMOTIONS as ENCODED
+from dramaturg.nodes.memories.emotions import EMOTIONS as ENCODED
 
 from sample_fonts import font_with
 

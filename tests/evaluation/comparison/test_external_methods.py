@@ -14,7 +14,7 @@ from dramaturg.evaluation.comparison import external
 from dramaturg.evaluation.comparison.external import WORKER, ExternalFailed, external_method
 from dramaturg.evaluation.external.lightrag_engine import Pieces
 from dramaturg.models.errors import ModelUnavailable, UnusableAnswer
-from dramaturg.nodes.context import RoleContext
+from dramaturg.nodes.run import RoleContext
 
 from fakes import ScriptedChatModel
 from roles import run_settings, small_role

@@ -7,7 +7,7 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from dramaturg.evaluation.comparison.external import PACKAGES, External, external_method
-from dramaturg.nodes.context import RoleContext
+from dramaturg.nodes.run import RoleContext
 
 from fakes import ScriptedChatModel
 from roles import run_settings, said, small_role

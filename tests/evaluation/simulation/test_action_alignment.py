@@ -12,7 +12,7 @@ from dramaturg.evaluation.simulation.quiz import alignment
 from dramaturg.evaluation.simulation.tasks import agent_settings, known_of, planned
 from dramaturg.models.chat import respondent
 from dramaturg.models.errors import UnusableAnswer
-from dramaturg.nodes.identity import Identity
+from dramaturg.nodes.identity.chronicle import Identity
 
 from measured_runs import CANDIDATES, STEPS, examiner, log_of, measure_settings
 from roles import fenced

@@ -13,7 +13,7 @@ from dramaturg.evaluation.metrics.curves import Point
 from dramaturg.evaluation.metrics.figures import TITLES, draw, new_figure, picture
 from dramaturg.evaluation.simulation.measures import UNITS
 from dramaturg.evaluation.simulation.tasks import QUESTIONS
-from dramaturg.nodes.identity import Condition
+from dramaturg.nodes.identity.chronicle import Condition
 
 RISING = [Point(1, 0.2, 0.1, 0.3, 4, 0), Point(2, 0.4, 0.3, 0.6, 4, 1), Point(3, 0.5, 0.5, 0.5, 4, 0)]
 WITH_A_GAP = [Point(1, 0.6, None, None, 1, 0), Point(2, None, None, None, 0, 20), Point(3, -0.1, None, None, 1, 0)]

@@ -37,7 +37,7 @@ from dramaturg.evaluation.studies.report import (
 from dramaturg.evaluation.studies.scope_detection import Scoped
 from dramaturg.evaluation.studies.splitters import Retrieved
 from dramaturg.evaluation.studies.study import Bench, Findings, MarkedRelation, StudyTable, copy_roles, gold, spaced
-from dramaturg.nodes.memory_units import memory_unit
+from dramaturg.nodes.memories.units import memory_unit
 from dramaturg.stores.library import Library
 from dramaturg.stores.memory_files import read_memory_files
 

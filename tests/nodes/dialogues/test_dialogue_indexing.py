@@ -14,8 +14,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import JsonValue
 
 from dramaturg.models.errors import ModelRefused, ModelUnavailable
-from dramaturg.nodes.current_dialogues import current_dialogues
-from dramaturg.nodes.edge_scores import edge_key, edges_of, score_in
+from dramaturg.nodes.dialogues.edge_scores import edge_key, edges_of, score_in
+from dramaturg.nodes.dialogues.index import current_dialogues
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, RoleFileError, StaleDraft
 from dramaturg.stores.index.answers import ANSWERS, decode_answers
 from dramaturg.stores.index.dialogues import DIALOGUES_FILE, DialogueStore
@@ -625,7 +625,7 @@ async def test_a_draft_that_is_taken_away_is_made_again(role: Role) -> None:
 
 
 async def test_files_that_never_rest_are_said(role: Role, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dramaturg.nodes.draft_work.PATIENCE", 3)
+    monkeypatch.setattr("dramaturg.nodes.index_steps.PATIENCE", 3)
     number = iter(range(99))
 
     class Restless(WordEmbeddings):

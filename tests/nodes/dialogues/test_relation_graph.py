@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dramaturg.nodes.relation_graph import best_clique
+from dramaturg.nodes.dialogues.relations import best_clique
 
 Edges = list[tuple[str, str, float]]
 
@@ -181,7 +181,7 @@ def test_what_is_no_relation_is_refused(edges: Edges, model: str, why: str) -> N
 def test_it_is_refused_without_asserts_too() -> None:
     script = (
         "from math import inf, nan\n"
-        "from dramaturg.nodes.relation_graph import best_clique\n"
+        "from dramaturg.nodes.dialogues.relations import best_clique\n"
         f"for edges, model, why in {REFUSED!r}:\n"
         "    try:\n"
         "        print(best_clique(edges, 'a', model))\n"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dramaturg.models.errors import ModelTimeout, ModelUnavailable
-from dramaturg.nodes.role_memory import MOST_SOURCES, RoleRecord, appended, length_of, too_old
+from dramaturg.nodes.dialogues.role_memory import MOST_SOURCES, RoleRecord, appended, length_of, too_old
 from dramaturg.stores.role import Role
 
 from cast_roles import Talk, cast_role, counted, in_turn, numbered, scored, systems, take
@@ -245,7 +245,7 @@ def test_as_many_of_the_oldest_become_one_as_leave_half(lengths: tuple[int, ...]
 
 async def test_a_merged_record_names_no_more_dialogues_than_it_may(role: Role, monkeypatch: pytest.MonkeyPatch) -> None:
     assert MOST_SOURCES >= 50
-    monkeypatch.setattr("dramaturg.nodes.role_memory.MOST_SOURCES", 2)
+    monkeypatch.setattr("dramaturg.nodes.dialogues.role_memory.MOST_SOURCES", 2)
     talk = Talk(role, user_role="tom", **SHORT)
     answers = in_turn(f"{LONG} 1", f"{LONG} 2", f"{LONG} 3")
     for text in (PARCEL, SOUP):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dramaturg.nodes.entity_normalization import (
+from dramaturg.nodes.graph.normalization import (
     Edge,
     Named,
     candidate_pairs,

@@ -6,17 +6,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dramaturg.nodes.fact_extraction import facts_key
-from dramaturg.nodes.graph_construction import Told, built, skeleton_of, told_in
-from dramaturg.nodes.graph_facts import entities_in, mentions_in, type_of
-from dramaturg.nodes.graph_summaries import (
+from dramaturg.nodes.graph.construction import (
     CLIPPED,
     SHOWN,
+    Told,
+    built,
     description_of,
     open_questions,
     parts_of,
+    skeleton_of,
     summary_key,
+    told_in,
 )
+from dramaturg.nodes.graph.facts import entities_in, facts_key, mentions_in, type_of
 from dramaturg.stores.index.graph import Entity, Graph, Relation
 from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.merge_files import Merge

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dramaturg.models.errors import ModelUnavailable
-from dramaturg.nodes.asked_answers import answer_all
+from dramaturg.nodes.index_steps import answer_all
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
 

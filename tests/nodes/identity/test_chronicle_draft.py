@@ -10,9 +10,9 @@ from langchain_core.messages import BaseMessage
 
 from dramaturg.models.chat import Respondent, respondent
 from dramaturg.models.errors import ModelError, UnusableAnswer
-from dramaturg.nodes.chronicle_draft import LENGTH, MOST, Draft, Kind, chunks_of, draft_chronicle, drafted_triples
-from dramaturg.nodes.identity_sentences import templates
-from dramaturg.nodes.text_lengths import Tokens
+from dramaturg.nodes.identity.chronicle import templates
+from dramaturg.nodes.identity.drafting import LENGTH, MOST, Draft, Kind, chunks_of, draft_chronicle, drafted_triples
+from dramaturg.nodes.text.boundaries import Tokens
 from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.role_files import Document, Triple
 

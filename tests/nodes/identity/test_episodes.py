@@ -7,7 +7,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from dramaturg.nodes.episodes import Episode, dated
+from dramaturg.nodes.identity.episodes import Episode, dated
 
 from identity_roles import ada, as_json, decider, shown, state_of, take
 from roles import fenced, write_memories

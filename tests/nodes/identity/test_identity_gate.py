@@ -9,7 +9,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from dramaturg.models.errors import ModelTimeout, ModelUnavailable
 from dramaturg.models.questions import Decision
-from dramaturg.nodes import identity_gate
+from dramaturg.nodes.identity import gate as identity_gate
 from dramaturg.stores.errors import RoleError
 from dramaturg.workflows.id_rag import build
 

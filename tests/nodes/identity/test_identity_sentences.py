@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dramaturg.nodes.identity_sentences import sentence, sentences, templates
+from dramaturg.nodes.identity.chronicle import sentence, sentences, templates
 from dramaturg.stores.role_files import Triple
 
 LANGUAGES = ("en", "zh", "ko")

@@ -16,9 +16,9 @@ from langgraph.types import Command
 
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.models.errors import ModelTimeout, ModelUnavailable
-from dramaturg.nodes import identity_update
-from dramaturg.nodes.identity import IdentityChange, changed
-from dramaturg.nodes.identity_update import approved_in
+from dramaturg.nodes.identity import update as identity_update
+from dramaturg.nodes.identity.chronicle import IdentityChange, changed
+from dramaturg.nodes.identity.update import approved_in
 from dramaturg.stores.library import Library
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import RoleCard, Triple

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dramaturg.nodes.salience import rank_episodes
+from dramaturg.nodes.identity.episodes import rank_episodes
 
 NAN = math.nan
 COSINES = st.integers(-8, 8).map(lambda n: n / 8)

@@ -16,17 +16,19 @@ from langchain_core.messages import BaseMessage
 from dramaturg.models.chat import respondent
 from dramaturg.models.embeddings import Embedder
 from dramaturg.models.errors import ModelRefused, UnusableAnswer
-from dramaturg.nodes.emotion_encoder import (
+from dramaturg.nodes.memories.emotions import (
     EMOTIONS,
     EmotionSettings,
     Feelings,
     ModelEncoder,
     SimilarityEncoder,
+    described_emotions,
+    descriptions,
     emotion_encoder,
     encoder_kind,
     encoder_name,
+    intensities,
 )
-from dramaturg.nodes.emotion_similarity import described_emotions, descriptions, intensities
 from dramaturg.stores.index.memories import Felt, Mood
 from dramaturg.stores.index.vectors import unit_rows
 from dramaturg.stores.library import Library

@@ -11,7 +11,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from dramaturg.models.errors import ModelRefused, ModelUnavailable
-from dramaturg.nodes.current_memories import current_memories
+from dramaturg.nodes.memories.index import current_memories
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, RoleFileError, StaleDraft
 from dramaturg.stores.index.answers import ANSWERS, decode_answers
 from dramaturg.stores.index.folder import IndexFolder
@@ -566,7 +566,7 @@ async def test_memories_that_change_meanwhile_are_indexed_as_they_became(role: R
 
 
 async def test_files_that_never_rest_are_said(role: Role, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dramaturg.nodes.draft_work.PATIENCE", 3)
+    monkeypatch.setattr("dramaturg.nodes.index_steps.PATIENCE", 3)
     number = iter(range(99))
 
     class Restless(WordEmbeddings):

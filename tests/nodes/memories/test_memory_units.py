@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dramaturg.nodes.memory_units import memory_unit
+from dramaturg.nodes.memories.units import memory_unit
 from dramaturg.nodes.speakers import letters_of
 from dramaturg.stores.index.memories import StoredMemory
 from dramaturg.stores.memory_files import Lines

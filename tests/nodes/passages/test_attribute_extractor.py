@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from dramaturg.nodes.attribute_extractor import Attribute, findings, remembered, traced
+from dramaturg.nodes.passages.attributes import Attribute, findings, remembered, traced
 from dramaturg.stores.index.passages import StoredPassage
 
 texts = st.text("abAB", min_size=1, max_size=3)

@@ -14,11 +14,10 @@ from rich.console import Console
 from dramaturg.cli.evidence import evidence_view
 from dramaturg.models.errors import ModelRefused, ModelUnavailable, UnusableAnswer
 from dramaturg.models.questions import Decision
-from dramaturg.nodes import relevance
-from dramaturg.nodes.corrective_retrieval import action_on, verdict_on
-from dramaturg.nodes.knowledge_strips import Strip, best, strip_texts
-from dramaturg.nodes.relevance import Limits, likely
-from dramaturg.nodes.web_search import WebPage, pages_in
+from dramaturg.nodes.passages import relevance
+from dramaturg.nodes.passages.corrective import action_on, verdict_on
+from dramaturg.nodes.passages.relevance import Limits, Strip, best, likely, strip_texts
+from dramaturg.nodes.passages.web_search import WebPage, pages_in
 from dramaturg.workflows.crag import CragContext, build
 
 from fakes import ScriptedChatModel

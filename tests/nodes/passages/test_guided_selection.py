@@ -130,7 +130,7 @@ async def test_the_threshold_of_the_context_reaches_the_judge(
         thresholds.append(threshold)
         return Decision(answer=True, probability=0.9)
 
-    monkeypatch.setattr("dramaturg.nodes.selection_judges.decide", decide)
+    monkeypatch.setattr("dramaturg.nodes.passages.selection.decide", decide)
     evidence = await selection(library, actor(), accept_above=accept_above)
     assert set(thresholds) == {threshold}
     assert {verdict["certainty"] for verdict in evidence["verdicts"]} == {0.9}
@@ -185,7 +185,7 @@ async def test_the_cross_encoder_judges_by_its_logits_and_the_model_is_not_asked
     library: Path, monkeypatch: pytest.MonkeyPatch, accept_above: float | None, selected: set[float]
 ) -> None:
     encoder, model = FixedLogits(), actor()
-    monkeypatch.setattr("dramaturg.nodes.selection_judges.cross_encoder", lambda: encoder)
+    monkeypatch.setattr("dramaturg.nodes.passages.selection.cross_encoder", lambda: encoder)
     evidence = await selection(library, model, selection_judge="cross-encoder", accept_above=accept_above, slots=7)
     chosen = {passage["passage"] for passage in evidence["selected"]}
     assert {v["certainty"] for v in evidence["verdicts"] if v["passage"] in chosen} == selected

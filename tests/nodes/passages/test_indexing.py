@@ -7,7 +7,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.runtime import Runtime
 
-from dramaturg.nodes.retrieval import retrieve
+from dramaturg.nodes.passages.retrieval import retrieve
 from dramaturg.stores.errors import EmbeddingMismatch
 from dramaturg.stores.index.kinds import passage_kind
 from dramaturg.stores.library import open_role

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from dramaturg.models.chat import Respondent, respondent
 from dramaturg.models.environment import environment
 from dramaturg.models.errors import ModelRefused, ModelTimeout, ModelUnavailable, UnusableAnswer
-from dramaturg.nodes.attribute_extractor import findings
-from dramaturg.nodes.respond import earlier
+from dramaturg.nodes.passages.attributes import findings
+from dramaturg.nodes.reply import earlier
 from dramaturg.prompts import fence
 from dramaturg.workflows.amadeus import AmadeusContext, build, graph
 
@@ -82,7 +82,7 @@ async def test_the_bounds_of_the_context_reach_the_respondent_outside_the_event_
         made.append({**bounds, "thread": threading.current_thread()})
         return respondent(model, **{**bounds, "cache": None})
 
-    monkeypatch.setattr("dramaturg.nodes.context.respondent", recorded)
+    monkeypatch.setattr("dramaturg.nodes.run.respondent", recorded)
     await answered(library, actor(), deadline=33, attempts=3, concurrency=5, answer_cache=kept)
     assert len(made) == 3
     for bounds in made:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dramaturg.nodes.selection_batches import batch_size, needed
+from dramaturg.nodes.passages.selection import batch_size, needed
 
 verdicts = st.lists(st.booleans(), max_size=60)
 

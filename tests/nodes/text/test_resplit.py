@@ -6,12 +6,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dramaturg.nodes.document_splitting import split_one, stored
-from dramaturg.nodes.resplit import kept_length, split_again
-from dramaturg.nodes.retrieval import PassageSettings
-from dramaturg.nodes.sliding_window import Window
-from dramaturg.nodes.splitter import Passage, longest_paragraph, split_document
-from dramaturg.nodes.text_lengths import Unit, ruler
+from dramaturg.nodes.passages.index import split_one, stored
+from dramaturg.nodes.passages.retrieval import PassageSettings
+from dramaturg.nodes.text.boundaries import Unit, ruler
+from dramaturg.nodes.text.resplit import kept_length, split_again
+from dramaturg.nodes.text.splitter import Passage, Window, longest_paragraph, split_document
 
 PIECES = ["a ", "bb. ", "ccc ", "d\n", "\n\n", "# H\n", "## K x\n", "eeeeeeee ", "。", "  "]
 text = st.lists(st.sampled_from(PIECES), max_size=80).map("".join)

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
-from dramaturg.nodes.splitter import Method, Passage, longest_paragraph, split_document
-from dramaturg.nodes.text_lengths import Tokens, Unit
-from dramaturg.nodes.text_splitter import PersonaTextSplitter
+from dramaturg.nodes.text.boundaries import Tokens, Unit
+from dramaturg.nodes.text.langchain import PersonaTextSplitter
+from dramaturg.nodes.text.splitter import Method, Passage, longest_paragraph, split_document
 
 BOM = "\ufeff"
 FAMILY = "👩\u200d👩\u200d👧"

@@ -8,8 +8,8 @@ import pytest
 from langgraph.runtime import Runtime
 
 from dramaturg.models.errors import ModelUnavailable, PromptRefused
-from dramaturg.nodes.game_master import UNKNOWN, Outcome, names_of, outcome_among, resolve
-from dramaturg.nodes.world import WorldSettings, scenario_of
+from dramaturg.nodes.world.game_master import UNKNOWN, Outcome, names_of, outcome_among, resolve
+from dramaturg.nodes.world.world import WorldSettings, scenario_of
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.library import Library
 from dramaturg.stores.role_files import RoleCard

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dramaturg.models.errors import ModelTimeout, ModelUnavailable
-from dramaturg.nodes.talk import IMPORTANCE, TalkSettings
+from dramaturg.nodes.world.talk import IMPORTANCE, TalkSettings
 from dramaturg.workflows.talk import graph
 
 from fakes import ScriptedChatModel

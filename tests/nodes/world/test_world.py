@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from langgraph.runtime import Runtime
 
-from dramaturg.nodes.world import WorldSettings, begin_step, counted, end_step, in_order, step_outcome
+from dramaturg.nodes.world.world import WorldSettings, begin_step, counted, end_step, in_order, step_outcome
 
 from fakes import Call, ScriptedChatModel
 from roles import fenced

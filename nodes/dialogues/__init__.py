@@ -1,0 +1,1 @@
+"""Dialogues and the relations in them: DRMR and RoleGPT."""

@@ -1,0 +1,205 @@
+"""Which dialogues a conversation brings back, and when it is revised which more (DRMR 3.2 and 3.3, Equation 1)."""
+
+import asyncio
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any, Literal, NotRequired, TypeVar
+
+from langchain_core.messages import AnyMessage
+from langgraph.runtime import Runtime
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from dramaturg.models.embeddings import Embedder
+from dramaturg.models.reading import encodable
+from dramaturg.nodes.dialogues.cast import Cast, CastSettings, cast_of
+from dramaturg.nodes.reply import AskedState
+from dramaturg.nodes.run import embedder_of, settings
+from dramaturg.nodes.turn import Report
+from dramaturg.stores.index.dialogues import DialogueStore, StoredDialogue
+
+DIGITS = 6  # of a similarity
+
+
+QUERY = 1000  # characters of the conversation, its last: embedding models read the beginning of a text only
+
+
+class DialogueRecallSettings(CastSettings):
+    """How much is recalled."""
+
+    recalled_dialogues: int = Field(
+        default=3, ge=1, le=50, description="Dialogues that the conversation brings back (the paper's N)."
+    )
+    graph_dialogues: int = Field(
+        default=24, ge=1, le=500, description="The most dialogues in the relation graph of a conversation."
+    )
+
+
+class DialogueRevisionSettings(DialogueRecallSettings):
+    """What is made of what is recalled, and how much more a revision recalls."""
+
+    revision_dialogues: int = Field(
+        default=2, ge=1, le=50, description="More dialogues that a revision brings back (the paper's K)."
+    )
+    role_memory: bool = Field(
+        default=True,
+        description="Whether a role memory is built from the relation graph; without it the dialogues stand in the "
+        "prompt as they are.",
+    )
+
+
+class RecalledDialogue(TypedDict):
+    """A dialogue that this turn brought back: how near it is, and by which revision it came (0: none)."""
+
+    dialogue: str
+    similarity: float
+    revision: int
+
+
+class KnownDialogue(TypedDict):
+    """A dialogue in the relation graph of this conversation, and φ, how near it is to what is said now."""
+
+    dialogue: str
+    similarity: float
+
+
+class DialogueRecallState(AskedState, Report):
+    """What recall reads and writes: `added`, how many came last; `known_dialogues` lives on, the newest last."""
+
+    version: str
+    dialogues: list[RecalledDialogue]
+    added: int
+    known_dialogues: NotRequired[list[KnownDialogue]]
+
+
+Ranked = Sequence[tuple[StoredDialogue, float]]
+
+
+S = TypeVar("S", bound=DialogueRecallSettings)
+
+
+V = TypeVar("V", bound=DialogueRevisionSettings)
+
+
+async def recall_dialogues(state: DialogueRecallState, runtime: Runtime[S]) -> dict[str, Any]:
+    """Bring back D^c, the N dialogues nearest to the conversation C in which the user's role or the model's speaks.
+
+    Where the two ever speak with each other and none of these shows it, the nearest that does takes the last place:
+    else they would be strangers in a conversation about something else.
+
+    Raises:
+        MissingIndex: the role has no index of dialogues.
+        EmbeddingMismatch: the index was made with another embedding model.
+    """
+    context = settings(runtime, DialogueRecallSettings)
+    cast = await cast_of(context, state["version"])
+    near = await ranked(cast, await embedder_of(context, cast.role), conversation_text(state["messages"], cast))
+    brought = recalled(nearest_of_both(near, cast, context.recalled_dialogues), 0)
+    known = known_now(state.get("known_dialogues", []), brought, near, context.graph_dialogues)
+    store, shown = cast.store, as_evidence(brought, cast.store)
+    runtime.stream_writer({"event": "dialogues", "dialogues": shown})
+    evidence = {"dialogues": shown, **({"warning": store.warning} if store.warning else {})}
+    return {
+        "version": store.version,
+        "dialogues": brought,
+        "added": len(brought),
+        "known_dialogues": known,
+        "evidence": evidence,
+    }
+
+
+async def recall_more(state: DialogueRecallState, runtime: Runtime[V]) -> dict[str, Any]:
+    """Bring back D^r, the K dialogues nearest to the user's last utterance that the graph does not hold (3.3).
+
+    One that it holds would add nothing, and the utterance is the same in every revision of a turn.
+    """
+    context = settings(runtime, DialogueRevisionSettings)
+    cast = await cast_of(context, state["version"])
+    model = await embedder_of(context, cast.role)
+    before, known = state["dialogues"], state.get("known_dialogues", [])
+    held = {one["dialogue"] for one in (*before, *(known if context.role_memory else []))}
+    fitting = (one for one in await ranked(cast, model, state["question"]) if concerns(one[0], cast))
+    found = list(islice((one for one in fitting if one[0].id not in held), context.revision_dialogues))
+    if not found:
+        return {"added": 0}
+    brought = [*before, *recalled(found, before[-1]["revision"] + 1 if before else 1)]
+    near = await ranked(cast, model, conversation_text(state["messages"], cast))
+    shown = as_evidence(brought, cast.store)
+    runtime.stream_writer({"event": "dialogues", "dialogues": shown})
+    now = known_now(known, brought, near, context.graph_dialogues)
+    return {"dialogues": brought, "added": len(found), "known_dialogues": now, "evidence": {"dialogues": shown}}
+
+
+def relating_outcome(state: DialogueRecallState, runtime: Runtime[V]) -> Literal["relate", "as they are"]:
+    """Whether the dialogues make a role memory, or stand in the prompt as they are."""
+    return "relate" if settings(runtime, DialogueRevisionSettings).role_memory else "as they are"
+
+
+def more_outcome(state: DialogueRecallState, runtime: Runtime[V]) -> Literal["relate", "as they are", "nothing more"]:
+    """The same for a revision, unless it found nothing."""
+    return relating_outcome(state, runtime) if state["added"] else "nothing more"
+
+
+async def ranked(cast: Cast, model: Embedder, text: str) -> Ranked:
+    """All dialogues by φ = cos(Emb(U), Emb(text)), the nearest first (Equation 1)."""
+    vector = await model.embeddings.aembed_query(text)
+    cast.store.require(model.name, len(vector))
+    return await asyncio.to_thread(cast.store.ranked, vector)
+
+
+def nearest_of_both(near: Ranked, cast: Cast, most: int) -> Ranked:
+    """The nearest that concern one of the two, one of them a dialogue of both if there is any."""
+    found = [one for one in near if concerns(one[0], cast)][:most]
+    both = next((one for one in near if of_both(one[0], cast)), None)
+    if both is None or any(of_both(one[0], cast) for one in found):
+        return found
+    return [*found[: most - 1], both]
+
+
+def concerns(dialogue: StoredDialogue, cast: Cast) -> bool:
+    """Whether the user's role or the model's speaks in a dialogue."""
+    return not {cast.user.speaker, cast.card.name}.isdisjoint(dialogue.speakers)
+
+
+def of_both(dialogue: StoredDialogue, cast: Cast) -> bool:
+    """Whether the two speak with each other in a dialogue."""
+    return any({cast.user.speaker, cast.card.name} == {*pair} for pair in dialogue.pairs)
+
+
+def conversation_text(messages: Sequence[AnyMessage], cast: Cast) -> str:
+    """C as it is embedded: the last of what was said, each line with its speaker, as dialogues are written."""
+    names = {"human": cast.user.known_as, "ai": cast.card.name}
+    told = [": ".join(filter(None, [names[m.type], " ".join(m.text.split())])) for m in messages if m.type in names]
+    text, *before = reversed(told)
+    for line in before:
+        if len(line) + len(text) > QUERY:
+            break
+        text = f"{line}\n{text}"
+    return encodable(text)
+
+
+def known_now(
+    before: Sequence[KnownDialogue], found: Sequence[RecalledDialogue], near: Ranked, most: int
+) -> list[KnownDialogue]:
+    """The dialogues in the graph, the newest last, each as near as it is now; the oldest leave where there are many."""
+    similarity = {dialogue.id: score for dialogue, score in near}
+    new = dict.fromkeys(one["dialogue"] for one in found)
+    ids = [*(one["dialogue"] for one in before if one["dialogue"] not in new), *new]
+    kept = [one for one in ids if one in similarity][-max(most, len(new)) :]
+    return [{"dialogue": one, "similarity": round(similarity[one], DIGITS)} for one in kept]
+
+
+def recalled(found: Ranked, revision: int) -> list[RecalledDialogue]:
+    """Dialogues, as the state holds them."""
+    return [
+        {"dialogue": dialogue.id, "similarity": round(similarity, DIGITS), "revision": revision}
+        for dialogue, similarity in found
+    ]
+
+
+def as_evidence(brought: Sequence[RecalledDialogue], store: DialogueStore) -> list[dict[str, Any]]:
+    """Dialogues, as the evidence of a reply shows them: where each is written, who speaks, and what is said."""
+    found = ((one, store.get(one["dialogue"])) for one in brought)
+    return [
+        {**one, "scene": of.scene, "source": of.source, "speakers": of.speakers, "text": of.text} for one, of in found
+    ]

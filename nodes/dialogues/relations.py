@@ -1,0 +1,200 @@
+"""The relation graph of a conversation: its edges with their scores, and the clique that is taken (DRMR 3.2)."""
+
+import asyncio
+from collections.abc import Collection, Iterable, Sequence
+from itertools import combinations
+from math import fsum, isfinite
+from typing import Any, NotRequired, TypeAlias, TypeVar
+
+import networkx as nx
+from langgraph.runtime import Runtime
+from typing_extensions import TypedDict
+
+from dramaturg.nodes.dialogues.cast import Cast, cast_of
+from dramaturg.nodes.dialogues.edge_scores import Edge, EdgeScoring, ask_scores, edge_key, edges_of, score_in
+from dramaturg.nodes.dialogues.index import dialogues_of_turn
+from dramaturg.nodes.dialogues.recall import DialogueRecallState, DialogueRevisionSettings
+from dramaturg.nodes.index_steps import progress
+from dramaturg.nodes.judgement import Appraisal, AppraisalSettings
+from dramaturg.nodes.run import respondent_of, role_of, settings
+from dramaturg.stores.index.dialogues import Graph
+
+
+class RelationSettings(DialogueRevisionSettings, AppraisalSettings):
+    """How relations are weighed."""
+
+
+class Relation(TypedDict):
+    """An edge: two roles who speak with each other in a dialogue. Without a score, `error` says why."""
+
+    roles: list[str]
+    dialogue: str
+    score: float | None
+    reason: str
+    error: str
+
+
+class ScoredPair(TypedDict):
+    """Two roles of the clique, with the score s_ij of their edge: the highest that a dialogue of theirs has."""
+
+    roles: list[str]
+    score: float | None
+    reason: str
+    dialogues: list[str]
+
+
+class RelationState(DialogueRecallState):
+    """What relating reads and writes; `relations`, the graph G, lives on."""
+
+    relations: NotRequired[list[Relation]]
+    clique: list[str]
+
+
+R = TypeVar("R", bound=RelationSettings)
+
+
+ScoredEdge: TypeAlias = tuple[str, str, float]
+
+
+async def score_edges(state: RelationState, runtime: Runtime[R]) -> dict[str, Any]:
+    """Put the dialogues into G, and score the edges that have no score yet (Equation 2), all at once.
+
+    A score is kept with the role, under the text of its dialogue: no conversation asks for it again. An edge whose
+    score cannot be had is there all the same, weighs nothing, and is asked about again in the next turn.
+
+    Raises:
+        ModelError: the model cannot be reached or refuses every question; what came before is kept.
+    """
+    context = settings(runtime, RelationSettings)
+    role = await role_of(context)
+    store, card = await dialogues_of_turn(context, state["version"]), role.card
+    builder = role.index(context.index_kind).builder
+    known = await asyncio.to_thread(builder.known)
+    found = edges_of(store.get(one["dialogue"]) for one in state.get("known_dialogues", []))
+    edges = [(edge_key(edge, card), edge) for edge in found]
+    errors = failed_before(state, edges)
+    left = {key: edge for key, edge in edges if key not in errors and score_in(known, key) is None}
+    scoring = EdgeScoring(await respondent_of(context, role), card, context)
+
+    errors |= await ask_scores(
+        scoring, left, lambda had: asyncio.to_thread(builder.keep, had), progress(runtime, "edges", len(left))
+    )
+    known = await asyncio.to_thread(builder.known) if left else known
+    relations = [relation(edge, score_in(known, key), errors.get(key, "")) for key, edge in edges]
+    # What has not changed is not written: it would be stored with every turn.
+    changed = {"relations": relations} if relations != state.get("relations") else {}
+    return {**changed, "usage": {"score_edges": scoring.respondent.account.usage()}}
+
+
+def failed_before(state: RelationState, edges: Sequence[tuple[str, Edge]]) -> dict[str, str]:
+    """The edges that were asked about in this turn before its revision, without an answer, and why."""
+    if not any(one["revision"] for one in state["dialogues"]):
+        return {}
+    errors = {(*one["roles"], one["dialogue"]): one["error"] for one in state.get("relations", []) if one["error"]}
+    asked = ((key, errors.get((*edge.pair, edge.dialogue.id))) for key, edge in edges)
+    return {key: error for key, error in asked if error}
+
+
+def relation(edge: Edge, found: Appraisal | None, error: str = "") -> Relation:
+    """An edge as the state holds it."""
+    return {
+        "roles": list(edge.pair),
+        "dialogue": edge.dialogue.id,
+        "score": found.score if found else None,
+        "reason": found.reason if found else "",
+        "error": error,
+    }
+
+
+async def find_clique(state: RelationState, runtime: Runtime[R]) -> dict[str, Any]:
+    """Take the maximal clique of both roles with the largest sum of scores, G' (Equation 3).
+
+    It is empty where the two never speak with each other: an edge is not made up for them.
+    """
+    cast = await cast_of(settings(runtime, RelationSettings), state["version"])
+    pairs = scored_pairs(state.get("relations", []))
+    clique = clique_of(pairs, cast)
+    within = [pair for pair in pairs if {*pair["roles"]} <= {*clique}]
+    found = {
+        "role": cast.card.name,
+        "user_role": cast.user.known_as,
+        "profile": bool(cast.user.profile),
+        "clique": clique,
+        "edges": within,
+        "roles": sorted({name for pair in pairs for name in pair["roles"]}),
+        "unscored": sum(one["score"] is None for one in state.get("relations", [])),
+    }
+    runtime.stream_writer({"event": "clique", **found})
+    return {"clique": clique, "evidence": {"relations": found}}
+
+
+def clique_of(pairs: Sequence[ScoredPair], cast: Cast) -> list[str]:
+    """The best clique of the user's role and the model's; an edge without a score weighs nothing."""
+    weighed = [(pair["roles"][0], pair["roles"][1], pair["score"] or 0.0) for pair in pairs]
+    return best_clique(weighed, cast.user.speaker, cast.card.name) if cast.user.speaker else []
+
+
+def scored_pairs(relations: Sequence[Relation]) -> list[ScoredPair]:
+    """The edges of G, one for two roles: with the score of the dialogue in which they matter most, and why."""
+    pairs: dict[tuple[str, str], ScoredPair] = {}
+    for one in relations:
+        first, second = one["roles"]
+        pair = pairs.setdefault((first, second), {"roles": one["roles"], "score": None, "reason": "", "dialogues": []})
+        pair["dialogues"].append(one["dialogue"])
+        if one["score"] is not None and (pair["score"] is None or one["score"] > pair["score"]):
+            pair["score"], pair["reason"] = one["score"], one["reason"]
+    return list(pairs.values())
+
+
+def best_clique(edges: Iterable[ScoredEdge], user: str, model: str) -> list[str]:
+    """Return G', the maximal clique that holds both roles and has the largest sum of edge scores (Equation 3).
+
+    The maximal cliques that hold u and m are {u, m} with each maximal clique of their common neighbours, so
+    Bron-Kerbosch looks at nobody else. Of several with the largest sum, the one with more roles is taken; of several of
+    those, the one whose sorted names come first.
+
+    Args:
+        edges: (role, role, score s_ij), in any order; an edge that is there again replaces the one before.
+        user: the role E_u.
+        model: the role E_m.
+
+    Returns:
+        Sorted names: the two alone where no third role speaks with both, none where they do not speak with each other.
+
+    Raises:
+        ValueError: a role is joined with itself, a score is no finite number, or the two are the same.
+    """
+    if user == model:
+        raise ValueError(f"The user and the model play two roles, not {user!r} twice.")
+    scored = checked(edges)
+    common = neighbours(scored, user) & neighbours(scored, model)
+    near, looked_at = Graph(), {user, model, *common}
+    near.add_weighted_edges_from(edge for edge in scored if edge[0] in looked_at and edge[1] in looked_at)
+    if not near.has_edge(user, model):
+        return []
+    around = near.subgraph(common).copy()  # of a view, find_cliques would look through all at each step
+    cliques = [sorted((user, model, *roles)) for roles in nx.find_cliques(around)] or [sorted((user, model))]
+    return min(cliques, key=lambda roles: (-weight(near, roles), -len(roles), roles))
+
+
+def checked(edges: Iterable[ScoredEdge]) -> Sequence[ScoredEdge]:
+    """The edges, each of two roles and with a score.
+
+    Raises:
+        ValueError: a role is joined with itself, or a score is no finite number.
+    """
+    scored = list(edges)
+    for one, other, score in scored:
+        if one == other or not isfinite(score):
+            raise ValueError(f"An edge joins two roles and has a finite score, not {(one, other, score)!r}.")
+    return scored
+
+
+def neighbours(edges: Iterable[ScoredEdge], role: str) -> set[str]:
+    """Who has an edge with a role."""
+    return {other if one == role else one for one, other, _ in edges if role in (one, other)}
+
+
+def weight(graph: Graph, roles: Collection[str]) -> float:
+    """The sum of the scores of a clique's edges, the same in any order."""
+    return fsum(graph.edges[pair]["weight"] for pair in combinations(roles, 2))

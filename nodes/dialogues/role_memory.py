@@ -1,0 +1,204 @@
+"""The role memory M (DRMR 3.2): what a role remembers of how it stands to the user's role, record by record."""
+
+from collections.abc import Sequence
+from typing import Any, Literal, NotRequired, TypeVar
+
+from langchain_core.messages import BaseMessage
+from langgraph.runtime import Runtime
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from dramaturg.models.chat import Respondent
+from dramaturg.models.errors import UNANSWERED, ModelError
+from dramaturg.models.questions import write
+from dramaturg.nodes.dialogues.cast import Cast, cast_of
+from dramaturg.nodes.dialogues.relations import RelationSettings, RelationState
+from dramaturg.nodes.reply import ReplySettings
+from dramaturg.nodes.run import language_of, respondent_of, settings
+from dramaturg.nodes.speakers import spelling
+from dramaturg.nodes.summary import notes_in
+from dramaturg.prompts import load
+from dramaturg.stores.index.dialogues import StoredDialogue
+
+A_TOKEN = 6  # bytes of UTF-8: a record that keeps to its tokens is never cut
+
+
+MOST_SOURCES = 200  # dialogues that a record is said to come from
+
+
+class RoleMemorySettings(RelationSettings, ReplySettings):
+    """How much a role remembers."""
+
+    memory_dialogues: int = Field(
+        default=2, ge=1, le=50, description="Dialogues that a record of the role memory is made from (the paper's K)."
+    )
+    record_tokens: int = Field(default=160, ge=16, le=2000, description="The most tokens of a record.")
+    memory_length: int = Field(
+        default=4000,
+        ge=200,
+        le=100_000,
+        description="Characters of all records; where they are longer, the oldest become one.",
+    )
+
+
+class RoleRecord(TypedDict):
+    """A record m of the role memory: whose it is and of whom, the turn that made it, and what it was made from."""
+
+    role: str
+    user_role: str
+    turn: str
+    text: str
+    dialogues: list[str]
+
+
+class RoleMemoryState(RelationState):
+    """What the role memory reads and writes: `recorded`, whether there is a new one; `memory_records` lives on."""
+
+    memory_records: NotRequired[list[RoleRecord]]
+    recorded: bool
+
+
+M = TypeVar("M", bound=RoleMemorySettings)
+
+
+async def build_memory(state: RoleMemoryState, runtime: Runtime[M]) -> dict[str, Any]:
+    """Make a record, m = MemBuild(C', P_m, P_u), and append it to M (Equation 4).
+
+    C' are the K dialogues on the clique's edges that are nearest to the conversation and in no record yet; where there
+    are none, there is nothing to add. Where the model gives no record, M stays as it is, and the evidence says why.
+    """
+    context = settings(runtime, RoleMemorySettings)
+    cast = await cast_of(context, state["version"])
+    records = state.get("memory_records", [])
+    told = {dialogue for record in of_user(records, cast) for dialogue in record["dialogues"]}
+    events = [one for one in of_clique(state, cast) if one.id not in told][: context.memory_dialogues]
+    if not events:
+        return {"recorded": False}
+    respondent = await respondent_of(context, cast.role)
+    try:
+        text = await written(context, respondent, record_prompt(context, cast, events, state["clique"]))
+    except UNANSWERED as error:
+        usage = {"build_memory": respondent.account.usage()}
+        return {"recorded": False, "evidence": {"memory_error": str(error)}, "usage": usage}
+    turn = str(state["messages"][-1].id)
+    after = appended(records, new_record(cast, turn, text, [one.id for one in events]))
+    made = [one for one in of_user(after, cast) if one["turn"] == turn]
+    runtime.stream_writer({"event": "record", "text": text})
+    usage = {"build_memory": respondent.account.usage()}
+    return {"recorded": True, "memory_records": after, "evidence": {"records": made}, "usage": usage}
+
+
+async def condense_memory(state: RoleMemoryState, runtime: Runtime[M]) -> dict[str, Any]:
+    """Make one record of the oldest, so that all of them are about half as long as they may be.
+
+    It comes after the reply, so that no word of that waits for it. Where the model gives no record they stay as they
+    are, and it is tried again after the next turn.
+    """
+    context = settings(runtime, RoleMemorySettings)
+    cast = await cast_of(context, state["version"])
+    records = state.get("memory_records", [])
+    oldest = too_old(of_user(records, cast), context.memory_length)
+    respondent = await respondent_of(context, cast.role)
+    messages = load("merge_records", language_of(context, cast.role)).messages(
+        role=cast.card.name, user=cast.user.name, data={"records": records_text(oldest)}
+    )
+    try:
+        text = await written(context, respondent, messages)
+    except ModelError as error:  # also where the model cannot be reached: the turn has its reply
+        return {"evidence": {"condense_error": str(error)}, "usage": {"condense_memory": respondent.account.usage()}}
+    dialogues = list(dict.fromkeys(dialogue for one in oldest for dialogue in one["dialogues"]))[-MOST_SOURCES:]
+    after = [new_record(cast, oldest[-1]["turn"], text, dialogues)]
+    for one in (one for one in records if one not in oldest):
+        after = appended(after, one)
+    usage = {"condense_memory": respondent.account.usage()}
+    return {"memory_records": after, "evidence": {"condensed": {"records": len(oldest), "text": text}}, "usage": usage}
+
+
+async def memory_outcome(state: RoleMemoryState, runtime: Runtime[M]) -> Literal["room", "long"]:
+    """Whether the records are longer than they may be together; one alone cannot become fewer."""
+    context = settings(runtime, RoleMemorySettings)
+    if not context.role_memory:
+        return "room"
+    records = of_user(state.get("memory_records", []), await cast_of(context, state["version"]))
+    return "long" if len(records) > 1 and length_of(records) > context.memory_length else "room"
+
+
+async def written(context: RoleMemorySettings, respondent: Respondent, messages: Sequence[BaseMessage]) -> str:
+    """Have a record written, at most `record_tokens` long.
+
+    Raises:
+        ModelError: there is none.
+    """
+    text = await write(
+        respondent, messages, temperature=context.temperature, max_tokens=context.record_tokens, quiet=True
+    )
+    return notes_in(text, context.record_tokens * A_TOKEN)
+
+
+def record_prompt(
+    context: RoleMemorySettings, cast: Cast, events: Sequence[StoredDialogue], clique: Sequence[str]
+) -> list[BaseMessage]:
+    """Show both profiles and what happened, and ask how the role stands to the user's."""
+    language, card, user = language_of(context, cast.role), cast.card, cast.user
+    (bond,) = load("met" if clique else "never_met", language).messages(role=card.name, user=user.name)
+    data = {"profile": card.profile, "other": user.profile, "events": "\n\n".join(one.text for one in events)}
+    return load("build_record", language).messages(role=card.name, user=user.name, bond=bond.text, data=data)
+
+
+def of_clique(state: RoleMemoryState, cast: Cast) -> list[StoredDialogue]:
+    """The dialogues on the edges of G', the nearest to the conversation first.
+
+    For two who never spoke with each other, those in which the role itself speaks: there is nothing else to tell of.
+    """
+    near = sorted(state.get("known_dialogues", []), key=lambda one: -one["similarity"])
+    dialogues = [cast.store.get(one["dialogue"]) for one in near]
+    if not state["clique"]:
+        return [one for one in dialogues if cast.card.name in one.speakers]
+    return [one for one in dialogues if any({*pair} <= {*state["clique"]} for pair in one.pairs)]
+
+
+def of_user(records: Sequence[RoleRecord], cast: Cast) -> list[RoleRecord]:
+    """The records that this role has of the user: another one may have spoken on this thread."""
+    wanted = cast.role.id, spelling(cast.user.known_as)
+    return [one for one in records if (one["role"], spelling(one["user_role"])) == wanted]
+
+
+def new_record(cast: Cast, turn: str, text: str, dialogues: list[str]) -> RoleRecord:
+    """A record."""
+    return {
+        "role": cast.role.id,
+        "user_role": cast.user.known_as,
+        "turn": turn,
+        "text": text,
+        "dialogues": dialogues,
+    }
+
+
+def appended(records: Sequence[RoleRecord], new: RoleRecord) -> list[RoleRecord]:
+    """Records with a new one; one that says the same is there once, with the dialogues of both."""
+    before = [one for one in records if identity(one) == identity(new)]
+    dialogues = dict.fromkeys(dialogue for one in [*before, new] for dialogue in one["dialogues"])
+    return [*(one for one in records if one not in before), {**new, "dialogues": list(dialogues)}]
+
+
+def identity(record: RoleRecord) -> tuple[str, str, str]:
+    """What makes two records the same."""
+    return record["role"], spelling(record["user_role"]), record["text"]
+
+
+def too_old(records: Sequence[RoleRecord], most: int) -> list[RoleRecord]:
+    """The oldest records, at least two, so that what is left is half of what may be, if it can be."""
+    for number in range(2, len(records)):
+        if length_of(records[number:]) <= most / 2:
+            return list(records[:number])
+    return list(records)
+
+
+def length_of(records: Sequence[RoleRecord]) -> int:
+    """Characters of records."""
+    return sum(len(one["text"]) for one in records)
+
+
+def records_text(records: Sequence[RoleRecord]) -> str:
+    """Records as a model reads them."""
+    return "\n\n".join(one["text"] for one in records)

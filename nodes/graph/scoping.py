@@ -1,0 +1,338 @@
+"""Hypothetical context of a question (HyDE, Gao et al. 2023; RoleRAG 3.4)."""
+
+import asyncio
+import re
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, Literal, TypeVar
+
+from langgraph.runtime import Runtime
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from typing_extensions import TypedDict
+
+from dramaturg.models.chat import Respondent
+from dramaturg.models.client import is_embedded
+from dramaturg.models.errors import UNANSWERED
+from dramaturg.models.questions import decide, extract, write
+from dramaturg.models.thresholds import threshold
+from dramaturg.nodes.graph.draft import ChunkSettings
+from dramaturg.nodes.graph.facts import known_type
+from dramaturg.nodes.run import RoleContext, language_of, respondent_of, role_of, settings
+from dramaturg.nodes.turn import StandaloneState
+from dramaturg.prompts import load
+from dramaturg.stores.index.graph import EntityType, KnowledgeGraph
+from dramaturg.stores.names import normal_name
+from dramaturg.stores.role import Role
+
+
+class HypotheticalSettings(RoleContext):
+    """How long the hypothetical context is."""
+
+    hypothetical_tokens: int = Field(
+        default=120, ge=16, le=1000, description="The most tokens of the hypothetical context of a question."
+    )
+
+
+class HypotheticalState(StandaloneState):
+    """What is read and written."""
+
+    hypothetical: str
+
+
+H = TypeVar("H", bound=HypotheticalSettings)
+
+
+WORD = re.compile(r"\w+")
+
+
+class ScopedEntity(TypedDict):
+    """An entity that a question is about.
+
+    `strategy` is how it is answered from: "out of scope", "specific", "general", "profile" (the role itself) or "told"
+    (declined once, and told of in this conversation).
+    """
+
+    name: str
+    type: EntityType
+    reason: str
+    relevant: bool
+    level: Literal["specific", "general"]
+    certainty: float | None
+    strategy: Literal["out of scope", "specific", "general", "profile", "told"]
+
+
+class ScopeState(StandaloneState):
+    """What scoping reads and writes."""
+
+    hypothetical: str
+    version: str
+    entities: list[ScopedEntity]
+
+
+class ScopeSettings(ChunkSettings):
+    """Who says what a role can know."""
+
+    scope_judge: Literal["auto", "together", "apart"] = Field(
+        default="auto",
+        description="together: one question for all entities (the paper); apart: yes or no, entity by entity, which "
+        "small models answer better; auto: apart with the embedded model.",
+    )
+    scope_above: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="Least P(yes) for what a role can know; default: as measured for the model.",
+    )
+    level_above: float | None = Field(
+        default=None, ge=0, le=1, description="Least P(yes) for a specific entity; default: as measured for the model."
+    )
+
+    def apart(self, respondent: Respondent) -> bool:
+        """Whether entities are judged one by one."""
+        return self.scope_judge == "apart" or (self.scope_judge == "auto" and is_embedded(respondent.model))
+
+
+S = TypeVar("S", bound=ScopeSettings)
+
+
+MOST = 8  # entities of one question
+
+
+REASON_TOKENS = 60
+
+
+class ScopedName(BaseModel):
+    """{name, type, relevant to the role, why, specific or general}, as one answer gives it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
+    type: Annotated[EntityType, BeforeValidator(known_type)]
+    reason: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+    relevant: bool
+    level: Literal["specific", "general"]
+
+
+class ScopedNames(BaseModel):
+    """All entities of a question and its hypothetical context."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    entities: list[ScopedName] = Field(max_length=MOST)
+
+
+class PlainName(BaseModel):
+    """An entity before it is judged."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
+    type: Annotated[EntityType, BeforeValidator(known_type)]
+
+
+class PlainNames(BaseModel):
+    """All entities of a question and its hypothetical context, before they are judged."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    entities: list[PlainName] = Field(max_length=MOST)
+
+
+NEAREST = 20  # neighbours that a profile names
+
+
+LONGEST = 1200  # characters of a description
+
+
+C = TypeVar("C", bound=ChunkSettings)
+
+
+async def hypothesize(state: HypotheticalState, runtime: Runtime[H]) -> dict[str, Any]:
+    """Infer what the text may be about that would answer the question; nobody is told that it is true.
+
+    Where the model gives no usable answer, entities are looked for in the question alone, and the evidence says so.
+    """
+    context = settings(runtime, HypotheticalSettings)
+    role = await role_of(context)
+    respondent = await respondent_of(context, role)
+    data = {"profile": role.card.profile, "question": state["standalone"]}
+    messages = load("hypothetical_context", language_of(context, role)).messages(role=role.card.name, data=data)
+    try:
+        text = await write(respondent, messages, temperature=0, max_tokens=context.hypothetical_tokens, quiet=True)
+        evidence = {"hypothetical": text}
+    except UNANSWERED as error:
+        text, evidence = "", {"hypothetical_error": str(error)}
+    runtime.stream_writer({"event": "hypothesized", "text": text})
+    return {"hypothetical": text, "evidence": evidence, "usage": {"hypothesize": respondent.account.usage()}}
+
+
+async def scope_entities(state: ScopeState, runtime: Runtime[S]) -> dict[str, Any]:
+    """Name the entities in question and hypothetical context, and say of each what the role can know (3.4).
+
+    Where the model gives no usable answer there are none: what is nearest to the question is recalled instead, and the
+    evidence says so.
+
+    Raises:
+        MissingIndex: the role has no graph.
+    """
+    context = settings(runtime, ScopeSettings)
+    role, graph = await graph_of_turn(context, state["version"])
+    respondent = await respondent_of(context, role)
+    data = {
+        "profile": profile_of(role, graph),
+        "question": state["standalone"],
+        "context": state["hypothetical"],
+    }
+    judge = judged_apart if context.apart(respondent) else judged_together
+    try:
+        entities, evidence = each_once(await judge(data, context, role, graph, respondent), role, graph), {}
+    except UNANSWERED as error:
+        entities, evidence = [], {"entities_error": str(error)}
+    warned = {"warning": graph.warning} if graph.warning else {}
+    return {
+        "version": graph.version,
+        "entities": entities,
+        "specific": [],
+        "general": [],
+        "missing": [],
+        "evidence": {"entities": entities, **evidence, **warned},
+        "usage": {"scope_entities": respondent.account.usage()},
+    }
+
+
+def each_once(entities: Iterable[ScopedEntity], role: Role, graph: KnowledgeGraph) -> list[ScopedEntity]:
+    """Keep one judgement an entity, out of scope if one of them is; the role itself is known by its profile."""
+    own = {normal_name(name) for name in (role.card.name, *role.card.aliases)}
+    node = own_node(role, graph)
+    found: dict[str, ScopedEntity] = {}
+    for one in entities:
+        name = graph.find(one["name"])
+        key = normal_name(name or one["name"])
+        if normal_name(one["name"]) in own or (node is not None and name == node):
+            found[key] = {**one, "relevant": True, "strategy": "profile"}
+        elif key not in found or not one["relevant"]:
+            found[key] = one
+    return list(found.values())
+
+
+def scope_outcomes(state: ScopeState) -> list[Literal["out of scope", "specific", "general", "none"]]:
+    """The strategies that the entities ask for; none if there is nothing to look up."""
+    wanted = {entity["strategy"] for entity in state["entities"]}
+    outcomes: Sequence[Literal["out of scope", "specific", "general"]] = ("out of scope", "specific", "general")
+    return [one for one in outcomes if one in wanted] or ["none"]
+
+
+def named_in(question: str, name: str) -> bool:
+    """Whether a question itself names an entity, at least by one of its words."""
+    text, key = normal_name(question), normal_name(name)
+    words = WORD.findall(key)
+    plain = [word for word in words if word.isascii() and (len(word) > 2 or word.isdecimal())]
+    # Chinese and Korean have no spaces around a name, and call 孙悟空 悟空.
+    pairs = [word[at : at + 2] for word in words if not word.isascii() for at in range(len(word) - 1)]
+    return key in text or not set(plain).isdisjoint(WORD.findall(text)) or any(pair in text for pair in pairs)
+
+
+def of_strategy(entities: Iterable[ScopedEntity], strategy: str) -> list[ScopedEntity]:
+    """The entities that are answered from in one way."""
+    return [entity for entity in entities if entity["strategy"] == strategy]
+
+
+async def judged_together(
+    data: dict[str, str], context: ScopeSettings, role: Role, graph: KnowledgeGraph, respondent: Respondent
+) -> list[ScopedEntity]:
+    """Ask one question for all entities, as the paper does."""
+    messages = load("scope_entities", language_of(context, role)).messages(role=role.card.name, most=MOST, data=data)
+    found = await extract(respondent, messages, ScopedNames)
+    return [scoped(one, one.reason, one.relevant, one.level) for one in found.entities]
+
+
+async def judged_apart(
+    data: dict[str, str], context: ScopeSettings, role: Role, graph: KnowledgeGraph, respondent: Respondent
+) -> list[ScopedEntity]:
+    """Ask for the names, then of each whether the role can know it and whether it is specific."""
+    messages = load("name_entities", language_of(context, role)).messages(role=role.card.name, most=MOST, data=data)
+    names: dict[str, PlainName] = {}
+    for one in (await extract(respondent, messages, PlainNames)).entities:
+        names.setdefault(normal_name(one.name), one)
+    tasks = [
+        asyncio.create_task(judged_alone(one, data["profile"], context, role, graph, respondent))
+        for one in names.values()
+    ]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()  # where one of them has failed, nobody waits for the others
+
+
+async def judged_alone(
+    one: PlainName, profile: str, context: ScopeSettings, role: Role, graph: KnowledgeGraph, respondent: Respondent
+) -> ScopedEntity:
+    """Ask of one entity whether the role can know it, whether it is specific, and why it cannot be known."""
+    language, name = language_of(context, role), role.card.name
+    values = {"profile": profile, "entity": f"{one.name} ({one.type})", "notes": notes_on(one.name, graph)}
+    asked = load("judge_scope", language).messages(role=name, data=values)
+    known = await decide(respondent, asked, threshold=threshold(respondent.name, "scope", context.scope_above))
+    asked = load("judge_level", language).messages(data=values)
+    specific = await decide(respondent, asked, threshold=threshold(respondent.name, "level", context.level_above))
+    reason = "" if known.answer else await reason_for(values, language, role, respondent)
+    return scoped(one, reason, known.answer, "specific" if specific.answer else "general", known.probability)
+
+
+async def reason_for(values: dict[str, str], language: str, role: Role, respondent: Respondent) -> str:
+    """Why a role cannot know something, in a sentence; without a usable one it still cannot."""
+    messages = load("why_unknown", language).messages(role=role.card.name, data=values)
+    try:
+        said = await write(respondent, messages, temperature=0, max_tokens=REASON_TOKENS, quiet=True)
+    except UNANSWERED:
+        return ""
+    return " ".join(said.split())
+
+
+def notes_on(name: str, graph: KnowledgeGraph) -> str:
+    """What the graph says of an entity of exactly this name."""
+    found = graph.find(name)
+    return graph.entity(found).description if found else ""
+
+
+def scoped(
+    one: ScopedName | PlainName,
+    reason: str,
+    relevant: bool,
+    level: Literal["specific", "general"],
+    certainty: float | None = None,
+) -> ScopedEntity:
+    """Write down a judgement. What is out of scope is so whatever its level: the boundary comes first."""
+    return {
+        "name": one.name,
+        "type": one.type,
+        "reason": reason,
+        "relevant": relevant,
+        "level": level,
+        "certainty": certainty,
+        "strategy": level if relevant else "out of scope",
+    }
+
+
+async def graph_of_turn(context: ChunkSettings, version: str) -> tuple[Role, KnowledgeGraph]:
+    """The role and the graph that this turn reads, also when a newer version was published meanwhile.
+
+    Raises:
+        MissingIndex: the role has no graph.
+        DamagedIndex: no version is what was written.
+    """
+    role = await role_of(context)
+    return role, await asyncio.to_thread(role.index(context.index_kind).open, version or None)
+
+
+def own_node(role: Role, graph: KnowledgeGraph) -> str | None:
+    """The entity that the role is; None if no document names it."""
+    return graph.find(role.card.name, *role.card.aliases)
+
+
+def profile_of(role: Role, graph: KnowledgeGraph) -> str:
+    """The profile, summarized from the graph: the card, the role's description, and who is closest to it (3.4)."""
+    own = own_node(role, graph)
+    if own is None:
+        return role.card.profile
+    names = ", ".join(entity.name for entity, _ in graph.neighbours(own)[:NEAREST])
+    return "\n".join(filter(None, [role.card.profile.strip(), graph.entity(own).description[:LONGEST], names]))

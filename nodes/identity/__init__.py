@@ -1,0 +1,1 @@
+"""The identity graph: ID-RAG."""

@@ -1,0 +1,116 @@
+"""A score from 1 to 5 with its reason (DRMR, Equations 2 and 6): in one answer, or number and reason apart."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal, NamedTuple
+
+from langchain_core.messages import BaseMessage
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from dramaturg.models.chat import Respondent
+from dramaturg.models.client import is_embedded
+from dramaturg.models.errors import UNANSWERED
+from dramaturg.models.questions import decide, extract, rate, write
+from dramaturg.nodes.run import RoleContext
+from dramaturg.prompts import load
+
+LOW, HIGH = 1, 5
+
+
+REASON_TOKENS = 60
+
+
+class AppraisalSettings(RoleContext):
+    """How scores are had."""
+
+    appraisal: Literal["auto", "together", "apart"] = Field(
+        default="auto",
+        description="together: one answer, the reason and then the score (the paper); apart: the score by "
+        "probabilities, which small models know better than they say it, then the reason; auto: apart with the "
+        "embedded model.",
+    )
+
+    def apart(self, respondent: Respondent) -> bool:
+        """Whether score and reason are asked for apart."""
+        return self.appraisal == "apart" or (self.appraisal == "auto" and is_embedded(respondent.model))
+
+
+class Appraisal(NamedTuple):
+    """A score from 1 to 5, and the reason for it; that may be empty where it was asked for apart."""
+
+    score: float
+    reason: str
+
+
+class ReasonedScore(BaseModel):
+    """{reason, score}, in the order in which a model is to think."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reason: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
+    score: int = Field(strict=True, ge=LOW, le=HIGH)
+
+
+@dataclass(frozen=True)
+class Appraising:
+    """What is appraised: the names of its prompts, and what they show."""
+
+    together: str
+    """Asks for {reason, score}."""
+    score: str
+    """Asks for a number from 1 to 5, or whether something is so."""
+    reason: str
+    """Asks for a sentence."""
+    values: Mapping[str, str]
+    data: Mapping[str, str]
+    language: str
+
+    def messages(self, name: str) -> list[BaseMessage]:
+        """One of its prompts."""
+        return load(name, self.language).messages(data=dict(self.data), **self.values)
+
+    async def together_by(self, respondent: Respondent, temperature: float = 0) -> Appraisal:
+        """Ask for the reason and the score in one answer.
+
+        Raises:
+            ModelError: there is no answer.
+        """
+        found = await extract(respondent, self.messages(self.together), ReasonedScore, temperature=temperature)
+        return Appraisal(float(found.score), found.reason)
+
+    async def rated_by(self, respondent: Respondent) -> Appraisal:
+        """Ask for the score as a number: the expected one where the server gives probabilities.
+
+        Raises:
+            ModelError: there is no answer.
+        """
+        rating = await rate(respondent, self.messages(self.score), low=LOW, high=HIGH)
+        return Appraisal(rating.value, await self.explained_by(respondent))
+
+    async def decided_by(self, respondent: Respondent) -> Appraisal:
+        """Ask whether it is so, and why.
+
+        Raises:
+            ModelError: there is no answer.
+        """
+        return Appraisal(await self.probable_by(respondent), await self.explained_by(respondent))
+
+    async def probable_by(self, respondent: Respondent) -> float:
+        """Ask whether it is so: the score is 1 + 4 P(yes).
+
+        Raises:
+            ModelError: there is no answer.
+        """
+        decision = await decide(respondent, self.messages(self.score))
+        sure = float(decision.answer) if decision.probability is None else decision.probability
+        return LOW + (HIGH - LOW) * sure
+
+    async def explained_by(self, respondent: Respondent) -> str:
+        """Ask for the reason alone; a score stands also without one."""
+        try:
+            said = await write(
+                respondent, self.messages(self.reason), temperature=0, max_tokens=REASON_TOKENS, quiet=True
+            )
+        except UNANSWERED:
+            return ""
+        return " ".join(said.split())

@@ -1,0 +1,1 @@
+"""Memories by meaning and mood: Emotional RAG."""

@@ -1,0 +1,139 @@
+"""What a conversation makes its role remember: each exchange becomes a memory of this conversation and of no other."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, NotRequired, TypeVar
+
+from langgraph.runtime import Runtime
+from pydantic import Field
+
+from dramaturg.models.chat import Respondent
+from dramaturg.models.errors import ModelError
+from dramaturg.nodes.memories.emotions import EmotionEncoder, emotion_encoder
+from dramaturg.nodes.memories.index import memories_of
+from dramaturg.nodes.memories.query import StrategySettings
+from dramaturg.nodes.reply import AskedState
+from dramaturg.nodes.run import embedder_of, respondent_of, role_of, settings
+from dramaturg.stores.conversation_memories import ConversationMemories, ConversationMemory
+from dramaturg.stores.index.memories import Mood
+from dramaturg.stores.index.vectors import unit_rows
+from dramaturg.stores.role import Role
+
+SPEAKER = 100  # characters of a user's name
+
+
+class RememberSettings(StrategySettings):
+    """How much of a conversation is remembered."""
+
+    conversation_memories: int = Field(
+        default=200, ge=0, le=5000, description="The most memories of one conversation; older ones fade. 0: none."
+    )
+
+
+class RememberedState(AskedState):
+    """What lives on: the ids of this conversation's memories. Their texts and vectors are in the store."""
+
+    version: str
+    remembered: NotRequired[list[str]]
+
+
+S = TypeVar("S", bound=RememberSettings)
+
+
+class Exchange(NamedTuple):
+    """What was said in a turn, as encoders read it."""
+
+    text: str
+    own: str
+
+
+def kept_memories(runtime: Runtime[Any], role: Role) -> ConversationMemories | None:
+    """Where this conversation's memories are kept; None where a graph runs without a store or a thread."""
+    thread = runtime.execution_info.thread_id if runtime.execution_info else None
+    if runtime.store is None or thread is None:
+        return None
+    return ConversationMemories(runtime.store, role.id, thread)
+
+
+async def remember(state: RememberedState, runtime: Runtime[S]) -> dict[str, Any]:
+    """Make the exchange a memory of this conversation, with its meaning and its mood (Emotional RAG, II.B.2).
+
+    It comes after the reply, so that no word of that waits for it. A turn that runs twice makes the same memory. What
+    no model can be asked for is no reason to lose the turn: without a mood the memory says why, without a meaning there
+    is no memory, and the evidence says why.
+
+    Raises:
+        StorageError: the store cannot be written.
+    """
+    context = settings(runtime, RememberSettings)
+    role = await role_of(context)
+    kept = kept_memories(runtime, role)
+    if kept is None:
+        return {}
+    if not context.conversation_memories:
+        return {"remembered": []}
+    respondent = await respondent_of(context, role)
+    try:
+        memory = await memory_of(state, context, respondent, kept.thread)
+    except (ModelError, ValueError) as error:
+        return {"evidence": {"remember_error": str(error)}, "usage": {"remember": respondent.account.usage()}}
+    await kept.save(memory)
+    ids = [one for one in state.get("remembered", []) if one != memory.id]
+    usage = {"remember": respondent.account.usage()}
+    return {"remembered": unfaded([*ids, memory.id], context), "usage": usage}
+
+
+async def memory_of(
+    state: RememberedState, context: RememberSettings, respondent: Respondent, thread: str
+) -> ConversationMemory:
+    """The exchange of a turn with its meaning and its mood.
+
+    Raises:
+        ModelError: the embedding model cannot be reached.
+        ValueError: it gives no direction for what was said.
+    """
+    role = await role_of(context)
+    model = await embedder_of(context, role)
+    encoder = emotion_encoder(
+        (await memories_of(context, state["version"])).encoder, respondent=respondent, embedder=model, card=role.card
+    )
+    asked, answer = state["messages"][-2:]
+    speaker = (asked.name or "")[:SPEAKER]
+    exchange = Exchange(exchange_text(state["question"], answer.text, speaker, role), answer.text)
+    vectors, mood = await asyncio.gather(
+        model.embeddings.aembed_documents([exchange.text]), mood_or_reason(encoder, exchange)
+    )
+    return ConversationMemory(
+        thread=thread,
+        turn=str(asked.id),
+        question=state["question"],
+        answer=answer.text,
+        speaker=speaker,
+        emotions=mood.emotions,
+        error=mood.error,
+        encoder=encoder.name,
+        embedding=model.name,
+        vector=unit_rows(vectors)[0].tolist(),
+        created=datetime.now(UTC),
+    )
+
+
+def unfaded(ids: Sequence[str], context: RememberSettings) -> list[str]:
+    """The ids of the latest memories, as many as a conversation may have."""
+    return list(ids[max(len(ids) - context.conversation_memories, 0) :])
+
+
+def exchange_text(question: str, answer: str, speaker: str, role: Role) -> str:
+    """What was said in a turn, as the memories of dialogues are written."""
+    asked = f"{speaker}: {question}" if speaker else question
+    return f"{asked}\n{role.card.name}: {answer}"
+
+
+async def mood_or_reason(encoder: EmotionEncoder, exchange: Exchange) -> Mood:
+    """The mood of an exchange, or why it could not be had."""
+    try:
+        (mood,) = await encoder.of_memories([exchange])
+    except ModelError as error:
+        return Mood(emotions=None, error=str(error))
+    return mood

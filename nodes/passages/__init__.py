@@ -1,0 +1,1 @@
+"""Passages of documents: AMADEUS, plain retrieval and CRAG."""

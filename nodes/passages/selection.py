@@ -1,0 +1,289 @@
+"""Guided selection: passages from which a role's attributes regarding the question can be inferred (AMADEUS 3.2)."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from math import ceil
+from typing import Any, Literal, TypeVar
+
+from langgraph.runtime import Runtime
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from dramaturg.models.chat import Respondent
+from dramaturg.models.cross_encoder import cross_encoder
+from dramaturg.models.errors import ModelError, ModelRefused, ModelUnavailable, PromptRefused, RequestRejected
+from dramaturg.models.questions import decide
+from dramaturg.models.thresholds import threshold
+from dramaturg.nodes.passages.retrieval import Candidate, RetrievalSettings, as_evidence, in_context, passages_of
+from dramaturg.nodes.run import language_of, respondent_of, role_of, settings
+from dramaturg.nodes.turn import Report
+from dramaturg.prompts import load
+from dramaturg.stores.index.passages import PassageStore
+from dramaturg.stores.role import Role
+
+
+class SelectionSettings(RetrievalSettings):
+    """Algorithm 1's N and K, who judges, and how many passages are judged at once."""
+
+    search_limit: int = Field(default=30, ge=1, le=500, description="The most passages that are judged (N).")
+    slots: int = Field(default=2, ge=1, le=20, description="How many passages are selected (K).")
+    fallback: Literal["top-K+1", "top-K"] = Field(
+        default="top-K+1",
+        description="When none is selected: the K + 1 most similar (Algorithm 1) or the K most similar (the text).",
+    )
+    selection_judge: Literal["model", "cross-encoder"] = Field(
+        default="model", description="The chat model (the paper), or a small cross-encoder that is much faster."
+    )
+    accept_above: float | None = Field(
+        default=None,
+        ge=-20,
+        le=20,
+        description="P(yes), or the cross-encoder's logit, from which a passage is accepted; null: the value measured "
+        "for the judge.",
+    )
+    judged_at_once: int = Field(
+        default=8, ge=1, le=64, description="The most passages judged at once; 1: one at a time, as in the paper."
+    )
+
+    @property
+    def depth(self) -> int:
+        """How many passages are ranked."""
+        return max(self.knowledge, self.search_limit, self.slots + 1)
+
+
+class Verdict(TypedDict):
+    """One judgement; `certainty` is P(yes) or a logit where the judge gives one.
+
+    `wasted`: one at a time, the loop would have ended before this passage, so the verdict does not count.
+    """
+
+    passage: str
+    score: float
+    verdict: Literal["yes", "no", "failed"]
+    certainty: float | None
+    error: str
+    wasted: bool
+
+
+class SelectionState(Report):
+    """What the loop reads and writes: the ranking, the verdicts so far, and the slot S."""
+
+    question: str
+    version: str
+    candidates: list[Candidate]
+    verdicts: list[Verdict]
+    selected: list[Candidate]
+
+
+S = TypeVar("S", bound=SelectionSettings)
+
+
+Announce = Callable[[Verdict], None]
+
+
+async def begin_selection(state: SelectionState) -> dict[str, Any]:
+    """Begin with an empty slot (Algorithm 1, lines 1 and 3)."""
+    return {"verdicts": [], "selected": []}
+
+
+async def judge(state: SelectionState, runtime: Runtime[S]) -> dict[str, Any]:
+    """Judge the next passages at once and select what one at a time would select (Algorithm 1, lines 4–13).
+
+    A passage whose verdict cannot be had counts as judged and not selected.
+
+    Raises:
+        ModelRefused: the model refuses every question: its key or its name is wrong.
+    """
+    context = settings(runtime, SelectionSettings)
+    role = await role_of(context)
+    store = await passages_of(context, state["version"])
+    respondent = await respondent_of(context, role)
+    batch = next_batch(state, context, respondent)
+    new = await verdicts_on(batch, state["question"], store, role, respondent, runtime)
+    verdicts = without_wasted([*state["verdicts"], *new], context.slots)
+    selected = [taken(v) for v in verdicts if v["verdict"] == "yes" and not v["wasted"]]
+    return {
+        "verdicts": verdicts,
+        "selected": selected,
+        "evidence": {"selection": selection_evidence(store, verdicts, selected)},
+        "usage": {"judge": respondent.account.usage()},
+    }
+
+
+def selection_outcome(state: SelectionState, runtime: Runtime[S]) -> Literal["enough", "more", "none"]:
+    """Whether the slot is full or the search at its end, passages are left to judge, or none was selected."""
+    context = settings(runtime, SelectionSettings)
+    left = min(context.search_limit, len(state["candidates"])) - len(state["verdicts"])
+    if len(state["selected"]) < context.slots and left > 0:
+        return "more"
+    return "enough" if state["selected"] else "none"
+
+
+async def fall_back(state: SelectionState, runtime: Runtime[S]) -> dict[str, Any]:
+    """Take the most similar passages, because none was selected (Algorithm 1, lines 14–16).
+
+    Raises:
+        ModelUnavailable: not one passage could be judged, because the model cannot be reached.
+    """
+    refuse_if_unreachable(state["verdicts"])
+    context = settings(runtime, SelectionSettings)
+    store = await passages_of(context, state["version"])
+    selected = state["candidates"][: context.slots + (context.fallback == "top-K+1")]
+    evidence = selection_evidence(store, state["verdicts"], selected) | {"fallback": context.fallback}
+    return {"selected": selected, "evidence": {"selection": evidence}}
+
+
+def next_batch(state: SelectionState, context: SelectionSettings, respondent: Respondent) -> list[Candidate]:
+    """The passages to judge next: never more than N, nor more at once than the model answers at once."""
+    judged, accepted = len(state["verdicts"]), len(state["selected"])
+    largest = min(context.judged_at_once, respondent.concurrency)
+    size = batch_size(accepted, judged, slots=context.slots, largest=largest)
+    return state["candidates"][: context.search_limit][judged : judged + size]
+
+
+async def verdicts_on(
+    batch: Sequence[Candidate],
+    question: str,
+    store: PassageStore,
+    role: Role,
+    respondent: Respondent,
+    runtime: Runtime[S],
+) -> list[Verdict]:
+    """Have a batch judged by whom the context says, each verdict streamed as it comes."""
+    context = settings(runtime, SelectionSettings)
+
+    def announce(verdict: Verdict) -> None:
+        known = {key: value for key, value in verdict.items() if key != "wasted"}  # known when the batch is done
+        runtime.stream_writer({"event": "judged", **known})
+
+    above = accepted_from(context, respondent)
+    if context.selection_judge == "cross-encoder":
+        return await judged_by_cross_encoder(batch, question, store, above=above, announce=announce)
+    return await judged_by_model(
+        batch,
+        question,
+        store,
+        respondent,
+        role=role.card.name,
+        language=language_of(context, role),
+        above=above,
+        announce=announce,
+    )
+
+
+def accepted_from(context: SelectionSettings, respondent: Respondent) -> float:
+    """The threshold of a run: the setting, or what was measured for the judge."""
+    judge = "cross-encoder" if context.selection_judge == "cross-encoder" else respondent.name
+    return threshold(judge, "judge", context.accept_above)
+
+
+def refuse_if_unreachable(verdicts: Sequence[Verdict]) -> None:
+    """A model that nobody can reach is no reason to fall back."""
+    if verdicts and all(v["error"] == ModelUnavailable.__name__ for v in verdicts):
+        msg = f"The chat model cannot be reached, so none of {len(verdicts)} passages could be judged; try again later."
+        raise ModelUnavailable(msg)
+
+
+def without_wasted(verdicts: list[Verdict], slots: int) -> list[Verdict]:
+    """Mark the judgements that one at a time would not have made."""
+    counted = needed([v["verdict"] == "yes" for v in verdicts], slots)
+    return [{**v, "wasted": position >= counted} for position, v in enumerate(verdicts)]
+
+
+def taken(verdict: Verdict) -> Candidate:
+    """The passage of a verdict, as it stands in the ranking."""
+    return {"passage": verdict["passage"], "score": verdict["score"]}
+
+
+def selection_evidence(
+    store: PassageStore, verdicts: Sequence[Verdict], selected: Sequence[Candidate]
+) -> dict[str, Any]:
+    """What was judged and selected, and how often in vain."""
+    return {
+        "selected": as_evidence(store, selected),
+        "verdicts": list(verdicts),
+        "judged": len(verdicts),
+        "wasted": sum(v["wasted"] for v in verdicts),
+        "failed": sum(v["verdict"] == "failed" and not v["wasted"] for v in verdicts),
+        "fallback": None,
+    }
+
+
+def verdict_on(
+    candidate: Candidate, verdict: Literal["yes", "no", "failed"], certainty: float | None = None, error: str = ""
+) -> Verdict:
+    """Write down one judgement."""
+    return {**candidate, "verdict": verdict, "certainty": certainty, "error": error, "wasted": False}
+
+
+async def judged_by_model(
+    candidates: Sequence[Candidate],
+    question: str,
+    store: PassageStore,
+    respondent: Respondent,
+    *,
+    role: str,
+    language: str,
+    above: float,
+    announce: Announce,
+) -> list[Verdict]:
+    """Ask the chat model of each passage whether attributes regarding u can be inferred from it (line 8).
+
+    A verdict that cannot be had is `failed`, with the kind of error.
+
+    Raises:
+        ModelRefused: the key or the model's name is wrong, so that no question will be answered.
+    """
+    prompt = load("judge", language)
+
+    async def judged(candidate: Candidate) -> Verdict:
+        passage = in_context(store.get(candidate["passage"]))
+        messages = prompt.messages(role=role, data={"question": question, "passage": passage})
+        try:
+            decision = await decide(respondent, messages, threshold=above)
+        except ModelError as error:
+            if isinstance(error, ModelRefused) and not isinstance(error, PromptRefused | RequestRejected):
+                raise
+            verdict = verdict_on(candidate, "failed", error=type(error).__name__)
+        else:
+            verdict = verdict_on(candidate, "yes" if decision.answer else "no", decision.probability)
+        announce(verdict)
+        return verdict
+
+    return await asyncio.gather(*map(judged, candidates))
+
+
+async def judged_by_cross_encoder(
+    candidates: Sequence[Candidate], question: str, store: PassageStore, *, above: float, announce: Announce
+) -> list[Verdict]:
+    """Score question and passage together; the logit is comparable within one question more than between two."""
+    texts = [in_context(store.get(candidate["passage"])) for candidate in candidates]
+    model = await asyncio.to_thread(cross_encoder)
+    logits = await asyncio.to_thread(model.scores, question, texts)
+    verdicts = [
+        verdict_on(candidate, "yes" if logit >= above else "no", logit)
+        for candidate, logit in zip(candidates, logits, strict=True)
+    ]
+    for verdict in verdicts:
+        announce(verdict)
+    return verdicts
+
+
+def batch_size(accepted: int, judged: int, *, slots: int, largest: int) -> int:
+    """How many passages to judge next, so that the open slots are likely to be filled and little is wasted.
+
+    The share that is accepted is estimated as (accepted + 1) / (judged + 2), Laplace's rule of succession: the batch
+    grows while passages are refused and shrinks as the slots fill.
+    """
+    share = (accepted + 1) / (judged + 2)
+    return max(1, min(largest, ceil((slots - accepted) / share)))
+
+
+def needed(accepted: Sequence[bool], slots: int) -> int:
+    """How many of these judgements Algorithm 1 makes: up to and with the one that fills the last of K `slots`."""
+    filled = 0
+    for position, verdict in enumerate(accepted, start=1):
+        filled += verdict
+        if filled == slots:
+            return position
+    return len(accepted)

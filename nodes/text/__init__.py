@@ -1,0 +1,1 @@
+"""Text that is split: by headings, by sentences, by length."""

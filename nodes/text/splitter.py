@@ -1,0 +1,269 @@
+"""The Adaptive Context-aware Text Splitter of AMADEUS (3.1), and the two splitters it is compared with (Table 1)."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from dramaturg.nodes.text.boundaries import Ruler, Unit, cluster_end, cluster_start, first_begin, last_end, ruler
+
+Method = Literal["fixed", "ats", "acts"]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk c_i and its hierarchical context H_i (AMADEUS, Equation 5).
+
+    `text` is `document[start:end]` of the document as given; `headings` are the titles above it, outermost first.
+    """
+
+    text: str
+    headings: tuple[str, ...]
+    start: int
+    end: int
+
+
+# Possessive quantifiers: a run of a million spaces is read once, not once from every space in it.
+PARAGRAPH = re.compile(r"^[^\S\n]*+\S[^\n]*+(?:\n[^\S\n]*+\S[^\n]*+)*+", re.MULTILINE)
+
+
+MAYBE_HEADING = re.compile(r"^ {0,3}(?:#|=|-++[ \t]*+$)", re.MULTILINE)
+
+
+class Section(NamedTuple):
+    """The text under one heading, up to the next heading of any level; the first section may have no heading.
+
+    `title` to `title_end` is the heading's line, `body` to `end` the text under it, as offsets into the document.
+    """
+
+    headings: tuple[str, ...]
+    level: int
+    title: int
+    title_end: int
+    body: int
+    end: int
+
+
+class _Heading(NamedTuple):
+    title: str
+    level: int
+    first_line: int
+    next_line: int
+
+
+_VISIBLE = re.compile(r"\S")
+
+
+class Window(NamedTuple):
+    """How long a passage is and how much of it the next one repeats, both at most, in the ruler's unit."""
+
+    length: int
+    overlap: int
+
+    def give_at_end(self, word: int) -> int:
+        """How much a passage may be shorter, to end well; the next one still begins well after it."""
+        return min(max(self.length // 4, word), (self.length - self.overlap) * 3 // 4)
+
+    def give_at_begin(self, word: int) -> int:
+        """How much the overlap may be shorter, so that the next passage begins well."""
+        return max(self.overlap // 4, min(word, self.overlap // 2))
+
+
+def split_document(
+    text: str,
+    *,
+    method: Method = "acts",
+    unit: Unit = "characters",
+    longest: int | None = None,
+    fixed_length: int = 1000,
+    fixed_overlap: int = 100,
+) -> list[Passage]:
+    """Split a persona document into passages (AMADEUS, Equations 2 to 5).
+
+    Args:
+        text: the document, in Markdown or without any markup.
+        method: "acts": length l_max and overlap l_max / 2, within sections, with headings; "ats": the same over the
+            whole document, without headings; "fixed": `fixed_length` and `fixed_overlap`, without headings.
+        unit: what lengths are counted in.
+        longest: the most that l_max may be, however long a paragraph is; None: no limit, as in the paper.
+        fixed_length: the length of a passage of the method "fixed", in the unit.
+        fixed_overlap: the overlap of passages of the method "fixed", in the unit.
+
+    Returns:
+        Passages in the order of the document. None is longer than the length, and no text is left out: each character
+        that is no space is in a passage or, with "acts", in the heading of one.
+
+    Raises:
+        ValueError: there is no such method or unit, or the sizes leave no room for a passage.
+    """
+    _check(method, longest, fixed_length, fixed_overlap)
+    measure, lines = ruler(text, unit), plain(text)
+    if not lines.strip():
+        return []
+    cut = sections(lines)
+    fixed = Window(fixed_length, fixed_overlap)
+    window = fixed if method == "fixed" else _adaptive(text, lines, cut, measure, longest)
+    parts = parts_of(lines, cut) if method == "acts" else [((), 0, len(text))]
+    return [
+        Passage(text[begin:stop], headings, begin, stop)
+        for headings, start, end in parts
+        for begin, stop in slide(text, start, end, window, measure)
+    ]
+
+
+def longest_paragraph(text: str, unit: Unit = "characters") -> int:
+    """The length l_max of the longest paragraph (AMADEUS, Equation 3); 0 if the document has none.
+
+    A paragraph is a run of lines that are neither blank nor a heading, without the line break after the last one.
+
+    Raises:
+        ValueError: there is no such unit.
+    """
+    lines = plain(text)
+    return _longest(text, lines, sections(lines), ruler(text, unit))
+
+
+def _longest(text: str, lines: str, cut: Sequence[Section], measure: Ruler) -> int:
+    found = (span for section in cut for span in paragraphs(text, lines, section))
+    return max((measure.length(start, end) for start, end in found), default=0)
+
+
+def _adaptive(text: str, lines: str, cut: Sequence[Section], measure: Ruler, longest: int | None) -> Window:
+    """l_max, and l_o as half of it; the longest heading stands in where a document has headings only."""
+    l_max = _longest(text, lines, cut, measure) or max(
+        measure.length(section.title, section.title_end) for section in cut
+    )
+    if longest is not None:
+        l_max = min(l_max, longest)
+    return Window(l_max, l_max // 2)
+
+
+def parts_of(lines: str, cut: Sequence[Section]) -> Iterator[tuple[tuple[str, ...], int, int]]:
+    """What windows slide over: the text of each section, or its heading if nothing stands under that."""
+    levels = [section.level for section in cut[1:]] + [0]
+    for section, next_level in zip(cut, levels, strict=True):
+        if lines[section.body : section.end].strip():
+            yield section.headings, section.body, section.end
+        elif next_level <= section.level:
+            yield section.headings, section.title, section.title_end
+
+
+def _check(method: str, longest: int | None, fixed_length: int, fixed_overlap: int) -> None:
+    if method not in ("fixed", "ats", "acts"):
+        raise ValueError(f'There is no splitter {method!r}: use "acts", "ats" or "fixed".')
+    if longest is not None and longest < 1:
+        raise ValueError(f"A passage cannot have the length {longest}: set longest to 1 or more, or to None.")
+    if fixed_length < 1:
+        raise ValueError(f"A passage cannot have the length {fixed_length}: set fixed_length to 1 or more.")
+    if not 0 <= fixed_overlap < fixed_length:
+        raise ValueError(
+            f"Passages of the length {fixed_length} cannot overlap by {fixed_overlap}: "
+            f"set fixed_overlap to a number from 0 to {fixed_length - 1}."
+        )
+
+
+def plain(text: str) -> str:
+    r"""The document with "\n" as its only line end, and not one character longer or shorter.
+
+    CRLF, CR and form feed end a line; a byte order mark is a space, so that a heading may follow it.
+    """
+    lines = text.replace("\r\n", " \n").replace("\r", "\n").replace("\f", "\n")
+    return " " + lines[1:] if lines.startswith("\ufeff") else lines
+
+
+def sections(lines: str) -> list[Section]:
+    """Cut a document, as `plain` gives it, at its headings; what stands before the first one has no headings."""
+    starts = [0, *(match.end() for match in re.finditer("\n", lines)), len(lines)]
+    found = _headings(lines)
+    bounds = [starts[heading.first_line] for heading in found] + [len(lines)]
+    cut = [Section((), 0, 0, 0, 0, bounds[0])]
+    path: list[_Heading] = []
+    for heading, start, end in zip(found, bounds, bounds[1:], strict=False):
+        path = [*(above for above in path if above.level < heading.level), heading]
+        titles = tuple(above.title for above in path)
+        line = lines[start : starts[heading.first_line + 1]]
+        title, title_end = start + len(line) - len(line.lstrip()), start + len(line.rstrip())
+        cut.append(Section(titles, heading.level, title, title_end, starts[heading.next_line], end))
+    return cut
+
+
+def paragraphs(text: str, lines: str, section: Section) -> Iterator[tuple[int, int]]:
+    """Paragraphs of a section: runs of non-blank lines, without the line break after the last one."""
+    for match in PARAGRAPH.finditer(lines, section.body, section.end):
+        start, end = match.span()
+        yield start, end - text.startswith("\r\n", end - 1)
+
+
+@cache
+def _parser() -> MarkdownIt:
+    # Only blocks are asked for: what stands inside a line is not parsed. Link definitions stay text.
+    parser = MarkdownIt("commonmark").disable("reference")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
+
+
+def _headings(lines: str) -> list[_Heading]:
+    if not MAYBE_HEADING.search(lines):
+        return []  # a long dialogue without headings need not wait for the parser
+    tokens = _parser().parse(lines)
+    # Each opening token is followed by the token that holds the title.
+    return [_heading(opening, title) for opening, title in pairwise(tokens) if _is_heading(opening, title)]
+
+
+def _is_heading(opening: Token, title: Token) -> bool:
+    """Headings of the document itself, not of a quotation or a list; with a title; underlined ones of one line.
+
+    CommonMark makes a heading of a whole paragraph above a line of dashes. In prose that line is meant as a rule.
+    """
+    if opening.type != "heading_open" or opening.level or opening.map is None or not title.content.strip():
+        return False
+    return opening.markup not in ("=", "-") or opening.map[1] - opening.map[0] == 2
+
+
+def _heading(opening: Token, title: Token) -> _Heading:
+    first_line, next_line = opening.map or (0, 0)
+    return _Heading(title.content.strip(), int(opening.tag[1]), first_line, next_line)
+
+
+def slide(text: str, start: int, end: int, window: Window, ruler: Ruler) -> Iterator[tuple[int, int]]:
+    """Passages of a text from start to end: together they hold each visible character, none begins or ends in space.
+
+    langchain's recursive splitter is not used here: between paragraphs that fill a chunk its overlap is nothing
+    (it repeats whole pieces only), it drops spaces between pieces, and it finds offsets by searching for the text.
+    """
+    begin = unseen = _visible(text, start, end)
+    while unseen < end:
+        stop = _stop(text, begin, unseen, end, window, ruler)
+        yield begin, stop
+        unseen = _visible(text, stop, end)
+        if unseen < end:
+            begin = _next_begin(text, begin, stop, unseen, window, ruler)
+
+
+def _stop(text: str, begin: int, unseen: int, end: int, window: Window, ruler: Ruler) -> int:
+    high = min(ruler.reach(begin, window.length), end)
+    if _visible(text, high, end) < end:
+        # Each passage shows something new, or the window would not move on in a long run of spaces.
+        low = max(ruler.reach(begin, window.length - window.give_at_end(ruler.word)), unseen + 1)
+        found = last_end(text, low, high)
+        high = cluster_start(text, high, low) if found is None else found
+    return begin + len(text[begin:high].rstrip())
+
+
+def _next_begin(text: str, begin: int, stop: int, unseen: int, window: Window, ruler: Ruler) -> int:
+    low = max(ruler.back(stop, window.overlap), ruler.reach(begin, 1))
+    high = min(ruler.reach(low, window.give_at_begin(ruler.word)), stop)
+    found = first_begin(text, low, high)
+    onward = _visible(text, cluster_end(text, low, stop) if found is None else found, unseen)
+    return onward if ruler.reach(onward, window.length) > unseen else unseen
+
+
+def _visible(text: str, start: int, end: int) -> int:
+    """Where the first character that is no space stands; end if there is none."""
+    match = _VISIBLE.search(text, start, end)
+    return match.start() if match else end

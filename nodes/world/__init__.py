@@ -1,0 +1,1 @@
+"""A small world that several agents act in: Riverbend."""
