@@ -1,7 +1,7 @@
 """The reply: knowledge and attributes kept apart in the prompt, spoken by the role in its language."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
 from langgraph.runtime import Runtime
@@ -52,16 +52,10 @@ class KnowledgeAndAttributesState(KnowledgeState):
     role_memory: list[Attribute]
 
 
-G = TypeVar("G", bound=GroundedReplySettings)
-
-
 Data = Mapping[str, str]
 
 
-R = TypeVar("R", bound=ReplySettings)
-
-
-async def respond(state: KnowledgeAndAttributesState, runtime: Runtime[G]) -> dict[str, Any]:
+async def respond(state: KnowledgeAndAttributesState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Answer from the retrieved passages as knowledge and from GS and AE as attributes (AMADEUS, Figure 2).
 
     Raises:
@@ -73,7 +67,7 @@ async def respond(state: KnowledgeAndAttributesState, runtime: Runtime[G]) -> di
     return {"messages": [reply], "usage": {"respond": usage}}
 
 
-async def respond_from_knowledge(state: KnowledgeState, runtime: Runtime[G]) -> dict[str, Any]:
+async def respond_from_knowledge(state: KnowledgeState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Answer from the retrieved passages alone (naive RAG, the baseline of AMADEUS Table 6).
 
     Raises:
@@ -158,7 +152,7 @@ def attributes_text(store: PassageStore, selected: Sequence[Candidate], memory: 
     return "\n\n".join(["\n".join(f"- {a['attribute']}" for a in memory), passages_text(store, selected)]).strip()
 
 
-async def respond_by_name(state: AskedState, runtime: Runtime[R]) -> dict[str, Any]:
+async def respond_by_name(state: AskedState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Answer with nothing but the role's name and the task (Vanilla).
 
     Raises:
@@ -168,7 +162,7 @@ async def respond_by_name(state: AskedState, runtime: Runtime[R]) -> dict[str, A
     return {"messages": [reply], "usage": {"respond_by_name": usage}}
 
 
-async def respond_from_profile(state: AskedState, runtime: Runtime[R]) -> dict[str, Any]:
+async def respond_from_profile(state: AskedState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Answer from the short profile of the role's card (Character profile).
 
     Raises:

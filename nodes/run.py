@@ -1,15 +1,22 @@
-"""How a run is to be done: the settings that every mechanism shares, and what they open."""
+"""A run of a graph: how it is to be done, the graphs whose runs always know that, and what a run opens."""
 
 import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
-from langgraph.runtime import Runtime
-from pydantic import BaseModel, ConfigDict, Field, InstanceOf
+from langgraph.graph import StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime, get_runtime
+from langgraph.typing import ContextT, InputT, OutputT, StateT
+from pydantic import BaseModel, ConfigDict, Field, InstanceOf, PrivateAttr
 from pydantic.json_schema import SkipJsonSchema
 
+from dramaturg.models.account import Account, Usage
 from dramaturg.models.chat import Respondent, respondent
 from dramaturg.models.client import PerLoop, slots
 from dramaturg.models.embeddings import Embedder, embedder
@@ -61,14 +68,160 @@ class RoleContext(RunContext):
     role: str = Field(
         default="beethoven", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$", description="The id of the role that answers."
     )
+    _opened: "Opened | None" = PrivateAttr(default=None)
+    """What was opened with this context, where it is that of one run of a graph."""
+
+
+class Opened:
+    """The role and the models of a context, each opened once. Its methods block."""
+
+    def __init__(self, context: RoleContext) -> None:
+        self.context = context
+        self._lock = threading.Lock()
+        self._role_and_chat: tuple[Role, Respondent] | None = None
+        self._embedder: Embedder | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether role and chat model are there, so that asking for them does not block."""
+        return self._role_and_chat is not None
+
+    def role_and_chat(self) -> tuple[Role, Respondent]:
+        """The role, and the chat model with a fresh account."""
+        with self._lock:
+            if self._role_and_chat is None:
+                role = open_role(self.context.role, self.context.library or environment().library)
+                self._role_and_chat = role, _chat(self.context, language_of(self.context, role))
+        role, chat = self._role_and_chat
+        return role, replace(chat, account=Account())
+
+    def embedder(self) -> Embedder:
+        """The embedding model. Passages are in the role's own language, whatever it answers in."""
+        role, _ = self.role_and_chat()
+        with self._lock:
+            if self._embedder is None:
+                self._embedder = embedder(self.context.embedding_model, role.card.language)
+            return self._embedder
 
 
 C = TypeVar("C", bound=RunContext)
+S = TypeVar("S", bound=RoleContext)
+
+
+class Workflow(StateGraph[StateT, ContextT, InputT, OutputT]):
+    """A `StateGraph` of nodes that have their settings from a run's context.
+
+    Called without a context, a LangGraph graph gives its nodes none, and each would take the defaults of its own
+    settings. A workflow's runs have the defaults of its context schema then, in its subgraphs too.
+    """
+
+    def compile(self, *args: Any, **kwargs: Any) -> CompiledStateGraph[StateT, ContextT, InputT, OutputT]:
+        """Compile as `StateGraph.compile` does."""
+        compiled = super().compile(*args, **kwargs)
+        compiled.__class__ = CompiledWorkflow  # `StateGraph.compile` names the class that it makes
+        return compiled
+
+
+class CompiledWorkflow(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
+    """A compiled `Workflow`: each run goes by a context of its own, which remembers what the run has opened."""
+
+    def stream(self, input: Any, config: Any = None, *, context: Any = None, **kwargs: Any) -> Iterator[Any]:  # noqa: A002
+        """Run as `Pregel.stream` does."""
+        return super().stream(input, config, context=self._context(context), **kwargs)
+
+    def astream(self, input: Any, config: Any = None, *, context: Any = None, **kwargs: Any) -> AsyncIterator[Any]:  # noqa: A002
+        """Run as `Pregel.astream` does."""
+        return super().astream(input, config, context=self._context(context), **kwargs)
+
+    def _context(self, given: Any) -> Any:
+        """The context of a run: what is given, else that of the graph whose node this is, else the defaults."""
+        if given is None and _outer_context() is not None:
+            return None  # LangGraph hands it down
+        kind: Any = self.context_schema
+        context = kind(**(given or {})) if given is None or isinstance(given, dict) else given
+        if isinstance(context, RoleContext):
+            context = context.model_copy()
+            context._opened = Opened(context)
+        return context
+
+
+def _outer_context() -> Any:
+    try:
+        return get_runtime().context
+    except (KeyError, RuntimeError):  # outside a run
+        return None
+
+
+@dataclass(frozen=True)
+class Run(Generic[S]):
+    """What a node works with."""
+
+    settings: S
+    role: Role
+    chat: Respondent
+    """The chat model, with an account of what this node asks."""
+    opened: Opened
+
+    @property
+    def language(self) -> str:
+        """The language of prompts and answers."""
+        return language_of(self.settings, self.role)
+
+    @property
+    def usage(self) -> Usage:
+        """What this node has asked so far."""
+        return self.chat.account.usage()
+
+    async def embedder(self) -> Embedder:
+        """The embedding model; its first use in a process takes seconds."""
+        return await asyncio.to_thread(self.opened.embedder)
+
+
+async def open_run(runtime: Runtime[Any], kind: type[S]) -> Run[S]:
+    """What a node works with: its settings, the role, the models.
+
+    Role and models are opened once in a run of a `Workflow`; a turn that is gone on with is another run. Live objects
+    do not belong into the state.
+
+    Args:
+        runtime: the node's.
+        kind: the settings that the node reads; the context of its graph inherits them.
+
+    Raises:
+        RoleError: the library has no such role, or its files cannot be read.
+        TypeError: the context has not these settings.
+    """
+    return await run_of(settings(runtime, kind))
+
+
+async def run_of(context: S) -> Run[S]:
+    """The same for who has a context and no graph."""
+    opened = context._opened
+    if opened is None or opened.context is not context:  # a changed copy of a run's context is another context
+        opened = Opened(context)
+    role, chat = opened.role_and_chat() if opened.is_open else await asyncio.to_thread(opened.role_and_chat)
+    return Run(context, role, chat, opened)
+
+
+async def chat_in(context: RunContext, language: str) -> Respondent:
+    """The chat model of a run that has no role, asked in a language."""
+    return await asyncio.to_thread(_chat, context, language)
 
 
 def settings(runtime: Runtime[Any], kind: type[C]) -> C:
-    """The run's context, or the defaults: a graph that is called without `context=` has none."""
-    return kind() if runtime.context is None else runtime.context
+    """The settings of a node that opens nothing.
+
+    A graph that is no `Workflow` and is called without `context=` has none: then they are the defaults of these.
+
+    Raises:
+        TypeError: the context has not these settings.
+    """
+    if runtime.context is None:
+        return kind()
+    if not isinstance(runtime.context, kind):
+        msg = f"The context {type(runtime.context).__name__} lacks settings of a node: inherit {kind.__name__} too."
+        raise TypeError(msg)
+    return runtime.context
 
 
 def turns(context: RunContext) -> asyncio.Semaphore:
@@ -85,29 +238,13 @@ def _turns(at_once: int) -> PerLoop[asyncio.Semaphore]:
     return PerLoop(partial(asyncio.Semaphore, at_once))
 
 
-async def role_of(context: RoleContext) -> Role:
-    """Open the role of a run.
-
-    Raises:
-        RoleError: the library has no such role, or its files cannot be read.
-    """
-    return await asyncio.to_thread(open_role, context.role, context.library or environment().library)
-
-
 def language_of(context: RoleContext, role: Role) -> str:
     """The language that prompts and answers are in."""
     return role.card.language if context.language == "auto" else context.language
 
 
-async def respondent_of(context: RoleContext, role: Role) -> Respondent:
-    """The chat model of a role's run with its bounds, and a fresh account of what it is asked."""
-    return await respondent_in(context, language_of(context, role))
-
-
-async def respondent_in(context: RunContext, language: str) -> Respondent:
-    """The chat model of a run that is asked in a language."""
-    return await asyncio.to_thread(
-        respondent,
+def _chat(context: RunContext, language: str) -> Respondent:
+    return respondent(
         context.chat_model,
         deadline=context.deadline,
         attempts=context.attempts,
@@ -118,6 +255,21 @@ async def respondent_in(context: RunContext, language: str) -> Respondent:
     )
 
 
+async def role_of(context: RoleContext) -> Role:
+    """Old: see `run_of`."""
+    return (await run_of(context)).role
+
+
+async def respondent_of(context: RoleContext, role: Role) -> Respondent:
+    """Old: see `run_of`."""
+    return (await run_of(context)).chat
+
+
+async def respondent_in(context: RunContext, language: str) -> Respondent:
+    """Old: see `chat_in`."""
+    return await chat_in(context, language)
+
+
 async def embedder_of(context: RoleContext, role: Role) -> Embedder:
-    """The embedding model of a run. Passages are in the role's own language, whatever it answers in."""
-    return await asyncio.to_thread(embedder, context.embedding_model, role.card.language)
+    """Old: see `run_of`."""
+    return await (await run_of(context)).embedder()

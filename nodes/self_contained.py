@@ -1,6 +1,6 @@
 """The question made self-contained: what "she" or "there" meant in the turns before is said in words."""
 
-from typing import Any, TypeVar
+from typing import Any
 
 from langgraph.runtime import Runtime
 from pydantic import Field
@@ -29,10 +29,7 @@ class SelfContainedState(AskedState, StandaloneState):
     """What is read and written: the question u, and what it means on its own."""
 
 
-C = TypeVar("C", bound=SelfContainedSettings)
-
-
-async def make_self_contained(state: SelfContainedState, runtime: Runtime[C]) -> dict[str, Any]:
+async def make_self_contained(state: SelfContainedState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Rewrite the question so that it can be understood alone; the first of a conversation is left as it is.
 
     Where the model gives no usable answer the question stays as it was asked, and the evidence says so.

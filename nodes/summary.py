@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from langchain_core.messages import AnyMessage, BaseMessage
 from langgraph.runtime import Runtime
@@ -41,15 +41,12 @@ class SummaryState(TurnInput):
     summary: str
 
 
-S = TypeVar("S", bound=SummarySettings)
-
-
-def window_outcome(state: TurnInput, runtime: Runtime[S]) -> Literal["room", "full"]:
+def window_outcome(state: TurnInput, runtime: Runtime[Any]) -> Literal["room", "full"]:
     """Whether more messages are in the state than the window holds."""
     return "full" if len(state["messages"]) > settings(runtime, SummarySettings).window else "room"
 
 
-async def summarize(state: SummaryState, runtime: Runtime[S]) -> dict[str, Any]:
+async def summarize(state: SummaryState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Fold the oldest messages into the summary and take them out of the window: M_i = LLM(S_i, M_{i-1}).
 
     It comes after the reply, so that no word of that waits for it, and is not streamed. The messages leave also where

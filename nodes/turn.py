@@ -1,7 +1,7 @@
 """One turn of a conversation: what every workflow takes and gives, and how a turn begins."""
 
 import operator
-from typing import Annotated, Any, NotRequired, TypeVar
+from typing import Annotated, Any, NotRequired
 
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, RemoveMessage, trim_messages
 from langgraph.graph.message import add_messages
@@ -51,10 +51,7 @@ class WindowSettings(RoleContext):
     )
 
 
-W = TypeVar("W", bound=WindowSettings)
-
-
-async def read_turn(state: TurnInput, runtime: Runtime[W]) -> dict[str, Any]:
+async def read_turn(state: TurnInput, runtime: Runtime[Any]) -> dict[str, Any]:
     """Take the question from the last message, and begin new evidence and usage.
 
     More than the window and the question comes from elsewhere: a client that sends a whole conversation, a window that

@@ -5,7 +5,7 @@ whatever a revision of it is to look up, the draft again; `speak` ends the cycle
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal, NotRequired, TypeVar
+from typing import Any, Literal, NotRequired
 
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
@@ -67,9 +67,6 @@ class DraftState(AskedState, Report):
     note: NotRequired[str]
 
 
-V = TypeVar("V", bound=VerificationSettings)
-
-
 async def drafted(
     context: VerificationSettings, state: DraftState, name: str, data: Data, grounds: str, *, asker: str = ""
 ) -> dict[str, Any]:
@@ -117,14 +114,14 @@ def draft_of(state: DraftState, text: str, message: str | None = None, error: st
     }
 
 
-def checking_outcome(state: DraftState, runtime: Runtime[V]) -> Literal["checked", "aloud"]:
+def checking_outcome(state: DraftState, runtime: Runtime[Any]) -> Literal["checked", "aloud"]:
     """Whether a reply is verified before it is spoken; there is nothing to verify where a revision gave none."""
     drafts = drafts_of(state)
     empty = bool(drafts) and not drafts[-1]["text"]
     return "checked" if settings(runtime, VerificationSettings).verify and not empty else "aloud"
 
 
-async def verify(state: DraftState, runtime: Runtime[V]) -> dict[str, Any]:
+async def verify(state: DraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Score how consistent the last draft is with what it rests on: h = Verify(M, c^m, c^u) in 1 … 5 (Equation 6).
 
     Where no score can be had the draft has none: that is no reason to revise it, and the evidence says why.
@@ -164,21 +161,21 @@ def alpha_of(context: VerificationSettings, respondent: Respondent, *, apart: bo
     return ALPHA if context.alpha is None else context.alpha
 
 
-def verification_outcome(state: DraftState, runtime: Runtime[V]) -> Literal["settled", "inconsistent"]:
+def verification_outcome(state: DraftState, runtime: Runtime[Any]) -> Literal["settled", "inconsistent"]:
     """Whether the last draft is to be revised, h ≤ α; not where it has no score, or enough revisions were made."""
     drafts = drafts_of(state)
     enough = len(drafts) > settings(runtime, VerificationSettings).revisions
     return "settled" if enough or drafts[-1]["score"] is None or passed(drafts[-1]) else "inconsistent"
 
 
-async def revise(state: DraftState, runtime: Runtime[V]) -> dict[str, Any]:
+async def revise(state: DraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Begin a revision: the next draft is shown why this one did not pass, if it may know."""
     drafts = drafts_of(state)
     runtime.stream_writer({"event": "revising", "revision": len(drafts), "reason": drafts[-1]["reason"]})
     return {"note": drafts[-1]["reason"] if settings(runtime, VerificationSettings).notes else ""}
 
 
-async def speak(state: DraftState, runtime: Runtime[V]) -> dict[str, Any]:
+async def speak(state: DraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Speak the best draft: of those with the highest score the last one, or the last where none has a score."""
     context = settings(runtime, VerificationSettings)
     role = await role_of(context)

@@ -1,6 +1,6 @@
 """AMADEUS (Park et al. 2025): adaptive splitter, guided selection, attribute extractor, reply."""
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import END, START
 
 from dramaturg.nodes.passages.attributes import AttributeSettings, AttributeState, extract_attributes
 from dramaturg.nodes.passages.index import IndexCheckState, IndexingSettings, check_index, index_outcome
@@ -19,6 +19,7 @@ from dramaturg.nodes.passages.selection import (
     selection_outcome,
 )
 from dramaturg.nodes.reply import respond
+from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.summary import SummarySettings, SummaryState, summarize, window_outcome
 from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
 from dramaturg.nodes.verification import checking_outcome, revise, speak, verification_outcome, verify
@@ -41,9 +42,9 @@ class AmadeusState(
     """A turn, and what lives on: the window and its summary, and the role memory of attributes that were found."""
 
 
-def build() -> StateGraph[AmadeusState, AmadeusContext, TurnInput, TurnOutput]:
+def build() -> Workflow[AmadeusState, AmadeusContext, TurnInput, TurnOutput]:
     """Wire the graph (Figure 2)."""
-    builder = StateGraph(AmadeusState, AmadeusContext, input_schema=TurnInput, output_schema=TurnOutput)
+    builder = Workflow(AmadeusState, AmadeusContext, input_schema=TurnInput, output_schema=TurnOutput)
     builder.add_node(read_turn)
     builder.add_node(check_index)
     builder.add_node("amadeus_index", amadeus_index)

@@ -1,6 +1,6 @@
 """AMADEUS, the part that prepares a role: its persona split adaptively (ACTS), embedded and published."""
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import END, START
 
 from dramaturg.nodes.index_steps import publishing_outcome
 from dramaturg.nodes.passages.index import (
@@ -13,15 +13,16 @@ from dramaturg.nodes.passages.index import (
     publish_index,
     split_persona,
 )
+from dramaturg.nodes.run import Workflow
 
 
 class AmadeusIndexContext(IndexingSettings):
     """Everything that indexing may be told."""
 
 
-def build() -> StateGraph[IndexingState, AmadeusIndexContext, IndexInput, IndexOutput]:
+def build() -> Workflow[IndexingState, AmadeusIndexContext, IndexInput, IndexOutput]:
     """Wire the graph."""
-    builder = StateGraph(IndexingState, AmadeusIndexContext, input_schema=IndexInput, output_schema=IndexOutput)
+    builder = Workflow(IndexingState, AmadeusIndexContext, input_schema=IndexInput, output_schema=IndexOutput)
     builder.add_node(split_persona)
     builder.add_node(embed_passages)
     builder.add_node(publish_index)

@@ -6,7 +6,7 @@ AMADEUS's splitter. The web is searched with the tool that the context brings as
 
 from typing import Literal
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import END, START
 from pydantic import Field
 
 from dramaturg.nodes.passages.corrective import (
@@ -21,6 +21,7 @@ from dramaturg.nodes.passages.corrective import (
 from dramaturg.nodes.passages.index import IndexCheckState, IndexingSettings, check_index, index_outcome
 from dramaturg.nodes.passages.retrieval import RetrievalState, retrieve
 from dramaturg.nodes.passages.web_search import WebSearchState, rewrite_query, search_web
+from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.summary import SummarySettings, SummaryState, summarize, window_outcome
 from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
 from dramaturg.workflows.amadeus_index import graph as amadeus_index
@@ -39,9 +40,9 @@ class CragState(TurnState, IndexCheckState, RetrievalState, CorrectiveState, Web
     """A turn, and what lives on: the window and its summary."""
 
 
-def build() -> StateGraph[CragState, CragContext, TurnInput, TurnOutput]:
+def build() -> Workflow[CragState, CragContext, TurnInput, TurnOutput]:
     """Wire the graph."""
-    builder = StateGraph(CragState, CragContext, input_schema=TurnInput, output_schema=TurnOutput)
+    builder = Workflow(CragState, CragContext, input_schema=TurnInput, output_schema=TurnOutput)
     builder.add_node(read_turn)
     builder.add_node(check_index)
     builder.add_node("amadeus_index", amadeus_index)

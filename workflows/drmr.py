@@ -1,6 +1,6 @@
 """DRMR (anonymous 2024): relation graph, maximal clique, role memory, a draft that is verified and revised."""
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import END, START
 
 from dramaturg.nodes.dialogues.index import check_dialogues
 from dramaturg.nodes.dialogues.recall import more_outcome, recall_dialogues, recall_more, relating_outcome
@@ -8,6 +8,7 @@ from dramaturg.nodes.dialogues.relations import find_clique, score_edges
 from dramaturg.nodes.dialogues.reply import RelatedDraftState, RelatedReplySettings, draft_related, drafting_outcome
 from dramaturg.nodes.dialogues.role_memory import build_memory, condense_memory, memory_outcome
 from dramaturg.nodes.passages.index import IndexCheckState, index_outcome
+from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.summary import SummarySettings, SummaryState, summarize, window_outcome
 from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
 from dramaturg.nodes.verification import checking_outcome, revise, speak, verification_outcome, verify
@@ -22,9 +23,9 @@ class DrmrState(TurnState, IndexCheckState, RelatedDraftState, SummaryState):
     """A turn, and what lives on: the window and its summary, the relation graph G, and the role memory M."""
 
 
-def build() -> StateGraph[DrmrState, DrmrContext, TurnInput, TurnOutput]:
+def build() -> Workflow[DrmrState, DrmrContext, TurnInput, TurnOutput]:
     """Wire the graph (Figure 2)."""
-    builder = StateGraph(DrmrState, DrmrContext, input_schema=TurnInput, output_schema=TurnOutput)
+    builder = Workflow(DrmrState, DrmrContext, input_schema=TurnInput, output_schema=TurnOutput)
     builder.add_node(read_turn)
     builder.add_node(check_dialogues)
     builder.add_node("drmr_index", drmr_index)

@@ -1,6 +1,6 @@
 """DRMR (2025), the part that prepares a role: its dialogues, embedded, with who speaks with whom in them."""
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import END, START
 
 from dramaturg.nodes.dialogues.index import (
     DialogueDraftState,
@@ -13,15 +13,16 @@ from dramaturg.nodes.dialogues.index import (
     score_all_edges,
 )
 from dramaturg.nodes.index_steps import publishing_outcome
+from dramaturg.nodes.run import Workflow
 
 
 class DrmrIndexContext(DialogueIndexSettings):
     """Everything that indexing may be told."""
 
 
-def build() -> StateGraph[DialogueDraftState, DrmrIndexContext, DialogueIndexInput, DialogueIndexOutput]:
+def build() -> Workflow[DialogueDraftState, DrmrIndexContext, DialogueIndexInput, DialogueIndexOutput]:
     """Wire the graph (Figure 2, the historical dialogues)."""
-    builder = StateGraph(
+    builder = Workflow(
         DialogueDraftState, DrmrIndexContext, input_schema=DialogueIndexInput, output_schema=DialogueIndexOutput
     )
     builder.add_node(gather_dialogues)

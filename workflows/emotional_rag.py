@@ -1,6 +1,6 @@
 """Emotional RAG (Huang et al. 2024): the question by meaning and by mood, recall, reply, remember."""
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import END, START
 
 from dramaturg.nodes.memories.index import check_memories, encoding_outcomes
 from dramaturg.nodes.memories.query import encode_meaning, encode_mood
@@ -8,6 +8,7 @@ from dramaturg.nodes.memories.recall import MemoryRecallState, recall_memories
 from dramaturg.nodes.memories.remembering import RememberedState, remember
 from dramaturg.nodes.memories.reply import MemoryReplySettings, MemoryReplyState, respond_from_memories
 from dramaturg.nodes.passages.index import IndexCheckState
+from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.summary import SummarySettings, SummaryState, summarize, window_outcome
 from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
 from dramaturg.workflows.emotional_rag_index import graph as emotional_rag_index
@@ -21,9 +22,9 @@ class EmotionalRagState(TurnState, IndexCheckState, MemoryRecallState, MemoryRep
     """A turn, and what lives on: the window and its summary, and the ids of what the conversation made remembered."""
 
 
-def build() -> StateGraph[EmotionalRagState, EmotionalRagContext, TurnInput, TurnOutput]:
+def build() -> Workflow[EmotionalRagState, EmotionalRagContext, TurnInput, TurnOutput]:
     """Wire the graph (Figure 1)."""
-    builder = StateGraph(EmotionalRagState, EmotionalRagContext, input_schema=TurnInput, output_schema=TurnOutput)
+    builder = Workflow(EmotionalRagState, EmotionalRagContext, input_schema=TurnInput, output_schema=TurnOutput)
     builder.add_node(read_turn)
     builder.add_node(check_memories)
     builder.add_node("emotional_rag_index", emotional_rag_index)

@@ -1,6 +1,6 @@
 """Emotional RAG (Huang et al. 2024), the part that prepares a role: the memory unit, embedded, with its moods."""
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import END, START
 
 from dramaturg.nodes.index_steps import publishing_outcome
 from dramaturg.nodes.memories.index import (
@@ -13,15 +13,16 @@ from dramaturg.nodes.memories.index import (
     gather_memories,
     publish_memories,
 )
+from dramaturg.nodes.run import Workflow
 
 
 class EmotionalRagIndexContext(MemorySettings):
     """Everything that indexing may be told."""
 
 
-def build() -> StateGraph[MemoryDraftState, EmotionalRagIndexContext, MemoryIndexInput, MemoryIndexOutput]:
+def build() -> Workflow[MemoryDraftState, EmotionalRagIndexContext, MemoryIndexInput, MemoryIndexOutput]:
     """Wire the graph (Figure 1, the memory encoding component)."""
-    builder = StateGraph(
+    builder = Workflow(
         MemoryDraftState, EmotionalRagIndexContext, input_schema=MemoryIndexInput, output_schema=MemoryIndexOutput
     )
     builder.add_node(gather_memories)

@@ -1,12 +1,13 @@
 """What a text brings back, without a reply: the recall of Emotional RAG alone, for those who look into it."""
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import END, START
 from typing_extensions import TypedDict
 
 from dramaturg.nodes.memories.index import check_memories, encoding_outcomes
 from dramaturg.nodes.memories.query import encode_meaning, encode_mood
 from dramaturg.nodes.memories.recall import MemoryRecallSettings, MemoryRecallState, recall_memories
 from dramaturg.nodes.passages.index import IndexCheckState
+from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.turn import Report
 from dramaturg.workflows.emotional_rag_index import graph as emotional_rag_index
 
@@ -25,9 +26,9 @@ class EmotionalRecallState(IndexCheckState, MemoryRecallState):
     """A question under way."""
 
 
-def build() -> StateGraph[EmotionalRecallState, EmotionalRecallContext, RecallInput, Report]:
+def build() -> Workflow[EmotionalRecallState, EmotionalRecallContext, RecallInput, Report]:
     """Wire the graph (Figure 1, without response generation)."""
-    builder = StateGraph(EmotionalRecallState, EmotionalRecallContext, input_schema=RecallInput, output_schema=Report)
+    builder = Workflow(EmotionalRecallState, EmotionalRecallContext, input_schema=RecallInput, output_schema=Report)
     builder.add_node(check_memories)
     builder.add_node("emotional_rag_index", emotional_rag_index)
     builder.add_node(encode_meaning)

@@ -4,12 +4,13 @@ Call it with `context=GraphRagLocalContext(…)`: without a context, nodes have 
 are a graph with entity normalization.
 """
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import END, START
 from pydantic import Field
 
 from dramaturg.nodes.graph.index import GraphIndexSettings, check_graph
 from dramaturg.nodes.graph.local_search import LocalReplySettings, LocalReplyState, respond_from_graph, search_locally
 from dramaturg.nodes.passages.index import IndexCheckState, index_outcome
+from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.summary import SummarySettings, summarize, window_outcome
 from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
 from dramaturg.workflows.role_rag_index import graph as role_rag_index
@@ -27,9 +28,9 @@ class GraphRagLocalState(TurnState, IndexCheckState, LocalReplyState):
     """A turn, and what lives on: the window and its summary."""
 
 
-def build() -> StateGraph[GraphRagLocalState, GraphRagLocalContext, TurnInput, TurnOutput]:
+def build() -> Workflow[GraphRagLocalState, GraphRagLocalContext, TurnInput, TurnOutput]:
     """Wire the graph."""
-    builder = StateGraph(GraphRagLocalState, GraphRagLocalContext, input_schema=TurnInput, output_schema=TurnOutput)
+    builder = Workflow(GraphRagLocalState, GraphRagLocalContext, input_schema=TurnInput, output_schema=TurnOutput)
     builder.add_node(read_turn)
     builder.add_node(check_graph)
     builder.add_node("role_rag_index", role_rag_index)

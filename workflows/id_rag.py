@@ -1,6 +1,6 @@
 """ID-RAG (Platnick et al. 2025): a decision loop in which an identity is looked up, held against the deed, and kept."""
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import END, START
 
 from dramaturg.nodes.identity.chronicle import IdentityChange
 from dramaturg.nodes.identity.decision import DecisionSettings, act, decline, speak_up
@@ -17,6 +17,7 @@ from dramaturg.nodes.identity.update import (
     update_identity,
     update_outcome,
 )
+from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.summary import SummarySettings, summarize, window_outcome
 from dramaturg.nodes.turn import TurnOutput, TurnState, read_turn
 
@@ -35,13 +36,13 @@ class ChangedInput(EpisodeInput):
     identity_changes: list[IdentityChange]
 
 
-def build(taken: type[EpisodeInput] = EpisodeInput) -> StateGraph[IdRagState, IdRagContext, EpisodeInput, TurnOutput]:
+def build(taken: type[EpisodeInput] = EpisodeInput) -> Workflow[IdRagState, IdRagContext, EpisodeInput, TurnOutput]:
     """Wire the loop of Algorithm 1, with the gate and the update that it leaves open.
 
     Args:
         taken: what a decision takes. Who talks to a role is given no way to say how it has changed.
     """
-    builder = StateGraph(IdRagState, IdRagContext, input_schema=taken, output_schema=TurnOutput)
+    builder = Workflow(IdRagState, IdRagContext, input_schema=taken, output_schema=TurnOutput)
     builder.add_node(perceive)
     builder.add_node(read_turn)
     builder.add_node(recall_episodes)

@@ -6,12 +6,13 @@ AMADEUS's splitter.
 
 from typing import Literal
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import END, START
 from pydantic import Field
 
 from dramaturg.nodes.passages.index import IndexCheckState, IndexingSettings, check_index, index_outcome
 from dramaturg.nodes.passages.retrieval import RetrievalState, retrieve
 from dramaturg.nodes.reply import GroundedReplySettings, KnowledgeState, respond_from_knowledge
+from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.summary import SummarySettings, SummaryState, summarize, window_outcome
 from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
 from dramaturg.workflows.amadeus_index import graph as amadeus_index
@@ -30,9 +31,9 @@ class NaiveRagState(TurnState, IndexCheckState, RetrievalState, KnowledgeState, 
     """A turn, and what lives on: the window and its summary."""
 
 
-def build() -> StateGraph[NaiveRagState, NaiveRagContext, TurnInput, TurnOutput]:
+def build() -> Workflow[NaiveRagState, NaiveRagContext, TurnInput, TurnOutput]:
     """Wire the graph."""
-    builder = StateGraph(NaiveRagState, NaiveRagContext, input_schema=TurnInput, output_schema=TurnOutput)
+    builder = Workflow(NaiveRagState, NaiveRagContext, input_schema=TurnInput, output_schema=TurnOutput)
     builder.add_node(read_turn)
     builder.add_node(check_index)
     builder.add_node("amadeus_index", amadeus_index)

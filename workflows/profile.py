@@ -1,8 +1,9 @@
 """Character profile, a baseline of RoleRAG (4.1): the short profile of the role's card, no retrieval."""
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import END, START
 
 from dramaturg.nodes.reply import AskedState, ReplySettings, respond_from_profile
+from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.summary import SummarySettings, summarize, window_outcome
 from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
 
@@ -15,9 +16,9 @@ class ProfileState(TurnState, AskedState):
     """A turn, and what lives on: the window and its summary."""
 
 
-def build() -> StateGraph[ProfileState, ProfileContext, TurnInput, TurnOutput]:
+def build() -> Workflow[ProfileState, ProfileContext, TurnInput, TurnOutput]:
     """Wire the graph."""
-    builder = StateGraph(ProfileState, ProfileContext, input_schema=TurnInput, output_schema=TurnOutput)
+    builder = Workflow(ProfileState, ProfileContext, input_schema=TurnInput, output_schema=TurnOutput)
     builder.add_node(read_turn)
     builder.add_node(respond_from_profile)
     builder.add_node(summarize)

@@ -1,16 +1,17 @@
 """Riverbend, the election day of ID-RAG (section 5): agents decide, a game master resolves, two talk, all vote."""
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import END, START
 
+from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.world.game_master import poll, resolve, send_voters, vote
 from dramaturg.nodes.world.world import WorldInput, WorldOutput, WorldState, begin_step, end_step, step_outcome
 from dramaturg.workflows.riverbend_agents import RiverbendContext, decide, send_agents, send_talks
 from dramaturg.workflows.talk import graph as talk
 
 
-def build() -> StateGraph[WorldState, RiverbendContext, WorldInput, WorldOutput]:
+def build() -> Workflow[WorldState, RiverbendContext, WorldInput, WorldOutput]:
     """Wire the graph: a step is an hour."""
-    builder = StateGraph(WorldState, RiverbendContext, input_schema=WorldInput, output_schema=WorldOutput)
+    builder = Workflow(WorldState, RiverbendContext, input_schema=WorldInput, output_schema=WorldOutput)
     builder.add_node(begin_step)
     builder.add_node(decide)
     builder.add_node(resolve)

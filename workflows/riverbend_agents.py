@@ -54,13 +54,13 @@ class AgentInput(TypedDict):
     changes: list[IdentityChange]
 
 
-def send_agents(state: WorldState, runtime: Runtime[RiverbendContext]) -> list[Send]:
+def send_agents(state: WorldState, runtime: Runtime[Any]) -> list[Send]:
     """Have all agents decide at the same time."""
     scenario = scenario_of(settings(runtime, RiverbendContext))
     return [Send("decide", given_to(state, one.role)) for one in scenario.agents]
 
 
-async def decide(state: AgentInput, runtime: Runtime[RiverbendContext]) -> dict[str, Any]:
+async def decide(state: AgentInput, runtime: Runtime[Any]) -> dict[str, Any]:
     """Have an agent decide what it does within the hour.
 
     Raises:
@@ -99,7 +99,7 @@ def changes_in(step: int, now: str, agent: str, changes: Iterable[Mapping[str, A
     ]
 
 
-def send_talks(state: WorldState, runtime: Runtime[RiverbendContext]) -> list[Send] | str:
+def send_talks(state: WorldState, runtime: Runtime[Any]) -> list[Send] | str:
     """Have those talk whom the game master brought together, each in one talk at most and as many as the budget has."""
     context = settings(runtime, RiverbendContext)
     images = {one["agent"]: one["self_image"] for one in state["deeds"]}

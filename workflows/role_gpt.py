@@ -1,12 +1,13 @@
 """RoleGPT (Wang et al. 2023), the baseline of DRMR: dialogues like the conversation stand in the prompt."""
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import END, START
 
 from dramaturg.nodes.dialogues.index import check_dialogues
 from dramaturg.nodes.dialogues.recall import DialogueRecallState, recall_dialogues
 from dramaturg.nodes.dialogues.reply import DialogueReplySettings, respond_from_dialogues
 from dramaturg.nodes.judgement import AppraisalSettings
 from dramaturg.nodes.passages.index import IndexCheckState, index_outcome
+from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.summary import SummarySettings, SummaryState, summarize, window_outcome
 from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
 from dramaturg.workflows.drmr_index import graph as drmr_index
@@ -20,9 +21,9 @@ class RoleGptState(TurnState, IndexCheckState, DialogueRecallState, SummaryState
     """A turn, and what lives on: the window and its summary."""
 
 
-def build() -> StateGraph[RoleGptState, RoleGptContext, TurnInput, TurnOutput]:
+def build() -> Workflow[RoleGptState, RoleGptContext, TurnInput, TurnOutput]:
     """Wire the graph."""
-    builder = StateGraph(RoleGptState, RoleGptContext, input_schema=TurnInput, output_schema=TurnOutput)
+    builder = Workflow(RoleGptState, RoleGptContext, input_schema=TurnInput, output_schema=TurnOutput)
     builder.add_node(read_turn)
     builder.add_node(check_dialogues)
     builder.add_node("drmr_index", drmr_index)

@@ -1,8 +1,8 @@
 """RoleRAG (Wang et al. 2025): hypothetical context, entity scoping, a strategy for each kind of entity, reply."""
 
-from typing import Literal
+from typing import Any, Literal
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import END, START
 from langgraph.runtime import Runtime
 from pydantic import Field
 
@@ -19,7 +19,7 @@ from dramaturg.nodes.graph.recall import (
 from dramaturg.nodes.graph.reply import ScopedReplyState, respond_in_scope
 from dramaturg.nodes.graph.scoping import HypotheticalSettings, hypothesize, scope_entities, scope_outcomes
 from dramaturg.nodes.passages.index import IndexCheckState, index_outcome
-from dramaturg.nodes.run import settings
+from dramaturg.nodes.run import Workflow, settings
 from dramaturg.nodes.self_contained import SelfContainedSettings, SelfContainedState, make_self_contained
 from dramaturg.nodes.summary import SummarySettings, summarize, window_outcome
 from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
@@ -47,14 +47,14 @@ class RoleRagState(TurnState, IndexCheckState, SelfContainedState, BoundaryState
     """A turn, and what lives on: the window and its summary, and what the role declined to speak of."""
 
 
-def retrieval_outcome(state: RoleRagState, runtime: Runtime[RoleRagContext]) -> Literal["scoped", "local"]:
+def retrieval_outcome(state: RoleRagState, runtime: Runtime[Any]) -> Literal["scoped", "local"]:
     """Which retrieval the context asks for."""
     return settings(runtime, RoleRagContext).retrieval
 
 
-def build() -> StateGraph[RoleRagState, RoleRagContext, TurnInput, TurnOutput]:
+def build() -> Workflow[RoleRagState, RoleRagContext, TurnInput, TurnOutput]:
     """Wire the graph (Figure 2, lower half)."""
-    builder = StateGraph(RoleRagState, RoleRagContext, input_schema=TurnInput, output_schema=TurnOutput)
+    builder = Workflow(RoleRagState, RoleRagContext, input_schema=TurnInput, output_schema=TurnOutput)
     builder.add_node(read_turn)
     builder.add_node(check_graph)
     builder.add_node("role_rag_index", role_rag_index)

@@ -1,6 +1,6 @@
 """RoleRAG (Wang et al. 2025), the part that prepares a role: facts, entity normalization, the knowledge graph."""
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import END, START
 
 from dramaturg.nodes.graph.construction import summarize_facts
 from dramaturg.nodes.graph.draft import GraphDraftState, GraphIndexInput, GraphIndexOutput
@@ -16,15 +16,16 @@ from dramaturg.nodes.graph.index import (
 from dramaturg.nodes.graph.merging import compare_entities
 from dramaturg.nodes.graph.planning import name_groups, planning_outcome, write_merge_plan
 from dramaturg.nodes.index_steps import publishing_outcome
+from dramaturg.nodes.run import Workflow
 
 
 class RoleRagIndexContext(GraphIndexSettings):
     """Everything that indexing may be told."""
 
 
-def build() -> StateGraph[GraphDraftState, RoleRagIndexContext, GraphIndexInput, GraphIndexOutput]:
+def build() -> Workflow[GraphDraftState, RoleRagIndexContext, GraphIndexInput, GraphIndexOutput]:
     """Wire the graph (Figure 2, upper half; Algorithm 1 is `compare_entities` and `name_groups`)."""
-    builder = StateGraph(
+    builder = Workflow(
         GraphDraftState, RoleRagIndexContext, input_schema=GraphIndexInput, output_schema=GraphIndexOutput
     )
     builder.add_node(accept_merge_plan)

@@ -1,13 +1,14 @@
 """A talk of two agents, a part of a simulation (ID-RAG 5.5): line after line within a budget."""
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import END, START
 
+from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.world.talk import TalkInput, TalkOutput, TalkSettings, TalkState, remember_talk, say, talk_outcome
 
 
-def build() -> StateGraph[TalkState, TalkSettings, TalkInput, TalkOutput]:
+def build() -> Workflow[TalkState, TalkSettings, TalkInput, TalkOutput]:
     """Wire the graph."""
-    builder = StateGraph(TalkState, TalkSettings, input_schema=TalkInput, output_schema=TalkOutput)
+    builder = Workflow(TalkState, TalkSettings, input_schema=TalkInput, output_schema=TalkOutput)
     builder.add_node(say)
     builder.add_node(remember_talk)
     builder.add_edge(START, "say")

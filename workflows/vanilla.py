@@ -1,8 +1,9 @@
 """Vanilla, a baseline of RoleRAG (4.1): the role's name and the task, no knowledge."""
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import END, START
 
 from dramaturg.nodes.reply import AskedState, ReplySettings, respond_by_name
+from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.summary import SummarySettings, summarize, window_outcome
 from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
 
@@ -15,9 +16,9 @@ class VanillaState(TurnState, AskedState):
     """A turn, and what lives on: the window and its summary."""
 
 
-def build() -> StateGraph[VanillaState, VanillaContext, TurnInput, TurnOutput]:
+def build() -> Workflow[VanillaState, VanillaContext, TurnInput, TurnOutput]:
     """Wire the graph."""
-    builder = StateGraph(VanillaState, VanillaContext, input_schema=TurnInput, output_schema=TurnOutput)
+    builder = Workflow(VanillaState, VanillaContext, input_schema=TurnInput, output_schema=TurnOutput)
     builder.add_node(read_turn)
     builder.add_node(respond_by_name)
     builder.add_node(summarize)

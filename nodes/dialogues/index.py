@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple
 
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
@@ -94,9 +94,6 @@ class DialogueIndexSettings(DialogueSettings, AppraisalSettings):
     """How dialogues are indexed."""
 
 
-S = TypeVar("S", bound=DialogueIndexSettings)
-
-
 class Placed(NamedTuple):
     """A line, and its number in its file."""
 
@@ -104,10 +101,7 @@ class Placed(NamedTuple):
     line: SpokenLine
 
 
-S4 = TypeVar("S4", bound=DialogueSettings)
-
-
-async def gather_dialogues(state: DialogueDraftState, runtime: Runtime[S]) -> dict[str, Any]:
+async def gather_dialogues(state: DialogueDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Read the historical dialogues D = {(E_1, U_1), …, (E_L, U_L)} and write them down as a draft.
 
     Raises:
@@ -156,7 +150,7 @@ def begun(dialogues: list[StoredDialogue]) -> DialogueReport:
 
 
 @unless_overtaken
-async def embed_dialogues(state: DialogueDraftState, runtime: Runtime[S]) -> dict[str, Any]:
+async def embed_dialogues(state: DialogueDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Embed every dialogue that has no vector yet: Emb(U), U in D (Equation 1)."""
     context = settings(runtime, DialogueIndexSettings)
     role = await role_of(context)
@@ -166,7 +160,7 @@ async def embed_dialogues(state: DialogueDraftState, runtime: Runtime[S]) -> dic
 
 
 @unless_overtaken
-async def score_all_edges(state: DialogueDraftState, runtime: Runtime[S]) -> dict[str, Any]:
+async def score_all_edges(state: DialogueDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Score every edge that has no score yet, or every one in a rebuild, if that is wanted now (Equation 2).
 
     An edge whose score cannot be had is listed with the reason, and asked about again the next time.
@@ -198,7 +192,7 @@ async def score_all_edges(state: DialogueDraftState, runtime: Runtime[S]) -> dic
 
 
 @made_again_if_stale
-async def publish_dialogues(state: DialogueDraftState, runtime: Runtime[S]) -> dict[str, Any]:
+async def publish_dialogues(state: DialogueDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Make the dialogues the version that is read from now on, unless their files are no longer what they were.
 
     Raises:
@@ -284,7 +278,7 @@ def stored(scene: str, file: str, part: Sequence[Placed]) -> StoredDialogue:
     return StoredDialogue(id=identity, scene=scene, source=source, lines=tuple(lines))
 
 
-async def check_dialogues(state: IndexCheckState, runtime: Runtime[S4]) -> dict[str, Any]:
+async def check_dialogues(state: IndexCheckState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Look whether the dialogues were made from the files, the settings and the embedding model of now."""
     context = settings(runtime, DialogueSettings)
     role = await role_of(context)

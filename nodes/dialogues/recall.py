@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from itertools import islice
-from typing import Any, Literal, NotRequired, TypeVar
+from typing import Any, Literal, NotRequired
 
 from langchain_core.messages import AnyMessage
 from langgraph.runtime import Runtime
@@ -75,13 +75,7 @@ class DialogueRecallState(AskedState, Report):
 Ranked = Sequence[tuple[StoredDialogue, float]]
 
 
-S = TypeVar("S", bound=DialogueRecallSettings)
-
-
-V = TypeVar("V", bound=DialogueRevisionSettings)
-
-
-async def recall_dialogues(state: DialogueRecallState, runtime: Runtime[S]) -> dict[str, Any]:
+async def recall_dialogues(state: DialogueRecallState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Bring back D^c, the N dialogues nearest to the conversation C in which the user's role or the model's speaks.
 
     Where the two ever speak with each other and none of these shows it, the nearest that does takes the last place:
@@ -108,7 +102,7 @@ async def recall_dialogues(state: DialogueRecallState, runtime: Runtime[S]) -> d
     }
 
 
-async def recall_more(state: DialogueRecallState, runtime: Runtime[V]) -> dict[str, Any]:
+async def recall_more(state: DialogueRecallState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Bring back D^r, the K dialogues nearest to the user's last utterance that the graph does not hold (3.3).
 
     One that it holds would add nothing, and the utterance is the same in every revision of a turn.
@@ -130,12 +124,12 @@ async def recall_more(state: DialogueRecallState, runtime: Runtime[V]) -> dict[s
     return {"dialogues": brought, "added": len(found), "known_dialogues": now, "evidence": {"dialogues": shown}}
 
 
-def relating_outcome(state: DialogueRecallState, runtime: Runtime[V]) -> Literal["relate", "as they are"]:
+def relating_outcome(state: DialogueRecallState, runtime: Runtime[Any]) -> Literal["relate", "as they are"]:
     """Whether the dialogues make a role memory, or stand in the prompt as they are."""
     return "relate" if settings(runtime, DialogueRevisionSettings).role_memory else "as they are"
 
 
-def more_outcome(state: DialogueRecallState, runtime: Runtime[V]) -> Literal["relate", "as they are", "nothing more"]:
+def more_outcome(state: DialogueRecallState, runtime: Runtime[Any]) -> Literal["relate", "as they are", "nothing more"]:
     """The same for a revision, unless it found nothing."""
     return relating_outcome(state, runtime) if state["added"] else "nothing more"
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Collection, Iterable, Sequence
 from itertools import combinations
 from math import fsum, isfinite
-from typing import Any, NotRequired, TypeAlias, TypeVar
+from typing import Any, NotRequired, TypeAlias
 
 import networkx as nx
 from langgraph.runtime import Runtime
@@ -50,13 +50,10 @@ class RelationState(DialogueRecallState):
     clique: list[str]
 
 
-R = TypeVar("R", bound=RelationSettings)
-
-
 ScoredEdge: TypeAlias = tuple[str, str, float]
 
 
-async def score_edges(state: RelationState, runtime: Runtime[R]) -> dict[str, Any]:
+async def score_edges(state: RelationState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Put the dialogues into G, and score the edges that have no score yet (Equation 2), all at once.
 
     A score is kept with the role, under the text of its dialogue: no conversation asks for it again. An edge whose
@@ -106,7 +103,7 @@ def relation(edge: Edge, found: Appraisal | None, error: str = "") -> Relation:
     }
 
 
-async def find_clique(state: RelationState, runtime: Runtime[R]) -> dict[str, Any]:
+async def find_clique(state: RelationState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Take the maximal clique of both roles with the largest sum of scores, G' (Equation 3).
 
     It is empty where the two never speak with each other: an edge is not made up for them.

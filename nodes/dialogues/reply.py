@@ -1,7 +1,7 @@
 """The reply of DRMR from the role memory, or from dialogues as they are (3.3, Equation 5; the baseline RoleGPT)."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from langgraph.runtime import Runtime
 from pydantic import Field
@@ -33,13 +33,7 @@ class DialogueReplySettings(ReplySettings, DialogueRecallSettings):
     """A reply that rests on dialogues."""
 
 
-R = TypeVar("R", bound=RelatedReplySettings)
-
-
-D = TypeVar("D", bound=DialogueReplySettings)
-
-
-async def draft_related(state: RelatedDraftState, runtime: Runtime[R]) -> dict[str, Any]:
+async def draft_related(state: RelatedDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Draft the reply, c = GenResp(M, C) (Equation 5): to a user whose role and standing the role memory tells.
 
     Without the role memory the dialogues that were brought back take its place.
@@ -60,7 +54,7 @@ async def draft_related(state: RelatedDraftState, runtime: Runtime[R]) -> dict[s
     return await drafted(context, state, name, {"other": user.profile, **rests_on}, grounds, asker=user.name)
 
 
-def drafting_outcome(state: RelatedDraftState, runtime: Runtime[R]) -> Literal["new", "nothing new"]:
+def drafting_outcome(state: RelatedDraftState, runtime: Runtime[Any]) -> Literal["new", "nothing new"]:
     """Whether there is something to draft from; not in a revision that found nothing to write down.
 
     From the same memory the next draft would be a second throw, and no revision.
@@ -70,7 +64,7 @@ def drafting_outcome(state: RelatedDraftState, runtime: Runtime[R]) -> Literal["
     return "new" if told or not revision else "nothing new"
 
 
-async def respond_from_dialogues(state: DialogueRecallState, runtime: Runtime[D]) -> dict[str, Any]:
+async def respond_from_dialogues(state: DialogueRecallState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Answer from the dialogues that were brought back, without a graph and without a second look (RoleGPT).
 
     Raises:

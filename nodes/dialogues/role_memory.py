@@ -1,7 +1,7 @@
 """The role memory M (DRMR 3.2): what a role remembers of how it stands to the user's role, record by record."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, NotRequired, TypeVar
+from typing import Any, Literal, NotRequired
 
 from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
@@ -58,10 +58,7 @@ class RoleMemoryState(RelationState):
     recorded: bool
 
 
-M = TypeVar("M", bound=RoleMemorySettings)
-
-
-async def build_memory(state: RoleMemoryState, runtime: Runtime[M]) -> dict[str, Any]:
+async def build_memory(state: RoleMemoryState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Make a record, m = MemBuild(C', P_m, P_u), and append it to M (Equation 4).
 
     C' are the K dialogues on the clique's edges that are nearest to the conversation and in no record yet; where there
@@ -88,7 +85,7 @@ async def build_memory(state: RoleMemoryState, runtime: Runtime[M]) -> dict[str,
     return {"recorded": True, "memory_records": after, "evidence": {"records": made}, "usage": usage}
 
 
-async def condense_memory(state: RoleMemoryState, runtime: Runtime[M]) -> dict[str, Any]:
+async def condense_memory(state: RoleMemoryState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Make one record of the oldest, so that all of them are about half as long as they may be.
 
     It comes after the reply, so that no word of that waits for it. Where the model gives no record they stay as they
@@ -114,7 +111,7 @@ async def condense_memory(state: RoleMemoryState, runtime: Runtime[M]) -> dict[s
     return {"memory_records": after, "evidence": {"condensed": {"records": len(oldest), "text": text}}, "usage": usage}
 
 
-async def memory_outcome(state: RoleMemoryState, runtime: Runtime[M]) -> Literal["room", "long"]:
+async def memory_outcome(state: RoleMemoryState, runtime: Runtime[Any]) -> Literal["room", "long"]:
     """Whether the records are longer than they may be together; one alone cannot become fewer."""
     context = settings(runtime, RoleMemorySettings)
     if not context.role_memory:

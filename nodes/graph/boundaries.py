@@ -1,7 +1,7 @@
 """What a role declined to speak of stays declined, unless the conversation has told it what that is."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from langgraph.runtime import Runtime
 from pydantic import Field
@@ -43,10 +43,7 @@ class BoundaryState(ScopeState, AskedState):
     boundaries: list[Boundary]
 
 
-B = TypeVar("B", bound=BoundarySettings)
-
-
-async def keep_boundaries(state: BoundaryState, runtime: Runtime[B]) -> dict[str, Any]:
+async def keep_boundaries(state: BoundaryState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Hold the entities of this turn against what was declined before, and remember what is declined now.
 
     An entity that was declined is out of scope again, whatever was judged now, until the user has told the role of it;

@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, cast
 
 from langgraph.runtime import Runtime
 from pydantic import Field, JsonValue
@@ -51,9 +51,6 @@ class DescriptionSettings(ExtractionSettings, NormalizationSettings):
     description_tokens: int = Field(default=120, ge=16, le=1000, description="The most tokens of a summary.")
 
 
-D = TypeVar("D", bound=DescriptionSettings)
-
-
 class Told(NamedTuple):
     """What is told of an entity or a relation, to be made one description where it is told more than once."""
 
@@ -74,7 +71,7 @@ class Skeleton(NamedTuple):
 
 
 @unless_overtaken
-async def summarize_facts(state: GraphDraftState, runtime: Runtime[D]) -> dict[str, Any]:
+async def summarize_facts(state: GraphDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Have what is told more than once of an entity or a relation made one description.
 
     Where there is none, what is told stands in its place as it is, and the report counts it.
@@ -91,7 +88,7 @@ async def summarize_facts(state: GraphDraftState, runtime: Runtime[D]) -> dict[s
     return {"usage": {"summarize_facts": asked.respondent.account.usage()}}
 
 
-async def skeleton(asked: Asked, runtime: Runtime[D]) -> Skeleton:
+async def skeleton(asked: Asked, runtime: Runtime[Any]) -> Skeleton:
     """The graph before its descriptions are made one."""
     chunks = await asyncio.to_thread(asked.builder.records, asked.draft)
     plan = await merge_plan(asked, runtime)
@@ -113,7 +110,7 @@ async def unsummarized(told: Sequence[Told], asked: Asked) -> list[Told]:
     return list(dict.fromkeys(chain.from_iterable(open_questions(one, answers) for one in told)))
 
 
-async def ask_summaries(left: Sequence[Told], asked: Asked, runtime: Runtime[D]) -> None:
+async def ask_summaries(left: Sequence[Told], asked: Asked, runtime: Runtime[Any]) -> None:
     """Ask for summaries."""
     role, tokens = asked.role.card.name, cast("DescriptionSettings", asked.context).description_tokens
 

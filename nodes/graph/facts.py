@@ -105,9 +105,6 @@ class Failure(NamedTuple):
     error: str
 
 
-X = TypeVar("X", bound=ExtractionSettings)
-
-
 ORDER = answer_key("order")  # under which the order of 𝒩 is kept, from one version to the next
 
 
@@ -142,7 +139,7 @@ M = TypeVar("M", EntityMention, RelationMention)
 
 
 @unless_overtaken
-async def extract_facts(state: GraphDraftState, runtime: Runtime[X]) -> dict[str, Any]:
+async def extract_facts(state: GraphDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Have the facts of every chunk that has none yet, several chunks at a time.
 
     A chunk whose answer cannot be used after the re-asks is recorded as failed, and asked again with `retry`.

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, cast
 
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
@@ -41,12 +41,6 @@ class GraphIndexSettings(DescriptionSettings):
     """How a knowledge graph is made."""
 
 
-G = TypeVar("G", bound=GraphIndexSettings)
-
-
-N = TypeVar("N", bound=NormalizationSettings)
-
-
 class GraphPreview(TypedDict):
     """How many chunks there would be, and how many of them the model would have to be asked about."""
 
@@ -60,7 +54,7 @@ def request_outcome(state: GraphDraftState) -> Literal["index", "apply"]:
     return "apply" if state.get("apply") else "index"
 
 
-async def accept_merge_plan(state: GraphDraftState, runtime: Runtime[G]) -> dict[str, Any]:
+async def accept_merge_plan(state: GraphDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Make the plan that a person has read and edited the decisions that hold from now on.
 
     Raises:
@@ -73,7 +67,7 @@ async def accept_merge_plan(state: GraphDraftState, runtime: Runtime[G]) -> dict
     return {"apply": False}
 
 
-async def chunk_persona(state: GraphDraftState, runtime: Runtime[G]) -> dict[str, Any]:
+async def chunk_persona(state: GraphDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Split the persona documents into chunks D_1 … D_n and write them down as a draft (RoleRAG 3.1).
 
     Raises:
@@ -127,13 +121,13 @@ def empty_report(documents: int, chunks: int) -> GraphReport:
     return cast("GraphReport", report)
 
 
-def normalization_outcome(state: GraphDraftState, runtime: Runtime[G]) -> Literal["on", "off"]:
+def normalization_outcome(state: GraphDraftState, runtime: Runtime[Any]) -> Literal["on", "off"]:
     """Whether names are to be made one."""
     return "on" if settings(runtime, GraphIndexSettings).normalization else "off"
 
 
 @made_again_if_stale
-async def publish_graph(state: GraphDraftState, runtime: Runtime[G]) -> dict[str, Any]:
+async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Put the graph together, embed its entities, and make it the version that is read from now on.
 
     Raises:
@@ -184,7 +178,7 @@ def nothing_found(asked: Asked, failed: Sequence[Mapping[str, str]]) -> str:
     )
 
 
-async def check_graph(state: IndexCheckState, runtime: Runtime[N]) -> dict[str, Any]:
+async def check_graph(state: IndexCheckState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Look whether the graph was made from the documents, the settings, the decisions and the embedding model of now.
 
     Which chat model made it does not matter: a graph is not made again for another one.

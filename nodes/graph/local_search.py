@@ -1,7 +1,7 @@
 """Local search in a knowledge graph, the baseline of RoleRAG (Edge et al. 2024): nearest entities, their neighbours."""
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from langgraph.runtime import Runtime
 from pydantic import Field
@@ -50,13 +50,7 @@ class LocalReplySettings(GraphReplySettings, LocalSearchSettings):
     """A reply from local search."""
 
 
-L = TypeVar("L", bound=LocalSearchSettings)
-
-
-R = TypeVar("R", bound=LocalReplySettings)
-
-
-async def search_locally(state: LocalState, runtime: Runtime[L]) -> dict[str, Any]:
+async def search_locally(state: LocalState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Begin at the entities nearest to the question and follow their strongest relations to the neighbours.
 
     Raises:
@@ -90,7 +84,7 @@ def relations_around(names: Sequence[str], graph: KnowledgeGraph) -> list[Relati
     return sorted(found.values(), key=lambda one: (-one.strength, -len(one.statements), one.source, one.target))
 
 
-async def respond_from_graph(state: LocalReplyState, runtime: Runtime[R]) -> dict[str, Any]:
+async def respond_from_graph(state: LocalReplyState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Answer from the entities and relations that local search reached; nobody says what the role cannot know.
 
     Raises:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from langgraph.runtime import Runtime
@@ -60,9 +60,6 @@ class NormalizationSettings(ChunkSettings):
     reasons: bool = Field(default=True, description="Have the model say why two names mean the same.")
 
 
-N = TypeVar("N", bound=NormalizationSettings)
-
-
 class Asked(NamedTuple):
     """Who is asked, and where the answers are kept."""
 
@@ -95,7 +92,7 @@ class Asked(NamedTuple):
 
 
 @unless_overtaken
-async def compare_entities(state: GraphDraftState, runtime: Runtime[N]) -> dict[str, Any]:
+async def compare_entities(state: GraphDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Ask of each entity and its k nearest whether they are the same (Algorithm 1, lines 5 to 21).
 
     A pair that has an answer is never asked again. One whose answer cannot be used counts as not the same, and is asked
@@ -117,7 +114,7 @@ async def compare_entities(state: GraphDraftState, runtime: Runtime[N]) -> dict[
     return {"usage": {"compare_entities": asked.respondent.account.usage()}}
 
 
-async def pairs_of(entities: Sequence[Named], asked: Asked, runtime: Runtime[N]) -> list[Pair]:
+async def pairs_of(entities: Sequence[Named], asked: Asked, runtime: Runtime[Any]) -> list[Pair]:
     """Which entities are compared: each with its k nearest, without those that a person has decided about.
 
     Where both quote one sentence there is nothing to compare: it names the two beside each other.
@@ -154,7 +151,7 @@ def next_pairs(
     return apart[: asked.respondent.concurrency * asked.context.pairs_at_once]
 
 
-async def ask_pairs(pairs: Sequence[Pair], asked: Asked, runtime: Runtime[N]) -> None:
+async def ask_pairs(pairs: Sequence[Pair], asked: Asked, runtime: Runtime[Any]) -> None:
     """Ask about pairs, one or several in a question."""
     size = asked.context.pairs_at_once
     batches = {str(start): pairs[start : start + size] for start in range(0, len(pairs), size)}
@@ -191,7 +188,7 @@ async def verdicts_on(pairs: Sequence[Pair], asked: Asked) -> Answers:
     return answers
 
 
-async def explain(pairs: Sequence[Pair], asked: Asked, runtime: Runtime[N]) -> None:
+async def explain(pairs: Sequence[Pair], asked: Asked, runtime: Runtime[Any]) -> None:
     """Have the model say why, of the pairs that it held for the same: few, and a person will read them."""
     answers = await asked.answers()
     held = {edge[:2] for edge in same_edges(pairs, answers, asked.above)}
@@ -232,7 +229,7 @@ def why_key(pair: Pair) -> str:
     return answer_key("why", *sorted([pair.one.entry, pair.other.entry]))
 
 
-async def asked_of(runtime: Runtime[N], draft: str) -> Asked:
+async def asked_of(runtime: Runtime[Any], draft: str) -> Asked:
     """Put together who is asked in a run."""
     context = settings(runtime, NormalizationSettings)
     role = await role_of(context)
@@ -249,7 +246,7 @@ async def entities_of(asked: Asked) -> list[Named]:
     return found
 
 
-async def embedded(texts: Sequence[str], asked: Asked, runtime: Runtime[N]) -> Vectors:
+async def embedded(texts: Sequence[str], asked: Asked, runtime: Runtime[Any]) -> Vectors:
     """The vectors of texts, embedded now where that was not done before."""
     model = await embedder_of(asked.context, asked.role)
     left = await asyncio.to_thread(asked.builder.unembedded, asked.draft, texts)

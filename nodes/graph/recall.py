@@ -1,7 +1,7 @@
 """What a role recalls from its knowledge graph: a strategy a node (RoleRAG 3.4)."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from langgraph.runtime import Runtime
 from pydantic import Field
@@ -51,10 +51,7 @@ class RecallState(ScopeState):
     missing: list[str]
 
 
-R = TypeVar("R", bound=RecallSettings)
-
-
-async def note_out_of_scope(state: RecallState, runtime: Runtime[R]) -> dict[str, Any]:
+async def note_out_of_scope(state: RecallState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Put together what the role cannot know and why; the reply is told so."""
     unknown = [
         {"name": entity["name"], "reason": entity["reason"]}
@@ -64,7 +61,7 @@ async def note_out_of_scope(state: RecallState, runtime: Runtime[R]) -> dict[str
     return {"evidence": {"out_of_scope": unknown}}
 
 
-async def recall_specific(state: RecallState, runtime: Runtime[R]) -> dict[str, Any]:
+async def recall_specific(state: RecallState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Recall the entities that are meant, by name or alias, else the nearest; with their relations to the role.
 
     An entity that the graph does not name, and to which nothing is near enough, is noted as missing: the reply is told
@@ -90,7 +87,7 @@ async def recall_specific(state: RecallState, runtime: Runtime[R]) -> dict[str, 
     return {"specific": found, "missing": missing, "evidence": evidence}
 
 
-async def recall_general(state: RecallState, runtime: Runtime[R]) -> dict[str, Any]:
+async def recall_general(state: RecallState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Recall the role's 1-hop neighbourhood of the types that are meant, by strength.
 
     Where the graph does not name the role it has no neighbourhood: the nearest entities of those types are recalled.
@@ -111,7 +108,7 @@ async def recall_general(state: RecallState, runtime: Runtime[R]) -> dict[str, A
     return {"general": found, "evidence": evidence}
 
 
-async def recall_nearest(state: RecallState, runtime: Runtime[R]) -> dict[str, Any]:
+async def recall_nearest(state: RecallState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Recall what is nearest to the question itself: it names no entity that could be looked up."""
     context = settings(runtime, RecallSettings)
     role, graph = await graph_of_turn(context, state["version"])

@@ -1,7 +1,7 @@
 """The reply from a knowledge graph: what was recalled, what the notes are silent on, and what the role cannot know."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from langgraph.runtime import Runtime
 
@@ -23,10 +23,7 @@ class ScopedReplyState(AskedState, RecallState):
     """What a reply within the role's boundaries reads."""
 
 
-G = TypeVar("G", bound=GraphReplySettings)
-
-
-async def respond_in_scope(state: ScopedReplyState, runtime: Runtime[G]) -> dict[str, Any]:
+async def respond_in_scope(state: ScopedReplyState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Answer from what was recalled, and decline what the role cannot know, in its own manner (RoleRAG 3.4).
 
     Raises:

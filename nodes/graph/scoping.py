@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
@@ -36,9 +36,6 @@ class HypotheticalState(StandaloneState):
     """What is read and written."""
 
     hypothetical: str
-
-
-H = TypeVar("H", bound=HypotheticalSettings)
 
 
 WORD = re.compile(r"\w+")
@@ -91,9 +88,6 @@ class ScopeSettings(ChunkSettings):
         return self.scope_judge == "apart" or (self.scope_judge == "auto" and is_embedded(respondent.model))
 
 
-S = TypeVar("S", bound=ScopeSettings)
-
-
 MOST = 8  # entities of one question
 
 
@@ -143,10 +137,7 @@ NEAREST = 20  # neighbours that a profile names
 LONGEST = 1200  # characters of a description
 
 
-C = TypeVar("C", bound=ChunkSettings)
-
-
-async def hypothesize(state: HypotheticalState, runtime: Runtime[H]) -> dict[str, Any]:
+async def hypothesize(state: HypotheticalState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Infer what the text may be about that would answer the question; nobody is told that it is true.
 
     Where the model gives no usable answer, entities are looked for in the question alone, and the evidence says so.
@@ -165,7 +156,7 @@ async def hypothesize(state: HypotheticalState, runtime: Runtime[H]) -> dict[str
     return {"hypothetical": text, "evidence": evidence, "usage": {"hypothesize": respondent.account.usage()}}
 
 
-async def scope_entities(state: ScopeState, runtime: Runtime[S]) -> dict[str, Any]:
+async def scope_entities(state: ScopeState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Name the entities in question and hypothetical context, and say of each what the role can know (3.4).
 
     Where the model gives no usable answer there are none: what is nearest to the question is recalled instead, and the

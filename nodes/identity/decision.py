@@ -1,7 +1,7 @@
 """Action generation A = Π(WM'): a reply, a deed or a choice, and that it is done (ID-RAG, Algorithm 1, step 7)."""
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
@@ -19,10 +19,7 @@ class DecisionSettings(ContextSettings, GateSettings, ReplySettings):
     """How a decision is made."""
 
 
-D = TypeVar("D", bound=DecisionSettings)
-
-
-async def act(state: DecisionState, runtime: Runtime[D]) -> dict[str, Any]:
+async def act(state: DecisionState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Propose what the role says, does or chooses.
 
     It is streamed only where no gate stands before it: nobody shall read a line that is then taken back.
@@ -43,7 +40,7 @@ async def act(state: DecisionState, runtime: Runtime[D]) -> dict[str, Any]:
     return {"proposals": [*proposals_of(state), new], "usage": {"act": usage}}
 
 
-async def speak_up(state: DecisionState, runtime: Runtime[D]) -> dict[str, Any]:
+async def speak_up(state: DecisionState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Do what passed: the last proposal is what the role says or does."""
     context = settings(runtime, DecisionSettings)
     role = await role_of(context)
@@ -52,7 +49,7 @@ async def speak_up(state: DecisionState, runtime: Runtime[D]) -> dict[str, Any]:
     return {"messages": [said], **over(proposals)}
 
 
-async def decline(state: DecisionState, runtime: Runtime[D]) -> dict[str, Any]:
+async def decline(state: DecisionState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Say in place of what was blocked that the role will not do such a thing; in a simulation, do nothing.
 
     Raises:

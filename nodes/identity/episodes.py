@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import count
 from math import nan
-from typing import Any, NotRequired, TypeVar
+from typing import Any, NotRequired
 
 import numpy as np
 from langgraph.runtime import Runtime
@@ -57,13 +57,10 @@ class EpisodeState(PerceptionState):
     situation: str
 
 
-E = TypeVar("E", bound=EpisodeSettings)
-
-
 Floats = NDArray[np.float64]
 
 
-async def recall_episodes(state: EpisodeState, runtime: Runtime[E]) -> dict[str, Any]:
+async def recall_episodes(state: EpisodeState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Bring the most salient memories back, R = σ(M, o), and put them in the order in which they happened.
 
     Raises:
@@ -82,7 +79,7 @@ async def recall_episodes(state: EpisodeState, runtime: Runtime[E]) -> dict[str,
     return {"recalled": [stream[at] for at, _ in sorted(ranked)], "evidence": {"episodes": shown}}
 
 
-async def compose(state: EpisodeState, runtime: Runtime[E]) -> dict[str, Any]:
+async def compose(state: EpisodeState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Put together what is remembered and perceived: working memory WM (step 3)."""
     percept = state["percept"]
     # What changes least comes first: a server that keeps what it has read then reads the rest alone, hour after hour.
@@ -95,7 +92,7 @@ async def compose(state: EpisodeState, runtime: Runtime[E]) -> dict[str, Any]:
     return {"situation": "\n\n".join(fence(name, text) for name, text in parts.items() if text)}
 
 
-async def remember_episode(state: EpisodeState, runtime: Runtime[E]) -> dict[str, Any]:
+async def remember_episode(state: EpisodeState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Add what was said to the memory stream, and let the oldest of this conversation fade."""
     context = settings(runtime, EpisodeSettings)
     role = await role_of(context)

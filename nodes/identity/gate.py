@@ -6,7 +6,7 @@ was looked up of it. What contradicts one of them is revised, or blocked.
 
 import asyncio
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
@@ -68,9 +68,6 @@ class Weighed(BaseModel):
     statement: int = Field(strict=True, ge=0, le=200)
 
 
-G = TypeVar("G", bound=GateSettings)
-
-
 class Verdict(TypedDict):
     """What the gate says: the triple that it rests on, why, and how sure it is, where that is known."""
 
@@ -97,12 +94,12 @@ class DecisionState(ContextState):
     note: NotRequired[str]
 
 
-def gated_outcome(state: DecisionState, runtime: Runtime[G]) -> Literal["checked", "unchecked"]:
+def gated_outcome(state: DecisionState, runtime: Runtime[Any]) -> Literal["checked", "unchecked"]:
     """Whether a proposal goes to the gate; a choice does not: one of the options it must be."""
     return "checked" if settings(runtime, GateSettings).gate and not state["percept"]["options"] else "unchecked"
 
 
-async def validate(state: DecisionState, runtime: Runtime[G]) -> dict[str, Any]:
+async def validate(state: DecisionState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Hold the last proposal against the identity, the rules of the office before all else.
 
     Where the model gives no usable answer the proposal is let through, and the evidence says that nobody knows.

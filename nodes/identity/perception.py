@@ -1,7 +1,7 @@
 """Perception: what a role is asked, and in a simulation what it sees and when (ID-RAG, Algorithm 1, step 1)."""
 
 from datetime import datetime
-from typing import Annotated, Any, NotRequired, TypeVar
+from typing import Annotated, Any, NotRequired
 
 from langgraph.channels import EphemeralValue
 from langgraph.runtime import Runtime
@@ -9,7 +9,6 @@ from typing_extensions import TypedDict
 
 from dramaturg.models.reading import normalize_word
 from dramaturg.nodes.reply import AskedState
-from dramaturg.nodes.run import RoleContext
 from dramaturg.nodes.turn import Report, TurnInput
 
 
@@ -45,10 +44,7 @@ class PerceptionState(AskedState, Percepts, Report):
     percept: Percept
 
 
-C = TypeVar("C", bound=RoleContext)
-
-
-async def perceive(state: PerceptionState, runtime: Runtime[C]) -> dict[str, Any]:
+async def perceive(state: PerceptionState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Take up what the role perceives, o = observe(E). It must come first: what is given is gone after a step.
 
     Raises:

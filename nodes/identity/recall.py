@@ -1,7 +1,7 @@
 """Identity retrieval K = retrieve(𝒞, q), and its text (ID-RAG 3.3.2, step 5)."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 from langgraph.runtime import Runtime
@@ -39,9 +39,6 @@ class IdentityRecallState(QueryState):
     identity_text: str
 
 
-R = TypeVar("R", bound=IdentityRecallSettings)
-
-
 class ContextSettings(IdentityRecallSettings):
     """What is written of a role's state before it acts."""
 
@@ -59,10 +56,7 @@ class ContextState(IdentityRecallState):
     self_image: str
 
 
-C = TypeVar("C", bound=ContextSettings)
-
-
-async def retrieve_identity(state: IdentityRecallState, runtime: Runtime[R]) -> dict[str, Any]:
+async def retrieve_identity(state: IdentityRecallState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Look the identity up: K⁽⁰⁾ by the strategy or by similarity, K⁽¹⁾ around it, or all of it.
 
     Raises:
@@ -105,7 +99,7 @@ def best(values: Sequence[float], k: int) -> list[int]:
     return [int(at) for at in np.argsort(-np.asarray(values), kind="stable")[:k]]
 
 
-async def infer_identity(state: ContextState, runtime: Runtime[C]) -> dict[str, Any]:
+async def infer_identity(state: ContextState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Infer who the role is from its memories (5.4, condition 1: the identity of generative agents).
 
     Raises:
@@ -116,12 +110,12 @@ async def infer_identity(state: ContextState, runtime: Runtime[C]) -> dict[str, 
     return {"identity": [], "identity_text": text, "evidence": evidence, "usage": {"infer_identity": usage}}
 
 
-def feeling_outcome(state: ContextState, runtime: Runtime[C]) -> Literal["asked", "unasked"]:
+def feeling_outcome(state: ContextState, runtime: Runtime[Any]) -> Literal["asked", "unasked"]:
     """Whether somebody wants to know how the role feels."""
     return "asked" if settings(runtime, ContextSettings).feeling else "unasked"
 
 
-async def feel(state: ContextState, runtime: Runtime[C]) -> dict[str, Any]:
+async def feel(state: ContextState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Say how the role feels about its latest progress: what passes, and is no identity (5.4, condition 2).
 
     Raises:
@@ -131,7 +125,7 @@ async def feel(state: ContextState, runtime: Runtime[C]) -> dict[str, Any]:
     return {"feeling": text, "evidence": {"feeling": text}, "usage": {"feel": usage}}
 
 
-async def augment(state: ContextState, runtime: Runtime[C]) -> dict[str, Any]:
+async def augment(state: ContextState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Put identity and working memory together, WM' = WM ⊕ K: prompts show the one after the other.
 
     What a turn of the same message that failed was about to say is forgotten here: acting begins anew.

@@ -1,7 +1,7 @@
 """The identity query q = ω(WM): which relations of an identity matter now (ID-RAG 3.3.2, step 4, and 4.1)."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast
+from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
@@ -59,9 +59,6 @@ class QueryState(EpisodeState, IdentityState):
     strategy: Strategy | None
 
 
-Q = TypeVar("Q", bound=QuerySettings)
-
-
 PlainTriple: TypeAlias = tuple[str, str, str]
 
 
@@ -75,7 +72,7 @@ FEW, FEWER, MOST = 3, 2, 6
 PARTS = ("high_priority", "medium_priority", "keywords")
 
 
-def identity_outcome(state: QueryState, runtime: Runtime[Q]) -> Literal["query", "look up", "infer"]:
+def identity_outcome(state: QueryState, runtime: Runtime[Any]) -> Literal["query", "look up", "infer"]:
     """Where the identity comes from: a query of the chronicle, the chronicle without a query, or memories alone."""
     context = settings(runtime, QuerySettings)
     if context.identity == "baseline":
@@ -83,7 +80,7 @@ def identity_outcome(state: QueryState, runtime: Runtime[Q]) -> Literal["query",
     return "query" if context.identity == "id-rag" and context.identity_retrieval == "strategy" else "look up"
 
 
-async def query_identity(state: QueryState, runtime: Runtime[Q]) -> dict[str, Any]:
+async def query_identity(state: QueryState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Have the model say which relations of this chronicle to look for, and which words.
 
     Where it gives no usable answer the chronicle is searched by similarity, and the evidence says so.

@@ -6,7 +6,7 @@ triple gives way to nothing that a person has not approved.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal, NotRequired, TypeVar
+from typing import Annotated, Any, Literal, NotRequired
 
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
@@ -78,15 +78,12 @@ class Findings(BaseModel):
     findings: Annotated[list[Finding], Field(max_length=MOST_FINDINGS)]
 
 
-U = TypeVar("U", bound=UpdateSettings)
-
-
-def update_outcome(state: UpdateState, runtime: Runtime[U]) -> Literal["reflect", "stay"]:
+def update_outcome(state: UpdateState, runtime: Runtime[Any]) -> Literal["reflect", "stay"]:
     """Whether a turn may change the identity."""
     return "reflect" if settings(runtime, UpdateSettings).update else "stay"
 
 
-async def reflect(state: UpdateState, runtime: Runtime[U]) -> dict[str, Any]:
+async def reflect(state: UpdateState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Look for evidence in what was asked, seen and done, and propose changes.
 
     Where the model gives no usable answer the identity stays, and the evidence says why.
@@ -108,7 +105,7 @@ async def reflect(state: UpdateState, runtime: Runtime[U]) -> dict[str, Any]:
     return {"proposed": proposed, "evidence": evidence, "usage": {"reflect": respondent.account.usage()}}
 
 
-async def approve(state: UpdateState, runtime: Runtime[U]) -> dict[str, Any]:
+async def approve(state: UpdateState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Wait for a person where one must agree: the graph stops here, and goes on with what is resumed with.
 
     It asks with {"question", "changes": [{number, triple, sentence, replaces, evidence, …}]} and takes
@@ -131,7 +128,7 @@ async def approve(state: UpdateState, runtime: Runtime[U]) -> dict[str, Any]:
     return {"proposed": left, "evidence": {"declined": len(asked) - len(agreed)}}
 
 
-async def update_identity(state: UpdateState, runtime: Runtime[U]) -> dict[str, Any]:
+async def update_identity(state: UpdateState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Take what was proposed, and approved where that was needed, into the identity of this conversation."""
     context = settings(runtime, UpdateSettings)
     identity = await identity_now(context, state)

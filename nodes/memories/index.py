@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple
 
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
@@ -98,9 +98,6 @@ class MemoryDraftState(MemoryIndexInput, MemoryIndexOutput):
     usage: Annotated[dict[str, Usage], add_usage]
 
 
-S = TypeVar("S", bound=MemorySettings)
-
-
 class Encoding(NamedTuple):
     """Who encodes the moods of a role's memories."""
 
@@ -133,7 +130,7 @@ class Encoding(NamedTuple):
         return [self.encoder.name, self.card.name, self.card.language, memory.text]
 
 
-async def gather_memories(state: MemoryDraftState, runtime: Runtime[S]) -> dict[str, Any]:
+async def gather_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Read the memory unit M = {m_1, …, m_n} and write it down as a draft.
 
     Raises:
@@ -181,7 +178,7 @@ def begun(encoder: str, memories: int, copies: int) -> MemoryReport:
 
 
 @unless_overtaken
-async def embed_memories(state: MemoryDraftState, runtime: Runtime[S]) -> dict[str, Any]:
+async def embed_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Embed every memory that has no vector yet: semantic_m^k = F(m_k) (Eq. 4)."""
     context = settings(runtime, MemorySettings)
     role = await role_of(context)
@@ -192,7 +189,7 @@ async def embed_memories(state: MemoryDraftState, runtime: Runtime[S]) -> dict[s
 
 
 @unless_overtaken
-async def encode_moods(state: MemoryDraftState, runtime: Runtime[S]) -> dict[str, Any]:
+async def encode_moods(state: MemoryDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Have the mood of every memory that has none yet: emotion_m^k = G(m_k) (Eq. 5), several memories at a time.
 
     A memory whose mood cannot be had is recorded with the reason, and asked again with `retry`.
@@ -227,7 +224,7 @@ async def encoding_of(context: MemorySettings, encoder: str) -> tuple[Encoding, 
 
 
 @made_again_if_stale
-async def publish_memories(state: MemoryDraftState, runtime: Runtime[S]) -> dict[str, Any]:
+async def publish_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Make the memories the version that is read from now on, unless their files are no longer what they were.
 
     Raises:
@@ -267,7 +264,7 @@ def mood_in(answers: Mapping[str, JsonValue], memory: StoredMemory, encoding: En
     return Mood(emotions=None, error=str(answers.get(encoding.failure_key(memory)) or "It was not asked for."))
 
 
-async def check_memories(state: IndexCheckState, runtime: Runtime[S]) -> dict[str, Any]:
+async def check_memories(state: IndexCheckState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Look whether the memories were made from the files, the encoder and the embedding model of now.
 
     Which chat model encoded them does not matter: memories are not encoded again for another one.

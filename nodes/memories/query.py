@@ -1,6 +1,6 @@
 """The query, encoded: its meaning and its mood, at the same time (Emotional RAG, II.B.1)."""
 
-from typing import Any, TypeVar
+from typing import Any
 
 from langgraph.runtime import Runtime
 from numpy.typing import ArrayLike
@@ -36,13 +36,10 @@ class QueryState(Report):
     mood: dict[str, Any] | None
 
 
-S = TypeVar("S", bound=StrategySettings)
-
-
 __all__ = ["MemoryBank", "Normalize", "Ranked", "SemanticDistance", "Strategy", "rank_memories"]
 
 
-async def encode_meaning(state: QueryState, runtime: Runtime[S]) -> dict[str, Any]:
+async def encode_meaning(state: QueryState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Embed the query: semantic_q = F(q) (Eq. 2), of length 1 as the memories are.
 
     The vector leaves the state when memories are recalled.
@@ -53,7 +50,7 @@ async def encode_meaning(state: QueryState, runtime: Runtime[S]) -> dict[str, An
     return {"query_vector": unit_rows([vector])[0].tolist()}
 
 
-async def encode_mood(state: QueryState, runtime: Runtime[S]) -> dict[str, Any]:
+async def encode_mood(state: QueryState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Encode the mood of the query: emotion_q = G(q) (Eq. 3), by what encoded the memories of this version.
 
     A mood that cannot be had leaves recall by meaning alone, and the evidence says so.

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from threading import Lock
-from typing import Any, Literal, NamedTuple, NotRequired, TypeVar
+from typing import Any, Literal, NamedTuple, NotRequired
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -90,9 +90,6 @@ class Query(NamedTuple):
         return "semantic" if self.mood is None else self.context.strategy
 
 
-S = TypeVar("S", bound=MemoryRecallSettings)
-
-
 class Entry(NamedTuple):
     """A memory, whoever keeps it."""
 
@@ -136,7 +133,7 @@ _banks: WeakKeyDictionary[MemoryStore, OwnBank] = WeakKeyDictionary()
 _lock = Lock()
 
 
-async def recall_memories(state: MemoryRecallState, runtime: Runtime[S]) -> dict[str, Any]:
+async def recall_memories(state: MemoryRecallState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Recall the memories nearest to the question by the strategy of the run (Eqs. 6 to 8).
 
     A memory of the conversation that is damaged is left out, and the evidence says so; one that is gone was removed, or

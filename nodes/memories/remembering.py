@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, NotRequired, TypeVar
+from typing import Any, NamedTuple, NotRequired
 
 from langgraph.runtime import Runtime
 from pydantic import Field
@@ -38,9 +38,6 @@ class RememberedState(AskedState):
     remembered: NotRequired[list[str]]
 
 
-S = TypeVar("S", bound=RememberSettings)
-
-
 class Exchange(NamedTuple):
     """What was said in a turn, as encoders read it."""
 
@@ -56,7 +53,7 @@ def kept_memories(runtime: Runtime[Any], role: Role) -> ConversationMemories | N
     return ConversationMemories(runtime.store, role.id, thread)
 
 
-async def remember(state: RememberedState, runtime: Runtime[S]) -> dict[str, Any]:
+async def remember(state: RememberedState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Make the exchange a memory of this conversation, with its meaning and its mood (Emotional RAG, II.B.2).
 
     It comes after the reply, so that no word of that waits for it. A turn that runs twice makes the same memory. What

@@ -1,7 +1,7 @@
 """The reply of Emotional RAG (II.B.4, Fig. 3): who the role is, what it recalls, and the question."""
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from langgraph.runtime import Runtime
 
@@ -21,10 +21,7 @@ class MemoryReplyState(AskedState):
     recalled: list[MemoryEvidence]
 
 
-R = TypeVar("R", bound=MemoryReplySettings)
-
-
-async def respond_from_memories(state: MemoryReplyState, runtime: Runtime[R]) -> dict[str, Any]:
+async def respond_from_memories(state: MemoryReplyState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Answer from the recalled memories, in the voice that they are told in.
 
     What the conversation itself made the role remember is left out as long as the window still shows it. It stands

@@ -1,7 +1,7 @@
 """Attribute extractor: beliefs, values and psychological traits from the selected passages (AMADEUS 3.3)."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
@@ -65,10 +65,7 @@ class Findings(BaseModel):
     psychological_traits: list[Finding] = Field(max_length=3)
 
 
-A = TypeVar("A", bound=AttributeSettings)
-
-
-async def extract_attributes(state: AttributeState, runtime: Runtime[A]) -> dict[str, Any]:
+async def extract_attributes(state: AttributeState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Extract the role's attributes from the selected passages, and add them to the role memory.
 
     Where the answer cannot be used or does not come in time, the turn goes on with what the role memory holds, and the

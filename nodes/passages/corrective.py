@@ -1,7 +1,7 @@
 """Corrective retrieval (CRAG, Yan et al. 2024, Algorithm 1): passages are judged, refined, or searched beyond."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from langgraph.runtime import Runtime
 
@@ -55,13 +55,7 @@ class CorrectedState(AskedState):
     strips: list[Strip]
 
 
-C = TypeVar("C", bound=CorrectiveSettings)
-
-
-R = TypeVar("R", bound=CorrectiveReplySettings)
-
-
-async def evaluate_passages(state: CorrectiveState, runtime: Runtime[C]) -> dict[str, Any]:
+async def evaluate_passages(state: CorrectiveState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Have each retrieved passage judged, and decide on the action (Algorithm 1, lines 1–2; 4.2, 4.3).
 
     Raises:
@@ -112,14 +106,14 @@ def action_on(verdicts: Iterable[str]) -> Action:
     return "incorrect" if found <= {"incorrect"} else "ambiguous"
 
 
-def evaluation_outcome(state: CorrectiveState, runtime: Runtime[C]) -> Literal["some", "elsewhere", "none"]:
+def evaluation_outcome(state: CorrectiveState, runtime: Runtime[Any]) -> Literal["some", "elsewhere", "none"]:
     """Whether the passages are of use, knowledge is to be had elsewhere, or neither: there is no web search."""
     if state["action"] != "incorrect":
         return "some"
     return "elsewhere" if settings(runtime, CorrectiveSettings).web else "none"
 
 
-async def refine_knowledge(state: CorrectiveState, runtime: Runtime[C]) -> dict[str, Any]:
+async def refine_knowledge(state: CorrectiveState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Take the passages apart and keep the relevant strips (4.4).
 
     Raises:
@@ -145,13 +139,13 @@ def strips_of(store: PassageStore, candidates: Sequence[Candidate], most: int) -
     ]
 
 
-def refinement_outcome(state: CorrectiveState, runtime: Runtime[C]) -> Literal["enough", "elsewhere"]:
+def refinement_outcome(state: CorrectiveState, runtime: Runtime[Any]) -> Literal["enough", "elsewhere"]:
     """Whether the passages suffice, or are to be complemented and can be."""
     more = state["action"] == "ambiguous" and settings(runtime, CorrectiveSettings).web
     return "elsewhere" if more else "enough"
 
 
-async def respond_from_strips(state: CorrectedState, runtime: Runtime[R]) -> dict[str, Any]:
+async def respond_from_strips(state: CorrectedState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Answer from what correction left, with the prompt of naive RAG; from the profile alone if nothing is left.
 
     Raises:

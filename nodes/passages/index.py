@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 from langgraph.runtime import Runtime
@@ -67,12 +67,6 @@ class IndexCheckState(TypedDict):
     version: str
 
 
-P = TypeVar("P", bound=PassageSettings)
-
-
-X = TypeVar("X", bound=IndexingSettings)
-
-
 LENGTHS = "lengths"  # in a manifest's settings: the l_max of each document
 
 
@@ -84,7 +78,7 @@ class IndexPreview(TypedDict):
     to_embed: int
 
 
-async def split_persona(state: IndexingState, runtime: Runtime[X]) -> dict[str, Any]:
+async def split_persona(state: IndexingState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Split the persona documents into passages and write them down as a draft (AMADEUS 3.1).
 
     Raises:
@@ -123,7 +117,7 @@ async def split_persona(state: IndexingState, runtime: Runtime[X]) -> dict[str, 
     return {"draft": draft, "left": left, "index": report}
 
 
-async def embed_passages(state: IndexingState, runtime: Runtime[X]) -> dict[str, Any]:
+async def embed_passages(state: IndexingState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Embed the next passages that have no vector yet, and save them."""
     context = settings(runtime, IndexingSettings)
     role = await role_of(context)
@@ -149,7 +143,7 @@ def embedding_outcome(state: IndexingState) -> Literal["more", "done"]:
 
 
 @made_again_if_stale
-async def publish_index(state: IndexingState, runtime: Runtime[X]) -> dict[str, Any]:
+async def publish_index(state: IndexingState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Make the draft the version that is read from now on, unless the persona is no longer what it was made from.
 
     Raises:
@@ -166,7 +160,7 @@ async def publish_index(state: IndexingState, runtime: Runtime[X]) -> dict[str, 
     return {"index": state["index"], "version": state["draft"], "rebuild": False, "overtaken": 0}
 
 
-async def check_index(state: IndexCheckState, runtime: Runtime[P]) -> dict[str, Any]:
+async def check_index(state: IndexCheckState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Look whether the index was made from the persona, the splitting and the embedding model of now."""
     context = settings(runtime, PassageSettings)
     role = await role_of(context)

@@ -1,6 +1,6 @@
 """A draft of the reply of AMADEUS, to be verified before it is spoken."""
 
-from typing import Any, TypeVar
+from typing import Any
 
 from langgraph.runtime import Runtime
 
@@ -17,10 +17,7 @@ class AttributedDraftState(KnowledgeAndAttributesState, DraftState):
     """What a draft reads and writes."""
 
 
-A = TypeVar("A", bound=VerifiedReplySettings)
-
-
-async def draft_with_attributes(state: AttributedDraftState, runtime: Runtime[A]) -> dict[str, Any]:
+async def draft_with_attributes(state: AttributedDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Draft the reply from knowledge and attributes; it must be consistent with these and with the role's profile.
 
     Raises:

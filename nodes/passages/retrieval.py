@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from langgraph.runtime import Runtime
 from pydantic import Field
@@ -61,9 +61,6 @@ class RetrievalState(Report):
     candidates: list[Candidate]
 
 
-R = TypeVar("R", bound=RetrievalSettings)
-
-
 class PassageEvidence(TypedDict):
     """A passage that a reply rests on, with its cosine similarity to the question."""
 
@@ -74,7 +71,7 @@ class PassageEvidence(TypedDict):
     text: str
 
 
-async def retrieve(state: RetrievalState, runtime: Runtime[R]) -> dict[str, Any]:
+async def retrieve(state: RetrievalState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Sort passages in descending order of similarity to u (AMADEUS, Algorithm 1 line 2); the first k are knowledge.
 
     Raises:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from math import ceil
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from langgraph.runtime import Runtime
 from pydantic import Field
@@ -75,9 +75,6 @@ class SelectionState(Report):
     selected: list[Candidate]
 
 
-S = TypeVar("S", bound=SelectionSettings)
-
-
 Announce = Callable[[Verdict], None]
 
 
@@ -86,7 +83,7 @@ async def begin_selection(state: SelectionState) -> dict[str, Any]:
     return {"verdicts": [], "selected": []}
 
 
-async def judge(state: SelectionState, runtime: Runtime[S]) -> dict[str, Any]:
+async def judge(state: SelectionState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Judge the next passages at once and select what one at a time would select (Algorithm 1, lines 4–13).
 
     A passage whose verdict cannot be had counts as judged and not selected.
@@ -110,7 +107,7 @@ async def judge(state: SelectionState, runtime: Runtime[S]) -> dict[str, Any]:
     }
 
 
-def selection_outcome(state: SelectionState, runtime: Runtime[S]) -> Literal["enough", "more", "none"]:
+def selection_outcome(state: SelectionState, runtime: Runtime[Any]) -> Literal["enough", "more", "none"]:
     """Whether the slot is full or the search at its end, passages are left to judge, or none was selected."""
     context = settings(runtime, SelectionSettings)
     left = min(context.search_limit, len(state["candidates"])) - len(state["verdicts"])
@@ -119,7 +116,7 @@ def selection_outcome(state: SelectionState, runtime: Runtime[S]) -> Literal["en
     return "enough" if state["selected"] else "none"
 
 
-async def fall_back(state: SelectionState, runtime: Runtime[S]) -> dict[str, Any]:
+async def fall_back(state: SelectionState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Take the most similar passages, because none was selected (Algorithm 1, lines 14–16).
 
     Raises:
@@ -147,7 +144,7 @@ async def verdicts_on(
     store: PassageStore,
     role: Role,
     respondent: Respondent,
-    runtime: Runtime[S],
+    runtime: Runtime[Any],
 ) -> list[Verdict]:
     """Have a batch judged by whom the context says, each verdict streamed as it comes."""
     context = settings(runtime, SelectionSettings)

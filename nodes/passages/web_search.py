@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
 from langchain_core.tools import BaseTool
 from langgraph.runtime import Runtime
@@ -78,10 +78,7 @@ class WebSearchState(QueryState):
     strips: list[Strip]
 
 
-W = TypeVar("W", bound=WebSearchSettings)
-
-
-async def rewrite_query(state: QueryState, runtime: Runtime[W]) -> dict[str, Any]:
+async def rewrite_query(state: QueryState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Have the model say the question in keywords (W in Algorithm 1); where it cannot, the question is searched for."""
     context = settings(runtime, WebSearchSettings)
     role = await role_of(context)
@@ -99,7 +96,7 @@ async def rewrite_query(state: QueryState, runtime: Runtime[W]) -> dict[str, Any
     return {"query": query, "evidence": {"query": query, **evidence}, "usage": usage}
 
 
-async def search_web(state: WebSearchState, runtime: Runtime[W]) -> dict[str, Any]:
+async def search_web(state: WebSearchState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Search, and keep the relevant strips of the pages beside those of the passages.
 
     A search that fails leaves the turn without pages; `web_search` of the evidence is "found", "nothing found" or

@@ -1,7 +1,7 @@
 """The game master: it says what comes of a deed, who notices it, and who is drawn into a talk (ID-RAG 2.2 and 5.1)."""
 
 import asyncio
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple
 
 from langgraph.runtime import Runtime
 from langgraph.types import Send
@@ -43,9 +43,6 @@ class Resolved(NamedTuple):
     error: str
 
 
-W = TypeVar("W", bound=WorldSettings)
-
-
 class VoterInput(TypedDict):
     """What a voter is given: its hour, and what its deed in this hour rested on."""
 
@@ -55,7 +52,7 @@ class VoterInput(TypedDict):
     self_image: str
 
 
-async def resolve(state: WorldState, runtime: Runtime[W]) -> dict[str, Any]:
+async def resolve(state: WorldState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Say of every deed what comes of it; those who notice it hear of it, and whoever did it remembers it.
 
     Of a deed of which the model gives no usable account, only the deed itself is known, to whoever did it.
@@ -148,7 +145,7 @@ async def poll(state: WorldState) -> dict[str, Any]:
     return {"step": state["step"]}
 
 
-def send_voters(state: WorldState, runtime: Runtime[W]) -> list[Send] | str:
+def send_voters(state: WorldState, runtime: Runtime[Any]) -> list[Send] | str:
     """Have those vote who have not, while the polls are open."""
     scenario = scenario_of(settings(runtime, WorldSettings))
     if scenario.polls_at(scenario.clock.at(state["step"])) != "open":
@@ -159,7 +156,7 @@ def send_voters(state: WorldState, runtime: Runtime[W]) -> list[Send] | str:
     return sends or "end_step"
 
 
-async def vote(state: VoterInput, runtime: Runtime[W]) -> dict[str, Any]:
+async def vote(state: VoterInput, runtime: Runtime[Any]) -> dict[str, Any]:
     """Have an agent cast its vote, or wait; an answer that is none of the options is asked for again (5.2).
 
     Raises:

@@ -2,7 +2,7 @@
 
 import asyncio
 import operator
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
@@ -67,10 +67,7 @@ class Line(BaseModel):
     leaves: bool = Field(strict=True)
 
 
-T = TypeVar("T", bound=TalkSettings)
-
-
-async def say(state: TalkState, runtime: Runtime[T]) -> dict[str, Any]:
+async def say(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Say the next line of a talk, in turn; where the model gives no usable one the talk is over.
 
     Raises:
@@ -99,13 +96,13 @@ async def say(state: TalkState, runtime: Runtime[T]) -> dict[str, Any]:
     return {"lines": [line], "left": said.leaves, "log": log, "usage": {"say": respondent.account.usage()}}
 
 
-def talk_outcome(state: TalkState, runtime: Runtime[T]) -> Literal["goes on", "over"]:
+def talk_outcome(state: TalkState, runtime: Runtime[Any]) -> Literal["goes on", "over"]:
     """Whether another line follows."""
     spent = len(state.get("lines") or []) >= settings(runtime, TalkSettings).talk_lines
     return "over" if state["left"] or spent else "goes on"
 
 
-async def remember_talk(state: TalkState, runtime: Runtime[T]) -> dict[str, Any]:
+async def remember_talk(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Let both have heard what was said."""
     context = settings(runtime, TalkSettings)
     scenario = await asyncio.to_thread(scenario_of, context)

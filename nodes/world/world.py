@@ -6,7 +6,7 @@ import random
 import time
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
@@ -108,10 +108,7 @@ class WorldOutput(TypedDict):
     usage: Annotated[dict[str, Usage], add_usage]
 
 
-W = TypeVar("W", bound=WorldSettings)
-
-
-async def begin_step(state: WorldState, runtime: Runtime[W]) -> dict[str, Any]:
+async def begin_step(state: WorldState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Let the next hour begin: what was news has become memory, and what was heard since is news.
 
     Raises:
@@ -135,7 +132,7 @@ async def begin_step(state: WorldState, runtime: Runtime[W]) -> dict[str, Any]:
     }
 
 
-async def end_step(state: WorldState, runtime: Runtime[W]) -> dict[str, Any]:
+async def end_step(state: WorldState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Write down what everybody will remember, who was elected if the polls have closed, and the cost so far."""
     context = settings(runtime, WorldSettings)
     scenario = await asyncio.to_thread(scenario_of, context)
