@@ -64,7 +64,7 @@ class Weighed(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     reason: Reason
-    statement: int = Field(strict=True, ge=0, le=200)
+    statement: int
 
 
 G = TypeVar("G", bound=GateSettings)
