@@ -142,7 +142,7 @@ def test_respondents_of_a_model_share_its_limit_in_every_loop() -> None:
     model = SlowModel(reply=lambda _: "yes")
 
     async def many() -> None:
-        asked = [respondent(model, concurrency=2, deadline=0.5) for _ in range(10)]
+        asked = [respondent(model, concurrency=2) for _ in range(10)]
         await asyncio.gather(*(decide(one, MESSAGES) for one in asked))
 
     for _ in range(3):
