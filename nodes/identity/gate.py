@@ -65,7 +65,7 @@ class Weighed(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     reason: Reason
-    statement: int = Field(strict=True, ge=0, le=200)
+    statement: int
 
 
 class Verdict(TypedDict):

@@ -26,7 +26,7 @@ from dramaturg.conversations.json_lines import exported, imported
 from dramaturg.conversations.opening import open_conversation
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.nodes.run import RoleContext
-from dramaturg.stores.conversation_memories import ConversationMemories, ConversationMemory, memory_id
+from dramaturg.stores.conversation_memories import ConversationMemories, ConversationMemory, memory_id, positive_zeros
 from dramaturg.stores.errors import DamagedConversations
 from dramaturg.stores.item_store import ItemStore
 from dramaturg.stores.saver import ConversationSaver
@@ -596,3 +596,7 @@ async def test_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None
     with sqlite3.connect(path) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     connection.close()
+
+
+def test_a_vector_is_the_same_whether_or_not_a_database_keeps_the_sign_of_zero() -> None:
+    assert list(map(str, positive_zeros([-0.0, 0.0, -1.5]))) == ["0.0", "0.0", "-1.5"]

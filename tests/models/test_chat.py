@@ -140,7 +140,7 @@ def test_respondents_of_a_model_share_its_limit_in_every_loop() -> None:
     model = SlowModel(reply=lambda _: "yes")
 
     async def many() -> None:
-        asked = [respondent(model, concurrency=2, deadline=0.5) for _ in range(10)]
+        asked = [respondent(model, concurrency=2) for _ in range(10)]
         await asyncio.gather(*(decide(one, MESSAGES) for one in asked))
 
     for _ in range(3):
@@ -152,12 +152,22 @@ def test_respondents_of_a_model_share_its_limit_in_every_loop() -> None:
 def test_the_deadline_begins_with_the_turn() -> None:
     model = SlowModel(reply=lambda _: "yes")
 
-    async def many() -> None:
-        asked = respondent(model, concurrency=1, deadline=0.1)
-        await asyncio.gather(*(decide(asked, MESSAGES) for _ in range(20)))
+    async def late_turn() -> None:
+        loop, waited = asyncio.get_running_loop(), 0.0
+        clock, asked = loop.time, respondent(model, concurrency=1, deadline=3600)
+        loop.time = lambda: clock() + waited  # type: ignore[method-assign]
+        async with asked.limit:
+            waiting = asyncio.create_task(decide(asked, MESSAGES))
+            for _ in range(5):
+                await asyncio.sleep(0)
+            waited = 3601.0  # longer than the deadline, before it has its turn
+            for _ in range(5):
+                await asyncio.sleep(0)
+            assert not waiting.done()
+        assert (await waiting).answer
 
-    asyncio.run(many())
-    assert len(model.calls) == 20
+    asyncio.run(late_turn())
+    assert len(model.calls) == 1
 
 
 def test_what_respondents_share_goes_with_the_model() -> None:

@@ -56,3 +56,18 @@ def test_nothing_to_answer_is_refused(messages: list[AnyMessage]) -> None:
 def test_half_a_surrogate_pair_is_refused() -> None:
     with pytest.raises(ValueError, match="not valid Unicode"):
         question_in([HumanMessage("\ud83d")])
+
+
+@pytest.mark.parametrize(
+    ("kinds", "most", "gone"),
+    [
+        ("uaua", 3, 2),  # an odd window: what would come first is a reply
+        ("uuau", 3, 1),  # two of a user's in a row: the second may come first
+        ("uuuu", 2, 2),
+        ("auau", 4, 1),  # nothing is too much, but a reply comes first
+        ("uaaau", 3, 4),
+    ],
+)
+def test_the_window_begins_with_the_first_message_of_a_user_that_fits(kinds: str, most: int, gone: int) -> None:
+    messages = [(HumanMessage if kind == "u" else AIMessage)(kind, id=str(at)) for at, kind in enumerate(kinds)]
+    assert leaving(messages, most) == messages[:gone]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
+from dramaturg.nodes.graph.reply import ALL, within
 from dramaturg.workflows.role_rag import RoleRagContext, build
 
 from fakes import ScriptedChatModel
@@ -253,3 +254,10 @@ async def test_a_turn_reads_the_graph_that_it_began_with(tmp_path: Path) -> None
     assert "New!" not in told(model, "knowledge")
     await answered(tmp_path, model := player(scoped("Tom")))
     assert "New!" in told(model, "knowledge")
+
+
+def test_as_much_of_a_graph_is_shown_as_there_is_room_for_and_at_least_one_text() -> None:
+    half = "x" * (ALL // 2)
+    assert within([half, half, "y"]) == f"{half}\n\n{half}"
+    assert within([half, half + "x"]) == half
+    assert within(["x" * (ALL + 1), "y"]) == "x" * (ALL + 1)

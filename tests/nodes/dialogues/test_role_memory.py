@@ -232,6 +232,15 @@ async def test_a_window_and_a_memory_that_are_full_are_both_made_smaller_in_one_
     assert await talk.records() == ["All in all I know them."]
 
 
+@pytest.mark.parametrize(("spare", "merged"), [(0, 0), (-1, 1)])
+async def test_records_that_just_fit_are_kept(role: Role, spare: int, merged: int) -> None:
+    most = 2 * len(f"{LONG} 1") + spare
+    talk, model = Talk(role, user_role="tom", **SHORT | {"memory_length": most}), player(record=numbered(LONG))
+    await talk.ask(PARCEL, model)
+    await talk.ask(SOUP, model)
+    assert counted(model).get("merged", 0) == merged
+
+
 @pytest.mark.parametrize(
     ("lengths", "most", "oldest"),
     [((90, 90, 30), 200, 2), ((50, 50, 50, 60), 200, 3), ((30, 30, 30, 30, 90), 200, 4), ((150, 150), 200, 2)],

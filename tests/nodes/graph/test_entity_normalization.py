@@ -2,6 +2,8 @@
 
 import random
 from collections.abc import Iterable, Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dramaturg.nodes.graph import merging as name_merging
 from dramaturg.nodes.graph.normalization import (
     Edge,
     Named,
@@ -17,6 +20,7 @@ from dramaturg.nodes.graph.normalization import (
     merge_groups,
     together,
 )
+from dramaturg.stores.index.graph import embedding_text
 from dramaturg.stores.index.vectors import unit_rows
 from dramaturg.stores.names import normal_name
 
@@ -233,3 +237,26 @@ def test_normal_name(name: str, key: str) -> None:
 def test_a_normal_name_stays_as_it_is(name: str) -> None:
     assert normal_name(normal_name(name)) == normal_name(name)
     assert normal_name(f" {name}\n") == normal_name(name)
+
+
+@pytest.mark.parametrize(
+    ("place", "entry"), [(None, "Ada: A keeper."), (("life.md", 0, 9), "Ada (person)")], ids=["described", "quoted"]
+)
+def test_a_model_compares_descriptions_and_types_where_a_sentence_was_quoted(place: Any, entry: str) -> None:
+    one = Named("ada", "Ada", "A keeper.", place, "person")
+    assert one.entry == entry
+    assert one.text == embedding_text("Ada", "A keeper.")
+
+
+@pytest.mark.parametrize(("least", "asked"), [(0.5, 1), (0.51, 0)])
+async def test_a_pair_just_as_near_as_it_must_be_is_asked_about(
+    monkeypatch: pytest.MonkeyPatch, least: float, asked: int
+) -> None:
+    async def embedded(*_: Any) -> np.ndarray:
+        return np.array([[1, 0, 0, 0], [0.5, 0.5, 0.5, 0.5]], dtype=np.float32)
+
+    monkeypatch.setattr(name_merging, "embedded", embedded)
+    monkeypatch.setattr(name_merging, "settled_names", lambda _: [])
+    given: Any = SimpleNamespace(role=None, context=SimpleNamespace(neighbours=3, least_similarity=least))
+    runtime: Any = None
+    assert len(await name_merging.pairs_of(named(2), given, runtime)) == asked

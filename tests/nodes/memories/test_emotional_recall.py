@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dramaturg.nodes.memories import query as emotional_recall
@@ -194,6 +194,8 @@ def test_bounds_hold(distance: SemanticDistance, bank: Bank, size: float, far: f
 
 @every_strategy
 @quickly
+@example(seed=8661, count=53, normalize="rank", part=1.0)  # C-A: the 10th and the 11th score tie
+@example(seed=2, count=21, normalize="none", part=0.05)  # S-E: one emotion is known, so that all tie in the first stage
 @given(seed=seeds, count=st.integers(1, 60), normalize=st.sampled_from(NORMALIZE), part=st.sampled_from([0.3, 1.0]))
 def test_the_order_of_the_bank_does_not_matter(
     strategy: Strategy, seed: int, count: int, normalize: Normalize, part: float
@@ -204,10 +206,17 @@ def test_the_order_of_the_bank_does_not_matter(
     chance.shuffle(order)
     one, other = MemoryBank(memories, emotions, known), MemoryBank(memories[order], emotions[order], known[order])
     found, again = (bank.rank(query, query_emotion, strategy=strategy, normalize=normalize) for bank in (one, other))
-    scores = [memory.score for memory in found]
-    assert scores == [memory.score for memory in again]
-    if len(set(scores)) == len(scores):
-        assert found == [memory._replace(index=int(order[memory.index])) for memory in again]
+
+    def tied(by: Strategy) -> bool:
+        everything = one.rank(query, query_emotion, strategy=by, k=count, pool=count, normalize=normalize)
+        return len({memory.score for memory in everything}) < count
+
+    # Ties, which the order of the bank breaks: one at a cut decides which memories are found, not their order alone.
+    first: dict[Strategy, Strategy] = {"S-S": "semantic", "S-E": "S-S"}
+    if strategy not in first or not tied(first[strategy]):
+        assert [memory.score for memory in found] == [memory.score for memory in again]
+        if not tied(strategy):
+            assert found == [memory._replace(index=int(order[memory.index])) for memory in again]
 
 
 @every_strategy
