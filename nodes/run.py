@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, InstanceOf, PrivateAttr
 from pydantic.json_schema import SkipJsonSchema
 
 from dramaturg.models.account import Account, Usage
-from dramaturg.models.chat import Respondent, respondent
+from dramaturg.models.chat import ChatModel, chat_model
 from dramaturg.models.client import PerLoop, slots
 from dramaturg.models.embeddings import Embedder, embedder
 from dramaturg.models.environment import environment
@@ -78,7 +78,7 @@ class Opened:
     def __init__(self, context: RoleContext) -> None:
         self.context = context
         self._lock = threading.Lock()
-        self._role_and_chat: tuple[Role, Respondent] | None = None
+        self._role_and_chat: tuple[Role, ChatModel] | None = None
         self._embedder: Embedder | None = None
 
     @property
@@ -86,7 +86,7 @@ class Opened:
         """Whether role and chat model are there, so that asking for them does not block."""
         return self._role_and_chat is not None
 
-    def role_and_chat(self) -> tuple[Role, Respondent]:
+    def role_and_chat(self) -> tuple[Role, ChatModel]:
         """The role, and the chat model with a fresh account."""
         with self._lock:
             if self._role_and_chat is None:
@@ -158,7 +158,7 @@ class Run(Generic[S]):
 
     settings: S
     role: Role
-    chat: Respondent
+    chat: ChatModel
     """The chat model, with an account of what this node asks."""
     opened: Opened
 
@@ -203,7 +203,7 @@ async def run_of(context: S) -> Run[S]:
     return Run(context, role, chat, opened)
 
 
-async def chat_in(context: RunContext, language: str) -> Respondent:
+async def chat_in(context: RunContext, language: str) -> ChatModel:
     """The chat model of a run that has no role, asked in a language."""
     return await asyncio.to_thread(_chat, context, language)
 
@@ -243,8 +243,8 @@ def language_of(context: RoleContext, role: Role) -> str:
     return role.card.language if context.language == "auto" else context.language
 
 
-def _chat(context: RunContext, language: str) -> Respondent:
-    return respondent(
+def _chat(context: RunContext, language: str) -> ChatModel:
+    return chat_model(
         context.chat_model,
         deadline=context.deadline,
         attempts=context.attempts,
@@ -260,12 +260,12 @@ async def role_of(context: RoleContext) -> Role:
     return (await run_of(context)).role
 
 
-async def respondent_of(context: RoleContext, role: Role) -> Respondent:
+async def respondent_of(context: RoleContext, role: Role) -> ChatModel:
     """Old: see `run_of`."""
     return (await run_of(context)).chat
 
 
-async def respondent_in(context: RunContext, language: str) -> Respondent:
+async def respondent_in(context: RunContext, language: str) -> ChatModel:
     """Old: see `chat_in`."""
     return await chat_in(context, language)
 

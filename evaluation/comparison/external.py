@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 from langchain_core.messages import convert_to_messages
 
 from dramaturg.models.account import Account, Usage
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.embeddings import Embedder
 from dramaturg.models.environment import environment
 from dramaturg.models.errors import UNANSWERED, ModelError, UnusableAnswer
@@ -116,11 +116,11 @@ class Worker:
     """A process that does one request after another, and asks for models in between."""
 
     def __init__(
-        self, name: External, process: asyncio.subprocess.Process, respondent: Respondent, model: Embedder, log: Path
+        self, name: External, process: asyncio.subprocess.Process, chat: ChatModel, model: Embedder, log: Path
     ) -> None:
         self._package = PACKAGES[name]
         self._process = process
-        self._respondent = respondent
+        self._chat_model = chat
         self._model = model
         self._log = log
         self._turn = asyncio.Lock()
@@ -140,7 +140,7 @@ class Worker:
         async with self._turn:
             self._requests += 1
             self._trouble, self._waiting = None, asyncio.get_running_loop().create_future()
-            self._respondent = replace(self._respondent, account=Account())
+            self._chat_model = replace(self._chat_model, account=Account())
             await self._say({"do": kind, "request": self._requests, **given})
             if self._ended:
                 self._fail(self._ended)
@@ -150,7 +150,7 @@ class Worker:
                 raise self._trouble or error from None
             if self._trouble:
                 raise self._trouble
-            return done, self._respondent.account.usage()
+            return done, self._chat_model.account.usage()
 
     async def listen(self) -> None:
         """Read lines until the process ends."""
@@ -195,7 +195,7 @@ class Worker:
 
     async def _chat(self, message: Mapping[str, Any]) -> str:
         messages = convert_to_messages(message["messages"])
-        return await write(self._respondent, messages, temperature=0, max_tokens=message["most"], quiet=True)
+        return await write(self._chat_model, messages, temperature=0, max_tokens=message["most"], quiet=True)
 
     async def _embed(self, message: Mapping[str, Any]) -> list[list[float]]:
         if message["query"]:
@@ -227,12 +227,12 @@ async def external_method(
         RoleError: the library has no such role, or its files cannot be read.
     """
     role = await role_of(context)
-    respondent, model = await respondent_of(context, role), await embedder_of(context, role)
+    chat, model = await respondent_of(context, role), await embedder_of(context, role)
     texts = {one.name: one.text for one in await asyncio.to_thread(role.documents)}
     language = language_of(context, role)
-    place = folder / name / digest(name, texts, model.name, respondent.name, language)
+    place = folder / name / digest(name, texts, model.name, chat.name, language)
     await asyncio.to_thread(place.mkdir, parents=True, exist_ok=True)
-    async with working(name, place, respondent, model) as worker:
+    async with working(name, place, chat, model) as worker:
         version, _ = await worker.request(
             "open",
             folder=str(place.resolve()),
@@ -241,7 +241,7 @@ async def external_method(
             language=language,
             instruction=instruction(role, language),
             tokens=tokens,
-            concurrency=respondent.concurrency,
+            concurrency=chat.concurrency,
         )
         yield ExternalMethod(worker, texts, place, version)
 
@@ -260,11 +260,11 @@ def instruction(role: Role, language: str) -> str:
 
 
 @asynccontextmanager
-async def working(name: External, folder: Path, respondent: Respondent, model: Embedder) -> AsyncIterator[Worker]:
+async def working(name: External, folder: Path, chat: ChatModel, model: Embedder) -> AsyncIterator[Worker]:
     """Start a worker, and end it at last."""
     log = folder / "log.txt"
     process = await started(name, folder, log)
-    worker = Worker(name, process, respondent, model, log)
+    worker = Worker(name, process, chat, model, log)
     listening = asyncio.create_task(worker.listen())
     try:
         yield worker

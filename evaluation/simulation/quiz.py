@@ -7,7 +7,7 @@ from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
 
 from dramaturg.evaluation.simulation.log import Context
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.embeddings import Embedder
 from dramaturg.models.questions import rate, write
 from dramaturg.nodes.identity.chronicle import Identity
@@ -59,13 +59,13 @@ def quiz_messages(identity: Identity, at: Context, question: str, more: str = ""
     )
 
 
-async def answered(respondent: Respondent, messages: list[BaseMessage]) -> str:
+async def answered(chat: ChatModel, messages: list[BaseMessage]) -> str:
     """Have a question answered.
 
     Raises:
         ModelError: the model gave no answer.
     """
-    text = await write(respondent, messages, temperature=TEMPERATURE, max_tokens=ANSWER_TOKENS, quiet=True)
+    text = await write(chat, messages, temperature=TEMPERATURE, max_tokens=ANSWER_TOKENS, quiet=True)
     return " ".join(text.split())
 
 
@@ -101,7 +101,7 @@ def reason_messages(identity: Identity, deed: str) -> list[BaseMessage]:
     return load("why_aligned", identity.language).messages(role=identity.name, data=data)
 
 
-async def alignment(judge: Respondent, identity: Identity, deed: str) -> Alignment:
+async def alignment(judge: ChatModel, identity: Identity, deed: str) -> Alignment:
     """Judge a deed: a sentence, and then a score that rests on it.
 
     Raises:

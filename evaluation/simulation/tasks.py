@@ -24,7 +24,7 @@ from dramaturg.evaluation.simulation.quiz import (
     quiz_of,
     reason_messages,
 )
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.embeddings import Embedder
 from dramaturg.nodes.identity.chronicle import Identity, identity_of
 from dramaturg.nodes.identity.recall import IdentityRecallSettings
@@ -185,16 +185,16 @@ async def quizzed(
     quiz: Sequence[Question],
 ) -> list[Task]:
     """The scores of one quiz."""
-    respondent, model = await respondent_of(own, identity.role), await embedder_of(own, identity.role)
+    chat, model = await respondent_of(own, identity.role), await embedder_of(own, identity.role)
     anew = measure == "recall_with_retrieval" and at.identity.how in LOOKED_UP
     taken_as: Measure = "recall_with_retrieval" if anew else "recall"
     rests_on = [identity.text(identity.triples)] if anew else []
     tasks = []
     for one in quiz:
         messages, right = quiz_messages(identity, at, one.question), one.answer or ""
-        key = key_of(messages, taken_as, at.step, respondent.name, model.name, right, *rests_on)
-        take = partial(recalled, respondent, model, own if anew else None, identity, at, one.question, right)
-        about = (run, at.step, at.time, at.agent, one.question, right, respondent.name, key)
+        key = key_of(messages, taken_as, at.step, chat.name, model.name, right, *rests_on)
+        take = partial(recalled, chat, model, own if anew else None, identity, at, one.question, right)
+        about = (run, at.step, at.time, at.agent, one.question, right, chat.name, key)
         tasks.append(Task(measure, taken_as, *about, take))
     return tasks
 
@@ -215,7 +215,7 @@ async def alignment_tasks(run: MeasuredRun, context: MeasureSettings) -> list[Ta
 
 
 async def recalled(
-    respondent: Respondent,
+    chat: ChatModel,
     model: Embedder,
     anew: IdentityRecallSettings | None,
     identity: Identity,
@@ -225,11 +225,11 @@ async def recalled(
 ) -> Scored:
     """Have a question of the quiz answered, after its identity was looked up if that is wanted."""
     more = await looked_up(anew, at, question) if anew else ""
-    answer = await answered(respondent, quiz_messages(identity, at, question, more))
+    answer = await answered(chat, quiz_messages(identity, at, question, more))
     return Scored(answer, await correctness(model, answer, right))
 
 
-async def judged_deed(judge: Respondent, identity: Identity, deed: str) -> Scored:
+async def judged_deed(judge: ChatModel, identity: Identity, deed: str) -> Scored:
     """Have a deed judged."""
     return Scored(*await alignment(judge, identity, deed))
 

@@ -17,7 +17,7 @@ from yaml import safe_load
 
 from dramaturg.evaluation.metrics.calibration import Separation
 from dramaturg.evaluation.metrics.intervals import Interval, Share, cluster_interval, paired_interval
-from dramaturg.models.chat import Respondent, respondent
+from dramaturg.models.chat import ChatModel, chat_model
 from dramaturg.models.embeddings import Embedder, embedder
 from dramaturg.nodes.run import RoleContext
 from dramaturg.stores.file_lock import file_lock
@@ -93,11 +93,11 @@ class Bench:
         """The embedding model for a role's language; the first use of one blocks for seconds."""
         return embedder(self.embedding_model, role.card.language)
 
-    def respondent(self, role: Role) -> Respondent:
+    def chat(self, role: Role) -> ChatModel:
         """The chat model; what it has answered is kept, so that a run that was stopped goes on."""
         kept = self.folder / "answers.sqlite"
         settings: dict[str, Any] = {"deadline": DEADLINE, "concurrency": AT_ONCE, "language": role.card.language}
-        return respondent(self.chat_model, cache=kept, **settings)
+        return chat_model(self.chat_model, cache=kept, **settings)
 
     def told(self, what: str, total: int) -> "Progress":
         """Count something down."""

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import choose
 from dramaturg.nodes.graph.draft import GraphDraftState
-from dramaturg.nodes.graph.merging import Asked, N, asked_of, entities_of, pairs_of, same_edges
+from dramaturg.nodes.graph.merging import Asked, asked_of, entities_of, pairs_of, same_edges
 from dramaturg.nodes.graph.normalization import Edge, Named, together
 from dramaturg.nodes.index_steps import Answers, answer_all, progress, unless_overtaken
 from dramaturg.prompts import load
@@ -37,7 +37,7 @@ class Groups(NamedTuple):
 
 
 @unless_overtaken
-async def name_groups(state: GraphDraftState, runtime: Runtime[N]) -> dict[str, Any]:
+async def name_groups(state: GraphDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Have the model choose one name for each group of several, from the names in it (Algorithm 1, lines 23 to 25).
 
     The role's own group has the name of its card, one that a person has named keeps that.
@@ -58,12 +58,12 @@ async def name_groups(state: GraphDraftState, runtime: Runtime[N]) -> dict[str, 
 
     async def ask(names: list[str]) -> Answers:
         try:
-            return {name_key(names): await choose(asked.respondent, naming(names, found, asked), names)}
+            return {name_key(names): await choose(asked.chat, naming(names, found, asked), names)}
         except UNANSWERED:
             return {}
 
     await answer_all(left, ask, keep=asked.keep, announce=progress(runtime, "names", len(left)))
-    return {"usage": {"name_groups": asked.respondent.account.usage()}}
+    return {"usage": {"name_groups": asked.chat.account.usage()}}
 
 
 def naming(names: Sequence[str], found: Groups, asked: Asked) -> Any:
@@ -77,7 +77,7 @@ def planning_outcome(state: GraphDraftState) -> Literal["apply", "plan"]:
     return "plan" if state.get("plan") else "apply"
 
 
-async def write_merge_plan(state: GraphDraftState, runtime: Runtime[N]) -> dict[str, Any]:
+async def write_merge_plan(state: GraphDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Write down which names would become one and why, for a person to read and edit; nothing is published."""
     asked = await asked_of(runtime, state["draft"])
     plan = await merge_plan(asked, runtime)
@@ -87,7 +87,7 @@ async def write_merge_plan(state: GraphDraftState, runtime: Runtime[N]) -> dict[
     return {"index": report, "plan": False, "rebuild": False, "retry": False}
 
 
-async def merge_plan(asked: Asked, runtime: Runtime[N]) -> MergePlan:
+async def merge_plan(asked: Asked, runtime: Runtime[Any]) -> MergePlan:
     """The plan that follows from all answers so far; without normalization every name stays alone."""
     found, answers = await groups_of(asked, runtime), await asked.answers()
     decisions = await asyncio.to_thread(read_plan, asked.role.root) if asked.context.normalization else None
@@ -98,7 +98,7 @@ async def merge_plan(asked: Asked, runtime: Runtime[N]) -> MergePlan:
     return MergePlan(merges=tuple(one for one in merges if len(one.spellings()) > 1), alone=alone)
 
 
-async def groups_of(asked: Asked, runtime: Runtime[N]) -> Groups:
+async def groups_of(asked: Asked, runtime: Runtime[Any]) -> Groups:
     """Put entities into groups by the model's answers, the role's card and what a person decided."""
     entities = await entities_of(asked)
     by_key, keys = {one.key: one for one in entities}, [one.key for one in entities]

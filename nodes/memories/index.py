@@ -11,7 +11,7 @@ from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
 from dramaturg.models.account import Usage, add_usage
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.embeddings import Embedder
 from dramaturg.nodes.index_steps import (
     Answers,
@@ -198,7 +198,7 @@ async def encode_moods(state: MemoryDraftState, runtime: Runtime[Any]) -> dict[s
         ModelError: the model cannot be reached or refuses every question; what came before is kept.
     """
     context = settings(runtime, MemorySettings)
-    encoding, respondent = await encoding_of(context, state["encoder"])
+    encoding, chat = await encoding_of(context, state["encoder"])
     builder, draft = encoding.role.index(context.index_kind).builder, state["draft"]
     memories = await asyncio.to_thread(builder.records, draft)
     answers = await asyncio.to_thread(builder.answers, draft)
@@ -211,16 +211,16 @@ async def encode_moods(state: MemoryDraftState, runtime: Runtime[Any]) -> dict[s
             keep=lambda had: asyncio.to_thread(builder.add_answers, draft, had),
             announce=progress(runtime, "moods", len(left), each=at_once),
         )
-    return {"usage": {"encode_moods": respondent.account.usage()}}
+    return {"usage": {"encode_moods": chat.account.usage()}}
 
 
-async def encoding_of(context: MemorySettings, encoder: str) -> tuple[Encoding, Respondent]:
-    """Who encodes the moods of a run, and the respondent that is asked if that is the chat model."""
+async def encoding_of(context: MemorySettings, encoder: str) -> tuple[Encoding, ChatModel]:
+    """Who encodes the moods of a run, and the chat model that is asked if that is the chat model."""
     role = await role_of(context)
-    respondent = await respondent_of(context, role)
+    chat = await respondent_of(context, role)
     model, card = await embedder_of(context, role), role.card
-    made = emotion_encoder(encoder, respondent=respondent, embedder=model, card=card)
-    return Encoding(made, role, card), respondent
+    made = emotion_encoder(encoder, chat=chat, embedder=model, card=card)
+    return Encoding(made, role, card), chat
 
 
 @made_again_if_stale

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.cross_encoder import cross_encoder
 from dramaturg.models.errors import ModelError, ModelRefused, ModelUnavailable, PromptRefused, RequestRejected
 from dramaturg.models.questions import decide
@@ -54,13 +54,13 @@ class RelevanceSettings(RoleContext):
         "the paper's.",
     )
 
-    def limits(self, respondent: Respondent) -> "Limits":
+    def limits(self, chat: ChatModel) -> "Limits":
         """The thresholds of a run.
 
         Raises:
             ValueError: a passage could be correct and incorrect at once.
         """
-        judge = "cross-encoder" if self.evaluator == "cross-encoder" else respondent.name
+        judge = "cross-encoder" if self.evaluator == "cross-encoder" else chat.name
         limits = Limits(
             threshold(judge, "correct", self.correct_above, unmeasured=CORRECT),
             threshold(judge, "incorrect", self.incorrect_below, unmeasured=INCORRECT),
@@ -117,7 +117,7 @@ class Strip(TypedDict):
 
 
 async def relevances(
-    texts: Sequence[str], question: str, respondent: Respondent, context: RelevanceSettings, *, role: str, language: str
+    texts: Sequence[str], question: str, chat: ChatModel, context: RelevanceSettings, *, role: str, language: str
 ) -> list[Relevance]:
     """Judge each text, in order.
 
@@ -128,18 +128,18 @@ async def relevances(
     if context.evaluator == "cross-encoder":
         model = await asyncio.to_thread(cross_encoder)
         return [Relevance(likely(logit)) for logit in await asyncio.to_thread(model.scores, question, texts)]
-    found = await asyncio.gather(*(relevance(text, question, respondent, role, language) for text in texts))
+    found = await asyncio.gather(*(relevance(text, question, chat, role, language) for text in texts))
     if found and all(one.error == ModelUnavailable.__name__ for one in found):
         msg = f"The chat model cannot be reached, so none of {len(found)} texts could be judged; try again later."
         raise ModelUnavailable(msg)
     return found
 
 
-async def relevance(text: str, question: str, respondent: Respondent, role: str, language: str) -> Relevance:
+async def relevance(text: str, question: str, chat: ChatModel, role: str, language: str) -> Relevance:
     """Ask the chat model whether a text helps to answer."""
     messages = load("judge_relevance", language).messages(role=role, data={"question": question, "passage": text})
     try:
-        decision = await decide(respondent, messages)
+        decision = await decide(chat, messages)
     except ModelError as error:
         if isinstance(error, ModelRefused) and not isinstance(error, PromptRefused | RequestRejected):
             raise
@@ -170,7 +170,7 @@ def best(strips: Sequence[Strip], least: float, most: int) -> list[Strip]:
 
 
 async def refined(
-    strips: Sequence[Strip], question: str, respondent: Respondent, context: StripSettings, role: Role
+    strips: Sequence[Strip], question: str, chat: ChatModel, context: StripSettings, role: Role
 ) -> tuple[list[Strip], dict[str, Any]]:
     """Judge strips and keep the best; beside them how many were judged, kept, and could not be judged.
 
@@ -178,11 +178,9 @@ async def refined(
         ModelError: the model cannot be reached or refuses every question.
     """
     texts = [strip_text(one) for one in strips]
-    found = await relevances(
-        texts, question, respondent, context, role=role.card.name, language=language_of(context, role)
-    )
+    found = await relevances(texts, question, chat, context, role=role.card.name, language=language_of(context, role))
     judged = [weighed(one, relevance) for one, relevance in zip(strips, found, strict=True)]
-    kept = best(judged, context.limits(respondent).strip, context.strips)
+    kept = best(judged, context.limits(chat).strip, context.strips)
     failed = sum(one.confidence is None for one in found)
     return kept, {"strips": len(judged), "kept": len(kept), "failed": failed}
 

@@ -9,7 +9,7 @@ from langgraph.runtime import Runtime
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.cross_encoder import cross_encoder
 from dramaturg.models.errors import ModelError, ModelRefused, ModelUnavailable, PromptRefused, RequestRejected
 from dramaturg.models.questions import decide
@@ -94,16 +94,16 @@ async def judge(state: SelectionState, runtime: Runtime[Any]) -> dict[str, Any]:
     context = settings(runtime, SelectionSettings)
     role = await role_of(context)
     store = await passages_of(context, state["version"])
-    respondent = await respondent_of(context, role)
-    batch = next_batch(state, context, respondent)
-    new = await verdicts_on(batch, state["question"], store, role, respondent, runtime)
+    chat = await respondent_of(context, role)
+    batch = next_batch(state, context, chat)
+    new = await verdicts_on(batch, state["question"], store, role, chat, runtime)
     verdicts = without_wasted([*state["verdicts"], *new], context.slots)
     selected = [taken(v) for v in verdicts if v["verdict"] == "yes" and not v["wasted"]]
     return {
         "verdicts": verdicts,
         "selected": selected,
         "evidence": {"selection": selection_evidence(store, verdicts, selected)},
-        "usage": {"judge": respondent.account.usage()},
+        "usage": {"judge": chat.account.usage()},
     }
 
 
@@ -130,10 +130,10 @@ async def fall_back(state: SelectionState, runtime: Runtime[Any]) -> dict[str, A
     return {"selected": selected, "evidence": {"selection": evidence}}
 
 
-def next_batch(state: SelectionState, context: SelectionSettings, respondent: Respondent) -> list[Candidate]:
+def next_batch(state: SelectionState, context: SelectionSettings, chat: ChatModel) -> list[Candidate]:
     """The passages to judge next: never more than N, nor more at once than the model answers at once."""
     judged, accepted = len(state["verdicts"]), len(state["selected"])
-    largest = min(context.judged_at_once, respondent.concurrency)
+    largest = min(context.judged_at_once, chat.concurrency)
     size = batch_size(accepted, judged, slots=context.slots, largest=largest)
     return state["candidates"][: context.search_limit][judged : judged + size]
 
@@ -143,7 +143,7 @@ async def verdicts_on(
     question: str,
     store: PassageStore,
     role: Role,
-    respondent: Respondent,
+    chat: ChatModel,
     runtime: Runtime[Any],
 ) -> list[Verdict]:
     """Have a batch judged by whom the context says, each verdict streamed as it comes."""
@@ -153,14 +153,14 @@ async def verdicts_on(
         known = {key: value for key, value in verdict.items() if key != "wasted"}  # known when the batch is done
         runtime.stream_writer({"event": "judged", **known})
 
-    above = accepted_from(context, respondent)
+    above = accepted_from(context, chat)
     if context.selection_judge == "cross-encoder":
         return await judged_by_cross_encoder(batch, question, store, above=above, announce=announce)
     return await judged_by_model(
         batch,
         question,
         store,
-        respondent,
+        chat,
         role=role.card.name,
         language=language_of(context, role),
         above=above,
@@ -168,9 +168,9 @@ async def verdicts_on(
     )
 
 
-def accepted_from(context: SelectionSettings, respondent: Respondent) -> float:
+def accepted_from(context: SelectionSettings, chat: ChatModel) -> float:
     """The threshold of a run: the setting, or what was measured for the judge."""
-    judge = "cross-encoder" if context.selection_judge == "cross-encoder" else respondent.name
+    judge = "cross-encoder" if context.selection_judge == "cross-encoder" else chat.name
     return threshold(judge, "judge", context.accept_above)
 
 
@@ -217,7 +217,7 @@ async def judged_by_model(
     candidates: Sequence[Candidate],
     question: str,
     store: PassageStore,
-    respondent: Respondent,
+    chat: ChatModel,
     *,
     role: str,
     language: str,
@@ -237,7 +237,7 @@ async def judged_by_model(
         passage = in_context(store.get(candidate["passage"]))
         messages = prompt.messages(role=role, data={"question": question, "passage": passage})
         try:
-            decision = await decide(respondent, messages, threshold=above)
+            decision = await decide(chat, messages, threshold=above)
         except ModelError as error:
             if isinstance(error, ModelRefused) and not isinstance(error, PromptRefused | RequestRejected):
                 raise

@@ -63,7 +63,7 @@ async def resolve(state: WorldState, runtime: Runtime[Any]) -> dict[str, Any]:
     context = settings(runtime, WorldSettings)
     scenario = await asyncio.to_thread(scenario_of, context)
     names = await asyncio.to_thread(names_of, context, scenario)
-    respondent = await respondent_in(context, scenario.language)
+    chat = await respondent_in(context, scenario.language)
     deeds = {one["agent"]: one for one in state["deeds"]}
     order = in_order([one.role for one in scenario.agents if one.role in deeds], context, state["step"])
     step, now = state["step"], scenario.clock.at(state["step"])
@@ -76,7 +76,7 @@ async def resolve(state: WorldState, runtime: Runtime[Any]) -> dict[str, Any]:
             data={"scene": scene_of(scenario), "now": now.replace("T", " "), "deed": deed["text"]},
         )
         try:
-            return Resolved(deed, await extract(respondent, messages, outcome_among(names, deed["agent"])), "")
+            return Resolved(deed, await extract(chat, messages, outcome_among(names, deed["agent"])), "")
         except UNANSWERED as error:
             return Resolved(deed, None, str(error))
 
@@ -84,7 +84,7 @@ async def resolve(state: WorldState, runtime: Runtime[Any]) -> dict[str, Any]:
     found = [await resolved(deeds[agent]) for agent in order[:1]]
     found += await asyncio.gather(*(resolved(deeds[agent]) for agent in order[1:]))
     log = [outcome_event(step, now, one, names) for one in found]
-    usage = {"resolve": respondent.account.usage()}
+    usage = {"resolve": chat.account.usage()}
     return {"heard": [heard for one in found for heard in heard_of(one, names)], "log": log, "usage": usage}
 
 
@@ -165,7 +165,7 @@ async def vote(state: VoterInput, runtime: Runtime[Any]) -> dict[str, Any]:
     context = settings(runtime, WorldSettings)
     scenario = await asyncio.to_thread(scenario_of, context)
     names = await asyncio.to_thread(names_of, context, scenario)
-    respondent, language = await respondent_in(context, scenario.language), scenario.language
+    chat, language = await respondent_in(context, scenario.language), scenario.language
     (asked,) = load("call_to_vote", language).messages(role=names[state["agent"]])
     messages = load("choose_option", language).messages(
         role=names[state["agent"]],
@@ -175,7 +175,7 @@ async def vote(state: VoterInput, runtime: Runtime[Any]) -> dict[str, Any]:
     )
     (later,) = load("not_yet", language).messages()
     options = {names[one]: one for one in scenario.candidates} | {later.text: ""}
-    choice = options[await choose(respondent, messages, list(options))]
+    choice = options[await choose(chat, messages, list(options))]
     log = [event(state["step"], scenario.clock.at(state["step"]), "vote", agent=state["agent"], choice=choice)]
     votes = {state["agent"]: choice} if choice else {}
-    return {"votes": votes, "log": log, "usage": {"vote": respondent.account.usage()}}
+    return {"votes": votes, "log": log, "usage": {"vote": chat.account.usage()}}

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import ValidationError
 
-from dramaturg.models.chat import Respondent, respondent
+from dramaturg.models.chat import ChatModel, chat_model
 from dramaturg.models.environment import environment
 from dramaturg.models.errors import ModelRefused, ModelTimeout, ModelUnavailable, UnusableAnswer
 from dramaturg.nodes.passages.attributes import findings
@@ -78,11 +78,11 @@ async def test_the_bounds_of_the_context_reach_the_respondent_outside_the_event_
 ) -> None:
     made = []
 
-    def recorded(model: Any, **bounds: Any) -> Respondent:
+    def recorded(model: Any, **bounds: Any) -> ChatModel:
         made.append({**bounds, "thread": threading.current_thread()})
-        return respondent(model, **{**bounds, "cache": None})
+        return chat_model(model, **{**bounds, "cache": None})
 
-    monkeypatch.setattr("dramaturg.nodes.run.respondent", recorded)
+    monkeypatch.setattr("dramaturg.nodes.run.chat", recorded)
     await answered(library, actor(), deadline=33, attempts=3, concurrency=5, answer_cache=kept)
     assert len(made) == 3
     for bounds in made:
