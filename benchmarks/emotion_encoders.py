@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.metrics import roc_auc_score
 
-from dramaturg.models.chat import respondent
+from dramaturg.models.chat import chat_model
 from dramaturg.models.embeddings import embedder
 from dramaturg.nodes.asked_answers import Answers, answer_all
 from dramaturg.nodes.emotion_encoder import (
@@ -347,7 +347,7 @@ class StubFeeler(StubModel):
 
 async def throughput(latency: float, concurrency: int, texts: Sequence[str]) -> float:
     """Texts a second with a model that takes so long for each."""
-    encoder = ModelEncoder(respondent(StubFeeler(latency=latency), concurrency=concurrency), ROLE, "en")
+    encoder = ModelEncoder(chat_model(StubFeeler(latency=latency), concurrency=concurrency), ROLE, "en")
     kept = dict[str, Any]()
 
     async def ask(text: str) -> Answers:
@@ -368,7 +368,7 @@ async def main(model: str, labelled_texts: int, sample: int, latency: float) -> 
     texts = [f"Memory {number}" for number in range(400)]
     alone, eight = await throughput(latency, 1, texts), await throughput(latency, 8, texts)
     print(f"a stub of {latency * 1000:g} ms a call: {alone:.0f} texts/s one at a time, {eight:.0f} at concurrency 8")
-    asked = ModelEncoder(respondent(model, concurrency=4, deadline=600), ROLE, "en")
+    asked = ModelEncoder(chat_model(model, concurrency=4, deadline=600), ROLE, "en")
     console = Console(width=140)
     table, cost = await agreement_table(asked, sample)
     console.print(table, cost)

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.metrics import roc_auc_score
 
-from dramaturg.models.chat import Respondent, respondent
+from dramaturg.models.chat import ChatModel, chat_model
 from dramaturg.models.environment import environment
 from dramaturg.nodes.identity_gate import certainty
 from dramaturg.nodes.identity_sentences import sentence
@@ -30,7 +30,7 @@ LINES_DRAWN = (0.40, 0.42, 0.44, 0.46)
 """Thresholds that whole replies are counted at."""
 
 
-async def certainties(asked: Respondent) -> list[float]:
+async def certainties(asked: ChatModel) -> list[float]:
     """How surely each line goes against its statement."""
 
     async def one(case: Mapping[str, str]) -> float:
@@ -55,7 +55,7 @@ def row(found: Sequence[float], seconds: float) -> list[str]:
     return [f"{auc:.3f}", *quarters, f"{best:.2f}", *rates, f"{seconds / len(CASES):.1f}"]
 
 
-async def surest(asked: Respondent) -> list[tuple[float, bool]]:
+async def surest(asked: ChatModel) -> list[tuple[float, bool]]:
     """How surely whole replies go against any of Alice's core triples, and whether they do."""
     chronicle = open_role("alice", environment().library).chronicle()
     statements = [sentence(one, "en", chronicle.sentences) for one in chronicle.triples if one.core]
@@ -77,7 +77,7 @@ async def main(model: str) -> None:
     """Print a row, and what whole replies come to."""
     columns = ("AUC", "lines against", "other lines", "best threshold", "correct", "missed", "false alarms", "s each")
     table = Table(*columns, title=f"{len(CASES)} lines, half of which go against a statement, {model}")
-    asked = respondent(model, concurrency=2)
+    asked = chat_model(model, concurrency=2)
     began = time.perf_counter()
     table.add_row(*row(await certainties(asked), time.perf_counter() - began))
     Console(width=140).print(table)

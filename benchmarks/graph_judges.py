@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.metrics import roc_auc_score
 
-from dramaturg.models.chat import Respondent, respondent
+from dramaturg.models.chat import ChatModel, chat_model
 from dramaturg.models.environment import environment
 from dramaturg.models.questions import decide
 from dramaturg.models.thresholds import threshold
@@ -186,7 +186,7 @@ def lines(text: str) -> list[list[str]]:
     return [[part.strip() for part in line.split("|")] for line in text.strip().splitlines()]
 
 
-async def certainties(asked: Respondent, prompt: str, cases: Iterable[list[str]], fields: Sequence[str]) -> list[float]:
+async def certainties(asked: ChatModel, prompt: str, cases: Iterable[list[str]], fields: Sequence[str]) -> list[float]:
     """P(yes) for each case."""
     role = open_role("beethoven", environment().library).card
 
@@ -217,7 +217,7 @@ async def main(model: str) -> None:
     columns = ("question", "n", "AUC", "threshold", "right", "yes of yes", "yes of no", "best threshold", "right there")
     table = Table(*columns, "s a case", title=f"RoleRAG's yes/no questions, {model}")
     for kind, (prompt, right, wrong, fields) in SETS.items():
-        asked = respondent(model, concurrency=2)
+        asked = chat_model(model, concurrency=2)
         began = time.perf_counter()
         yes = await certainties(asked, prompt, lines(right), fields)
         no = await certainties(asked, prompt, lines(wrong), fields)

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.metrics import roc_auc_score
 
-from dramaturg.models.chat import Respondent, respondent
+from dramaturg.models.chat import ChatModel, chat_model
 from dramaturg.models.environment import environment
 from dramaturg.nodes.appraisal import Appraising
 from dramaturg.nodes.verification import TEMPERATURE
@@ -36,7 +36,7 @@ def asking(case: Mapping[str, str], half: str) -> Appraising:
     return Appraising("verify_line", "judge_line", "why_line", values, data, role.language)
 
 
-async def scores(asked: Respondent, half: str, way: str) -> list[float]:
+async def scores(asked: ChatModel, half: str, way: str) -> list[float]:
     """h of each line of a half; the reasons that are asked for apart are left out."""
 
     async def score(case: Mapping[str, str]) -> float:
@@ -76,7 +76,7 @@ async def main(model: str, ways: Sequence[str]) -> None:
     )
     table = Table(*columns, title=f"{len(LINES['cases'])} fitting and as many strange lines of Silver, {model}")
     for way in ways:
-        asked = respondent(model, concurrency=2)
+        asked = chat_model(model, concurrency=2)
         began = time.perf_counter()
         found = [await scores(asked, half, way) for half in ("fitting", "strange")]
         table.add_row(*row(way, *found, time.perf_counter() - began))

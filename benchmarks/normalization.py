@@ -27,7 +27,7 @@ from pydantic import Field
 from rich.console import Console
 from rich.table import Table
 
-from dramaturg.models.chat import Respondent, respondent
+from dramaturg.models.chat import ChatModel, chat_model
 from dramaturg.models.questions import choose, decide, extract, write
 from dramaturg.nodes.document_splitting import split_documents
 from dramaturg.nodes.entity_normalization import merge_groups
@@ -161,7 +161,7 @@ class Found(NamedTuple):
 
 async def as_written(role: Role, context: RoleRagIndexContext, *, joined: bool) -> Groups:
     """Sections 3.1 to 3.3 one question after the other; `joined`: a name that is there already is no new entity."""
-    model = respondent(context.chat_model, concurrency=1)
+    model = chat_model(context.chat_model, concurrency=1)
     found = await extracted(role, context, model)
     entities = found.entities
     if joined:
@@ -182,7 +182,7 @@ async def as_written(role: Role, context: RoleRagIndexContext, *, joined: bool) 
     return {frozenset(one) for one in names}
 
 
-async def extracted(role: Role, context: RoleRagIndexContext, model: Respondent) -> Found:
+async def extracted(role: Role, context: RoleRagIndexContext, model: ChatModel) -> Found:
     """Facts chunk by chunk (3.1)."""
     found = Found([], [])
     for chunk in split_documents(role.documents(), context)[0]:
@@ -195,12 +195,12 @@ async def extracted(role: Role, context: RoleRagIndexContext, model: Respondent)
     return found
 
 
-async def canonical(names: Sequence[str], model: Respondent) -> str:
+async def canonical(names: Sequence[str], model: ChatModel) -> str:
     """One name for a component (line 24)."""
     return await choose(model, load("choose_name", "en").messages(data={"names": "\n".join(names)}), names)
 
 
-async def summarized(found: Found, canonical_of: dict[str, str], role: Role, model: Respondent) -> None:
+async def summarized(found: Found, canonical_of: dict[str, str], role: Role, model: ChatModel) -> None:
     """One description for each entity and relation that is told of more than once (3.3)."""
     told: dict[str, dict[str, None]] = {}
     for name, description in found.entities:

@@ -58,11 +58,11 @@ async def cases(context: Any, count: int, depth: int) -> list[Case]:
 async def by_model(context: Any, drawn: list[Case]) -> list[list[float]]:
     """P(yes) for each passage of each case."""
     role = open_role(context.role, environment().library)
-    respondent, prompt = await respondent_of(context, role), load("judge", role.card.language)
+    chat, prompt = await respondent_of(context, role), load("judge", role.card.language)
 
     async def certainty(question: str, passage: str) -> float:
         messages = prompt.messages(role=role.card.name, data={"question": question, "passage": passage})
-        decision = await decide(respondent, messages)
+        decision = await decide(chat, messages)
         return float(decision.answer) if decision.probability is None else decision.probability
 
     return [list(await asyncio.gather(*(certainty(case.question, p) for p in passages(case)))) for case in drawn]

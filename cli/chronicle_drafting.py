@@ -9,7 +9,7 @@ from dramaturg.cli.indexing import FAILED, report_line
 from dramaturg.cli.known_chronicle import Known, show_draft
 from dramaturg.cli.progress_bars import bars
 from dramaturg.cli.screen import print_json, printable, screen
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.nodes.chronicle_draft import Draft, Unread, chunks_of, draft_chronicle
 from dramaturg.nodes.context import RoleContext, respondent_of
 from dramaturg.stores.chronicle_files import refuse_second_draft, write_draft
@@ -36,20 +36,20 @@ def make_draft(known: Known, model: str, *, dry_run: bool, again: bool, as_json:
         return
     if not again:
         refuse_second_draft(known.role.root)
-    found, respondent = asyncio.run(drafted(known, chunks, model))
+    found, chat = asyncio.run(drafted(known, chunks, model))
     if found.triples:
         write_draft(known.role.root, found.triples, again=again)
-    tell_draft(known, found, respondent, as_json=as_json)
+    tell_draft(known, found, chat, as_json=as_json)
 
 
-async def drafted(known: Known, chunks: Sequence[StoredPassage], model: str) -> tuple[Draft, Respondent]:
+async def drafted(known: Known, chunks: Sequence[StoredPassage], model: str) -> tuple[Draft, ChatModel]:
     """Ask about all chunks under a progress bar."""
     card, context = known.role.card, RoleContext(role=known.role.id, chat_model=model, deadline=DEADLINE)
-    respondent = await respondent_of(context, known.role)
+    chat = await respondent_of(context, known.role)
     with bars() as progress:
         task = progress.add_task("Drafting", total=len(chunks))
         found = await draft_chronicle(
-            respondent,
+            chat,
             chunks,
             role=card.name,
             language=card.language,
@@ -57,12 +57,12 @@ async def drafted(known: Known, chunks: Sequence[StoredPassage], model: str) -> 
             known=known.triples(),
             announce=lambda done: progress.update(task, completed=done),
         )
-    return found, respondent
+    return found, chat
 
 
-def tell_draft(known: Known, found: Draft, respondent: Respondent, *, as_json: bool) -> None:
+def tell_draft(known: Known, found: Draft, chat: ChatModel, *, as_json: bool) -> None:
     """Say what was drafted, what nothing could be had of, and what it cost."""
-    failed, usage = [one._asdict() for one in found.failed], respondent.account.usage()
+    failed, usage = [one._asdict() for one in found.failed], chat.account.usage()
     if as_json:
         print_json({"draft": known.rows(found.triples), "failed": failed, "usage": usage})
         return

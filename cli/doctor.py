@@ -13,7 +13,7 @@ from rich.text import Text
 
 from dramaturg.cli.options import JsonOption, LibraryOption, ModelOption, library_path
 from dramaturg.cli.screen import errors, print_json, screen
-from dramaturg.models.chat import respondent
+from dramaturg.models.chat import chat_model
 from dramaturg.models.embeddings import embedder
 from dramaturg.models.environment import environment
 from dramaturg.models.questions import write
@@ -81,7 +81,7 @@ def roles(root: Path) -> str:
 async def chat_answer(model: str) -> Finding:
     """Have the chat model say a word."""
     try:
-        asked = respondent(model, deadline=120, attempts=1)
+        asked = chat_model(model, deadline=120, attempts=1)
         answer = await write(asked, [HumanMessage("Say hello in one word.")], max_tokens=16)
     except (RuntimeError, ValueError) as error:
         return Finding("chat model", False, str(error))

@@ -20,7 +20,7 @@ from langgraph.constants import TAG_NOSTREAM
 from pydantic import TypeAdapter, ValidationError
 
 from dramaturg.models.answer_cache import answer_key
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import (
     ModelError,
     ModelTimeout,
@@ -60,26 +60,26 @@ class AnswerFormat(Generic[T]):
     weigh: Callable[[Mapping[str, float]], T] | None = None
 
 
-async def ask(respondent: Respondent, question: Question[T], answer: Callable[[BaseChatModel], Awaitable[T]]) -> T:
+async def ask(chat: ChatModel, question: Question[T], answer: Callable[[BaseChatModel], Awaitable[T]]) -> T:
     """Take the answer from disk, or have it from the model within the deadline and keep it."""
-    if respondent.cache is None:
-        return await in_turn(respondent, answer)
-    key = answer_key(respondent.identity, question.kind, question.messages, question.parameters)
+    if chat.cache is None:
+        return await in_turn(chat, answer)
+    key = answer_key(chat.identity, question.kind, question.messages, question.parameters)
     adapter = TypeAdapter(question.answer)
     try:
-        if (kept := await respondent.cache.get(key)) is not None:
+        if (kept := await chat.cache.get(key)) is not None:
             value = adapter.validate_python(kept)
-            respondent.account.record_cached()
+            chat.account.record_cached()
             return value
     except ValidationError:
         pass  # kept by another version, or not by us: ask again and replace it
-    value = await in_turn(respondent, answer)
-    await respondent.cache.set(key, adapter.dump_python(value, mode="json", by_alias=True))
+    value = await in_turn(chat, answer)
+    await chat.cache.set(key, adapter.dump_python(value, mode="json", by_alias=True))
     return value
 
 
 async def ask_formatted(
-    respondent: Respondent,
+    chat: ChatModel,
     question: Question[T],
     answer_format: AnswerFormat[T],
     *,
@@ -89,24 +89,24 @@ async def ask_formatted(
     """Ask for an answer in a format; messages that are `added` follow from the question's parameters."""
     messages = [*question.messages, *added]
     return await ask(
-        respondent,
+        chat,
         question,
-        lambda client: FormattedCall(client, respondent, question.kind, messages, answer_format, temperature).answer(),
+        lambda client: FormattedCall(client, chat, question.kind, messages, answer_format, temperature).answer(),
     )
 
 
-async def in_turn(respondent: Respondent, answer: Callable[[BaseChatModel], Awaitable[T]]) -> T:
+async def in_turn(chat: ChatModel, answer: Callable[[BaseChatModel], Awaitable[T]]) -> T:
     """Wait for the turn, then have the answer within the deadline. Starting the client does not count."""
-    client = respondent.model
+    client = chat.model
     if not isinstance(client, BaseChatModel):  # in a thread: that reads files, and may start the embedded model
-        client = await typed_errors(asyncio.to_thread(lambda: respondent.client), respondent.name)
-    async with respondent.limit:
+        client = await typed_errors(asyncio.to_thread(lambda: chat.client), chat.name)
+    async with chat.limit:
         try:
-            async with asyncio.timeout(respondent.deadline):
+            async with asyncio.timeout(chat.deadline):
                 return await answer(client)
         except TimeoutError:
             pass
-    msg = f"The model {respondent.name!r} did not answer within {respondent.deadline:g} s: allow a longer deadline."
+    msg = f"The model {chat.name!r} did not answer within {chat.deadline:g} s: allow a longer deadline."
     raise ModelTimeout(msg)
 
 
@@ -121,23 +121,23 @@ async def typed_errors(call: Awaitable[T], name: str) -> T:
     raise failed  # outside of the handler: the client's error repeats what the server said
 
 
-async def counted(respondent: Respondent, call: Awaitable[AIMessage], read: Callable[[AIMessage], T]) -> T:
+async def counted(chat: ChatModel, call: Awaitable[AIMessage], read: Callable[[AIMessage], T]) -> T:
     """Make one call, read its answer, and put both on the account."""
     begun, usable, message = time.monotonic(), False, None
     try:
-        message = await typed_errors(call, respondent.name)
+        message = await typed_errors(call, chat.name)
         answer = read(message)
         usable = True
         return answer
     finally:
         tokens = message.usage_metadata if message else None
-        respondent.account.record(time.monotonic() - begun, usable=usable, tokens=tokens)
+        chat.account.record(time.monotonic() - begun, usable=usable, tokens=tokens)
 
 
-def unusable(respondent: Respondent, kind: str) -> UnusableAnswer:
+def unusable(chat: ChatModel, kind: str) -> UnusableAnswer:
     """Say that a question has no answer, without a word of what the model said."""
-    tries = f"{respondent.attempts} attempt{'s' if respondent.attempts > 1 else ''}"
-    msg = f"The model {respondent.name!r} gave no usable answer to a question of the kind {kind!r} in {tries}."
+    tries = f"{chat.attempts} attempt{'s' if chat.attempts > 1 else ''}"
+    msg = f"The model {chat.name!r} gave no usable answer to a question of the kind {kind!r} in {tries}."
     return UnusableAnswer(msg)
 
 
@@ -146,7 +146,7 @@ class FormattedCall(Generic[T]):
     """One question to one model, in each of the ways that an answer in a format can be had."""
 
     client: BaseChatModel
-    respondent: Respondent
+    chat: ChatModel
     kind: str
     messages: Sequence[BaseMessage]
     format: AnswerFormat[T]
@@ -170,7 +170,7 @@ class FormattedCall(Generic[T]):
                 pass
         else:
             answer = await self.by_prompt()
-        self.respondent.shared.refused.update(refused)
+        self.chat.shared.refused.update(refused)
         return answer
 
     def ways(self) -> dict[str, Callable[[], Awaitable[T]]]:
@@ -181,13 +181,13 @@ class FormattedCall(Generic[T]):
         if self.format.weigh:
             ways["probabilities"] = partial(self.by_probabilities, self.format.weigh)
         ways["schema"] = self.by_schema
-        return {way: attempt for way, attempt in ways.items() if way not in self.respondent.shared.refused}
+        return {way: attempt for way, attempt in ways.items() if way not in self.chat.shared.refused}
 
     async def by_probabilities(self, weigh: Callable[[Mapping[str, float]], T]) -> T:
         """Look at the first token only."""
         call = self.client.bind(**ONE_TOKEN).ainvoke(list(self.messages), QUIET)
         try:
-            return await counted(self.respondent, call, lambda message: weigh(first_token(message)))
+            return await counted(self.chat, call, lambda message: weigh(first_token(message)))
         except UnusableAnswer:
             raise Undecided from None
 
@@ -210,10 +210,10 @@ class FormattedCall(Generic[T]):
         """Ask until an answer can be read; each time the model is shown its answer and what is wrong with it."""
         client = self.client.bind(**parameters) if parameters else self.client
         asked = list(messages)
-        for _ in range(self.respondent.attempts):
+        for _ in range(self.chat.attempts):
             try:
                 call = client.ainvoke(asked, QUIET)
-                return await counted(self.respondent, call, lambda message: self.format.read(text_of(message)))
+                return await counted(self.chat, call, lambda message: self.format.read(text_of(message)))
             except InvalidAnswer as wrong:
                 asked = list(messages)
                 if wrong.answer:
@@ -221,12 +221,12 @@ class FormattedCall(Generic[T]):
                     asked += [AIMessage(wrong.answer[:CHARACTERS_REPEATED]), again]
             except UnusableAnswer:
                 asked = list(messages)
-        raise unusable(self.respondent, self.kind)
+        raise unusable(self.chat, self.kind)
 
     def prompt(self, name: str, **values: str) -> BaseMessage:
         """A sentence that shows the schema."""
         schema = json.dumps(self.format.schema, ensure_ascii=False)
-        return added_prompt(name, self.respondent.language, schema=schema, **values)
+        return added_prompt(name, self.chat.language, schema=schema, **values)
 
 
 def speaks_openai(client: BaseChatModel) -> bool:

@@ -19,7 +19,7 @@ from dramaturg.models.environment import Environment, environment
 
 @dataclass(frozen=True)
 class Shared:
-    """What all respondents of one model share: whose turn it is, and which ways of asking its server refuses."""
+    """What all chats with one model share: whose turn it is, and which ways of asking its server refuses."""
 
     limits: dict[int, PerLoop[asyncio.Semaphore]] = field(default_factory=dict)
     refused: set[str] = field(default_factory=set)
@@ -30,7 +30,7 @@ _lock = threading.Lock()
 
 
 @dataclass(frozen=True)
-class Respondent:
+class ChatModel:
     """A chat model with the bounds within which it answers, and the account of what that costs."""
 
     model: str | BaseChatModel
@@ -51,7 +51,7 @@ class Respondent:
 
     @property
     def limit(self) -> asyncio.Semaphore:
-        """Lets `concurrency` questions through at once; shared by all respondents of this model and event loop."""
+        """Lets `concurrency` questions through at once; shared by all that ask this model in this event loop."""
         with _lock:
             make = partial(asyncio.Semaphore, self.concurrency)
             limits = self.shared.limits.setdefault(self.concurrency, PerLoop(make))
@@ -66,7 +66,7 @@ class Respondent:
         return [self.name, surroundings.base_url if endpoint_name(self.model, surroundings) else self.model]
 
 
-def respondent(
+def chat_model(
     model: str | BaseChatModel = "auto",
     *,
     deadline: float = 120,
@@ -75,8 +75,8 @@ def respondent(
     cache: Path | None = None,
     language: str = "en",
     seed: int | None = None,
-) -> Respondent:
-    """Make a respondent with a fresh account. The client is built with the first question.
+) -> ChatModel:
+    """Make a chat model with a fresh account. The client is built with the first question.
 
     Args:
         model: see `dramaturg.models.client.chat_client`.
@@ -92,10 +92,10 @@ def respondent(
         ValueError: a bound is not positive, or the cache cannot be used.
     """
     if deadline <= 0 or attempts < 1 or concurrency < 1:
-        msg = "The deadline, the attempts and the concurrency of a respondent must be positive."
+        msg = "The deadline, the attempts and the concurrency of a chat model must be positive."
         raise ValueError(msg)
     answers, at_once = open_answers(cache) if cache else None, min(concurrency, slots(model))
-    return Respondent(model, name_of(model), deadline, attempts, at_once, answers, shared(model), language, seed)
+    return ChatModel(model, name_of(model), deadline, attempts, at_once, answers, shared(model), language, seed)
 
 
 def identity_of(model: BaseChatModel) -> Any:
@@ -107,7 +107,7 @@ def identity_of(model: BaseChatModel) -> Any:
 
 
 def shared(model: str | BaseChatModel) -> Shared:
-    """Find what the respondents of a model share. A model object takes its part with it when it goes."""
+    """Find what all chats with a model share. A model object takes its part with it when it goes."""
     key = id(model) if isinstance(model, BaseChatModel) else (model, environment())
     with _lock:
         if key not in _shared:

@@ -24,7 +24,7 @@ from dramaturg.models.asking import (
     speaks_openai,
     unusable,
 )
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.client import writing_parameters
 from dramaturg.models.errors import UnusableAnswer
 from dramaturg.models.reading import (
@@ -72,7 +72,7 @@ class Written(BaseModel):
 
 
 async def decide(
-    respondent: Respondent,
+    chat: ChatModel,
     messages: Sequence[BaseMessage],
     *,
     threshold: float = 0.5,
@@ -92,7 +92,7 @@ async def decide(
     schema = short_answer_schema({"type": "string", "enum": [*yes, *no]})
     question = Question("decide", messages, Decision, {"threshold": threshold, "yes": list(yes), "no": list(no)})
     answer_format = AnswerFormat(schema, lambda text: Decision(read_decision(text, yes, no), None), weigh)
-    return await ask_formatted(respondent, question, answer_format)
+    return await ask_formatted(chat, question, answer_format)
 
 
 def probability_of_yes(tokens: Mapping[str, float], yes: Sequence[str], no: Sequence[str]) -> float:
@@ -113,7 +113,7 @@ def read_decision(text: str, yes: Sequence[str], no: Sequence[str]) -> bool:
     raise InvalidAnswer(problem, text)
 
 
-async def rate(respondent: Respondent, messages: Sequence[BaseMessage], *, low: int, high: int) -> Rating:
+async def rate(chat: ChatModel, messages: Sequence[BaseMessage], *, low: int, high: int) -> Rating:
     """Ask for a whole number from `low` to `high`.
 
     With log-probabilities the value is the expected one, sum of k * P(k) over the scale; without them it is the
@@ -130,9 +130,7 @@ async def rate(respondent: Respondent, messages: Sequence[BaseMessage], *, low: 
     schema = short_answer_schema({"type": "integer", "minimum": low, "maximum": high})
     weigh = (lambda tokens: expected(tokens, scale)) if low >= 0 and high <= 9 else None
     answer_format = AnswerFormat(schema, lambda text: Rating(float(read_rating(text, scale)), None), weigh)
-    return await ask_formatted(
-        respondent, Question("rate", messages, Rating, {"low": low, "high": high}), answer_format
-    )
+    return await ask_formatted(chat, Question("rate", messages, Rating, {"low": low, "high": high}), answer_format)
 
 
 def expected(tokens: Mapping[str, float], scale: range) -> Rating:
@@ -152,7 +150,7 @@ def read_rating(text: str, scale: range) -> int:
     raise InvalidAnswer(problem, text)
 
 
-async def choose(respondent: Respondent, messages: Sequence[BaseMessage], options: Sequence[str]) -> str:
+async def choose(chat: ChatModel, messages: Sequence[BaseMessage], options: Sequence[str]) -> str:
     """Ask for one of `options`, which are listed with numbers after the messages.
 
     With log-probabilities and up to nine options it is the one whose number is most probable; otherwise the one that
@@ -168,10 +166,10 @@ async def choose(respondent: Respondent, messages: Sequence[BaseMessage], option
     schema = short_answer_schema({"type": "integer", "minimum": 1, "maximum": len(options)})
     weigh = (lambda tokens: most_probable(tokens, options)) if len(options) <= 9 else None
     return await ask_formatted(
-        respondent,
+        chat,
         Question("choose", messages, str, {"options": list(options)}),
         AnswerFormat(schema, lambda text: read_choice(text, options), weigh),
-        added=[added_prompt("options", respondent.language, options=listed)],
+        added=[added_prompt("options", chat.language, options=listed)],
     )
 
 
@@ -193,9 +191,7 @@ def read_choice(text: str, options: Sequence[str]) -> str:
     raise InvalidAnswer(problem, text)
 
 
-async def extract(
-    respondent: Respondent, messages: Sequence[BaseMessage], schema: type[M], *, temperature: float = 0
-) -> M:
+async def extract(chat: ChatModel, messages: Sequence[BaseMessage], schema: type[M], *, temperature: float = 0) -> M:
     """Ask for an object of `schema`; strings in it are free of NUL and of halves of surrogate pairs.
 
     Bound the lists and strings of a schema: a small model may not find the end of one.
@@ -204,11 +200,11 @@ async def extract(
     parameters = {"schema": described} | ({"temperature": temperature} if temperature else {})
     question = Question("extract", messages, schema, parameters)
     answer_format = AnswerFormat(described, lambda text: read_as(schema, text))
-    return await ask_formatted(respondent, question, answer_format, temperature=temperature)
+    return await ask_formatted(chat, question, answer_format, temperature=temperature)
 
 
 async def write(
-    respondent: Respondent,
+    chat: ChatModel,
     messages: Sequence[BaseMessage],
     *,
     temperature: float | None = None,
@@ -220,12 +216,12 @@ async def write(
     A text that ends at the token limit is an answer: it was shown. A text that was begun is not asked for again,
     unless nobody saw it.
     """
-    message = await write_message(respondent, messages, temperature=temperature, max_tokens=max_tokens, quiet=quiet)
+    message = await write_message(chat, messages, temperature=temperature, max_tokens=max_tokens, quiet=quiet)
     return message.text
 
 
 async def write_message(
-    respondent: Respondent,
+    chat: ChatModel,
     messages: Sequence[BaseMessage],
     *,
     temperature: float | None = None,
@@ -236,32 +232,32 @@ async def write_message(
 
     A node that returns this message does not stream it a second time.
     """
-    parameters = writing_parameters(respondent.model) | {"max_tokens": max_tokens}
+    parameters = writing_parameters(chat.model) | {"max_tokens": max_tokens}
     if temperature is not None:
         parameters["temperature"] = temperature
-    if respondent.seed is not None:
-        parameters["seed"] = respondent.seed
+    if chat.seed is not None:
+        parameters["seed"] = chat.seed
 
     async def answer(client: BaseChatModel) -> Written:
-        return await write_until_usable(respondent, with_parameters(client, parameters), messages, quiet=quiet)
+        return await write_until_usable(chat, with_parameters(client, parameters), messages, quiet=quiet)
 
-    written = await ask(respondent, Question("write", messages, Written, parameters), answer)
+    written = await ask(chat, Question("write", messages, Written, parameters), answer)
     return AIMessage(written.text, id=written.streamed_as)
 
 
 async def write_until_usable(
-    respondent: Respondent, client: Client, messages: Sequence[BaseMessage], *, quiet: bool
+    chat: ChatModel, client: Client, messages: Sequence[BaseMessage], *, quiet: bool
 ) -> Written:
     """Ask for the text; again only as long as nothing of it was shown."""
     config = QUIET if quiet else None
-    for _ in range(respondent.attempts):
+    for _ in range(chat.attempts):
         shown: list[str] = []
         try:
-            return await counted(respondent, streamed(client, messages, shown, config), read_text)
+            return await counted(chat, streamed(client, messages, shown, config), read_text)
         except (InvalidAnswer, UnusableAnswer):
             if any(shown) and not quiet:
                 break
-    raise unusable(respondent, "write")
+    raise unusable(chat, "write")
 
 
 def read_text(message: AIMessage) -> Written:

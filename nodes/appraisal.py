@@ -7,7 +7,7 @@ from typing import Annotated, Literal, NamedTuple
 from langchain_core.messages import BaseMessage
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.client import is_embedded
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import decide, extract, rate, write
@@ -28,9 +28,9 @@ class AppraisalSettings(RoleContext):
         "embedded model.",
     )
 
-    def apart(self, respondent: Respondent) -> bool:
+    def apart(self, chat: ChatModel) -> bool:
         """Whether score and reason are asked for apart."""
-        return self.appraisal == "apart" or (self.appraisal == "auto" and is_embedded(respondent.model))
+        return self.appraisal == "apart" or (self.appraisal == "auto" and is_embedded(chat.model))
 
 
 class Appraisal(NamedTuple):
@@ -67,48 +67,46 @@ class Appraising:
         """One of its prompts."""
         return load(name, self.language).messages(data=dict(self.data), **self.values)
 
-    async def together_by(self, respondent: Respondent, temperature: float = 0) -> Appraisal:
+    async def together_by(self, chat: ChatModel, temperature: float = 0) -> Appraisal:
         """Ask for the reason and the score in one answer.
 
         Raises:
             ModelError: there is no answer.
         """
-        found = await extract(respondent, self.messages(self.together), ReasonedScore, temperature=temperature)
+        found = await extract(chat, self.messages(self.together), ReasonedScore, temperature=temperature)
         return Appraisal(float(found.score), found.reason)
 
-    async def rated_by(self, respondent: Respondent) -> Appraisal:
+    async def rated_by(self, chat: ChatModel) -> Appraisal:
         """Ask for the score as a number: the expected one where the server gives probabilities.
 
         Raises:
             ModelError: there is no answer.
         """
-        rating = await rate(respondent, self.messages(self.score), low=LOW, high=HIGH)
-        return Appraisal(rating.value, await self.explained_by(respondent))
+        rating = await rate(chat, self.messages(self.score), low=LOW, high=HIGH)
+        return Appraisal(rating.value, await self.explained_by(chat))
 
-    async def decided_by(self, respondent: Respondent) -> Appraisal:
+    async def decided_by(self, chat: ChatModel) -> Appraisal:
         """Ask whether it is so, and why.
 
         Raises:
             ModelError: there is no answer.
         """
-        return Appraisal(await self.probable_by(respondent), await self.explained_by(respondent))
+        return Appraisal(await self.probable_by(chat), await self.explained_by(chat))
 
-    async def probable_by(self, respondent: Respondent) -> float:
+    async def probable_by(self, chat: ChatModel) -> float:
         """Ask whether it is so: the score is 1 + 4 P(yes).
 
         Raises:
             ModelError: there is no answer.
         """
-        decision = await decide(respondent, self.messages(self.score))
+        decision = await decide(chat, self.messages(self.score))
         sure = float(decision.answer) if decision.probability is None else decision.probability
         return LOW + (HIGH - LOW) * sure
 
-    async def explained_by(self, respondent: Respondent) -> str:
+    async def explained_by(self, chat: ChatModel) -> str:
         """Ask for the reason alone; a score stands also without one."""
         try:
-            said = await write(
-                respondent, self.messages(self.reason), temperature=0, max_tokens=REASON_TOKENS, quiet=True
-            )
+            said = await write(chat, self.messages(self.reason), temperature=0, max_tokens=REASON_TOKENS, quiet=True)
         except UNANSWERED:
             return ""
         return " ".join(said.split())

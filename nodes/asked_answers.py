@@ -51,7 +51,7 @@ async def answer_all(
     keep: Callable[[Answers], Awaitable[None]],
     announce: Announce,
 ) -> None:
-    """Ask all questions; how many are with the model at once is the respondent's affair.
+    """Ask all questions; how many are with the model at once is the chat model's affair.
 
     Args:
         questions: what is asked, each under a key of its own.

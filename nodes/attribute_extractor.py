@@ -77,14 +77,14 @@ async def extract_attributes(state: AttributeState, runtime: Runtime[A]) -> dict
     """
     context = settings(runtime, AttributeSettings)
     role = await role_of(context)
-    respondent = await respondent_of(context, role)
+    chat = await respondent_of(context, role)
     store = await passages_of(context, state["version"])
     passages = [store.get(candidate["passage"]) for candidate in state["selected"]]
     messages = prompt(role, language_of(context, role), state["question"], passages)
     evidence: dict[str, Any] = {}
     found: list[Attribute] = []
     try:
-        found = traced(await extract(respondent, messages, findings(len(passages))), passages, role.id)
+        found = traced(await extract(chat, messages, findings(len(passages))), passages, role.id)
     except (UnusableAnswer, ModelTimeout) as error:
         evidence["attributes_error"] = str(error)
     own = [attribute for attribute in state.get("role_memory", []) if attribute["role"] == role.id]
@@ -94,7 +94,7 @@ async def extract_attributes(state: AttributeState, runtime: Runtime[A]) -> dict
         "attributes": found,
         "role_memory": memory,
         "evidence": {"attributes": found, "role_memory": memory, **evidence},
-        "usage": {"extract_attributes": respondent.account.usage()},
+        "usage": {"extract_attributes": chat.account.usage()},
     }
 
 

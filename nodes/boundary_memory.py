@@ -7,7 +7,7 @@ from langgraph.runtime import Runtime
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import decide
 from dramaturg.models.thresholds import threshold
@@ -55,10 +55,10 @@ async def keep_boundaries(state: BoundaryState, runtime: Runtime[B]) -> dict[str
     """
     context = settings(runtime, BoundarySettings)
     role = await role_of(context)
-    respondent = await respondent_of(context, role)
+    chat = await respondent_of(context, role)
     known = {one["name"]: one for one in state.get("boundaries", []) if one["role"] == role.id}
     entities = [
-        await held(entity, known.get(normal_name(entity["name"])), state, context, role, respondent)
+        await held(entity, known.get(normal_name(entity["name"])), state, context, role, chat)
         for entity in state["entities"]
     ]
     entities = list(to_look_up(entities, state["standalone"]))
@@ -70,7 +70,7 @@ async def keep_boundaries(state: BoundaryState, runtime: Runtime[B]) -> dict[str
         "entities": entities,
         "boundaries": kept,
         "evidence": {"entities": entities},
-        "usage": {"keep_boundaries": respondent.account.usage()},
+        "usage": {"keep_boundaries": chat.account.usage()},
     }
 
 
@@ -92,24 +92,22 @@ async def held(
     state: BoundaryState,
     context: BoundarySettings,
     role: Role,
-    respondent: Respondent,
+    chat: ChatModel,
 ) -> ScopedEntity:
     """One entity, as it counts in this turn."""
     if before is None or entity["strategy"] == "profile":
         return entity
-    if before["told"] or await was_told(entity["name"], state, context, role, respondent):
+    if before["told"] or await was_told(entity["name"], state, context, role, chat):
         return {**entity, "strategy": "told"}
     return {**entity, "strategy": "out of scope", "reason": before["reason"] or entity["reason"]}
 
 
-async def was_told(
-    name: str, state: BoundaryState, context: BoundarySettings, role: Role, respondent: Respondent
-) -> bool:
+async def was_told(name: str, state: BoundaryState, context: BoundarySettings, role: Role, chat: ChatModel) -> bool:
     """Whether the user has said in this conversation what an entity is."""
     data = {"conversation": transcript(state["messages"], role), "entity": name}
     messages = load("was_told", language_of(context, role)).messages(role=role.card.name, data=data)
     try:
-        return (await decide(respondent, messages, threshold=threshold(respondent.name, "told"))).answer
+        return (await decide(chat, messages, threshold=threshold(chat.name, "told"))).answer
     except UNANSWERED:
         return False
 

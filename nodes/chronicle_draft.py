@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, create_model
 
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import extract
 from dramaturg.nodes.asked_answers import Announce, Answers, answer_all
@@ -63,7 +63,7 @@ class Draft(NamedTuple):
 
 
 async def draft_chronicle(
-    respondent: Respondent,
+    chat: ChatModel,
     chunks: Sequence[StoredPassage],
     *,
     role: str,
@@ -75,7 +75,7 @@ async def draft_chronicle(
     """Draft triples from all chunks, several at a time; what repeats, or is known already, is left out.
 
     Args:
-        respondent: the chat model; `concurrency` bounds how many chunks are with it at once.
+        chat: the chat model; `concurrency` bounds how many chunks are with it at once.
         chunks: of the documents, as `chunks_of` gives them.
         role: the name of whom they are about.
         language: "en", "zh" or "ko": that of the documents, and of what is drafted.
@@ -90,7 +90,7 @@ async def draft_chronicle(
 
     async def ask(chunk: StoredPassage) -> Answers:
         try:
-            found = await drafted_triples(respondent, chunk, role=role, language=language, relations=relations)
+            found = await drafted_triples(chat, chunk, role=role, language=language, relations=relations)
         except UNANSWERED as error:
             return {chunk.id: str(error)}
         return {chunk.id: [one.model_dump(mode="json") for one in found]}
@@ -103,7 +103,7 @@ async def draft_chronicle(
 
 
 async def drafted_triples(
-    respondent: Respondent, chunk: StoredPassage, *, role: str, language: str, relations: Mapping[str, str]
+    chat: ChatModel, chunk: StoredPassage, *, role: str, language: str, relations: Mapping[str, str]
 ) -> list[Triple]:
     """Ask what one chunk tells of the role's identity; see `draft_chronicle`.
 
@@ -118,7 +118,7 @@ async def drafted_triples(
     messages = load("draft_chronicle", language).messages(
         role=role, most=MOST, relations=offered(relations, role, language), data={"text": numbered(chunk, spans)}
     )
-    found = await extract(respondent, messages, triples_about(len(spans)))
+    found = await extract(chat, messages, triples_about(len(spans)))
     return distinct(triple_of(one, chunk, spans, role) for one in found.triples)
 
 

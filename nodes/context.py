@@ -9,7 +9,7 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf
 from pydantic.json_schema import SkipJsonSchema
 
-from dramaturg.models.chat import Respondent, respondent
+from dramaturg.models.chat import ChatModel, chat_model
 from dramaturg.models.embeddings import Embedder, embedder
 from dramaturg.models.environment import environment
 from dramaturg.stores.library import Library, open_role
@@ -83,15 +83,15 @@ def language_of(context: RoleContext, role: Role) -> str:
     return role.card.language if context.language == "auto" else context.language
 
 
-async def respondent_of(context: RoleContext, role: Role) -> Respondent:
+async def respondent_of(context: RoleContext, role: Role) -> ChatModel:
     """The chat model of a role's run with its bounds, and a fresh account of what it is asked."""
     return await respondent_in(context, language_of(context, role))
 
 
-async def respondent_in(context: RunContext, language: str) -> Respondent:
+async def respondent_in(context: RunContext, language: str) -> ChatModel:
     """The chat model of a run that is asked in a language."""
     return await asyncio.to_thread(
-        respondent,
+        chat_model,
         context.chat_model,
         deadline=context.deadline,
         attempts=context.attempts,

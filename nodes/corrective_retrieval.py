@@ -63,12 +63,12 @@ async def evaluate_passages(state: CorrectiveState, runtime: Runtime[C]) -> dict
     """
     context = settings(runtime, CorrectiveSettings)
     role = await role_of(context)
-    respondent = await respondent_of(context, role)
-    limits = context.limits(respondent)
+    chat = await respondent_of(context, role)
+    limits = context.limits(chat)
     passages = as_evidence(await passages_of(context, state["version"]), state["candidates"][: context.knowledge])
     texts = [under_headings(one["headings"], one["text"]) for one in passages]
     language = language_of(context, role)
-    found = await relevances(texts, state["question"], respondent, context, role=role.card.name, language=language)
+    found = await relevances(texts, state["question"], chat, context, role=role.card.name, language=language)
     retrieved = [judged(one, relevance, limits) for one, relevance in zip(passages, found, strict=True)]
     action = action_on(one["verdict"] for one in retrieved)
     runtime.stream_writer({"event": "evaluated", "action": action, "retrieved": retrieved})
@@ -78,7 +78,7 @@ async def evaluate_passages(state: CorrectiveState, runtime: Runtime[C]) -> dict
         "thresholds": limits._asdict(),
         "web_search": "not needed" if context.web else "off",
     }
-    usage = {"evaluate_passages": respondent.account.usage()}
+    usage = {"evaluate_passages": chat.account.usage()}
     return {"action": action, "strips": [], "evidence": evidence, "usage": usage}
 
 
@@ -120,12 +120,12 @@ async def refine_knowledge(state: CorrectiveState, runtime: Runtime[C]) -> dict[
     """
     context = settings(runtime, CorrectiveSettings)
     role = await role_of(context)
-    respondent = await respondent_of(context, role)
+    chat = await respondent_of(context, role)
     store = await passages_of(context, state["version"])
     strips = strips_of(store, state["candidates"][: context.knowledge], context.strip_sentences)
-    kept, counts = await refined(strips, state["question"], respondent, context, role)
+    kept, counts = await refined(strips, state["question"], chat, context, role)
     runtime.stream_writer({"event": "refined", **counts})
-    usage = {"refine_knowledge": respondent.account.usage()}
+    usage = {"refine_knowledge": chat.account.usage()}
     return {"strips": kept, "evidence": {"refinement": counts}, "usage": usage}
 
 

@@ -62,19 +62,19 @@ async def decline(state: DecisionState, runtime: Runtime[D]) -> dict[str, Any]:
     context = settings(runtime, DecisionSettings)
     role = await role_of(context)
     *before, last = proposals_of(state)
-    respondent, language = await respondent_of(context, role), language_of(context, role)
+    chat, language = await respondent_of(context, role), language_of(context, role)
     if state["percept"]["observations"] is not None:
         (only,) = load("hold_back", language).messages(role=role.card.name)
         return {"messages": [AIMessage(only.text, name=role.id)], **over([*before, last])}
     ground = last["verdict"]["triple"] if last["verdict"] else None
     data = {"question": state["question"], "statement": ground["sentence"] if ground else ""}
     said = await write_message(
-        respondent,
+        chat,
         load("decline", language).messages(role=role.card.name, data=data),
         temperature=context.temperature,
         max_tokens=context.reply_tokens,
     )
-    usage = {"decline": respondent.account.usage()}
+    usage = {"decline": chat.account.usage()}
     return {"messages": [said.model_copy(update={"name": role.id})], "usage": usage, **over([*before, last])}
 
 
@@ -95,25 +95,23 @@ async def reply(state: DecisionState, context: DecisionSettings) -> tuple[AIMess
 async def deed(state: DecisionState, context: DecisionSettings) -> tuple[str, Usage]:
     """What the role does in a simulation."""
     role = await role_of(context)
-    respondent, language = await respondent_of(context, role), language_of(context, role)
+    chat, language = await respondent_of(context, role), language_of(context, role)
     limits = "".join(section(name, text, role.card.name, language) for name, text in told(state).items() if text)
     messages = load("take_action", language).messages(
         role=role.card.name, limits=limits, data={"question": state["question"]}, **what_is_known(state)
     )
-    text = await write(
-        respondent, messages, temperature=context.temperature, max_tokens=context.reply_tokens, quiet=True
-    )
-    return " ".join(text.split()), respondent.account.usage()
+    text = await write(chat, messages, temperature=context.temperature, max_tokens=context.reply_tokens, quiet=True)
+    return " ".join(text.split()), chat.account.usage()
 
 
 async def chosen(state: DecisionState, context: DecisionSettings) -> tuple[str, Usage]:
     """What the role chooses, exactly one of the options (5.2: a choice is made without chance)."""
     role = await role_of(context)
-    respondent, language = await respondent_of(context, role), language_of(context, role)
+    chat, language = await respondent_of(context, role), language_of(context, role)
     messages = load("choose_option", language).messages(
         role=role.card.name, data={"question": state["question"]}, **what_is_known(state)
     )
-    return await choose(respondent, messages, state["percept"]["options"]), respondent.account.usage()
+    return await choose(chat, messages, state["percept"]["options"]), chat.account.usage()
 
 
 def what_is_known(state: DecisionState) -> dict[str, str]:

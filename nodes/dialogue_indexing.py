@@ -117,7 +117,7 @@ async def score_all_edges(state: DialogueDraftState, runtime: Runtime[S]) -> dic
         {"edge": " – ".join(left[key].pair), "dialogue": left[key].dialogue.source, "error": error}
         for key, error in errors.items()
     ]
-    return {"failures": failures, "usage": {"score_all_edges": scoring.respondent.account.usage()}}
+    return {"failures": failures, "usage": {"score_all_edges": scoring.chat.account.usage()}}
 
 
 @made_again_if_stale

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.nodes.appraisal import Appraisal, AppraisalSettings, Appraising
 from dramaturg.nodes.asked_answers import Announce, Answers, answer_all
@@ -26,7 +26,7 @@ class Edge(NamedTuple):
 class EdgeScoring(NamedTuple):
     """Who scores the edges of a role's dialogues."""
 
-    respondent: Respondent
+    chat: ChatModel
     card: RoleCard
     context: AppraisalSettings
 
@@ -49,7 +49,7 @@ class EdgeScoring(NamedTuple):
             data={"dialogue": edge.dialogue.text, "pair": "\n".join(edge.pair)},
             language=self.card.language,
         )
-        return await (asked.rated_by if self.context.apart(self.respondent) else asked.together_by)(self.respondent)
+        return await (asked.rated_by if self.context.apart(self.chat) else asked.together_by)(self.chat)
 
 
 async def ask_scores(scoring: EdgeScoring, left: Mapping[str, Edge], keep: Keep, announce: Announce) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Protocol
 from langchain_core.messages import BaseMessage
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, create_model
 
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.client import is_embedded
 from dramaturg.models.embeddings import Embedder
 from dramaturg.models.errors import UNANSWERED
@@ -99,7 +99,7 @@ Feelings = create_model("Feelings", __config__=ConfigDict(extra="forbid"), **EAC
 class ModelEncoder:
     """The chat model judges each text by itself, as in the paper (Fig. 2)."""
 
-    respondent: Respondent
+    chat: ChatModel
     role: str
     """The name of the role."""
     language: str
@@ -138,7 +138,7 @@ class ModelEncoder:
 
     async def judged(self, messages: Sequence[BaseMessage]) -> Mood:
         """Have all eight emotions; an answer that lacks one, or scores beyond the scale, is asked for again."""
-        found = (await extract(self.respondent, messages, Feelings)).model_dump()
+        found = (await extract(self.chat, messages, Feelings)).model_dump()
         return Mood(emotions={emotion: Felt(**found[emotion]) for emotion in EMOTIONS})
 
 
@@ -187,10 +187,10 @@ class SimilarityEncoder:
         return found
 
 
-def encoder_kind(context: EmotionSettings, respondent: Respondent) -> Literal["model", "embedding"]:
+def encoder_kind(context: EmotionSettings, chat: ChatModel) -> Literal["model", "embedding"]:
     """Who scores emotions where nothing is indexed yet."""
     if context.emotion_encoder == "auto":
-        return "embedding" if is_embedded(respondent.model) else "model"
+        return "embedding" if is_embedded(chat.model) else "model"
     return context.emotion_encoder
 
 
@@ -199,8 +199,8 @@ def encoder_name(kind: Literal["model", "embedding"], embedder: Embedder) -> str
     return kind if kind == "model" else f"{kind}:{embedder.name}"
 
 
-def emotion_encoder(name: str, *, respondent: Respondent, embedder: Embedder, card: RoleCard) -> EmotionEncoder:
+def emotion_encoder(name: str, *, chat: ChatModel, embedder: Embedder, card: RoleCard) -> EmotionEncoder:
     """The encoder of a name; prompts and descriptions are in the role's own language."""
     if name == "model":
-        return ModelEncoder(respondent, card.name, card.language)
+        return ModelEncoder(chat, card.name, card.language)
     return SimilarityEncoder(embedder, card.language)

@@ -40,15 +40,15 @@ async def scope_entities(state: ScopeState, runtime: Runtime[S]) -> dict[str, An
     """
     context = settings(runtime, ScopeSettings)
     role, graph = await graph_of_turn(context, state["version"])
-    respondent = await respondent_of(context, role)
+    chat = await respondent_of(context, role)
     data = {
         "profile": profile_of(role, graph),
         "question": state["standalone"],
         "context": state["hypothetical"],
     }
-    judge = judged_apart if context.apart(respondent) else judged_together
+    judge = judged_apart if context.apart(chat) else judged_together
     try:
-        entities, evidence = each_once(await judge(data, context, role, graph, respondent), role, graph), {}
+        entities, evidence = each_once(await judge(data, context, role, graph, chat), role, graph), {}
     except UNANSWERED as error:
         entities, evidence = [], {"entities_error": str(error)}
     warned = {"warning": graph.warning} if graph.warning else {}
@@ -59,7 +59,7 @@ async def scope_entities(state: ScopeState, runtime: Runtime[S]) -> dict[str, An
         "general": [],
         "missing": [],
         "evidence": {"entities": entities, **evidence, **warned},
-        "usage": {"scope_entities": respondent.account.usage()},
+        "usage": {"scope_entities": chat.account.usage()},
     }
 
 

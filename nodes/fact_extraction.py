@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints, create_model
 
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.client import is_embedded
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import extract
@@ -44,13 +44,13 @@ class ExtractionSettings(ChunkSettings):
         default=600, gt=0, le=3600, description="Seconds for the facts of one chunk, re-asks included."
     )
 
-    def quotes(self, respondent: Respondent) -> bool:
+    def quotes(self, chat: ChatModel) -> bool:
         """Whether sentences stand for descriptions."""
-        return self.descriptions == "quoted" or (self.descriptions == "auto" and is_embedded(respondent.model))
+        return self.descriptions == "quoted" or (self.descriptions == "auto" and is_embedded(chat.model))
 
-    def most(self, respondent: Respondent) -> int:
+    def most(self, chat: ChatModel) -> int:
         """The most entities, and relations, of a chunk."""
-        return self.facts or (8 if self.quotes(respondent) else 30)
+        return self.facts or (8 if self.quotes(chat) else 30)
 
 
 def known_type(value: object) -> object:
@@ -118,10 +118,10 @@ async def extract_facts(state: GraphDraftState, runtime: Runtime[X]) -> dict[str
     chunks = await asyncio.to_thread(builder.records, draft)
     answers = await asyncio.to_thread(builder.answers, draft)
     asked = {facts_key(one): one for one in chunks if wanted(one, answers, retry=bool(state.get("retry")))}
-    respondent = replace(await respondent_of(context, role), deadline=context.extraction_deadline)
+    chat = replace(await respondent_of(context, role), deadline=context.extraction_deadline)
 
     async def ask(chunk: StoredPassage) -> Answers:
-        return await facts_of(chunk, respondent, role, context)
+        return await facts_of(chunk, chat, role, context)
 
     await answer_all(
         asked,
@@ -129,18 +129,18 @@ async def extract_facts(state: GraphDraftState, runtime: Runtime[X]) -> dict[str
         keep=lambda had: asyncio.to_thread(builder.add_answers, draft, had),
         announce=progress(runtime, "facts", len(asked)),
     )
-    return {"usage": {"extract_facts": respondent.account.usage()}}
+    return {"usage": {"extract_facts": chat.account.usage()}}
 
 
-async def facts_of(chunk: StoredPassage, respondent: Respondent, role: Role, context: ExtractionSettings) -> Answers:
+async def facts_of(chunk: StoredPassage, chat: ChatModel, role: Role, context: ExtractionSettings) -> Answers:
     """Ask for the facts of one chunk; the answer, or why there is none, under the key that it is kept by."""
     spans = sentences_of(chunk)
-    most, quoted = context.most(respondent), context.quotes(respondent)
+    most, quoted = context.most(chat), context.quotes(chat)
     name = "quote_facts" if quoted else "extract_facts"
     data = {"text": numbered(chunk, spans)}
     messages = load(name, language_of(context, role)).messages(role=role.card.name, most=most, data=data)
     try:
-        found = await extract(respondent, messages, facts_about(len(spans), most, quoted=quoted))
+        found = await extract(chat, messages, facts_about(len(spans), most, quoted=quoted))
     except UNANSWERED as error:
         return {failure_key(chunk): str(error)}
     return {facts_key(chunk): found.model_dump(mode="json")}

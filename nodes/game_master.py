@@ -53,7 +53,7 @@ async def resolve(state: WorldState, runtime: Runtime[W]) -> dict[str, Any]:
     context = settings(runtime, WorldSettings)
     scenario = await asyncio.to_thread(scenario_of, context)
     names = await asyncio.to_thread(names_of, context, scenario)
-    respondent = await respondent_in(context, scenario.language)
+    chat = await respondent_in(context, scenario.language)
     deeds = {one["agent"]: one for one in state["deeds"]}
     order = in_order([one.role for one in scenario.agents if one.role in deeds], context, state["step"])
     step, now = state["step"], scenario.clock.at(state["step"])
@@ -66,7 +66,7 @@ async def resolve(state: WorldState, runtime: Runtime[W]) -> dict[str, Any]:
             data={"scene": scene_of(scenario), "now": now.replace("T", " "), "deed": deed["text"]},
         )
         try:
-            return Resolved(deed, await extract(respondent, messages, outcome_among(names, deed["agent"])), "")
+            return Resolved(deed, await extract(chat, messages, outcome_among(names, deed["agent"])), "")
         except UNANSWERED as error:
             return Resolved(deed, None, str(error))
 
@@ -74,7 +74,7 @@ async def resolve(state: WorldState, runtime: Runtime[W]) -> dict[str, Any]:
     found = [await resolved(deeds[agent]) for agent in order[:1]]
     found += await asyncio.gather(*(resolved(deeds[agent]) for agent in order[1:]))
     log = [outcome_event(step, now, one, names) for one in found]
-    usage = {"resolve": respondent.account.usage()}
+    usage = {"resolve": chat.account.usage()}
     return {"heard": [heard for one in found for heard in heard_of(one, names)], "log": log, "usage": usage}
 
 

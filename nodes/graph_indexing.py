@@ -145,7 +145,7 @@ async def publish_graph(state: GraphDraftState, runtime: Runtime[G]) -> dict[str
 def nothing_found(asked: Asked, failed: Sequence[Mapping[str, str]]) -> str:
     """Why a graph would be empty, and what to do."""
     if not failed:
-        return f"The model {asked.respondent.name!r} found nobody and nothing in the documents of {asked.role.id!r}."
+        return f"The model {asked.chat.name!r} found nobody and nothing in the documents of {asked.role.id!r}."
     return (
         f"None of the chunks of {asked.role.id!r} has facts ({len(failed)} failed): {failed[0]['error']} Run "
         f"`dramaturg index {asked.role.id} --method role-rag --retry`, with another model if that is the reason."

@@ -8,7 +8,7 @@ import numpy as np
 from langgraph.runtime import Runtime
 from pydantic import Field, JsonValue
 
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.thresholds import threshold
 from dramaturg.nodes.asked_answers import Answers, LookedAt, progress
 from dramaturg.nodes.chunking import ChunkSettings
@@ -49,7 +49,7 @@ class Asked(NamedTuple):
 
     context: NormalizationSettings
     role: Role
-    respondent: Respondent
+    chat: ChatModel
     builder: GraphBuilder
     draft: str
     seen: dict[str, JsonValue] | None = None
@@ -63,7 +63,7 @@ class Asked(NamedTuple):
     @property
     def above(self) -> float:
         """From which P(yes) two entities are the same: the setting, or what was measured for the model."""
-        return threshold(self.respondent.name, "same", self.context.same_above)
+        return threshold(self.chat.name, "same", self.context.same_above)
 
     async def keep(self, had: Answers) -> None:
         """Write answers down."""

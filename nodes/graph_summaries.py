@@ -57,7 +57,7 @@ async def summarize_facts(state: GraphDraftState, runtime: Runtime[D]) -> dict[s
     while left := [one for one in await unsummarized(told, asked) if one not in tried]:
         await ask_summaries(left, asked, runtime)
         tried |= set(left)
-    return {"usage": {"summarize_facts": asked.respondent.account.usage()}}
+    return {"usage": {"summarize_facts": asked.chat.account.usage()}}
 
 
 async def skeleton(asked: Asked, runtime: Runtime[D]) -> Skeleton:
@@ -72,7 +72,7 @@ def long_enough(told: Told, asked: Asked) -> bool:
     context = cast("DescriptionSettings", asked.context)
     above = context.summarize_above
     if above is None:
-        above = QUOTED if context.quotes(asked.respondent) else 0
+        above = QUOTED if context.quotes(asked.chat) else 0
     return sum(map(len, told.texts)) > above
 
 
@@ -90,7 +90,7 @@ async def ask_summaries(left: Sequence[Told], asked: Asked, runtime: Runtime[D])
         said = "\n".join(f"- {one[:CLIPPED]}" for one in told.texts)
         messages = load("summarize_facts", asked.language).messages(role=role, data={"name": told.title, "facts": said})
         try:
-            text = await write(asked.respondent, messages, temperature=0, max_tokens=tokens, quiet=True)
+            text = await write(asked.chat, messages, temperature=0, max_tokens=tokens, quiet=True)
         except UNANSWERED:
             return {}
         return {summary_key(told): " ".join(text.split())}

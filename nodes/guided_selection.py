@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeVar
 from langgraph.runtime import Runtime
 from pydantic import Field
 
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.models.thresholds import threshold
 from dramaturg.nodes.context import language_of, respondent_of, role_of, settings
@@ -77,16 +77,16 @@ async def judge(state: SelectionState, runtime: Runtime[S]) -> dict[str, Any]:
     context = settings(runtime, SelectionSettings)
     role = await role_of(context)
     store = await passages_of(context, state["version"])
-    respondent = await respondent_of(context, role)
-    batch = next_batch(state, context, respondent)
-    new = await verdicts_on(batch, state["question"], store, role, respondent, runtime)
+    chat = await respondent_of(context, role)
+    batch = next_batch(state, context, chat)
+    new = await verdicts_on(batch, state["question"], store, role, chat, runtime)
     verdicts = without_wasted([*state["verdicts"], *new], context.slots)
     selected = [taken(v) for v in verdicts if v["verdict"] == "yes" and not v["wasted"]]
     return {
         "verdicts": verdicts,
         "selected": selected,
         "evidence": {"selection": selection_evidence(store, verdicts, selected)},
-        "usage": {"judge": respondent.account.usage()},
+        "usage": {"judge": chat.account.usage()},
     }
 
 
@@ -113,10 +113,10 @@ async def fall_back(state: SelectionState, runtime: Runtime[S]) -> dict[str, Any
     return {"selected": selected, "evidence": {"selection": evidence}}
 
 
-def next_batch(state: SelectionState, context: SelectionSettings, respondent: Respondent) -> list[Candidate]:
+def next_batch(state: SelectionState, context: SelectionSettings, chat: ChatModel) -> list[Candidate]:
     """The passages to judge next: never more than N, nor more at once than the model answers at once."""
     judged, accepted = len(state["verdicts"]), len(state["selected"])
-    largest = min(context.judged_at_once, respondent.concurrency)
+    largest = min(context.judged_at_once, chat.concurrency)
     size = batch_size(accepted, judged, slots=context.slots, largest=largest)
     return state["candidates"][: context.search_limit][judged : judged + size]
 
@@ -126,7 +126,7 @@ async def verdicts_on(
     question: str,
     store: PassageStore,
     role: Role,
-    respondent: Respondent,
+    chat: ChatModel,
     runtime: Runtime[S],
 ) -> list[Verdict]:
     """Have a batch judged by whom the context says, each verdict streamed as it comes."""
@@ -136,14 +136,14 @@ async def verdicts_on(
         known = {key: value for key, value in verdict.items() if key != "wasted"}  # known when the batch is done
         runtime.stream_writer({"event": "judged", **known})
 
-    above = accepted_from(context, respondent)
+    above = accepted_from(context, chat)
     if context.selection_judge == "cross-encoder":
         return await judged_by_cross_encoder(batch, question, store, above=above, announce=announce)
     return await judged_by_model(
         batch,
         question,
         store,
-        respondent,
+        chat,
         role=role.card.name,
         language=language_of(context, role),
         above=above,
@@ -151,9 +151,9 @@ async def verdicts_on(
     )
 
 
-def accepted_from(context: SelectionSettings, respondent: Respondent) -> float:
+def accepted_from(context: SelectionSettings, chat: ChatModel) -> float:
     """The threshold of a run: the setting, or what was measured for the judge."""
-    judge = "cross-encoder" if context.selection_judge == "cross-encoder" else respondent.name
+    judge = "cross-encoder" if context.selection_judge == "cross-encoder" else chat.name
     return threshold(judge, "judge", context.accept_above)
 
 

@@ -36,13 +36,13 @@ async def hypothesize(state: HypotheticalState, runtime: Runtime[H]) -> dict[str
     """
     context = settings(runtime, HypotheticalSettings)
     role = await role_of(context)
-    respondent = await respondent_of(context, role)
+    chat = await respondent_of(context, role)
     data = {"profile": role.card.profile, "question": state["standalone"]}
     messages = load("hypothetical_context", language_of(context, role)).messages(role=role.card.name, data=data)
     try:
-        text = await write(respondent, messages, temperature=0, max_tokens=context.hypothetical_tokens, quiet=True)
+        text = await write(chat, messages, temperature=0, max_tokens=context.hypothetical_tokens, quiet=True)
         evidence = {"hypothetical": text}
     except UNANSWERED as error:
         text, evidence = "", {"hypothetical_error": str(error)}
     runtime.stream_writer({"event": "hypothesized", "text": text})
-    return {"hypothetical": text, "evidence": evidence, "usage": {"hypothesize": respondent.account.usage()}}
+    return {"hypothetical": text, "evidence": evidence, "usage": {"hypothesize": chat.account.usage()}}

@@ -70,7 +70,7 @@ async def augment(state: ContextState, runtime: Runtime[C]) -> dict[str, Any]:
 async def said_of_role(state: ContextState, context: ContextSettings, name: str) -> tuple[str, Any]:
     """What the model says of the role by a prompt, from working memory alone."""
     role = await role_of(context)
-    respondent = await respondent_of(context, role)
+    chat = await respondent_of(context, role)
     messages = load(name, language_of(context, role)).messages(role=role.card.name, situation=state["situation"])
-    text = await write(respondent, messages, temperature=0, max_tokens=context.context_tokens, quiet=True)
-    return " ".join(text.split()), respondent.account.usage()
+    text = await write(chat, messages, temperature=0, max_tokens=context.context_tokens, quiet=True)
+    return " ".join(text.split()), chat.account.usage()

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import decide, extract, write
 from dramaturg.models.thresholds import threshold
@@ -86,19 +86,19 @@ async def validate(state: DecisionState, runtime: Runtime[G]) -> dict[str, Any]:
     """
     context = settings(runtime, GateSettings)
     identity = await identity_of(context, state)
-    respondent = await respondent_of(context, identity.role)
+    chat = await respondent_of(context, identity.role)
     *before, last = proposals_of(state)
     own = held_against(identity, state, context.gate_triples)
     try:
         found = None
         for triples in filter(None, (identity.rules, own)):
-            found = found or await contradicted(context, respondent, identity, triples, state, last["text"])
+            found = found or await contradicted(context, chat, identity, triples, state, last["text"])
         verdict = verdict_on(context, identity, found, len(before))
     except UNANSWERED as error:
         verdict = Verdict(verdict="allow", triple=None, reason="", probability=None, error=str(error))
     runtime.stream_writer({"event": "gate", "verdict": verdict["verdict"]})
     told = "" if verdict["triple"] is None else f"{verdict['triple']['sentence']} {verdict['reason']}".strip()
-    usage = {"validate": respondent.account.usage()}
+    usage = {"validate": chat.account.usage()}
     return {"proposals": [*before, {**last, "verdict": verdict}], "note": told, "usage": usage}
 
 
@@ -134,7 +134,7 @@ def verdict_on(context: GateSettings, identity: Identity, found: Contradiction |
 
 async def contradicted(
     context: GateSettings,
-    respondent: Respondent,
+    chat: ChatModel,
     identity: Identity,
     triples: Sequence[Triple],
     state: DecisionState,
@@ -146,35 +146,35 @@ async def contradicted(
         ModelError: there is no answer.
     """
     data = {"question": state["question"], "line": deed}
-    if context.apart(respondent):
-        return await contradicted_apart(context, respondent, identity, triples, data)
+    if context.apart(chat):
+        return await contradicted_apart(context, chat, identity, triples, data)
     numbered = "\n".join(f"{number}. {identity.sentence(one)}" for number, one in enumerate(triples, start=1))
     messages = load("weigh_action", identity.language).messages(
         role=identity.name, data={**data, "statements": numbered}
     )
-    found = await extract(respondent, messages, weighed_among(len(triples)))
+    found = await extract(chat, messages, weighed_among(len(triples)))
     return Contradiction(triples[found.statement - 1], found.reason) if found.statement else None
 
 
 async def contradicted_apart(
-    context: GateSettings, respondent: Respondent, identity: Identity, triples: Sequence[Triple], data: dict[str, str]
+    context: GateSettings, chat: ChatModel, identity: Identity, triples: Sequence[Triple], data: dict[str, str]
 ) -> Contradiction | None:
     """Ask of each triple whether it is contradicted, and of the surest why."""
-    line = threshold(respondent.name, "contradiction", context.contradiction)
+    line = threshold(chat.name, "contradiction", context.contradiction)
 
     async def sure(triple: Triple) -> float:
         statement = {**data, "statement": identity.sentence(triple)}
-        return await certainty(respondent, identity.name, identity.language, statement)
+        return await certainty(chat, identity.name, identity.language, statement)
 
     certainties = await asyncio.gather(*map(sure, triples))
     at = max(range(len(triples)), key=certainties.__getitem__)
     if certainties[at] < line:
         return None
     statement = {**data, "statement": identity.sentence(triples[at])}
-    return Contradiction(triples[at], await why(respondent, identity, statement), certainties[at])
+    return Contradiction(triples[at], await why(chat, identity, statement), certainties[at])
 
 
-async def certainty(respondent: Respondent, role: str, language: str, data: dict[str, str]) -> float:
+async def certainty(chat: ChatModel, role: str, language: str, data: dict[str, str]) -> float:
     """How surely a line goes against a statement, from 0 to 1.
 
     What is asked is whether the line could be said where the statement holds: a small model tells that more surely than
@@ -183,15 +183,15 @@ async def certainty(respondent: Respondent, role: str, language: str, data: dict
     Raises:
         ModelError: there is no answer.
     """
-    fits = await decide(respondent, load("contradicts", language).messages(role=role, data=data))
+    fits = await decide(chat, load("contradicts", language).messages(role=role, data=data))
     return 1 - (float(fits.answer) if fits.probability is None else fits.probability)
 
 
-async def why(respondent: Respondent, identity: Identity, data: dict[str, str]) -> str:
+async def why(chat: ChatModel, identity: Identity, data: dict[str, str]) -> str:
     """Why a triple is contradicted, in a sentence; the verdict stands also without one."""
     messages = load("why_contradicts", identity.language).messages(role=identity.name, data=data)
     try:
-        said = await write(respondent, messages, temperature=0, max_tokens=REASON_TOKENS, quiet=True)
+        said = await write(chat, messages, temperature=0, max_tokens=REASON_TOKENS, quiet=True)
     except UNANSWERED:
         return ""
     return " ".join(said.split())

@@ -69,7 +69,7 @@ async def query_identity(state: QueryState, runtime: Runtime[Q]) -> dict[str, An
     """
     context = settings(runtime, QuerySettings)
     identity = has_chronicle(await identity_of(context, state))
-    respondent = await respondent_of(context, identity.role)
+    chat = await respondent_of(context, identity.role)
     relations = relations_of(identity.triples)
     messages = load("query_identity", identity.language).messages(
         role=identity.name,
@@ -78,11 +78,11 @@ async def query_identity(state: QueryState, runtime: Runtime[Q]) -> dict[str, An
         data={"question": state["question"]},
     )
     try:
-        found = await extract(respondent, messages, strategy_schema(relations))
+        found = await extract(chat, messages, strategy_schema(relations))
         strategy, evidence = cast("Strategy", found.model_dump()), {}
     except UNANSWERED as error:
         strategy, evidence = None, {"identity_query_error": str(error)}
-    usage = {"query_identity": respondent.account.usage()}
+    usage = {"query_identity": chat.account.usage()}
     return {"strategy": strategy, "evidence": evidence, "usage": usage}
 
 

@@ -85,16 +85,16 @@ async def reflect(state: UpdateState, runtime: Runtime[U]) -> dict[str, Any]:
     """
     context = settings(runtime, UpdateSettings)
     identity = await identity_now(context, state)
-    respondent = await respondent_of(context, identity.role)
+    chat = await respondent_of(context, identity.role)
     try:
-        found = (await extract(respondent, reflection_prompt(identity, state), findings_among(identity))).findings
+        found = (await extract(chat, reflection_prompt(identity, state), findings_among(identity))).findings
         heavy = [change_of(one, identity, state, context) for one in found if weighs_enough(one, context)]
         proposed = what_is_new(heavy, identity)
         light = [{"object": one.object, "salience": one.salience, "confidence": one.confidence} for one in found]
         evidence = {"reflection": {"found": light, "proposed": len(proposed)}}
     except UNANSWERED as error:
         proposed, evidence = [], {"reflection": {"error": str(error)}}
-    return {"proposed": proposed, "evidence": evidence, "usage": {"reflect": respondent.account.usage()}}
+    return {"proposed": proposed, "evidence": evidence, "usage": {"reflect": chat.account.usage()}}
 
 
 async def approve(state: UpdateState, runtime: Runtime[U]) -> dict[str, Any]:

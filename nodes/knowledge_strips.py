@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.nodes.context import language_of
 from dramaturg.nodes.passage_evidence import under_headings
 from dramaturg.nodes.relevance import Relevance, RelevanceSettings, relevances
@@ -58,7 +58,7 @@ def best(strips: Sequence[Strip], least: float, most: int) -> list[Strip]:
 
 
 async def refined(
-    strips: Sequence[Strip], question: str, respondent: Respondent, context: StripSettings, role: Role
+    strips: Sequence[Strip], question: str, chat: ChatModel, context: StripSettings, role: Role
 ) -> tuple[list[Strip], dict[str, Any]]:
     """Judge strips and keep the best; beside them how many were judged, kept, and could not be judged.
 
@@ -66,11 +66,9 @@ async def refined(
         ModelError: the model cannot be reached or refuses every question.
     """
     texts = [strip_text(one) for one in strips]
-    found = await relevances(
-        texts, question, respondent, context, role=role.card.name, language=language_of(context, role)
-    )
+    found = await relevances(texts, question, chat, context, role=role.card.name, language=language_of(context, role))
     judged = [weighed(one, relevance) for one, relevance in zip(strips, found, strict=True)]
-    kept = best(judged, context.limits(respondent).strip, context.strips)
+    kept = best(judged, context.limits(chat).strip, context.strips)
     failed = sum(one.confidence is None for one in found)
     return kept, {"strips": len(judged), "kept": len(kept), "failed": failed}
 

@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 from pydantic import JsonValue
 
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.nodes.asked_answers import LookedAt, answer_all, progress
 from dramaturg.nodes.context import embedder_of, respondent_of, role_of, settings
 from dramaturg.nodes.current_memories import encoder_wanted, recipe_settings
@@ -93,7 +93,7 @@ async def encode_moods(state: MemoryDraftState, runtime: Runtime[S]) -> dict[str
         ModelError: the model cannot be reached or refuses every question; what came before is kept.
     """
     context = settings(runtime, MemorySettings)
-    encoding, respondent = await encoding_of(context, state["encoder"])
+    encoding, chat = await encoding_of(context, state["encoder"])
     builder, draft = encoding.role.memory_builder(context.index_kind), state["draft"]
     memories = await asyncio.to_thread(builder.records, draft)
     answers = await asyncio.to_thread(builder.answers, draft)
@@ -106,16 +106,16 @@ async def encode_moods(state: MemoryDraftState, runtime: Runtime[S]) -> dict[str
             keep=lambda had: asyncio.to_thread(builder.add_answers, draft, had),
             announce=progress(runtime, "moods", len(left), each=at_once),
         )
-    return {"usage": {"encode_moods": respondent.account.usage()}}
+    return {"usage": {"encode_moods": chat.account.usage()}}
 
 
-async def encoding_of(context: MemorySettings, encoder: str) -> tuple[Encoding, Respondent]:
-    """Who encodes the moods of a run, and the respondent that is asked if that is the chat model."""
+async def encoding_of(context: MemorySettings, encoder: str) -> tuple[Encoding, ChatModel]:
+    """Who encodes the moods of a run, and the chat model, if it is the one."""
     role = await role_of(context)
-    respondent = await respondent_of(context, role)
+    chat = await respondent_of(context, role)
     model, card = await embedder_of(context, role), role.card
-    made = emotion_encoder(encoder, respondent=respondent, embedder=model, card=card)
-    return Encoding(made, role, card), respondent
+    made = emotion_encoder(encoder, chat=chat, embedder=model, card=card)
+    return Encoding(made, role, card), chat
 
 
 @made_again_if_stale

@@ -60,12 +60,12 @@ async def name_groups(state: GraphDraftState, runtime: Runtime[N]) -> dict[str, 
 
     async def ask(names: list[str]) -> Answers:
         try:
-            return {name_key(names): await choose(asked.respondent, naming(names, found, asked), names)}
+            return {name_key(names): await choose(asked.chat, naming(names, found, asked), names)}
         except UNANSWERED:
             return {}
 
     await answer_all(left, ask, keep=asked.keep, announce=progress(runtime, "names", len(left)))
-    return {"usage": {"name_groups": asked.respondent.account.usage()}}
+    return {"usage": {"name_groups": asked.chat.account.usage()}}
 
 
 def naming(names: Sequence[str], found: Groups, asked: Asked) -> Any:

@@ -44,7 +44,7 @@ async def compare_entities(state: GraphDraftState, runtime: Runtime[N]) -> dict[
         tried |= set(wave)
     if asked.context.reasons:
         await explain(pairs, asked, runtime)
-    return {"usage": {"compare_entities": asked.respondent.account.usage()}}
+    return {"usage": {"compare_entities": asked.chat.account.usage()}}
 
 
 async def pairs_of(entities: Sequence[Named], asked: Asked, runtime: Runtime[N]) -> list[Pair]:
@@ -81,7 +81,7 @@ def next_pairs(
     names = dict.fromkeys(key for pair in pairs for key in (pair.one.key, pair.other.key))
     group = {key: at for at, keys in enumerate(merge_groups([*names], [edge[:2] for edge in edges])) for key in keys}
     apart = [pair for pair in left if group[pair.one.key] != group[pair.other.key]]
-    return apart[: asked.respondent.concurrency * asked.context.pairs_at_once]
+    return apart[: asked.chat.concurrency * asked.context.pairs_at_once]
 
 
 async def ask_pairs(pairs: Sequence[Pair], asked: Asked, runtime: Runtime[N]) -> None:
@@ -102,7 +102,7 @@ async def ask_pairs(pairs: Sequence[Pair], asked: Asked, runtime: Runtime[N]) ->
 async def verdict_on(pair: Pair, asked: Asked) -> Answers:
     """Ask whether two entities are the same."""
     messages = load("same_entity", asked.language).messages(data={"one": pair.one.entry, "other": pair.other.entry})
-    decision = await decide(asked.respondent, messages, threshold=asked.above)
+    decision = await decide(asked.chat, messages, threshold=asked.above)
     return {same_key(pair): {"same": decision.answer, "certainty": decision.probability}}
 
 
@@ -122,7 +122,7 @@ async def verdicts_on(pairs: Sequence[Pair], asked: Asked) -> Answers:
     )
     messages = load("same_entities", asked.language).messages(count=len(pairs), data={"pairs": listed})
     verdicts = {f"pair_{at}": (PairVerdict, ...) for at in range(1, len(pairs) + 1)}
-    found = await extract(asked.respondent, messages, create_model("Verdicts", **verdicts))  # type: ignore[call-overload]
+    found = await extract(asked.chat, messages, create_model("Verdicts", **verdicts))  # type: ignore[call-overload]
     answers: dict[str, JsonValue] = {}
     for pair, (_, verdict) in zip(pairs, found, strict=True):
         answers[same_key(pair)] = {"same": verdict.same, "certainty": None}
@@ -139,7 +139,7 @@ async def explain(pairs: Sequence[Pair], asked: Asked, runtime: Runtime[N]) -> N
     async def ask(pair: Pair) -> Answers:
         messages = load("why_same", asked.language).messages(data={"one": pair.one.entry, "other": pair.other.entry})
         try:
-            said = await write(asked.respondent, messages, temperature=0, max_tokens=REASON_TOKENS, quiet=True)
+            said = await write(asked.chat, messages, temperature=0, max_tokens=REASON_TOKENS, quiet=True)
         except UNANSWERED:
             return {}
         return {why_key(pair): " ".join(said.split())}

@@ -62,13 +62,13 @@ async def encode_mood(state: QueryState, runtime: Runtime[S]) -> dict[str, Any]:
         return {"mood": None}
     role = await role_of(context)
     store = await memories_of(context, state["version"])
-    respondent = await respondent_of(context, role)
+    chat = await respondent_of(context, role)
     model = await embedder_of(context, role)
-    encoder = emotion_encoder(store.encoder, respondent=respondent, embedder=model, card=role.card)
+    encoder = emotion_encoder(store.encoder, chat=chat, embedder=model, card=role.card)
     try:
         mood = await encoder.of_question(state["question"])
     except UNANSWERED as error:
         mood = Mood(emotions=None, error=str(error))
     found = {"encoder": encoder.name, **mood.model_dump(mode="json", exclude_defaults=True)}
     runtime.stream_writer({"event": "mood", **found})
-    return {"mood": found, "evidence": {"mood": found}, "usage": {"encode_mood": respondent.account.usage()}}
+    return {"mood": found, "evidence": {"mood": found}, "usage": {"encode_mood": chat.account.usage()}}

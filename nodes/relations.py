@@ -77,7 +77,7 @@ async def score_edges(state: RelationState, runtime: Runtime[R]) -> dict[str, An
     relations = [relation(edge, score_in(known, key), errors.get(key, "")) for key, edge in edges]
     # What has not changed is not written: it would be stored with every turn.
     changed = {"relations": relations} if relations != state.get("relations") else {}
-    return {**changed, "usage": {"score_edges": scoring.respondent.account.usage()}}
+    return {**changed, "usage": {"score_edges": scoring.chat.account.usage()}}
 
 
 def failed_before(state: RelationState, edges: Sequence[tuple[str, Edge]]) -> dict[str, str]:

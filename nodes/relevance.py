@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.cross_encoder import cross_encoder
 from dramaturg.models.errors import ModelError, ModelRefused, ModelUnavailable, PromptRefused, RequestRejected
 from dramaturg.models.questions import decide
@@ -47,13 +47,13 @@ class RelevanceSettings(RoleContext):
         "the paper's.",
     )
 
-    def limits(self, respondent: Respondent) -> "Limits":
+    def limits(self, chat: ChatModel) -> "Limits":
         """The thresholds of a run.
 
         Raises:
             ValueError: a passage could be correct and incorrect at once.
         """
-        judge = "cross-encoder" if self.evaluator == "cross-encoder" else respondent.name
+        judge = "cross-encoder" if self.evaluator == "cross-encoder" else chat.name
         limits = Limits(
             threshold(judge, "correct", self.correct_above, unmeasured=CORRECT),
             threshold(judge, "incorrect", self.incorrect_below, unmeasured=INCORRECT),
@@ -85,7 +85,7 @@ class Relevance(NamedTuple):
 
 
 async def relevances(
-    texts: Sequence[str], question: str, respondent: Respondent, context: RelevanceSettings, *, role: str, language: str
+    texts: Sequence[str], question: str, chat: ChatModel, context: RelevanceSettings, *, role: str, language: str
 ) -> list[Relevance]:
     """Judge each text, in order.
 
@@ -96,18 +96,18 @@ async def relevances(
     if context.evaluator == "cross-encoder":
         model = await asyncio.to_thread(cross_encoder)
         return [Relevance(likely(logit)) for logit in await asyncio.to_thread(model.scores, question, texts)]
-    found = await asyncio.gather(*(relevance(text, question, respondent, role, language) for text in texts))
+    found = await asyncio.gather(*(relevance(text, question, chat, role, language) for text in texts))
     if found and all(one.error == ModelUnavailable.__name__ for one in found):
         msg = f"The chat model cannot be reached, so none of {len(found)} texts could be judged; try again later."
         raise ModelUnavailable(msg)
     return found
 
 
-async def relevance(text: str, question: str, respondent: Respondent, role: str, language: str) -> Relevance:
+async def relevance(text: str, question: str, chat: ChatModel, role: str, language: str) -> Relevance:
     """Ask the chat model whether a text helps to answer."""
     messages = load("judge_relevance", language).messages(role=role, data={"question": question, "passage": text})
     try:
-        decision = await decide(respondent, messages)
+        decision = await decide(chat, messages)
     except ModelError as error:
         if isinstance(error, ModelRefused) and not isinstance(error, PromptRefused | RequestRejected):
             raise

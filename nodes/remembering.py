@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, NotRequired, TypeVar
 from langgraph.runtime import Runtime
 from pydantic import Field
 
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import ModelError
 from dramaturg.nodes.context import embedder_of, respondent_of, role_of, settings
 from dramaturg.nodes.current_memories import memories_of
@@ -66,19 +66,19 @@ async def remember(state: RememberedState, runtime: Runtime[S]) -> dict[str, Any
         return {}
     if not context.conversation_memories:
         return {"remembered": []}
-    respondent = await respondent_of(context, role)
+    chat = await respondent_of(context, role)
     try:
-        memory = await memory_of(state, context, respondent, kept.thread)
+        memory = await memory_of(state, context, chat, kept.thread)
     except (ModelError, ValueError) as error:
-        return {"evidence": {"remember_error": str(error)}, "usage": {"remember": respondent.account.usage()}}
+        return {"evidence": {"remember_error": str(error)}, "usage": {"remember": chat.account.usage()}}
     await kept.save(memory)
     ids = [one for one in state.get("remembered", []) if one != memory.id]
-    usage = {"remember": respondent.account.usage()}
+    usage = {"remember": chat.account.usage()}
     return {"remembered": unfaded([*ids, memory.id], context), "usage": usage}
 
 
 async def memory_of(
-    state: RememberedState, context: RememberSettings, respondent: Respondent, thread: str
+    state: RememberedState, context: RememberSettings, chat: ChatModel, thread: str
 ) -> ConversationMemory:
     """The exchange of a turn with its meaning and its mood.
 
@@ -89,7 +89,7 @@ async def memory_of(
     role = await role_of(context)
     model = await embedder_of(context, role)
     encoder = emotion_encoder(
-        (await memories_of(context, state["version"])).encoder, respondent=respondent, embedder=model, card=role.card
+        (await memories_of(context, state["version"])).encoder, chat=chat, embedder=model, card=role.card
     )
     asked, answer = state["messages"][-2:]
     speaker = (asked.name or "")[:SPEAKER]

@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 from pydantic import Field
 
 from dramaturg.models.account import Usage
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.questions import write_message
 from dramaturg.models.reading import encodable
 from dramaturg.nodes.attribute_extractor import Attribute, remembered
@@ -89,7 +89,7 @@ async def spoken(
     data: Data,
     limits: Data | None = None,
     *,
-    respondent: Respondent | None = None,
+    chat: ChatModel | None = None,
     quiet: bool = False,
     **values: str,
 ) -> tuple[AIMessage, Usage]:
@@ -100,7 +100,7 @@ async def spoken(
     the prompt says `$limits`: after the question, or a small model forgets it. A `quiet` reply is not streamed.
     """
     role = await role_of(context)
-    respondent = respondent or await respondent_of(context, role)
+    chat = chat or await respondent_of(context, role)
     language = language_of(context, role)
     *system, last = load(name, language).messages(
         role=role.card.name,
@@ -111,9 +111,9 @@ async def spoken(
     last = HumanMessage(recalled(state.get("summary", ""), role.card.name, language) + last.text)
     messages = [*system, *earlier(state["messages"]), last]
     reply = await write_message(
-        respondent, messages, temperature=context.temperature, max_tokens=context.reply_tokens, quiet=quiet
+        chat, messages, temperature=context.temperature, max_tokens=context.reply_tokens, quiet=quiet
     )
-    return reply.model_copy(update={"name": role.id}), respondent.account.usage()
+    return reply.model_copy(update={"name": role.id}), chat.account.usage()
 
 
 def section(name: str, text: str, role: str, language: str) -> str:

@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import UNANSWERED, ModelError
 from dramaturg.models.questions import write
 from dramaturg.nodes.context import language_of, respondent_of, settings
@@ -72,17 +72,17 @@ async def build_memory(state: RoleMemoryState, runtime: Runtime[M]) -> dict[str,
     events = [one for one in of_clique(state, cast) if one.id not in told][: context.memory_dialogues]
     if not events:
         return {"recorded": False}
-    respondent = await respondent_of(context, cast.role)
+    chat = await respondent_of(context, cast.role)
     try:
-        text = await written(context, respondent, record_prompt(context, cast, events, state["clique"]))
+        text = await written(context, chat, record_prompt(context, cast, events, state["clique"]))
     except UNANSWERED as error:
-        usage = {"build_memory": respondent.account.usage()}
+        usage = {"build_memory": chat.account.usage()}
         return {"recorded": False, "evidence": {"memory_error": str(error)}, "usage": usage}
     turn = str(state["messages"][-1].id)
     after = appended(records, new_record(cast, turn, text, [one.id for one in events]))
     made = [one for one in of_user(after, cast) if one["turn"] == turn]
     runtime.stream_writer({"event": "record", "text": text})
-    usage = {"build_memory": respondent.account.usage()}
+    usage = {"build_memory": chat.account.usage()}
     return {"recorded": True, "memory_records": after, "evidence": {"records": made}, "usage": usage}
 
 
@@ -96,19 +96,19 @@ async def condense_memory(state: RoleMemoryState, runtime: Runtime[M]) -> dict[s
     cast = await cast_of(context, state["version"])
     records = state.get("memory_records", [])
     oldest = too_old(of_user(records, cast), context.memory_length)
-    respondent = await respondent_of(context, cast.role)
+    chat = await respondent_of(context, cast.role)
     messages = load("merge_records", language_of(context, cast.role)).messages(
         role=cast.card.name, user=cast.user.name, data={"records": records_text(oldest)}
     )
     try:
-        text = await written(context, respondent, messages)
+        text = await written(context, chat, messages)
     except ModelError as error:  # also where the model cannot be reached: the turn has its reply
-        return {"evidence": {"condense_error": str(error)}, "usage": {"condense_memory": respondent.account.usage()}}
+        return {"evidence": {"condense_error": str(error)}, "usage": {"condense_memory": chat.account.usage()}}
     dialogues = list(dict.fromkeys(dialogue for one in oldest for dialogue in one["dialogues"]))[-MOST_SOURCES:]
     after = [new_record(cast, oldest[-1]["turn"], text, dialogues)]
     for one in (one for one in records if one not in oldest):
         after = appended(after, one)
-    usage = {"condense_memory": respondent.account.usage()}
+    usage = {"condense_memory": chat.account.usage()}
     return {"memory_records": after, "evidence": {"condensed": {"records": len(oldest), "text": text}}, "usage": usage}
 
 
@@ -121,15 +121,13 @@ async def memory_outcome(state: RoleMemoryState, runtime: Runtime[M]) -> Literal
     return "long" if len(records) > 1 and length_of(records) > context.memory_length else "room"
 
 
-async def written(context: RoleMemorySettings, respondent: Respondent, messages: Sequence[BaseMessage]) -> str:
+async def written(context: RoleMemorySettings, chat: ChatModel, messages: Sequence[BaseMessage]) -> str:
     """Have a record written, at most `record_tokens` long.
 
     Raises:
         ModelError: there is none.
     """
-    text = await write(
-        respondent, messages, temperature=context.temperature, max_tokens=context.record_tokens, quiet=True
-    )
+    text = await write(chat, messages, temperature=context.temperature, max_tokens=context.record_tokens, quiet=True)
     return notes_in(text, context.record_tokens * A_TOKEN)
 
 

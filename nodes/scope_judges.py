@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 from typing_extensions import TypedDict
 
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.client import is_embedded
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import decide, extract, write
@@ -43,9 +43,9 @@ class ScopeSettings(ChunkSettings):
         default=None, ge=0, le=1, description="Least P(yes) for a specific entity; default: as measured for the model."
     )
 
-    def apart(self, respondent: Respondent) -> bool:
+    def apart(self, chat: ChatModel) -> bool:
         """Whether entities are judged one by one."""
-        return self.scope_judge == "apart" or (self.scope_judge == "auto" and is_embedded(respondent.model))
+        return self.scope_judge == "apart" or (self.scope_judge == "auto" and is_embedded(chat.model))
 
 
 class ScopedEntity(TypedDict):
@@ -107,25 +107,24 @@ class PlainNames(BaseModel):
 
 
 async def judged_together(
-    data: dict[str, str], context: ScopeSettings, role: Role, graph: KnowledgeGraph, respondent: Respondent
+    data: dict[str, str], context: ScopeSettings, role: Role, graph: KnowledgeGraph, chat: ChatModel
 ) -> list[ScopedEntity]:
     """Ask one question for all entities, as the paper does."""
     messages = load("scope_entities", language_of(context, role)).messages(role=role.card.name, most=MOST, data=data)
-    found = await extract(respondent, messages, ScopedNames)
+    found = await extract(chat, messages, ScopedNames)
     return [scoped(one, one.reason, one.relevant, one.level) for one in found.entities]
 
 
 async def judged_apart(
-    data: dict[str, str], context: ScopeSettings, role: Role, graph: KnowledgeGraph, respondent: Respondent
+    data: dict[str, str], context: ScopeSettings, role: Role, graph: KnowledgeGraph, chat: ChatModel
 ) -> list[ScopedEntity]:
     """Ask for the names, then of each whether the role can know it and whether it is specific."""
     messages = load("name_entities", language_of(context, role)).messages(role=role.card.name, most=MOST, data=data)
     names: dict[str, PlainName] = {}
-    for one in (await extract(respondent, messages, PlainNames)).entities:
+    for one in (await extract(chat, messages, PlainNames)).entities:
         names.setdefault(normal_name(one.name), one)
     tasks = [
-        asyncio.create_task(judged_alone(one, data["profile"], context, role, graph, respondent))
-        for one in names.values()
+        asyncio.create_task(judged_alone(one, data["profile"], context, role, graph, chat)) for one in names.values()
     ]
     try:
         return await asyncio.gather(*tasks)
@@ -135,24 +134,24 @@ async def judged_apart(
 
 
 async def judged_alone(
-    one: PlainName, profile: str, context: ScopeSettings, role: Role, graph: KnowledgeGraph, respondent: Respondent
+    one: PlainName, profile: str, context: ScopeSettings, role: Role, graph: KnowledgeGraph, chat: ChatModel
 ) -> ScopedEntity:
     """Ask of one entity whether the role can know it, whether it is specific, and why it cannot be known."""
     language, name = language_of(context, role), role.card.name
     values = {"profile": profile, "entity": f"{one.name} ({one.type})", "notes": notes_on(one.name, graph)}
     asked = load("judge_scope", language).messages(role=name, data=values)
-    known = await decide(respondent, asked, threshold=threshold(respondent.name, "scope", context.scope_above))
+    known = await decide(chat, asked, threshold=threshold(chat.name, "scope", context.scope_above))
     asked = load("judge_level", language).messages(data=values)
-    specific = await decide(respondent, asked, threshold=threshold(respondent.name, "level", context.level_above))
-    reason = "" if known.answer else await reason_for(values, language, role, respondent)
+    specific = await decide(chat, asked, threshold=threshold(chat.name, "level", context.level_above))
+    reason = "" if known.answer else await reason_for(values, language, role, chat)
     return scoped(one, reason, known.answer, "specific" if specific.answer else "general", known.probability)
 
 
-async def reason_for(values: dict[str, str], language: str, role: Role, respondent: Respondent) -> str:
+async def reason_for(values: dict[str, str], language: str, role: Role, chat: ChatModel) -> str:
     """Why a role cannot know something, in a sentence; without a usable one it still cannot."""
     messages = load("why_unknown", language).messages(role=role.card.name, data=values)
     try:
-        said = await write(respondent, messages, temperature=0, max_tokens=REASON_TOKENS, quiet=True)
+        said = await write(chat, messages, temperature=0, max_tokens=REASON_TOKENS, quiet=True)
     except UNANSWERED:
         return ""
     return " ".join(said.split())

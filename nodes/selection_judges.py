@@ -6,7 +6,7 @@ from typing import Literal
 
 from typing_extensions import TypedDict
 
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.cross_encoder import cross_encoder
 from dramaturg.models.errors import ModelError, ModelRefused, PromptRefused, RequestRejected
 from dramaturg.models.questions import decide
@@ -43,7 +43,7 @@ async def judged_by_model(
     candidates: Sequence[Candidate],
     question: str,
     store: PassageStore,
-    respondent: Respondent,
+    chat: ChatModel,
     *,
     role: str,
     language: str,
@@ -63,7 +63,7 @@ async def judged_by_model(
         passage = in_context(store.get(candidate["passage"]))
         messages = prompt.messages(role=role, data={"question": question, "passage": passage})
         try:
-            decision = await decide(respondent, messages, threshold=above)
+            decision = await decide(chat, messages, threshold=above)
         except ModelError as error:
             if isinstance(error, ModelRefused) and not isinstance(error, PromptRefused | RequestRejected):
                 raise

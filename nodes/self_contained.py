@@ -43,11 +43,11 @@ async def make_self_contained(state: SelfContainedState, runtime: Runtime[C]) ->
     if not recent:
         return {"standalone": question}
     role = await role_of(context)
-    respondent = await respondent_of(context, role)
+    chat = await respondent_of(context, role)
     data = {"conversation": transcript(state["messages"][:-1][-context.recent :], role), "question": question}
     messages = load("self_contained", language_of(context, role)).messages(role=role.card.name, data=data)
     try:
-        written = await write(respondent, messages, temperature=0, max_tokens=120, quiet=True)
+        written = await write(chat, messages, temperature=0, max_tokens=120, quiet=True)
         standalone = clipped(still_a_question(" ".join(written.split()), question), LONGEST)
         evidence = {"question": standalone} if standalone != question else {}
     except UNANSWERED as error:
@@ -55,7 +55,7 @@ async def make_self_contained(state: SelfContainedState, runtime: Runtime[C]) ->
     return {
         "standalone": standalone,
         "evidence": evidence,
-        "usage": {"make_self_contained": respondent.account.usage()},
+        "usage": {"make_self_contained": chat.account.usage()},
     }
 
 

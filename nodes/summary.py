@@ -77,15 +77,15 @@ async def folded_in(context: SummarySettings, summary: str, folded: Sequence[Any
     conversation = transcript(folded, role)
     if not conversation:
         return {}
-    respondent = await respondent_of(context, role)
+    chat = await respondent_of(context, role)
     messages = prompt(context, role, {"summary": summary, "conversation": conversation})
     try:
-        text = await write(respondent, messages, temperature=0, max_tokens=context.summary_tokens, quiet=True)
+        text = await write(chat, messages, temperature=0, max_tokens=context.summary_tokens, quiet=True)
         new = notes_in(text, context.summary_tokens * A_TOKEN)
         written: dict[str, Any] = {"summary": new, "evidence": {"summary": new}}
     except ModelError as error:
         written = {"evidence": {"summary_error": str(error)}}
-    return {**written, "usage": {"summarize": respondent.account.usage()}}
+    return {**written, "usage": {"summarize": chat.account.usage()}}
 
 
 def prompt(context: SummarySettings, role: Role, data: dict[str, str]) -> list[BaseMessage]:

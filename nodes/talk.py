@@ -79,7 +79,7 @@ async def say(state: TalkState, runtime: Runtime[T]) -> dict[str, Any]:
     context = settings(runtime, TalkSettings)
     scenario = await asyncio.to_thread(scenario_of, context)
     names = await asyncio.to_thread(names_of, context, scenario)
-    respondent = await respondent_in(context, scenario.language)
+    chat = await respondent_in(context, scenario.language)
     lines, now = state.get("lines") or [], scenario.clock.at(state["step"])
     speaker, other = state["pair"] if len(lines) % 2 == 0 else reversed(state["pair"])
     said_so_far = "\n".join(f"{names[one['agent']]}: {one['text']}" for one in lines)
@@ -90,13 +90,13 @@ async def say(state: TalkState, runtime: Runtime[T]) -> dict[str, Any]:
         data={"deed": state["about"], "conversation": said_so_far},
     )
     try:
-        said = await extract(respondent, messages, Line, temperature=context.temperature)
+        said = await extract(chat, messages, Line, temperature=context.temperature)
     except UNANSWERED as error:
         log = [event(state["step"], now, "silence", agent=speaker, to=other, error=str(error))]
-        return {"left": True, "log": log, "usage": {"say": respondent.account.usage()}}
+        return {"left": True, "log": log, "usage": {"say": chat.account.usage()}}
     log = [event(state["step"], now, "line", agent=speaker, to=other, text=said.line)]
     line = Said(agent=speaker, text=said.line)
-    return {"lines": [line], "left": said.leaves, "log": log, "usage": {"say": respondent.account.usage()}}
+    return {"lines": [line], "left": said.leaves, "log": log, "usage": {"say": chat.account.usage()}}
 
 
 def talk_outcome(state: TalkState, runtime: Runtime[T]) -> Literal["goes on", "over"]:

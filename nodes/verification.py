@@ -12,7 +12,7 @@ from langgraph.runtime import Runtime
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.thresholds import threshold
 from dramaturg.nodes.appraisal import AppraisalSettings, Appraising
@@ -91,16 +91,14 @@ async def drafted(
     """
     before = drafts_of(state)
     limits = {"directed": state.get("note", "")} if before else {}
-    respondent = await respondent_of(context, await role_of(context))
+    chat = await respondent_of(context, await role_of(context))
     try:
-        reply, usage = await spoken(
-            context, state, name, data, limits, respondent=respondent, quiet=context.verify, user=asker
-        )
+        reply, usage = await spoken(context, state, name, data, limits, chat=chat, quiet=context.verify, user=asker)
         new = draft_of(state, reply.text, reply.id)
     except UNANSWERED as error:
         if not before:
             raise
-        new, usage = draft_of(state, "", error=str(error)), respondent.account.usage()
+        new, usage = draft_of(state, "", error=str(error)), chat.account.usage()
     return {"drafts": [*before, new], "grounds": grounds, "asker": asker, "usage": {"draft": usage}}
 
 
@@ -134,7 +132,7 @@ async def verify(state: DraftState, runtime: Runtime[V]) -> dict[str, Any]:
     """
     context = settings(runtime, VerificationSettings)
     role = await role_of(context)
-    respondent = await respondent_of(context, role)
+    chat = await respondent_of(context, role)
     *before, last = drafts_of(state)
     language = language_of(context, role)
     asker = state.get("asker") or stranger_name(language)
@@ -147,20 +145,20 @@ async def verify(state: DraftState, runtime: Runtime[V]) -> dict[str, Any]:
         language=language,
     )
     try:
-        apart = context.apart(respondent)
-        found = await (asked.decided_by(respondent) if apart else asked.together_by(respondent, TEMPERATURE))
-        alpha = alpha_of(context, respondent, apart=apart)
+        apart = context.apart(chat)
+        found = await (asked.decided_by(chat) if apart else asked.together_by(chat, TEMPERATURE))
+        alpha = alpha_of(context, chat, apart=apart)
         last = {**last, "score": found.score, "reason": found.reason, "alpha": alpha}
     except UNANSWERED as error:
         last = {**last, "error": str(error)}
     runtime.stream_writer({"event": "verified", "draft": len(before) + 1, "score": last["score"]})
-    return {"drafts": [*before, last], "usage": {"verify": respondent.account.usage()}}
+    return {"drafts": [*before, last], "usage": {"verify": chat.account.usage()}}
 
 
-def alpha_of(context: VerificationSettings, respondent: Respondent, *, apart: bool) -> float:
+def alpha_of(context: VerificationSettings, chat: ChatModel, *, apart: bool) -> float:
     """α: a setting, else what was measured for probabilities, else the paper's."""
     if apart:
-        return threshold(respondent.name, "consistency", context.alpha, unmeasured=ALPHA)
+        return threshold(chat.name, "consistency", context.alpha, unmeasured=ALPHA)
     return ALPHA if context.alpha is None else context.alpha
 
 

@@ -51,7 +51,7 @@ async def vote(state: VoterInput, runtime: Runtime[W]) -> dict[str, Any]:
     context = settings(runtime, WorldSettings)
     scenario = await asyncio.to_thread(scenario_of, context)
     names = await asyncio.to_thread(names_of, context, scenario)
-    respondent, language = await respondent_in(context, scenario.language), scenario.language
+    chat, language = await respondent_in(context, scenario.language), scenario.language
     (asked,) = load("call_to_vote", language).messages(role=names[state["agent"]])
     messages = load("choose_option", language).messages(
         role=names[state["agent"]],
@@ -61,7 +61,7 @@ async def vote(state: VoterInput, runtime: Runtime[W]) -> dict[str, Any]:
     )
     (later,) = load("not_yet", language).messages()
     options = {names[one]: one for one in scenario.candidates} | {later.text: ""}
-    choice = options[await choose(respondent, messages, list(options))]
+    choice = options[await choose(chat, messages, list(options))]
     log = [event(state["step"], scenario.clock.at(state["step"]), "vote", agent=state["agent"], choice=choice)]
     votes = {state["agent"]: choice} if choice else {}
-    return {"votes": votes, "log": log, "usage": {"vote": respondent.account.usage()}}
+    return {"votes": votes, "log": log, "usage": {"vote": chat.account.usage()}}

@@ -76,17 +76,17 @@ async def rewrite_query(state: QueryState, runtime: Runtime[W]) -> dict[str, Any
     """Have the model say the question in keywords (W in Algorithm 1); where it cannot, the question is searched for."""
     context = settings(runtime, WebSearchSettings)
     role = await role_of(context)
-    respondent = await respondent_of(context, role)
+    chat = await respondent_of(context, role)
     messages = load("search_query", language_of(context, role)).messages(
         role=role.card.name, data={"question": state["question"]}
     )
     try:
-        written = await write(respondent, messages, temperature=0, max_tokens=QUERY_TOKENS, quiet=True)
+        written = await write(chat, messages, temperature=0, max_tokens=QUERY_TOKENS, quiet=True)
         query, evidence = " ".join(written.split()), {}
     except UNANSWERED as error:
         query, evidence = f"{role.card.name} {state['question']}", {"query_error": str(error)}
     query = clipped(query, LONGEST_QUERY)
-    usage = {"rewrite_query": respondent.account.usage()}
+    usage = {"rewrite_query": chat.account.usage()}
     return {"query": query, "evidence": {"query": query, **evidence}, "usage": usage}
 
 
@@ -101,13 +101,13 @@ async def search_web(state: WebSearchState, runtime: Runtime[W]) -> dict[str, An
     """
     context = settings(runtime, WebSearchSettings)
     role = await role_of(context)
-    respondent = await respondent_of(context, role)
+    chat = await respondent_of(context, role)
     pages, evidence = await found(context, state["query"])
     strips = [one for page in pages for one in strips_of(page, context)]
-    kept, counts = await refined(strips, state["question"], respondent, context, role)
+    kept, counts = await refined(strips, state["question"], chat, context, role)
     evidence["web"] = {"pages": [page.address or page.title for page in pages], **counts}
     runtime.stream_writer({"event": "searched", "query": state["query"], **evidence})
-    usage = {"search_web": respondent.account.usage()}
+    usage = {"search_web": chat.account.usage()}
     return {"strips": [*state["strips"], *kept], "evidence": evidence, "usage": usage}
 
 

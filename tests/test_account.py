@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 
 from dramaturg.models.account import Account, Usage, add_usage
-from dramaturg.models.chat import respondent
+from dramaturg.models.chat import chat_model
 from dramaturg.models.questions import decide, write
 
 from fakes import scripted
@@ -64,7 +64,7 @@ def test_what_is_not_a_count_is_not_counted(reported: Any) -> None:
 
 
 async def test_questions_are_counted() -> None:
-    asked = respondent(scripted("perhaps", "yes", "Good evening, my friend."))
+    asked = chat_model(scripted("perhaps", "yes", "Good evening, my friend."))
     messages = [HumanMessage("Is it so?")]
     await decide(asked, messages)
     judged = asked.account.usage()
@@ -78,6 +78,6 @@ async def test_questions_are_counted() -> None:
 
 async def test_a_model_that_reports_nothing() -> None:
     model = scripted(AIMessage("yes"))
-    asked = respondent(model)
+    asked = chat_model(model)
     await decide(asked, [HumanMessage("Is it so?")])
-    assert respondent(model).account.usage()["calls"] == 0
+    assert chat_model(model).account.usage()["calls"] == 0

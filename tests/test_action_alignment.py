@@ -10,7 +10,7 @@ from dramaturg.evaluation.simulation.action_alignment import alignment
 from dramaturg.evaluation.simulation.logs import Run, read_run
 from dramaturg.evaluation.simulation.measures import readings, take_all
 from dramaturg.evaluation.simulation.tasks import agent_settings, known_of, planned
-from dramaturg.models.chat import respondent
+from dramaturg.models.chat import chat_model
 from dramaturg.models.errors import UnusableAnswer
 from dramaturg.nodes.identity import Identity
 
@@ -36,7 +36,7 @@ def alice(played: Run, tmp_path: Path) -> Identity:
 
 
 def judged(model: Any, identity: Identity) -> Any:
-    return asyncio.run(alignment(respondent(model), identity, "Alice tears the old bridge down."))
+    return asyncio.run(alignment(chat_model(model), identity, "Alice tears the old bridge down."))
 
 
 def test_a_judge_sees_all_of_the_identity_and_the_deed_and_then_its_own_reason(alice: Identity) -> None:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from dramaturg.models import answer_cache
 from dramaturg.models.answer_cache import answer_key, open_answers
-from dramaturg.models.chat import respondent
+from dramaturg.models.chat import chat_model
 from dramaturg.models.client import openai_compatible
 from dramaturg.models.errors import UnusableAnswer
 from dramaturg.models.questions import Decision, Rating, choose, decide, extract, rate, write
@@ -37,7 +37,7 @@ async def test_every_kind_of_answer_is_kept(file: Path) -> None:
     model = scripted("yes", "4", "2", '{"called": "Ludwig"}', "Good evening.")
     answers = []
     for _ in range(2):
-        asked = respondent(model, cache=file)
+        asked = chat_model(model, cache=file)
         answers.append(
             [
                 await decide(asked, MESSAGES),
@@ -56,7 +56,7 @@ async def test_every_kind_of_answer_is_kept(file: Path) -> None:
 
 async def test_another_question_is_asked(file: Path) -> None:
     model = scripted("4")
-    asked = respondent(model, cache=file)
+    asked = chat_model(model, cache=file)
     await rate(asked, MESSAGES, low=1, high=5)
     await rate(asked, MESSAGES, low=1, high=6)
     await rate(asked, [*MESSAGES, AIMessage("No.")], low=1, high=5)
@@ -67,14 +67,14 @@ async def test_another_question_is_asked(file: Path) -> None:
 
 async def test_an_unusable_answer_is_not_kept(file: Path) -> None:
     model = scripted("perhaps", "perhaps", "yes")
-    asked = respondent(model, cache=file)
+    asked = chat_model(model, cache=file)
     with pytest.raises(UnusableAnswer):
         await decide(asked, MESSAGES)
     assert (await decide(asked, MESSAGES)).answer
 
 
 async def test_a_kept_answer_that_no_longer_fits_is_asked_for_again(file: Path) -> None:
-    asked = respondent(scripted("yes", "no"), cache=file)
+    asked = chat_model(scripted("yes", "no"), cache=file)
     assert (await decide(asked, MESSAGES)).answer
     with sqlite3.connect(file) as connection:
         connection.execute("""UPDATE cache SET val = '{"answer": "perhaps"}'""")
@@ -87,7 +87,7 @@ async def test_a_kept_answer_that_no_longer_fits_is_asked_for_again(file: Path) 
 
 
 async def test_a_file_that_fails_costs_no_answer(file: Path, caplog: pytest.LogCaptureFixture) -> None:
-    asked = respondent(scripted("yes"), cache=file)
+    asked = chat_model(scripted("yes"), cache=file)
     with sqlite3.connect(file) as connection:
         connection.execute("DROP TABLE cache")
     connection.close()
@@ -100,11 +100,11 @@ def test_a_file_that_cannot_be_used(tmp_path: Path, content: bytes | None) -> No
     file = tmp_path / "answers.sqlite"
     file.mkdir() if content is None else file.write_bytes(content)
     with pytest.raises(ValueError, match="remove the file"):
-        respondent(scripted("yes"), cache=file)
+        chat_model(scripted("yes"), cache=file)
 
 
 def key(model: Any) -> str:
-    return answer_key(respondent(model).identity, "decide", MESSAGES, {})
+    return answer_key(chat_model(model).identity, "decide", MESSAGES, {})
 
 
 def test_the_key_depends_on_the_model_but_not_on_its_secret(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +123,7 @@ def test_the_key_depends_on_the_model_but_not_on_its_secret(monkeypatch: pytest.
 
 async def test_neither_prompts_nor_secrets_are_in_the_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    await decide(respondent(scripted("yes"), cache=file), [HumanMessage("a private prompt")])
+    await decide(chat_model(scripted("yes"), cache=file), [HumanMessage("a private prompt")])
     for written in file.parent.iterdir():
         content = written.read_bytes()
         assert SECRET.encode() not in content

@@ -1,4 +1,4 @@
-"""How a chat model is had: by name, once a process, with a limit that respondents share in one event loop."""
+"""How a chat model is had: by name, once a process, with a limit that all who ask it share in one event loop."""
 
 import asyncio
 import gc
@@ -14,7 +14,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from pydantic import BaseModel, SecretStr
 
 from dramaturg.models import client, embedded
-from dramaturg.models.chat import respondent
+from dramaturg.models.chat import chat_model
 from dramaturg.models.client import PerLoop, chat_client, connections
 from dramaturg.models.errors import ModelRefused, WeightsError
 from dramaturg.models.questions import decide, extract, write, write_message
@@ -53,7 +53,7 @@ def test_auto_is_the_endpoint_of_the_environment(endpoint: str, monkeypatch: pyt
     assert chat.max_retries == client.RETRIES
     assert chat.stream_usage
     monkeypatch.setenv("DRAMATURG_CHAT_MODEL", "other")
-    assert respondent("auto").name == "other"
+    assert chat_model("auto").name == "other"
     assert isinstance(other := chat_client("auto"), ChatOpenAI)
     assert other.model_name == "other"
 
@@ -64,7 +64,7 @@ def test_auto_is_the_endpoint_of_the_environment(endpoint: str, monkeypatch: pyt
 def test_a_name_is_a_model_at_the_endpoint(endpoint: str, model: str, name: str) -> None:
     chat = chat_client(model)
     assert isinstance(chat, ChatOpenAI)
-    assert (chat.model_name, chat.openai_api_base, respondent(model).name) == (name, endpoint, name)
+    assert (chat.model_name, chat.openai_api_base, chat_model(model).name) == (name, endpoint, name)
     assert chat_client(model) is chat
 
 
@@ -72,17 +72,17 @@ async def test_auto_without_an_endpoint_is_the_embedded_model(
     server: FaultServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedded, "serve", lambda: server.url("none", "decide"))
-    asked = respondent("auto")
-    assert asked.name == embedded.EMBEDDED_MODEL == respondent("embedded").name
+    asked = chat_model("auto")
+    assert asked.name == embedded.EMBEDDED_MODEL == chat_model("embedded").name
     assert (await decide(asked, MESSAGES)).answer
 
 
 async def test_only_the_embedded_model_is_kept_from_repeating_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     with endpoint_of_stub() as stub:
         monkeypatch.setattr(embedded, "serve", lambda: stub.variables()["OPENAI_BASE_URL"])
-        await write(respondent("auto"), MESSAGES, temperature=0.3, max_tokens=9)
+        await write(chat_model("auto"), MESSAGES, temperature=0.3, max_tokens=9)
         monkeypatch.setenv("OPENAI_BASE_URL", stub.variables()["OPENAI_BASE_URL"])
-        await write(respondent("auto"), MESSAGES)
+        await write(chat_model("auto"), MESSAGES)
     own, other = stub.asked
     assert (own["repeat_penalty"], own["repeat_last_n"], own["temperature"]) == (1.15, 256, 0.3)
     assert "repeat_penalty" not in other
@@ -95,26 +95,26 @@ async def test_missing_weights_are_named(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(embedded, "serve", missing)
     with pytest.raises(WeightsError, match="models pull"):
-        await decide(respondent("embedded"), MESSAGES)
+        await decide(chat_model("embedded"), MESSAGES)
 
 
 @pytest.mark.parametrize("model", ["some-model", "nowhere:some-model", "anthropic:some-model"])
 async def test_a_model_that_cannot_be_built(model: str) -> None:
     with pytest.raises(ModelRefused, match="some-model"):
-        await decide(respondent(model), MESSAGES)
+        await decide(chat_model(model), MESSAGES)
 
 
 def test_a_model_object_is_used_as_it_is() -> None:
     model = scripted("yes")
-    assert respondent(model).client is chat_client(model) is model
-    assert respondent(ChatOpenAI(model="m", api_key=SecretStr(KEY))).name == "m"
-    assert respondent(model).name == "scripted"
+    assert chat_model(model).client is chat_client(model) is model
+    assert chat_model(ChatOpenAI(model="m", api_key=SecretStr(KEY))).name == "m"
+    assert chat_model(model).name == "scripted"
 
 
 @pytest.mark.parametrize("bounds", [{"deadline": 0}, {"attempts": 0}, {"concurrency": 0}])
 def test_bounds_are_positive(bounds: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="positive"):
-        respondent(scripted("yes"), **bounds)
+        chat_model(scripted("yes"), **bounds)
 
 
 class Person(BaseModel):
@@ -136,11 +136,11 @@ class SlowModel(ScriptedChatModel):
         return super()._generate(*args, **kwargs)
 
 
-def test_respondents_of_a_model_share_its_limit_in_every_loop() -> None:
+def test_chat_models_of_a_model_share_its_limit_in_every_loop() -> None:
     model = SlowModel(reply=lambda _: "yes")
 
     async def many() -> None:
-        asked = [respondent(model, concurrency=2, deadline=0.5) for _ in range(10)]
+        asked = [chat_model(model, concurrency=2, deadline=0.5) for _ in range(10)]
         await asyncio.gather(*(decide(one, MESSAGES) for one in asked))
 
     for _ in range(3):
@@ -153,18 +153,18 @@ def test_the_deadline_begins_with_the_turn() -> None:
     model = SlowModel(reply=lambda _: "yes")
 
     async def many() -> None:
-        asked = respondent(model, concurrency=1, deadline=0.1)
+        asked = chat_model(model, concurrency=1, deadline=0.1)
         await asyncio.gather(*(decide(asked, MESSAGES) for _ in range(20)))
 
     asyncio.run(many())
     assert len(model.calls) == 20
 
 
-def test_what_respondents_share_goes_with_the_model() -> None:
+def test_what_chat_models_share_goes_with_the_model() -> None:
     from dramaturg.models.chat import _shared
 
     before = len(_shared)
-    asked = [respondent(scripted("yes")) for _ in range(5)]
+    asked = [chat_model(scripted("yes")) for _ in range(5)]
     assert len(_shared) == before + 5
     asked.clear()
     gc.collect()
@@ -187,7 +187,7 @@ def test_things_of_closed_loops_are_forgotten() -> None:
 def test_a_client_outlives_an_event_loop(server: FaultServer) -> None:
     model = client.openai_compatible("m", server.url("kept alive", "extract"), KEY, max_retries=0)
     for _ in range(3):
-        assert asyncio.run(extract(respondent(model), MESSAGES, Person)).born == 1770
+        assert asyncio.run(extract(chat_model(model), MESSAGES, Person)).born == 1770
     connections()._pools._things.clear()
     gc.collect()
 
@@ -205,7 +205,7 @@ class Whole(BaseChatModel):
 
 
 async def test_a_model_that_does_not_stream_writes() -> None:
-    asked = respondent(Whole())
+    asked = chat_model(Whole())
     message = await write_message(asked, MESSAGES)
     assert message.text == "I keep the light."
     assert asked.account.usage()["completion_tokens"] == 5
@@ -215,7 +215,7 @@ async def test_text_streams_and_judgements_do_not() -> None:
     model = scripted("yes", "Good evening, my friend.")
 
     async def node(state: MessagesState) -> dict[str, list[AIMessage]]:
-        asked = respondent(model)
+        asked = chat_model(model)
         await decide(asked, state["messages"])
         return {"messages": [AIMessage(await write(asked, state["messages"]))]}
 

@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pytest
 from langchain_core.messages import BaseMessage
 
-from dramaturg.models.chat import Respondent, respondent
+from dramaturg.models.chat import ChatModel, chat_model
 from dramaturg.models.errors import ModelError, UnusableAnswer
 from dramaturg.nodes.chronicle_draft import LENGTH, MOST, Draft, Kind, chunks_of, draft_chronicle, drafted_triples
 from dramaturg.nodes.identity_sentences import templates
@@ -35,8 +35,8 @@ def answer(*statements: dict[str, Any]) -> str:
     return json.dumps({"triples": statements})
 
 
-def asked(model: ScriptedChatModel) -> Respondent:
-    return respondent(model, deadline=20)
+def asked(model: ScriptedChatModel) -> ChatModel:
+    return chat_model(model, deadline=20)
 
 
 async def of_one(model: ScriptedChatModel, language: str = "en", **relations: str) -> list[Triple]:

@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import BaseMessage
 
-from dramaturg.models.chat import respondent
+from dramaturg.models.chat import chat_model
 from dramaturg.models.embeddings import Embedder
 from dramaturg.models.errors import ModelRefused, UnusableAnswer
 from dramaturg.nodes.emotion_encoder import (
@@ -47,7 +47,7 @@ def answer(**changed: Any) -> str:
 def judge(*answers: str | Exception, language: str = "en") -> tuple[ModelEncoder, ScriptedChatModel]:
     """An encoder with a model that answers by a script."""
     model = scripted(*answers)
-    return ModelEncoder(respondent(model, language=language), ADA, language), model
+    return ModelEncoder(chat_model(model, language=language), ADA, language), model
 
 
 class Words(NamedTuple):
@@ -153,7 +153,7 @@ async def test_one_memory_without_an_answer_leaves_the_others_theirs_in_order() 
             else answer(joy=next(n for n, a in enumerate(names, 1) if a in text))
         )
 
-    encoder = ModelEncoder(respondent(ScriptedChatModel(reply=reply)), ADA, "en")
+    encoder = ModelEncoder(chat_model(ScriptedChatModel(reply=reply)), ADA, "en")
     found = await encoder.of_memories(told(*names))
     assert [one.scores and one.scores["joy"] for one in found] == [1, None, 3, 4]
     assert await encoder.of_memories([]) == []
@@ -303,14 +303,14 @@ def test_what_stands_out_by_half_of_a_description_is_a_10_and_an_even_text_all_1
 def test_who_scores_where_it_is_left_open(asked: Any, model: str, kind: str) -> None:
     chat = scripted("") if model == "live" else model
     context = EmotionSettings(emotion_encoder=asked, chat_model=chat)
-    assert encoder_kind(context, respondent(chat)) == kind
+    assert encoder_kind(context, chat_model(chat)) == kind
 
 
 def test_an_encoder_by_its_name_is_of_the_roles_language(tmp_path: Any) -> None:
     role = Library(tmp_path).create("ada", RoleCard(name=ADA, language="ko"))
-    words, asked = Embedder("words", WordEmbeddings()), respondent(scripted(""))
+    words, asked = Embedder("words", WordEmbeddings()), chat_model(scripted(""))
     made = [
-        emotion_encoder(encoder_name(kind, words), respondent=asked, embedder=words, card=role.card)
+        emotion_encoder(encoder_name(kind, words), chat=asked, embedder=words, card=role.card)
         for kind in ("model", "embedding")
     ]
     assert made == [ModelEncoder(asked, ADA, "ko"), SimilarityEncoder(words, "ko")]

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langgraph.graph import START, MessagesState, StateGraph
 from pydantic import BaseModel, Field
 
-from dramaturg.models.chat import Respondent, respondent
+from dramaturg.models.chat import ChatModel, chat_model
 from dramaturg.models.client import openai_compatible
 from dramaturg.models.errors import ModelError, ModelRefused, ModelTimeout, ModelUnavailable, UnusableAnswer
 from dramaturg.models.questions import Decision, Rating, choose, decide, extract, rate, write
@@ -31,7 +31,7 @@ class Person(BaseModel):
     born: int = Field(ge=1000, le=2000)
 
 
-ASK: dict[str, Callable[[Respondent], Awaitable[Any]]] = {
+ASK: dict[str, Callable[[ChatModel], Awaitable[Any]]] = {
     "decide": lambda asked: decide(asked, MESSAGES),
     "rate": lambda asked: rate(asked, MESSAGES, low=1, high=5),
     "choose": lambda asked: choose(asked, MESSAGES, ["red", "green", "blue"]),
@@ -55,9 +55,9 @@ def server() -> Iterator[FaultServer]:
         yield server
 
 
-def asked_of(server: FaultServer, fault: str, kind: str, *, retries: int = 0, **bounds: Any) -> Respondent:
+def asked_of(server: FaultServer, fault: str, kind: str, *, retries: int = 0, **bounds: Any) -> ChatModel:
     model = openai_compatible("m", server.url(fault, kind), SECRET, max_retries=retries)
-    return respondent(model, **{"deadline": 20, **bounds})
+    return chat_model(model, **{"deadline": 20, **bounds})
 
 
 async def error_of(question: Awaitable[Any]) -> ModelError:
@@ -165,7 +165,7 @@ async def test_the_deadline_bounds_all_attempts(server: FaultServer, fault: str,
 
 async def test_no_server(server: FaultServer, unused_tcp_port: int) -> None:
     model = openai_compatible("m", f"http://127.0.0.1:{unused_tcp_port}/v1", SECRET, max_retries=0)
-    assert isinstance(await error_of(ASK["rate"](respondent(model))), ModelUnavailable)
+    assert isinstance(await error_of(ASK["rate"](chat_model(model))), ModelUnavailable)
 
 
 async def test_log_probabilities_are_used(server: FaultServer) -> None:
@@ -204,7 +204,7 @@ async def test_a_refused_way_is_remembered_for_the_model(
     asked = asked_of(server, fault, "rate")
     assert await ASK["rate"](asked) == ANSWERS["rate"]
     assert asked.account.usage()["calls"] == first
-    again = respondent(asked.model)
+    again = chat_model(asked.model)
     assert await ASK["rate"](again) == ANSWERS["rate"]
     assert again.account.usage()["calls"] == later
 

@@ -212,7 +212,7 @@ async def test_apart_the_surest_counts_from_a_threshold(
 ) -> None:
     sure = {KEEPER: 0.125, LIGHT: 0.625, SILENCE: 0.5625}
 
-    async def decide(respondent: Any, messages: Any) -> Decision:
+    async def decide(chat: Any, messages: Any) -> Decision:
         fits = 1 - sure[fenced("statement", messages[-1].text)]
         return Decision(fits >= 0.5, fits)
 

@@ -22,7 +22,7 @@ from dramaturg.evaluation.judging.judges import (
     prompt_version,
     refusal_rates,
 )
-from dramaturg.models.chat import respondent
+from dramaturg.models.chat import chat_model
 from dramaturg.models.client import openai_compatible
 from dramaturg.models.errors import ModelTimeout, ModelUnavailable, PromptRefused, UnusableAnswer
 from dramaturg.prompts import Prompt, load, parse
@@ -63,7 +63,7 @@ def case(**given: Any) -> Case:
 
 
 def judge_that(*answers: Any) -> Any:
-    return respondent(scripted(*answers))
+    return chat_model(scripted(*answers))
 
 
 def asked(model: Any) -> list[list[tuple[str, str]]]:
@@ -83,7 +83,7 @@ async def test_a_value_rests_on_a_sentence(judge: Judge) -> None:
 @EVERY_JUDGE
 async def test_the_second_question_begins_with_all_of_the_first(judge: Judge) -> None:
     model = scripted("It does.", SAYS[judge.scale])
-    await judged(judge, respondent(model), case())
+    await judged(judge, chat_model(model), case())
     first, second = asked(model)
     assert [kind for kind, _ in first] == ["system", "human"]
     assert second[:2] == first
@@ -95,7 +95,7 @@ async def test_the_second_question_begins_with_all_of_the_first(judge: Judge) ->
 @EVERY_LANGUAGE
 async def test_a_judge_is_shown_what_it_names_and_no_more(judge: Judge, language: Any) -> None:
     model = scripted("It does.", SAYS[judge.scale])
-    await judged(judge, respondent(model), case(language=language, scope="out"))
+    await judged(judge, chat_model(model), case(language=language, scope="out"))
     (_, instructions), (_, material) = asked(model)[0]
     for part in ("profile", "gold", "passages", "events", "dialogue", "relation"):
         shown = fenced(part, material)
@@ -119,7 +119,7 @@ async def test_whether_a_question_is_in_scope_is_not_shown() -> None:
     shown = []
     for scope in ("in", "out"):
         model = scripted("It does.", SAYS["yes/no"])
-        await judged(JUDGES["refusal"], respondent(model), case(scope=scope))
+        await judged(JUDGES["refusal"], chat_model(model), case(scope=scope))
         shown.append(asked(model))
     assert shown[0] == shown[1]
 
@@ -187,7 +187,7 @@ async def test_what_is_no_value_is_missing_and_keeps_its_sentence(name: str, sai
 )
 async def test_a_judge_that_cannot_say_why_is_missing(failure: Exception) -> None:
     model = scripted(failure)
-    found = await judged(JUDGES["exposure"], respondent(model, attempts=1), case())
+    found = await judged(JUDGES["exposure"], chat_model(model, attempts=1), case())
     assert (found.state, found.value, found.reason) == ("missing", None, "")
     assert found.error
     assert len(model.calls) == 1
@@ -202,7 +202,7 @@ async def test_a_model_that_cannot_be_reached_is_no_judgement(before: list[str])
 @pytest.mark.parametrize(("judge", "part"), NEEDED, ids=[f"{judge.name}-{part}" for judge, part in NEEDED])
 async def test_a_judge_without_what_it_needs_is_not_applicable_and_asks_nothing(judge: Judge, part: str) -> None:
     model = scripted("never")
-    found = await judged(judge, respondent(model), case(**{part: () if part == "passages" else ""}))
+    found = await judged(judge, chat_model(model), case(**{part: () if part == "passages" else ""}))
     assert (found.state, found.value) == ("not_applicable", None)
     assert found.error == f"The case has nothing for {part}."
     assert model.calls == []
@@ -211,7 +211,7 @@ async def test_a_judge_without_what_it_needs_is_not_applicable_and_asks_nothing(
 @pytest.mark.parametrize(("name", "part"), [("hallucination", "gold"), ("memory", "dialogue")])
 async def test_what_a_judge_may_be_shown_may_be_missing(name: str, part: str) -> None:
     model = scripted("So so.", "4")
-    found = await judged(JUDGES[name], respondent(model), case(**{part: () if part == "dialogue" else ""}))
+    found = await judged(JUDGES[name], chat_model(model), case(**{part: () if part == "dialogue" else ""}))
     assert found.value == 4
     assert f"<{part}>\n\n</{part}>" in asked(model)[0][1][1]
 
@@ -223,13 +223,13 @@ def test_passages_are_numbered_and_a_turn_is_one_line() -> None:
 
 async def test_with_log_probabilities_a_rating_is_an_expected_value(server: FaultServer) -> None:
     model = openai_compatible("m", server.url("logprobs", "rate"), SECRET, max_retries=0)
-    found = await judged(JUDGES["personality"], respondent(model), case())
+    found = await judged(JUDGES["personality"], chat_model(model), case())
     assert (found.value, found.probability) == (pytest.approx(4.0), None)
 
 
 async def test_with_log_probabilities_a_yes_has_a_probability(server: FaultServer) -> None:
     model = openai_compatible("m", server.url("logprobs", "decide"), SECRET, max_retries=0)
-    found = await judged(JUDGES["accuracy"], respondent(model), case())
+    found = await judged(JUDGES["accuracy"], chat_model(model), case())
     assert (found.value, found.probability) == (1.0, pytest.approx(0.7 / 0.9))
 
 

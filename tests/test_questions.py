@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel, ConfigDict, Field
 
-from dramaturg.models.chat import respondent
+from dramaturg.models.chat import chat_model
 from dramaturg.models.errors import ModelError, UnusableAnswer
 from dramaturg.models.questions import (
     NO,
@@ -51,22 +51,22 @@ class Verdict(BaseModel):
 
 @pytest.mark.parametrize("text", ["yes", "Yes.", " YES!\n", '{"answer": "yes"}', '{"answer": true}', "是。", "예"])
 async def test_yes(text: str) -> None:
-    assert await decide(respondent(scripted(text)), MESSAGES) == Decision(True, None)
+    assert await decide(chat_model(scripted(text)), MESSAGES) == Decision(True, None)
 
 
 @pytest.mark.parametrize("text", ["no", "No.", '```json\n{"answer": "no"}\n```', "false", "不是", "아니요"])
 async def test_no(text: str) -> None:
-    assert await decide(respondent(scripted(text)), MESSAGES) == Decision(False, None)
+    assert await decide(chat_model(scripted(text)), MESSAGES) == Decision(False, None)
 
 
 async def test_words_of_ones_own() -> None:
-    asked = respondent(scripted("out of scope"))
+    asked = chat_model(scripted("out of scope"))
     assert not (await decide(asked, MESSAGES, yes=["in scope"], no=["out of scope"])).answer
 
 
 @pytest.mark.parametrize("text", ["4", " 4.", '{"answer": 4}', '{"answer": "4"}', "4.0", "４"])
 async def test_a_number_in_digits(text: str) -> None:
-    assert (await rate(respondent(scripted(text)), MESSAGES, low=1, high=10)).value == 4
+    assert (await rate(chat_model(scripted(text)), MESSAGES, low=1, high=10)).value == 4
 
 
 @pytest.mark.parametrize(
@@ -74,39 +74,39 @@ async def test_a_number_in_digits(text: str) -> None:
 )
 async def test_what_is_not_a_number_on_the_scale(text: str) -> None:
     with pytest.raises(UnusableAnswer):
-        await rate(respondent(scripted(text)), MESSAGES, low=1, high=10)
+        await rate(chat_model(scripted(text)), MESSAGES, low=1, high=10)
 
 
 async def test_a_scale_goes_up() -> None:
     with pytest.raises(ValueError, match="go up"):
-        await rate(respondent(scripted("4")), MESSAGES, low=5, high=5)
+        await rate(chat_model(scripted("4")), MESSAGES, low=5, high=5)
 
 
 @pytest.mark.parametrize("text", ["2", "green", "Green.", '{"answer": 2}', '{"answer": "green"}'])
 async def test_a_choice_by_number_or_text(text: str) -> None:
     model = scripted(text)
-    assert await choose(respondent(model), MESSAGES, ["red", "green", "blue"]) == "green"
+    assert await choose(chat_model(model), MESSAGES, ["red", "green", "blue"]) == "green"
     assert "2. green" in model.calls[0].text
 
 
 async def test_options_that_are_numbers() -> None:
-    assert await choose(respondent(scripted("1")), MESSAGES, ["3", "2", "1"]) == "3"  # the label
+    assert await choose(chat_model(scripted("1")), MESSAGES, ["3", "2", "1"]) == "3"  # the label
 
 
 @pytest.mark.parametrize("options", [[], ["red", "Red"]])
 async def test_options_must_differ(options: list[str]) -> None:
     with pytest.raises(ValueError, match="differ"):
-        await choose(respondent(scripted("1")), MESSAGES, options)
+        await choose(chat_model(scripted("1")), MESSAGES, options)
 
 
 async def test_an_object() -> None:
     text = '{"verdict": "guilty", "reasons": ["a\\u0000b"]}'
-    assert await extract(respondent(scripted(text)), MESSAGES, Verdict) == Verdict(verdict="guilty", reasons=("ab",))
+    assert await extract(chat_model(scripted(text)), MESSAGES, Verdict) == Verdict(verdict="guilty", reasons=("ab",))
 
 
 async def test_a_text() -> None:
     model = scripted(" Good evening, my friend.\n")
-    assert await write(respondent(model), MESSAGES, temperature=0.3, max_tokens=10) == "Good evening, my friend."
+    assert await write(chat_model(model), MESSAGES, temperature=0.3, max_tokens=10) == "Good evening, my friend."
 
 
 async def test_settings_are_given_to_models_that_have_them() -> None:
@@ -119,8 +119,8 @@ async def test_settings_are_given_to_models_that_have_them() -> None:
             return super().answer(messages, parameters)
 
     model = Warm(reply=lambda _: "Hm.")
-    await write(respondent(model), MESSAGES, temperature=0.3)
-    await write(respondent(model), MESSAGES)
+    await write(chat_model(model), MESSAGES, temperature=0.3)
+    await write(chat_model(model), MESSAGES)
     assert model.seen == [0.3, 1]
     assert model.calls[0].parameters == {}
 
@@ -130,7 +130,7 @@ async def test_settings_are_given_to_models_that_have_them() -> None:
 )
 async def test_the_model_is_told_what_was_wrong(language: str, words: str) -> None:
     model = scripted('{"verdict": "dead"}', '{"verdict": "guilty"}')
-    await extract(respondent(model, language=language), MESSAGES, Verdict)
+    await extract(chat_model(model, language=language), MESSAGES, Verdict)
     *asked, said, told = model.calls[1].messages
     assert asked == model.calls[0].messages
     assert said == AIMessage('{"verdict": "dead"}')
@@ -141,14 +141,14 @@ async def test_the_model_is_told_what_was_wrong(language: str, words: str) -> No
 
 async def test_a_long_answer_is_shown_shortened() -> None:
     model = scripted("x" * 100_000, '{"verdict": "guilty"}')
-    await extract(respondent(model), MESSAGES, Verdict)
+    await extract(chat_model(model), MESSAGES, Verdict)
     assert len(model.calls[1].messages[-2].text) == 2000
 
 
 @pytest.mark.parametrize("nothing", ["", "x" * (MAX_CHARACTERS + 1)])
 async def test_an_answer_that_cannot_be_shown_is_asked_for_again(nothing: str) -> None:
     model = scripted(nothing, "yes")
-    assert (await decide(respondent(model), MESSAGES)).answer
+    assert (await decide(chat_model(model), MESSAGES)).answer
     assert model.calls[1].messages == model.calls[0].messages
 
 
@@ -156,7 +156,7 @@ async def test_an_answer_that_cannot_be_shown_is_asked_for_again(nothing: str) -
 async def test_attempts_bound_the_calls(attempts: int) -> None:
     model = scripted("perhaps")
     with pytest.raises(UnusableAnswer, match=rf"'scripted'.*'decide' in {attempts} attempt"):
-        await decide(respondent(model, attempts=attempts), MESSAGES)
+        await decide(chat_model(model, attempts=attempts), MESSAGES)
     assert len(model.calls) == attempts
 
 
@@ -164,7 +164,7 @@ async def test_attempts_bound_the_calls(attempts: int) -> None:
 async def test_errors_of_a_model_are_typed(error: Exception) -> None:
     for question in (decide, write):
         with pytest.raises(ModelError) as caught:
-            await question(respondent(scripted(error)), MESSAGES)
+            await question(chat_model(scripted(error)), MESSAGES)
         assert "secret" not in str(caught.value)
 
 
@@ -173,13 +173,13 @@ async def test_errors_of_a_test_are_not_hidden() -> None:
         raise AssertionError
 
     with pytest.raises(AssertionError):
-        await decide(respondent(ScriptedChatModel(reply=wrong)), MESSAGES)
+        await decide(chat_model(ScriptedChatModel(reply=wrong)), MESSAGES)
 
 
 async def test_a_refusal_is_no_text() -> None:
     model = scripted(AIMessage("", additional_kwargs={"refusal": "I cannot."}))
     with pytest.raises(UnusableAnswer):
-        await write(respondent(model), MESSAGES)
+        await write(chat_model(model), MESSAGES)
 
 
 @given(ANY_TEXT)

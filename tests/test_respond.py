@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import ValidationError
 
-from dramaturg.models.chat import Respondent, respondent
+from dramaturg.models.chat import ChatModel, chat_model
 from dramaturg.models.environment import environment
 from dramaturg.models.errors import ModelRefused, ModelTimeout, ModelUnavailable, UnusableAnswer
 from dramaturg.nodes.attribute_extractor import findings
@@ -73,16 +73,16 @@ async def test_temperature_and_length_reach_the_model(library: Path) -> None:
 
 
 @pytest.mark.parametrize("kept", [True, False])
-async def test_the_bounds_of_the_context_reach_the_respondent_outside_the_event_loop(
+async def test_the_bounds_of_the_context_reach_the_chat_model_outside_the_event_loop(
     library: Path, monkeypatch: pytest.MonkeyPatch, kept: bool
 ) -> None:
     made = []
 
-    def recorded(model: Any, **bounds: Any) -> Respondent:
+    def recorded(model: Any, **bounds: Any) -> ChatModel:
         made.append({**bounds, "thread": threading.current_thread()})
-        return respondent(model, **{**bounds, "cache": None})
+        return chat_model(model, **{**bounds, "cache": None})
 
-    monkeypatch.setattr("dramaturg.nodes.context.respondent", recorded)
+    monkeypatch.setattr("dramaturg.nodes.context.chat_model", recorded)
     await answered(library, actor(), deadline=33, attempts=3, concurrency=5, answer_cache=kept)
     assert len(made) == 3
     for bounds in made:

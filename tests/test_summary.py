@@ -16,7 +16,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
-from dramaturg.models.chat import respondent
+from dramaturg.models.chat import chat_model
 from dramaturg.models.errors import ModelError, ModelTimeout, ModelUnavailable, PromptRefused, UnusableAnswer
 from dramaturg.models.questions import write
 from dramaturg.nodes.summary import (
@@ -333,9 +333,9 @@ async def test_only_the_reply_is_streamed(name: str, library: Path) -> None:
 async def test_a_quiet_text_that_nobody_saw_is_asked_for_again() -> None:
     filtered = AIMessage("Tom wa", response_metadata={"finish_reason": "content_filter"})
     model = scripted(filtered, "Tom was here.")
-    assert await write(respondent(model), [HumanMessage("Notes?")], quiet=True) == "Tom was here."
+    assert await write(chat_model(model), [HumanMessage("Notes?")], quiet=True) == "Tom was here."
     with pytest.raises(UnusableAnswer):
-        await write(respondent(scripted(filtered, "Tom was here.")), [HumanMessage("Notes?")])
+        await write(chat_model(scripted(filtered, "Tom was here.")), [HumanMessage("Notes?")])
 
 
 async def replied(state: TurnInput) -> dict[str, Any]:

@@ -88,12 +88,12 @@ async def external_method(
         RoleError: the library has no such role, or its files cannot be read.
     """
     role = await role_of(context)
-    respondent, model = await respondent_of(context, role), await embedder_of(context, role)
+    chat, model = await respondent_of(context, role), await embedder_of(context, role)
     texts = {one.name: one.text for one in await asyncio.to_thread(role.documents)}
     language = language_of(context, role)
-    place = folder / name / digest(name, texts, model.name, respondent.name, language)
+    place = folder / name / digest(name, texts, model.name, chat.name, language)
     await asyncio.to_thread(place.mkdir, parents=True, exist_ok=True)
-    async with working(name, place, respondent, model) as worker:
+    async with working(name, place, chat, model) as worker:
         version, _ = await worker.request(
             "open",
             folder=str(place.resolve()),
@@ -102,7 +102,7 @@ async def external_method(
             language=language,
             instruction=instruction(role, language),
             tokens=tokens,
-            concurrency=respondent.concurrency,
+            concurrency=chat.concurrency,
         )
         yield ExternalMethod(worker, texts, place, version)
 

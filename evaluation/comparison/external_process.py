@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 from langchain_core.messages import convert_to_messages
 
 from dramaturg.models.account import Account, Usage
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.embeddings import Embedder
 from dramaturg.models.environment import environment
 from dramaturg.models.errors import UNANSWERED, ModelError
@@ -51,11 +51,11 @@ class Worker:
     """A process that does one request after another, and asks for models in between."""
 
     def __init__(
-        self, name: External, process: asyncio.subprocess.Process, respondent: Respondent, model: Embedder, log: Path
+        self, name: External, process: asyncio.subprocess.Process, chat: ChatModel, model: Embedder, log: Path
     ) -> None:
         self._package = PACKAGES[name]
         self._process = process
-        self._respondent = respondent
+        self._chat_model = chat
         self._model = model
         self._log = log
         self._turn = asyncio.Lock()
@@ -75,7 +75,7 @@ class Worker:
         async with self._turn:
             self._requests += 1
             self._trouble, self._waiting = None, asyncio.get_running_loop().create_future()
-            self._respondent = replace(self._respondent, account=Account())
+            self._chat_model = replace(self._chat_model, account=Account())
             await self._say({"do": kind, "request": self._requests, **given})
             if self._ended:
                 self._fail(self._ended)
@@ -85,7 +85,7 @@ class Worker:
                 raise self._trouble or error from None
             if self._trouble:
                 raise self._trouble
-            return done, self._respondent.account.usage()
+            return done, self._chat_model.account.usage()
 
     async def listen(self) -> None:
         """Read lines until the process ends."""
@@ -130,7 +130,7 @@ class Worker:
 
     async def _chat(self, message: Mapping[str, Any]) -> str:
         messages = convert_to_messages(message["messages"])
-        return await write(self._respondent, messages, temperature=0, max_tokens=message["most"], quiet=True)
+        return await write(self._chat_model, messages, temperature=0, max_tokens=message["most"], quiet=True)
 
     async def _embed(self, message: Mapping[str, Any]) -> list[list[float]]:
         if message["query"]:
@@ -146,11 +146,11 @@ class Worker:
 
 
 @asynccontextmanager
-async def working(name: External, folder: Path, respondent: Respondent, model: Embedder) -> AsyncIterator[Worker]:
+async def working(name: External, folder: Path, chat: ChatModel, model: Embedder) -> AsyncIterator[Worker]:
     """Start a worker, and end it at last."""
     log = folder / "log.txt"
     process = await started(name, folder, log)
-    worker = Worker(name, process, respondent, model, log)
+    worker = Worker(name, process, chat, model, log)
     listening = asyncio.create_task(worker.listen())
     try:
         yield worker

@@ -19,7 +19,7 @@ from dramaturg.evaluation.datasets.dataset import Question
 from dramaturg.evaluation.interviews.run import interviewed
 from dramaturg.evaluation.interviews.state import InterviewContext
 from dramaturg.evaluation.judging.measures import SIMILARITY, ToJudge, measured, to_judge
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.client import name_of
 from dramaturg.models.embeddings import Embedder, embedder
 from dramaturg.nodes.asked_answers import Announce, Answers, answer_all
@@ -264,7 +264,7 @@ async def measure(task: ToJudge, settings: EvaluationSettings) -> Judged:
     return await measured(task, await judge_of(task, settings), await embedder_for(task.role, settings))
 
 
-async def judge_of(task: ToJudge, settings: EvaluationSettings) -> Respondent | None:
+async def judge_of(task: ToJudge, settings: EvaluationSettings) -> ChatModel | None:
     """Who judges, with a fresh account; nobody where it is the embedding model's."""
     if task.metric == SIMILARITY:
         return None

@@ -29,7 +29,7 @@ from dramaturg.evaluation.interviews.state import (
     instrument_of,
 )
 from dramaturg.evaluation.metrics import split_batches
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import UNANSWERED, UnusableAnswer
 from dramaturg.models.questions import extract
 from dramaturg.nodes.context import respondent_in, settings
@@ -122,14 +122,14 @@ async def judge(state: Batch, runtime: Runtime[InterviewContext]) -> dict[str, A
     context = settings(runtime, InterviewContext)
     instrument = await instrument_of(context)
     asked = context.model_copy(update={"chat_model": context.judge or context.chat_model})
-    respondent = await respondent_in(asked, instrument.language)
+    chat = await respondent_in(asked, instrument.language)
     dimension, repeat, items = state["dimension"], state["repeat"], state["items"]
     said = Judgement(dimension=dimension, repeat=repeat, items=items, analysis="", result=None, error="")
     try:
-        said["analysis"], said["result"] = await judged(respondent, instrument, state, context.judging)
+        said["analysis"], said["result"] = await judged(chat, instrument, state, context.judging)
     except UNANSWERED as error:
         said["error"] = str(error)
-    return {"judgements": [said], "usage": {"judge": respondent.account.usage()}}
+    return {"judgements": [said], "usage": {"judge": chat.account.usage()}}
 
 
 def batches(dimension: Dimension, records: Sequence[Record], repeat: int, judging: Judging) -> Iterator[Batch]:
@@ -161,7 +161,7 @@ def as_text(batch: Sequence[Record]) -> str:
 
 
 async def judged(
-    respondent: Respondent, instrument: Instrument, batch: Batch, judging: Judging
+    chat: ChatModel, instrument: Instrument, batch: Batch, judging: Judging
 ) -> tuple[str, float | Literal["x"]]:
     """Ask for the analysis and the result.
 
@@ -173,12 +173,12 @@ async def judged(
     messages = judge_messages(instrument, batch, judging)
     dimension = dimension_of(instrument, batch["dimension"])
     if judging == "option_conversion":
-        choice = await extract(respondent, messages, choices(instrument))
+        choice = await extract(chat, messages, choices(instrument))
         return choice.analysis, choice.result
     if instrument.scores == "percent":
-        shared = await extract(respondent, messages, shares(dimension))
+        shared = await extract(chat, messages, shares(dimension))
         return shared.analysis, shared.result.high
-    rated = await extract(respondent, messages, scale(instrument))
+    rated = await extract(chat, messages, scale(instrument))
     return rated.analysis, rated.result
 
 

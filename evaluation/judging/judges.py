@@ -11,7 +11,7 @@ from langchain_core.messages import BaseMessage
 from dramaturg.evaluation.judging.answers import Case, Judgement
 from dramaturg.evaluation.judging.refusal_rates import RefusalRates, refusal_rates
 from dramaturg.evaluation.reliability import Agreement, Kappa, cohen_kappa, krippendorff_alpha
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import decide, rate, write
 from dramaturg.prompts import load
@@ -155,7 +155,7 @@ JUDGES: Mapping[str, Judge] = MappingProxyType({judge.name: judge for judge in _
 """All judges of replies. Identity recall and action alignment are in `identity_quiz` and `action_alignment`."""
 
 
-async def judged(judge: Judge, respondent: Respondent, case: Case) -> Judgement:
+async def judged(judge: Judge, chat: ChatModel, case: Case) -> Judgement:
     """Have a reply judged: a sentence, and then a value that rests on it, both at temperature 0.
 
     An answer that did not come leaves no value, and the error.
@@ -163,15 +163,13 @@ async def judged(judge: Judge, respondent: Respondent, case: Case) -> Judgement:
     Raises:
         ModelError: the model cannot be reached, or refuses every question.
     """
-    made = partial(
-        Judgement, judge=judge.name, prompt_version=prompt_version(judge, case.language), model=respondent.name
-    )
+    made = partial(Judgement, judge=judge.name, prompt_version=prompt_version(judge, case.language), model=chat.name)
     if lacking := [part for part in judge.needs if not case.part(part)]:
         return made(state="not_applicable", error=f"The case has nothing for {', '.join(lacking)}.")
     reason = ""
     try:
-        reason = await _reason(respondent, _messages(judge, case)[:-VERDICT])
-        value, probability = await _verdict(judge, respondent, _messages(judge, case, reason))
+        reason = await _reason(chat, _messages(judge, case)[:-VERDICT])
+        value, probability = await _verdict(judge, chat, _messages(judge, case, reason))
     except UNANSWERED as error:
         return made(state="missing", reason=reason, error=str(error))
     return made(state="judged", value=value, probability=probability, reason=reason)
@@ -233,15 +231,15 @@ def _messages(judge: Judge, case: Case, reason: str = "") -> list[BaseMessage]:
     return load(judge.prompt, case.language).messages(data=data, role=case.role, user=case.user_role)
 
 
-async def _reason(respondent: Respondent, messages: Sequence[BaseMessage]) -> str:
+async def _reason(chat: ChatModel, messages: Sequence[BaseMessage]) -> str:
     """The judge's sentence, on one line."""
-    return " ".join((await write(respondent, messages, temperature=0, max_tokens=REASON_TOKENS, quiet=True)).split())
+    return " ".join((await write(chat, messages, temperature=0, max_tokens=REASON_TOKENS, quiet=True)).split())
 
 
-async def _verdict(judge: Judge, respondent: Respondent, messages: Sequence[BaseMessage]) -> tuple[float, float | None]:
+async def _verdict(judge: Judge, chat: ChatModel, messages: Sequence[BaseMessage]) -> tuple[float, float | None]:
     """The value, and P(yes) where it is known."""
     if judge.scale == "yes/no":
-        decision = await decide(respondent, messages)
+        decision = await decide(chat, messages)
         return float(decision.answer), decision.probability
     low, high = BOUNDS[judge.scale]
-    return (await rate(respondent, messages, low=low, high=high)).value, None
+    return (await rate(chat, messages, low=low, high=high)).value, None

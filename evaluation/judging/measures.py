@@ -8,7 +8,7 @@ from dramaturg.evaluation.comparison.records import Judged, Reply
 from dramaturg.evaluation.datasets.dataset import Question
 from dramaturg.evaluation.judging.judges import BOUNDS, JUDGES, Case, Judge, judged, prompt_version
 from dramaturg.evaluation.judging.shown_texts import shown_texts
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.embeddings import Embedder
 from dramaturg.nodes.embedded_texts import likeness
 from dramaturg.stores.errors import did_you_mean
@@ -77,7 +77,7 @@ def version_of(metric: str, language: str) -> str:
     return prompt_version(JUDGES[metric], language) if metric in JUDGES else ""
 
 
-async def measured(task: ToJudge, judge: Respondent | None, embedder: Embedder) -> Judged:
+async def measured(task: ToJudge, judge: ChatModel | None, embedder: Embedder) -> Judged:
     """Take a measure of a reply; a judgement that does not come is missing, and says why.
 
     Raises:
@@ -98,12 +98,10 @@ async def measured(task: ToJudge, judge: Respondent | None, embedder: Embedder) 
     return await by_judge(JUDGES[task.metric], judge, task, embedder, about)
 
 
-async def by_judge(
-    judge: Judge, respondent: Respondent, task: ToJudge, embedder: Embedder, about: dict[str, Any]
-) -> Judged:
+async def by_judge(judge: Judge, chat: ChatModel, task: ToJudge, embedder: Embedder, about: dict[str, Any]) -> Judged:
     """Have a judge say what a reply is worth."""
-    found = await judged(judge, respondent, await case_of(task, judge, embedder))
-    used = respondent.account.usage()
+    found = await judged(judge, chat, await case_of(task, judge, embedder))
+    used = chat.account.usage()
     return Judged(
         **about,
         value=found.value,

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from langchain_core.messages import BaseMessage
 
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.questions import rate, write
 from dramaturg.nodes.identity import Identity
 from dramaturg.prompts import load
@@ -27,7 +27,7 @@ def reason_messages(identity: Identity, deed: str) -> list[BaseMessage]:
     return load("why_aligned", identity.language).messages(role=identity.name, data=data)
 
 
-async def alignment(judge: Respondent, identity: Identity, deed: str) -> Alignment:
+async def alignment(judge: ChatModel, identity: Identity, deed: str) -> Alignment:
     """Judge a deed: a sentence, and then a score that rests on it.
 
     Raises:

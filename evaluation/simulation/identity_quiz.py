@@ -7,7 +7,7 @@ from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
 
 from dramaturg.evaluation.simulation.events import Context
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.embeddings import Embedder
 from dramaturg.models.questions import write
 from dramaturg.nodes.embedded_texts import vectors_of
@@ -41,13 +41,13 @@ def quiz_messages(identity: Identity, at: Context, question: str, more: str = ""
     )
 
 
-async def answered(respondent: Respondent, messages: list[BaseMessage]) -> str:
+async def answered(chat: ChatModel, messages: list[BaseMessage]) -> str:
     """Have a question answered.
 
     Raises:
         ModelError: the model gave no answer.
     """
-    text = await write(respondent, messages, temperature=TEMPERATURE, max_tokens=ANSWER_TOKENS, quiet=True)
+    text = await write(chat, messages, temperature=TEMPERATURE, max_tokens=ANSWER_TOKENS, quiet=True)
     return " ".join(text.split())
 
 

@@ -21,7 +21,7 @@ from dramaturg.evaluation.simulation.identity_quiz import (
 )
 from dramaturg.evaluation.simulation.logs import Run
 from dramaturg.evaluation.simulation.scores import Measure, key_of
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.embeddings import Embedder
 from dramaturg.nodes.context import Name, RunContext, embedder_of, respondent_in, respondent_of
 from dramaturg.nodes.identity import Identity, identity_of
@@ -110,16 +110,16 @@ async def quizzed(
     quiz: Sequence[Question],
 ) -> list[Task]:
     """The scores of one quiz."""
-    respondent, model = await respondent_of(own, identity.role), await embedder_of(own, identity.role)
+    chat, model = await respondent_of(own, identity.role), await embedder_of(own, identity.role)
     anew = measure == "recall_with_retrieval" and at.identity.how in LOOKED_UP
     taken_as: Measure = "recall_with_retrieval" if anew else "recall"
     rests_on = [identity.text(identity.triples)] if anew else []
     tasks = []
     for one in quiz:
         messages, right = quiz_messages(identity, at, one.question), one.answer or ""
-        key = key_of(messages, taken_as, at.step, respondent.name, model.name, right, *rests_on)
-        take = partial(recalled, respondent, model, own if anew else None, identity, at, one.question, right)
-        about = (run, at.step, at.time, at.agent, one.question, right, respondent.name, key)
+        key = key_of(messages, taken_as, at.step, chat.name, model.name, right, *rests_on)
+        take = partial(recalled, chat, model, own if anew else None, identity, at, one.question, right)
+        about = (run, at.step, at.time, at.agent, one.question, right, chat.name, key)
         tasks.append(Task(measure, taken_as, *about, take))
     return tasks
 
@@ -140,7 +140,7 @@ async def alignment_tasks(run: Run, context: MeasureSettings) -> list[Task]:
 
 
 async def recalled(
-    respondent: Respondent,
+    chat: ChatModel,
     model: Embedder,
     anew: IdentityRecallSettings | None,
     identity: Identity,
@@ -150,11 +150,11 @@ async def recalled(
 ) -> Said:
     """Have a question of the quiz answered, after its identity was looked up if that is wanted."""
     more = await looked_up(anew, at, question) if anew else ""
-    answer = await answered(respondent, quiz_messages(identity, at, question, more))
+    answer = await answered(chat, quiz_messages(identity, at, question, more))
     return Said(answer, await correctness(model, answer, right))
 
 
-async def judged_deed(judge: Respondent, identity: Identity, deed: str) -> Said:
+async def judged_deed(judge: ChatModel, identity: Identity, deed: str) -> Said:
     """Have a deed judged."""
     return Said(*await alignment(judge, identity, deed))
 

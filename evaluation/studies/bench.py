@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 
-from dramaturg.models.chat import Respondent, respondent
+from dramaturg.models.chat import ChatModel, chat_model
 from dramaturg.models.embeddings import Embedder, embedder
 from dramaturg.nodes.context import RoleContext
 from dramaturg.stores.file_lock import file_lock
@@ -79,11 +79,11 @@ class Bench:
         """The embedding model for a role's language; the first use of one blocks for seconds."""
         return embedder(self.embedding_model, role.card.language)
 
-    def respondent(self, role: Role) -> Respondent:
+    def chat(self, role: Role) -> ChatModel:
         """The chat model; what it has answered is kept, so that a run that was stopped goes on."""
         kept = self.folder / "answers.sqlite"
         settings: dict[str, Any] = {"deadline": DEADLINE, "concurrency": AT_ONCE, "language": role.card.language}
-        return respondent(self.chat_model, cache=kept, **settings)
+        return chat_model(self.chat_model, cache=kept, **settings)
 
     def told(self, what: str, total: int) -> "Progress":
         """Count something down."""

@@ -10,7 +10,7 @@ from dramaturg.evaluation.statistics import wilson
 from dramaturg.evaluation.studies.bench import Bench
 from dramaturg.evaluation.studies.marks import MarkedRelation, gold, marked
 from dramaturg.evaluation.studies.study import Cell, Findings, Study, StudyTable, difference, few, over_roles
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import rate
 from dramaturg.nodes.appraisal import HIGH, LOW
@@ -77,18 +77,18 @@ async def chosen(bench: Bench, name: str, relation: MarkedRelation, question: st
     model = await asyncio.to_thread(bench.embedder, role)
     near = await ranked(cast, model, conversation_text([HumanMessage(question)], cast))
     brought = [dialogue for dialogue, _ in nearest_of_both(near, cast, RECALLED)]
-    respondent, edges = bench.respondent(role), edges_of(brought)
+    chat, edges = bench.chat(role), edges_of(brought)
     scores = dict(
-        zip(edges, await asyncio.gather(*(score(one, respondent, role.card.language) for one in edges)), strict=True)
+        zip(edges, await asyncio.gather(*(score(one, chat, role.card.language) for one in edges)), strict=True)
     )
     return choice(relation, question, cast, brought, scores)
 
 
-async def score(edge: Edge, respondent: Respondent, language: str) -> float | None:
+async def score(edge: Edge, chat: ChatModel, language: str) -> float | None:
     """How much two roles matter in a dialogue (Equation 2), without the reason; None where there is no answer."""
     data = {"dialogue": edge.dialogue.text, "pair": "\n".join(edge.pair)}
     try:
-        return (await rate(respondent, load("rate_edge", language).messages(data=data), low=LOW, high=HIGH)).value
+        return (await rate(chat, load("rate_edge", language).messages(data=data), low=LOW, high=HIGH)).value
     except UNANSWERED:
         return None
 

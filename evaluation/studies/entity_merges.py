@@ -12,7 +12,7 @@ from dramaturg.evaluation.studies.bench import Bench
 from dramaturg.evaluation.studies.marks import MarkedName, gold, marked
 from dramaturg.evaluation.studies.rankings import separation
 from dramaturg.evaluation.studies.study import SEED, Cell, Findings, Study, StudyTable, few, over_roles, spaced
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import decide
 from dramaturg.models.thresholds import threshold
@@ -83,7 +83,7 @@ def fewer(groups: Sequence[G]) -> list[G]:
 async def merging(bench: Bench, name: str, groups: Sequence[Sequence[MarkedName]]) -> Merging:
     """Ask about the pairs of one role."""
     role = bench.role(name)
-    respondent = bench.respondent(role)
+    chat = bench.chat(role)
     entities = entities_of([one for group in groups for one in group])
     texts = [one.text for one in entities]
     vectors = await asyncio.to_thread(lambda: unit_rows(bench.embedder(role).embeddings.embed_documents(texts)))
@@ -91,14 +91,14 @@ async def merging(bench: Bench, name: str, groups: Sequence[Sequence[MarkedName]
     told = bench.told(f"entity-merges, {name}", len(pairs))
 
     async def asked(pair: Pair) -> Compared:
-        certainty = await same(pair, respondent, role.card.language)
+        certainty = await same(pair, chat, role.card.language)
         told.step()
         return Compared(pair.one.name, pair.other.name, certainty)
 
     compared = await asyncio.gather(*map(asked, pairs))
     right = tuple(tuple(one.name for one in group) for group in groups)
     names = tuple(one.name for one in entities)
-    return Merging(name, names, right, tuple(compared), threshold(respondent.name, "same"))
+    return Merging(name, names, right, tuple(compared), threshold(chat.name, "same"))
 
 
 def entities_of(names: Iterable[MarkedName]) -> list[Named]:
@@ -111,11 +111,11 @@ def entities_of(names: Iterable[MarkedName]) -> list[Named]:
     return found
 
 
-async def same(pair: Pair, respondent: Respondent, language: str) -> float | None:
+async def same(pair: Pair, chat: ChatModel, language: str) -> float | None:
     """P(same), as indexing asks for it."""
     messages = load("same_entity", language).messages(data={"one": pair.one.entry, "other": pair.other.entry})
     try:
-        decision = await decide(respondent, messages)
+        decision = await decide(chat, messages)
     except UNANSWERED:
         return None
     return float(decision.answer) if decision.probability is None else decision.probability

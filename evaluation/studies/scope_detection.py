@@ -11,7 +11,7 @@ from dramaturg.evaluation.statistics import Share, wilson
 from dramaturg.evaluation.studies.bench import Bench
 from dramaturg.evaluation.studies.rankings import separation
 from dramaturg.evaluation.studies.study import Cell, Findings, Study, StudyTable, few, over_roles, spaced
-from dramaturg.models.chat import Respondent
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import decide, extract
 from dramaturg.models.thresholds import threshold
@@ -53,16 +53,16 @@ async def records(bench: Bench) -> list[Scoped]:
 async def of_role(bench: Bench, role: Role) -> list[Scoped]:
     """All questions of a role."""
     await graph.ainvoke({}, context=bench.context(AmadeusIndexContext, role.id))
-    questions, respondent = role.questions(), bench.respondent(role)
+    questions, chat = role.questions(), bench.chat(role)
     by_scope = ([one for one in questions if one.scope == scope] for scope in ("in", "out"))
     chosen = {one.question for of in by_scope for one in spaced(of, ASKED)}
     told = bench.told(f"scope-detection, {role.id}", len(questions))
 
     async def looked_up(one: Question) -> Scoped:
         near, judged = await asyncio.to_thread(similarity, bench, role, one.question), one.question in chosen
-        sure, entities = await certainty(one.question, role.card, respondent) if judged else (None, 0)
+        sure, entities = await certainty(one.question, role.card, chat) if judged else (None, 0)
         told.step()
-        above = threshold(respondent.name, "scope")
+        above = threshold(chat.name, "scope")
         return Scoped(role.id, one.question, one.scope == "in", near, judged, sure, entities, above)
 
     return list(await asyncio.gather(*map(looked_up, questions)))
@@ -73,7 +73,7 @@ def similarity(bench: Bench, role: Role, question: str) -> float:
     return role.passages("acts").search(bench.embedder(role).embeddings.embed_query(question), 1)[0][1]
 
 
-async def certainty(question: str, card: RoleCard, respondent: Respondent) -> tuple[float | None, int]:
+async def certainty(question: str, card: RoleCard, chat: ChatModel) -> tuple[float | None, int]:
     """P(known) of a question: that of the entity that is least known, as one that is out of scope decides the turn.
 
     The role itself is known, and so is a question that names nothing.
@@ -83,22 +83,22 @@ async def certainty(question: str, card: RoleCard, respondent: Respondent) -> tu
         role=card.name, most=MOST, data={"question": question, "context": ""}
     )
     try:
-        named = {normal_name(one.name): one for one in (await extract(respondent, messages, PlainNames)).entities}
+        named = {normal_name(one.name): one for one in (await extract(chat, messages, PlainNames)).entities}
         others = [one for name, one in named.items() if name not in own]
-        sure = await asyncio.gather(*(known(one, card, respondent) for one in others))
+        sure = await asyncio.gather(*(known(one, card, chat) for one in others))
     except UNANSWERED:
         return None, 0
     return min(sure, default=1.0), len(others)
 
 
-async def known(one: PlainName, card: RoleCard, respondent: Respondent) -> float:
+async def known(one: PlainName, card: RoleCard, chat: ChatModel) -> float:
     """P(known) of one entity, of which no notes are there.
 
     Raises:
         ModelError: there is no answer.
     """
     data = {"profile": card.profile, "entity": f"{one.name} ({one.type})", "notes": ""}
-    decision = await decide(respondent, load("judge_scope", card.language).messages(role=card.name, data=data))
+    decision = await decide(chat, load("judge_scope", card.language).messages(role=card.name, data=data))
     return float(decision.answer) if decision.probability is None else decision.probability
 
 
