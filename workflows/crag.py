@@ -1,8 +1,4 @@
-"""CRAG (Corrective RAG, Yan et al. 2024), a baseline of AMADEUS: passages are judged, refined, or searched beyond.
-
-Call it with `context=CragContext(…)`: without a context, nodes have the defaults of their own files, and those are
-AMADEUS's splitter. The web is searched with the tool that the context brings as `web_search`.
-"""
+"""CRAG (Corrective RAG, Yan et al. 2024), a baseline of AMADEUS: passages are judged, refined, or searched beyond."""
 
 from typing import Literal
 

@@ -2,7 +2,7 @@
 
 from langgraph.graph import END, START
 
-from dramaturg.nodes.dialogues.index import check_dialogues
+from dramaturg.nodes.dialogues.index import DialogueIndexSettings, check_dialogues
 from dramaturg.nodes.dialogues.recall import more_outcome, recall_dialogues, recall_more, relating_outcome
 from dramaturg.nodes.dialogues.relations import find_clique, score_edges
 from dramaturg.nodes.dialogues.reply import RelatedDraftState, RelatedReplySettings, draft_related, drafting_outcome
@@ -15,7 +15,7 @@ from dramaturg.nodes.verification import checking_outcome, revise, speak, verifi
 from dramaturg.workflows.drmr_index import graph as drmr_index
 
 
-class DrmrContext(RelatedReplySettings, SummarySettings):
+class DrmrContext(RelatedReplySettings, DialogueIndexSettings, SummarySettings):
     """Everything that DRMR may be told."""
 
 

@@ -1,8 +1,4 @@
-"""GraphRAG's local search (Edge et al. 2024), a baseline of RoleRAG: nearest entities, their neighbours, reply.
-
-Call it with `context=GraphRagLocalContext(…)`: without a context, nodes have the defaults of their own files, and those
-are a graph with entity normalization.
-"""
+"""GraphRAG's local search (Edge et al. 2024), a baseline of RoleRAG: nearest entities, their neighbours, reply."""
 
 from langgraph.graph import END, START
 from pydantic import Field

@@ -1,8 +1,4 @@
-"""Naive RAG, the baseline that AMADEUS is compared with: fixed passages, the nearest ones, reply.
-
-Call it with `context=NaiveRagContext(…)`: without a context, nodes have the defaults of their own files, and those are
-AMADEUS's splitter.
-"""
+"""Naive RAG, the baseline that AMADEUS is compared with: fixed passages, the nearest ones, reply."""
 
 from typing import Literal
 

@@ -2,10 +2,9 @@
 
 from langgraph.graph import END, START
 
-from dramaturg.nodes.dialogues.index import check_dialogues
+from dramaturg.nodes.dialogues.index import DialogueIndexSettings, check_dialogues
 from dramaturg.nodes.dialogues.recall import DialogueRecallState, recall_dialogues
 from dramaturg.nodes.dialogues.reply import DialogueReplySettings, respond_from_dialogues
-from dramaturg.nodes.judgement import AppraisalSettings
 from dramaturg.nodes.passages.index import IndexCheckState, index_outcome
 from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.summary import SummarySettings, SummaryState, summarize, window_outcome
@@ -13,7 +12,7 @@ from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
 from dramaturg.workflows.drmr_index import graph as drmr_index
 
 
-class RoleGptContext(DialogueReplySettings, AppraisalSettings, SummarySettings):
+class RoleGptContext(DialogueReplySettings, DialogueIndexSettings, SummarySettings):
     """Everything that RoleGPT may be told."""
 
 
