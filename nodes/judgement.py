@@ -1,6 +1,6 @@
 """A score from 1 to 5 with its reason (DRMR, Equations 2 and 6): in one answer, or number and reason apart."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal, NamedTuple
 
@@ -107,8 +107,12 @@ class Appraising:
 
     async def explained_by(self, chat: ChatModel) -> str:
         """Ask for the reason alone; a score stands also without one."""
-        try:
-            said = await write(chat, self.messages(self.reason), temperature=0, max_tokens=REASON_TOKENS, quiet=True)
-        except UNANSWERED:
-            return ""
-        return " ".join(said.split())
+        return await sentence(chat, self.messages(self.reason))
+
+
+async def sentence(chat: ChatModel, messages: Sequence[BaseMessage], most: int = REASON_TOKENS) -> str:
+    """Ask why a judgement is as it is: one sentence on one line; empty where the model gives none that can be used."""
+    try:
+        return " ".join((await write(chat, messages, temperature=0, max_tokens=most, quiet=True)).split())
+    except UNANSWERED:
+        return ""
