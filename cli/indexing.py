@@ -22,13 +22,13 @@ from dramaturg.cli.options import (
 )
 from dramaturg.cli.progress_bars import bars
 from dramaturg.cli.screen import print_json, printable, screen
-from dramaturg.nodes.index_costs import COSTS, IndexingCost, Wishes
-from dramaturg.nodes.run import RoleContext, role_of
+from dramaturg.nodes.index_steps import IndexingCost
+from dramaturg.nodes.run import RoleContext
 from dramaturg.stores.index.graph import KnowledgeGraph
 from dramaturg.stores.index.kinds import GRAPH_KIND
 from dramaturg.stores.library import open_role
 from dramaturg.stores.merge_files import Merge, MergePlan, read_plan, write_plan
-from dramaturg.workflows.methods import METHODS, index_graph
+from dramaturg.workflows.methods import METHODS, index_graph, indexing_cost
 
 WORK = {
     "facts": "Extracting facts",
@@ -77,19 +77,10 @@ def index(
     given = {"rebuild": rebuild, **{wish: True for wish, wanted in wishes.items() if wanted}}
     context = context_for(method, role, library, settings)
     if dry_run:
-        tell_cost(asyncio.run(cost_of(context, method, given)), as_json=as_json)
+        tell_cost(asyncio.run(indexing_cost(method, context, given)), as_json=as_json)
         return
     report = asyncio.run(indexed(context, method, given))
     print_json(report) if as_json else screen.print(report_view(role, report))
-
-
-async def cost_of(context: RoleContext, method: str, given: Wishes) -> IndexingCost:
-    """What indexing would ask; nothing where it only embeds."""
-    count = COSTS.get(METHODS[method].prepare or "")
-    if count:
-        return await count(context, given)
-    documents = await asyncio.to_thread((await role_of(context)).documents)
-    return IndexingCost("documents", len(documents), 0, 0)
 
 
 def tell_cost(cost: IndexingCost, *, as_json: bool) -> None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from pydantic import Field
 
 from dramaturg.nodes.dialogues.index import DialogueSettings, dialogues_of_turn
-from dramaturg.nodes.run import RoleContext, language_of, role_of
+from dramaturg.nodes.run import RoleContext, language_of, role_of, run_of
 from dramaturg.nodes.speakers import spelling
 from dramaturg.prompts import load
 from dramaturg.stores.index.dialogues import DialogueStore
@@ -66,7 +66,7 @@ async def cast_of(context: CastSettings, version: str) -> Cast:
         MissingIndex: the role has no index of dialogues.
     """
     role = await role_of(context)
-    store = await dialogues_of_turn(context, version)
+    store = await dialogues_of_turn(await run_of(context), version)
     return Cast(role, role.card, store, await user_role_of(context, role, store))
 
 

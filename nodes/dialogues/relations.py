@@ -16,7 +16,7 @@ from dramaturg.nodes.dialogues.index import dialogues_of_turn
 from dramaturg.nodes.dialogues.recall import DialogueRecallState, DialogueRevisionSettings
 from dramaturg.nodes.index_steps import progress
 from dramaturg.nodes.judgement import Appraisal, AppraisalSettings
-from dramaturg.nodes.run import respondent_of, role_of, settings
+from dramaturg.nodes.run import respondent_of, role_of, run_of, settings
 from dramaturg.stores.index.dialogues import Graph
 
 
@@ -64,7 +64,7 @@ async def score_edges(state: RelationState, runtime: Runtime[Any]) -> dict[str, 
     """
     context = settings(runtime, RelationSettings)
     role = await role_of(context)
-    store, card = await dialogues_of_turn(context, state["version"]), role.card
+    store, card = await dialogues_of_turn(await run_of(context), state["version"]), role.card
     builder = role.index(context.index_kind).builder
     known = await asyncio.to_thread(builder.known)
     found = edges_of(store.get(one["dialogue"]) for one in state.get("known_dialogues", []))

@@ -11,7 +11,7 @@ from dramaturg.nodes.memories.bank import MemoryBank, Normalize, Ranked, Strateg
 from dramaturg.nodes.memories.distances import SemanticDistance
 from dramaturg.nodes.memories.emotions import emotion_encoder
 from dramaturg.nodes.memories.index import MemorySettings, memories_of
-from dramaturg.nodes.run import embedder_of, respondent_of, role_of, settings
+from dramaturg.nodes.run import embedder_of, respondent_of, role_of, run_of, settings
 from dramaturg.nodes.turn import Report
 from dramaturg.stores.index.memories import Mood
 from dramaturg.stores.index.vectors import unit_rows
@@ -62,7 +62,7 @@ async def encode_mood(state: QueryState, runtime: Runtime[Any]) -> dict[str, Any
     if context.strategy == "semantic":
         return {"mood": None}
     role = await role_of(context)
-    store = await memories_of(context, state["version"])
+    store = await memories_of(await run_of(context), state["version"])
     chat = await respondent_of(context, role)
     model = await embedder_of(context, role)
     encoder = emotion_encoder(store.encoder, chat=chat, embedder=model, card=role.card)

@@ -17,7 +17,7 @@ from dramaturg.nodes.memories.emotions import EMOTIONS
 from dramaturg.nodes.memories.index import memories_of
 from dramaturg.nodes.memories.query import MemoryBank, Normalize, QueryState, Ranked, SemanticDistance, Strategy
 from dramaturg.nodes.memories.remembering import RememberSettings, exchange_text, kept_memories, unfaded
-from dramaturg.nodes.run import embedder_of, role_of, settings
+from dramaturg.nodes.run import embedder_of, role_of, run_of, settings
 from dramaturg.stores.conversation_memories import ConversationMemories, ConversationMemory
 from dramaturg.stores.index.memories import MemoryStore
 from dramaturg.stores.index.vectors import unit_rows
@@ -146,7 +146,7 @@ async def recall_memories(state: MemoryRecallState, runtime: Runtime[Any]) -> di
     context = settings(runtime, MemoryRecallSettings)
     role = await role_of(context)
     model = await embedder_of(context, role)
-    store = await memories_of(context, state["version"])
+    store = await memories_of(await run_of(context), state["version"])
     store.require(model.name, len(state["query_vector"]))
     kept = kept_memories(runtime, role)
     ids = unfaded(state.get("remembered", []), context)

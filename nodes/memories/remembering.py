@@ -14,7 +14,7 @@ from dramaturg.nodes.memories.emotions import EmotionEncoder, emotion_encoder
 from dramaturg.nodes.memories.index import memories_of
 from dramaturg.nodes.memories.query import StrategySettings
 from dramaturg.nodes.reply import AskedState
-from dramaturg.nodes.run import embedder_of, respondent_of, role_of, settings
+from dramaturg.nodes.run import embedder_of, respondent_of, role_of, run_of, settings
 from dramaturg.stores.conversation_memories import ConversationMemories, ConversationMemory
 from dramaturg.stores.index.memories import Mood
 from dramaturg.stores.index.vectors import unit_rows
@@ -93,7 +93,7 @@ async def memory_of(
     role = await role_of(context)
     model = await embedder_of(context, role)
     encoder = emotion_encoder(
-        (await memories_of(context, state["version"])).encoder, chat=chat, embedder=model, card=role.card
+        (await memories_of(await run_of(context), state["version"])).encoder, chat=chat, embedder=model, card=role.card
     )
     asked, answer = state["messages"][-2:]
     speaker = (asked.name or "")[:SPEAKER]
