@@ -53,6 +53,7 @@ THREADS = {
 """The conversations that were not stopped in the middle of a turn, and their methods."""
 EVALUATION = ("evaluate", "--methods", "vanilla,profile", "--role", "ada", "--metrics", "similarity", "--no-bounds")
 SIMULATION = ("simulate", "mill.yaml", "--steps", "2")
+INTERVIEW = ("interview", "ada", "--method", "vanilla", "--instrument", "four-letters", "--limit", "4")
 Run = Callable[..., str]
 
 
@@ -84,6 +85,11 @@ def attributes(text: str) -> str:
     return json.dumps({"belief_and_value": [found], "psychological_traits": []})
 
 
+def rating(high: str, low: str) -> str:
+    """What a judge says of a dimension between two letters."""
+    return json.dumps({"analysis": "so it seems", "result": {high: 60, low: 40}})
+
+
 SCORED = json.dumps({"reason": "so it seems", "score": 5})
 SCOPE = {"name": "Tom Quill", "type": "character", "reason": "He is near her.", "relevant": True, "level": "specific"}
 SCRIPT: dict[str, str | Callable[[str], str]] = {
@@ -100,6 +106,7 @@ SCRIPT: dict[str, str | Callable[[str], str]] = {
     r"The one record": "All in all I know him.",
     r"The new notes": lambda text: f"They spoke of: {fenced('conversation', text)[:60]}",
     r"yes or no:$": "yes",
+    r"The rating as JSON": lambda text: rating(*re.findall(r'"result": \{"(\w)": …, "(\w)"', text)[-1]),
     r"[Aa]loud in English": lambda text: "I hear: " + fenced("question", text),
 }
 """What is answered to a prompt, by words of its last line."""
@@ -408,3 +415,12 @@ def test_a_simulation_that_was_stopped_goes_on(run: Run, stub: Endpoint) -> None
     assert kinds[-1] == "cost"
     deeds = Counter((event["agent"], event["step"]) for event in map(json.loads, after) if event["kind"] == "action")
     assert set(deeds.values()) == {1}
+
+
+def test_an_interview_that_was_stopped_goes_on(run: Run, stub: Endpoint) -> None:
+    output = json.loads(run(*INTERVIEW, "--out", "interview.json", "--json"))
+    asked = [str(body["messages"][-1]["content"]) for body in stub.asked if "messages" in body]
+    assert asked
+    assert all("The rating as JSON" in text for text in asked)  # what she said is kept
+    assert output["counts"]["missing"] == 0
+    assert Path("interview.json").exists()

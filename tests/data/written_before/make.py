@@ -22,6 +22,7 @@ from langchain_core.messages import HumanMessage
 from test_written_before import (
     EVALUATION,
     INDEXES,
+    INTERVIEW,
     SCRIPT,
     SIMULATION,
     THREADS,
@@ -209,9 +210,28 @@ def simulation(stub: Any) -> None:
         return people.reply(messages)
 
     stub.model = people.model_copy(update={"reply": reply})
-    play = "import sys; from dramaturg.cli.app import main; sys.argv[0] = 'dramaturg'; main()"
-    child = subprocess.Popen([sys.executable, "-c", play, *SIMULATION, "--log", "run.jsonl"], cwd=HERE)
+    child = begun(*SIMULATION, "--log", "run.jsonl")
     assert child.wait() == -9
+
+
+def interview(stub: Any) -> None:
+    """An interview whose process is killed when the first answers are to be judged."""
+
+    def answer(text: str) -> str:
+        if "The rating as JSON" in text:
+            child.kill()
+            time.sleep(1)
+        return answered(text)
+
+    stub.model = model(answer)
+    child = begun(*INTERVIEW, "--out", "interview.json")
+    assert child.wait() == -9
+
+
+def begun(*arguments: str) -> subprocess.Popen[bytes]:
+    """The command in a process of its own, which may be killed."""
+    command = "import sys; from dramaturg.cli.app import main; sys.argv[0] = 'dramaturg'; main()"
+    return subprocess.Popen([sys.executable, "-c", command, *arguments], cwd=HERE)
 
 
 def conversations(stub: Any) -> None:
@@ -304,6 +324,7 @@ def everything() -> None:
         stub.model = model(lambda text: "My brother Tom keeps the light.")
         command(*EVALUATION, "--limit", "1", "--out", str(HERE / "evaluation"))
         simulation(stub)
+        interview(stub)
         stub.model = model()
         expected = expectations(versions)
         for file in (*HERE.rglob("*.lock"), *HERE.rglob(".lock")):
