@@ -10,11 +10,11 @@ from dramaturg.stores.errors import DamagedIndex, MissingIndex
 from dramaturg.stores.passages import StoredPassage
 from dramaturg.stores.role import Role
 
+from crash_points import few_or_many
 from passage_samples import build, embed, new_role, passages_of, quick, reopened, texts_of
 
 TEXTS = ["a", "b", "c", "d"]
 VERSION, POINTERS = ("passages.jsonl", "vectors.faiss", "manifest.json"), ("current.json", "current.copy.json")
-MUTATIONS = 200
 
 
 @pytest.fixture(autouse=True)
@@ -46,8 +46,9 @@ def artefacts(role: Role) -> dict[str, Path]:
     return {path.name: path for path in paths}
 
 
+@few_or_many(20, 200)
 @pytest.mark.parametrize("name", ["passages.jsonl", "vectors.faiss", "manifest.json", "current.json"])
-def test_no_mutation_is_loaded(tmp_path: Path, name: str) -> None:
+def test_no_mutation_is_loaded(tmp_path: Path, name: str, count: int) -> None:
     role = new_role(tmp_path)
     build(role, TEXTS)
     assert set(artefacts(role)) == {*VERSION, *POINTERS}
@@ -55,7 +56,7 @@ def test_no_mutation_is_loaded(tmp_path: Path, name: str) -> None:
         artefacts(role)[POINTERS[1]].unlink()
     path, chance = artefacts(role)[name], random.Random(name)
     whole = path.read_bytes()
-    for _ in range(MUTATIONS):
+    for _ in range(count):
         path.write_bytes(mutated(whole, chance))
         with pytest.raises(DamagedIndex, match="run `dramaturg index ada --rebuild`"):
             reopened(role).passages("acts")
@@ -113,11 +114,12 @@ def test_a_pointer_from_elsewhere(tmp_path: Path) -> None:
         other.passages("ats")
 
 
+@few_or_many(5, 40)
 @pytest.mark.parametrize("name", ["passages.jsonl", "draft.json", "npz"])
-def test_no_damaged_draft_is_published(tmp_path: Path, name: str) -> None:
+def test_no_damaged_draft_is_published(tmp_path: Path, name: str, count: int) -> None:
     role, chance = new_role(tmp_path), random.Random(name)
     build(role, TEXTS)
-    for _ in range(40):
+    for _ in range(count):
         builder = reopened(role).builder("acts")
         version = builder.draft(passages := _edited(), embedding="hash-8", settings={}, sources={})
         builder.add_vectors(version, ["e1"], embed(["edited"]))

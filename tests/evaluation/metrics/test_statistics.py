@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -24,6 +24,8 @@ from dramaturg.evaluation.statistics import (
     wilcoxon,
     wilson,
 )
+
+from property_settings import property_settings
 
 BCA = "cluster bootstrap over roles, BCa, 10000 resamples"
 FEW, NO_SPREAD = "a bootstrap of {} roles is too narrow: from 10 on", "nothing says how roles vary"
@@ -263,7 +265,7 @@ def test_wilcoxon_leaves_equal_pairs_out_and_cliff_s_delta_does_not() -> None:
     assert wilcoxon([1], [0])[:2] == (1.0, 1.0)
 
 
-@settings(max_examples=30, deadline=None)
+@property_settings(30)
 @given(st.lists(st.tuples(st.integers(1, 10), st.integers(1, 10)), min_size=1, max_size=7))
 def test_ordinal_and_binary_tests_do_not_depend_on_the_order_of_methods(rows: Any) -> None:
     first, second = ([row[side] for row in rows] for side in (0, 1))

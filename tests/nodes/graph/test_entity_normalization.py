@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dramaturg.nodes.entity_normalization import (
@@ -20,7 +20,9 @@ from dramaturg.nodes.entity_normalization import (
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.vectors import unit_rows
 
-quickly = settings(max_examples=60, deadline=None)
+from property_settings import property_settings
+
+quickly = property_settings(60)
 KEYS = [chr(ord("a") + at) for at in range(9)]
 names_lists = st.lists(st.sampled_from(KEYS), min_size=1, max_size=12)
 

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dramaturg.nodes.document_splitting import split_one, stored
@@ -13,11 +13,13 @@ from dramaturg.nodes.sliding_window import Window
 from dramaturg.nodes.splitter import Passage, longest_paragraph, split_document
 from dramaturg.nodes.text_lengths import Unit, ruler
 
+from property_settings import property_settings
+
 PIECES = ["a ", "bb. ", "ccc ", "d\n", "\n\n", "# H\n", "## K x\n", "eeeeeeee ", "。", "  "]
 text = st.lists(st.sampled_from(PIECES), max_size=80).map("".join)
 
 
-@settings(deadline=None, max_examples=300)
+@property_settings(300)
 @given(
     parts=st.tuples(text, text, text, text),
     method=st.sampled_from(["acts", "ats", "fixed"]),
