@@ -62,10 +62,9 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     quick(monkeypatch)
 
 
-@pytest.fixture
-def undisturbed(tmp_path: Path) -> Events:
-    (tmp_path / "alone").mkdir()
-    return whole(tmp_path / "alone")
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Events:
+    return whole(tmp_path_factory.mktemp("alone"))
 
 
 def test_the_log_is_what_has_happened(tmp_path: Path, undisturbed: Events) -> None:
