@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dramaturg.cli.drawing.emotions import DRAWN, Spoke, draw, draw_wheel, picture
@@ -21,6 +21,7 @@ from dramaturg.cli.drawing.lettering import MISSING
 from dramaturg.cli.drawing.wheel import COLOURS, SPACE, TOP, corners, free_place, place, strongest
 from dramaturg.nodes.memories.emotions import EMOTIONS as ENCODED
 
+from property_settings import property_settings
 from sample_fonts import font_with
 
 pytest.importorskip("matplotlib")
@@ -192,7 +193,7 @@ def test_the_emotions_go_round_clockwise_from_the_top() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, TOP)), max_size=DRAWN))
-@settings(max_examples=30, deadline=None)
+@property_settings(30)
 def test_numbers_stand_apart_in_the_sector_of_their_emotion(moods: list[tuple[int, int]]) -> None:
     taken = corners(HAPPY)
     for at, score in moods:

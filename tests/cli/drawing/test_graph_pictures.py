@@ -10,7 +10,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dramaturg.cli.drawing.graph import graphml, node_link_json, xml_text
@@ -22,6 +22,7 @@ from dramaturg.stores.index.graph import TYPES, Entity, KnowledgeGraph, decode_g
 
 import graph_samples
 from graph_samples import HOSTILE, knowledge, known_as_ada, star
+from property_settings import property_settings
 from sample_fonts import font_with
 
 
@@ -89,7 +90,7 @@ def test_graphml_reads_back(known: KnowledgeGraph) -> None:
 
 
 @given(st.lists(st.text(), min_size=1, max_size=5, unique=True))
-@settings(max_examples=50, deadline=None)
+@property_settings(50)
 def test_graphml_holds_any_names(names: list[str]) -> None:
     known = knowledge([Entity(name=name, type="other", description=name, names=(name,)) for name in names])
     assert len(nx.read_graphml(BytesIO(graphml(known, None)))) == len(names)

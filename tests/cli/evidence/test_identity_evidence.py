@@ -5,13 +5,15 @@ from io import StringIO
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console, Group
 
 from dramaturg.cli.evidence.identity import SHOWN, identity_views
 from dramaturg.cli.evidence.reply import evidence_view
 from dramaturg.cli.progress import STEPS
+
+from property_settings import property_settings
 
 HOSTILE = "[bold]a\x1b]0;title\x07\x1b[2J\r\x08b[/bold] [/x]"
 QUERY = {"high_priority": ["values", "wants"], "medium_priority": [], "keywords": ["lamp"]}
@@ -208,7 +210,7 @@ def test_evidence_of_which_little_is_known_can_be_shown(evidence: dict[str, Any]
 
 
 @given(st.text() | st.just(HOSTILE), st.integers(30, 120))
-@settings(max_examples=60, deadline=None)
+@property_settings(60)
 def test_any_text_can_be_shown(text: str, width: int) -> None:
     triple = {"sentence": text, "relation": text, "kind": text, "source": text, "core": True}
     change = {**CHANGE, "sentence": text, "replaces": triple, "evidence": text}

@@ -4,12 +4,14 @@ from io import StringIO
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console, Group
 
 from dramaturg.cli.drawing.wheel import COLOURS
 from dramaturg.cli.evidence.memories import memories_view, memory_views, mood_view
+
+from property_settings import property_settings
 
 SCORES = dict(zip(COLOURS, (8, 3, 1, 2, 1, 1, 1, 6), strict=True))
 MOOD = {"encoder": "model", "emotions": {name: {"score": at, "reason": f"of {name}"} for name, at in SCORES.items()}}
@@ -143,7 +145,7 @@ def test_escape_sequences_and_markup_are_only_text() -> None:
 
 
 @given(st.text(), st.integers(30, 120))
-@settings(max_examples=40, deadline=None)
+@property_settings(40)
 def test_any_text_can_be_shown(text: str, width: int) -> None:
     mood = {"encoder": text, "emotions": {"joy": {"score": 3, "reason": text}}}
     told = memory(text=text, source=text, when=text, memory=text)

@@ -5,12 +5,14 @@ from io import StringIO
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console, Group
 
 from dramaturg.cli.evidence.relations import relation_views
 from dramaturg.cli.evidence.reply import evidence_view
+
+from property_settings import property_settings
 
 HOSTILE = "[bold]a\x1b]0;title\x07\x1b[2J\r\x08b[/bold] [/x]"
 PAIR = {"roles": ["Ada", "Tom"], "score": 5.0, "reason": "They are brother and sister.", "dialogues": ["d1", "d2"]}
@@ -172,7 +174,7 @@ def test_evidence_of_which_little_is_known_can_be_shown(evidence: dict[str, Any]
 
 
 @given(st.text() | st.just(HOSTILE), st.integers(30, 120))
-@settings(max_examples=60, deadline=None)
+@property_settings(60)
 def test_any_text_can_be_shown(text: str, width: int) -> None:
     pair = {"roles": [text, text], "score": 2.0, "reason": text, "dialogues": [text]}
     evidence = {

@@ -107,7 +107,7 @@ def indexing(text: str) -> str:
 def command(*arguments: str) -> str:
     """Run the command, and give what it prints."""
     sys.argv, out = ["dramaturg", *arguments], io.StringIO()
-    from dramaturg.cli.screen import screen
+    from dramaturg.cli.output import screen
 
     screen.file = out
     try:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dramaturg.evaluation.metrics.curves import Reading, curves
@@ -31,6 +31,7 @@ from dramaturg.stores.errors import RoleFileError
 from dramaturg.stores.kept_run import Busy
 
 from measured_runs import CANDIDATES, SHORT, STEPS, events_of, examiner, log_of, measure_settings, short_quiz, written
+from property_settings import property_settings
 from roles import fenced
 
 ALL = STEPS * len(CANDIDATES) * SHORT
@@ -266,7 +267,7 @@ def all_means(values: Sequence[float]) -> np.ndarray[Any, Any]:
 
 
 @given(st.lists(st.floats(-1, 10), min_size=1, max_size=5))
-@settings(max_examples=40, deadline=None)
+@property_settings(40)
 def test_a_band_holds_what_all_resamples_hold(values: list[float]) -> None:
     low, high = percentile_interval(values)
     means = all_means(values)
@@ -307,7 +308,7 @@ readings_of = st.lists(
 
 
 @given(readings_of)
-@settings(max_examples=40, deadline=None)
+@property_settings(40)
 def test_every_observation_counts_once_in_its_curve(found: list[Reading]) -> None:
     drawn = curves(found)
     assert sum(one.n for points in drawn.values() for one in points) == sum(one.value is not None for one in found)
