@@ -14,6 +14,7 @@ from dramaturg.nodes.dialogues.relations import (
     relation,
     scored_pairs,
 )
+from dramaturg.nodes.run import run_of
 from dramaturg.stores.index.dialogues import DialogueStore
 from dramaturg.stores.role import Role
 
@@ -59,7 +60,7 @@ def known_relations(context: RelationSettings) -> KnownRelations:
         MissingIndex: the dialogues are not indexed.
         ValueError: the user would play the role that answers.
     """
-    cast = asyncio.run(cast_of(context, ""))
+    cast = asyncio.run(cast_of(asyncio.run(run_of(context)), ""))
     scores, edges = cast.role.index(context.index_kind).builder.known(), edges_of(cast.store.dialogues)
     relations = [relation(edge, score_in(scores, edge_key(edge, cast.card))) for edge in edges]
     pairs = sorted(scored_pairs(relations), key=strongest_first)

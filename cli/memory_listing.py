@@ -8,9 +8,9 @@ from rich.text import Text
 
 from dramaturg.cli.screen import excerpt, printable
 from dramaturg.cli.wheel_drawing import strongest
+from dramaturg.nodes.dialogues.cast import letters_of
 from dramaturg.nodes.memories.remembering import exchange_text
 from dramaturg.nodes.memories.units import memory_unit
-from dramaturg.nodes.speakers import letters_of
 from dramaturg.stores.conversation_memories import ConversationMemory
 from dramaturg.stores.errors import DamagedIndex, MissingIndex
 from dramaturg.stores.index.folder import IndexKind

@@ -11,12 +11,12 @@ from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
 from dramaturg.models.account import Usage, add_usage
+from dramaturg.nodes.dialogues.cast import Speakers, letters_of
 from dramaturg.nodes.dialogues.edge_scores import EdgeScoring, ask_scores, edge_key, edges_of, score_in
 from dramaturg.nodes.index_steps import LookedAt, cost, embed_records, made_again_if_stale, progress, unless_overtaken
 from dramaturg.nodes.judgement import AppraisalSettings
 from dramaturg.nodes.passages.index import IndexCheckState, as_checked
 from dramaturg.nodes.run import RoleContext, embedder_of, respondent_of, role_of, settings
-from dramaturg.nodes.speakers import Speakers, letters_of
 from dramaturg.stores.dialogue_files import read_dialogue_files
 from dramaturg.stores.errors import MissingIndex, StaleDraft
 from dramaturg.stores.files import canonical, sha256
