@@ -181,7 +181,8 @@ class MemoryBank:
         found = self._measured(asked, self._candidates(asked, pool))
         taken = np.lexsort((found.rows, found.first))[:pool]
         best = taken[np.lexsort((found.rows[taken], found.final[taken]))][:k]
-        return self._ranked(asked, _Measured(*(values[best] for values in found)))
+        rows, semantic, first, final = found
+        return self._ranked(asked, _Measured(rows[best], semantic[best], first[best], final[best]))
 
     def at(
         self,
