@@ -3,6 +3,7 @@
 from langgraph.graph import END, START
 from typing_extensions import TypedDict
 
+from dramaturg.nodes.index_steps import IndexCheckState
 from dramaturg.nodes.memories.index import check_memories, encoding_outcomes
 from dramaturg.nodes.memories.recall import (
     MemoryRecallSettings,
@@ -11,7 +12,6 @@ from dramaturg.nodes.memories.recall import (
     encode_mood,
     recall_memories,
 )
-from dramaturg.nodes.passages.index import IndexCheckState
 from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.turn import Report
 from dramaturg.workflows.emotional_rag_index import graph as emotional_rag_index

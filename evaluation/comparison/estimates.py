@@ -10,8 +10,8 @@ from dramaturg.evaluation.comparison.records import Records, Reply
 from dramaturg.evaluation.comparison.run import Evaluation, unanswered, unheld, unmeasured
 from dramaturg.evaluation.interviews.state import InterviewOutput
 from dramaturg.evaluation.judging.measures import SIMILARITY
-from dramaturg.nodes.index_costs import COSTS, IndexingCost
-from dramaturg.workflows.methods import METHODS
+from dramaturg.nodes.index_steps import IndexingCost
+from dramaturg.workflows.methods import METHODS, asks_for_index, indexing_cost
 
 GUESS = (3.0, 3000.0, 30.0)
 """Calls, tokens and seconds of a reply while nothing is known: methods differ widely."""
@@ -206,15 +206,14 @@ async def of_indexes(evaluation: Evaluation) -> list[Estimate]:
 def asks(name: str) -> bool:
     """Whether a method's index is made with a chat model."""
     method = contestant(name).method
-    return method in METHODS and METHODS[method].prepare in COSTS
+    return method in METHODS and asks_for_index(method)
 
 
 async def indexing_costs_of(evaluation: Evaluation, name: str) -> AsyncIterator[IndexingCost]:
     """The cost of each role's index."""
     one = contestant(name)
     for role in evaluation.plan.roles:
-        count = COSTS[METHODS[one.method].prepare or ""]
-        yield await count(one.context(evaluation.settings, role, seed=0), {})
+        yield await indexing_cost(one.method, one.context(evaluation.settings, role, seed=0), {})
 
 
 def each(costs: Sequence[IndexingCost]) -> Price:

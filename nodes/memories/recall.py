@@ -16,7 +16,7 @@ from dramaturg.models.errors import UNANSWERED
 from dramaturg.nodes.memories.bank import MemoryBank, Normalize, Strategy
 from dramaturg.nodes.memories.distances import SemanticDistance
 from dramaturg.nodes.memories.emotions import EMOTIONS, emotion_encoder
-from dramaturg.nodes.memories.index import MemorySettings
+from dramaturg.nodes.memories.index import MemorySettings, memories_of
 from dramaturg.nodes.memories.remembering import (
     RememberSettings,
     exchange_text,
@@ -27,7 +27,6 @@ from dramaturg.nodes.memories.remembering import (
 from dramaturg.nodes.run import open_run
 from dramaturg.nodes.turn import Report
 from dramaturg.stores.conversation_memories import ConversationMemory
-from dramaturg.stores.index.kinds import MEMORY_KIND
 from dramaturg.stores.index.memories import MemoryStore, Mood
 from dramaturg.stores.index.vectors import unit_rows
 from dramaturg.stores.role import Role
@@ -130,7 +129,7 @@ async def encode_mood(state: QueryState, runtime: Runtime[Any]) -> dict[str, Any
     run = await open_run(runtime, StrategySettings)
     if run.settings.strategy == "semantic":
         return {"mood": None}
-    store = await asyncio.to_thread(run.role.index(MEMORY_KIND).open, state["version"] or None)
+    store = await memories_of(run, state["version"])
     encoder = emotion_encoder(store.encoder, chat=run.chat, embedder=await run.embedder(), card=run.role.card)
     try:
         mood = await encoder.of_question(state["question"])
@@ -153,7 +152,7 @@ async def recall_memories(state: MemoryRecallState, runtime: Runtime[Any]) -> di
     """
     run = await open_run(runtime, MemoryRecallSettings)
     role, model = run.role, await run.embedder()
-    store = await asyncio.to_thread(role.index(MEMORY_KIND).open, state["version"] or None)
+    store = await memories_of(run, state["version"])
     store.require(model.name, len(state["query_vector"]))
     said, lost = list[ConversationMemory](), 0
     if kept := kept_memories(runtime, role):

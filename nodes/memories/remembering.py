@@ -11,11 +11,10 @@ from pydantic import Field
 from dramaturg.models.embeddings import Embedder
 from dramaturg.models.errors import ModelError
 from dramaturg.nodes.memories.emotions import EmotionEncoder, emotion_encoder
-from dramaturg.nodes.memories.index import MemorySettings
+from dramaturg.nodes.memories.index import MemorySettings, memories_of
 from dramaturg.nodes.reply import AskedState
 from dramaturg.nodes.run import Run, open_run
 from dramaturg.stores.conversation_memories import ConversationMemories, ConversationMemory
-from dramaturg.stores.index.kinds import MEMORY_KIND
 from dramaturg.stores.index.memories import Mood
 from dramaturg.stores.index.vectors import unit_rows
 from dramaturg.stores.role import Role
@@ -91,7 +90,7 @@ async def exchange_memory(state: RememberedState, run: Run[RememberSettings], th
         ValueError: it gives no direction for what was said.
     """
     model, role = await run.embedder(), run.role
-    store = await asyncio.to_thread(role.index(MEMORY_KIND).open, state["version"] or None)
+    store = await memories_of(run, state["version"])
     encoder = emotion_encoder(store.encoder, chat=run.chat, embedder=model, card=role.card)
     asked, answer = state["messages"][-2:]
     speaker = (asked.name or "")[:SPEAKER]

@@ -69,7 +69,7 @@ def rebuild(folder: Path, model: ScriptedChatModel | None = None) -> None:
 
 def go_back(folder: Path, model: ScriptedChatModel | None = None) -> None:
     if "supper" not in said(folder):
-        take_back(role_in(folder), "dialogues")
+        take_back(role_in(folder), DIALOGUE_KIND)
     index(folder, model)
 
 

@@ -70,7 +70,7 @@ def unmerge(folder: Path, model: ScriptedChatModel | None = None) -> None:
 
 def go_back(folder: Path, model: ScriptedChatModel | None = None) -> None:
     if "dog.md" in role_in(folder).persona.names():
-        take_back(role_in(folder), "graph")
+        take_back(role_in(folder), GRAPH_KIND)
     index(folder, model)
 
 

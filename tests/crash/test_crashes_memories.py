@@ -83,7 +83,7 @@ def rebuild(folder: Path, model: ScriptedChatModel | None = None) -> None:
 
 def go_back(folder: Path, model: ScriptedChatModel | None = None) -> None:
     if not places(folder, CALM):
-        take_back(role_in(folder), "memories")
+        take_back(role_in(folder), MEMORY_KIND)
     index(folder, model)
 
 

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dramaturg.cli.emotion_wheel import DRAWN, Spoke, draw, draw_wheel, picture
-from dramaturg.cli.picture_text import MISSING
-from dramaturg.cli.wheel_drawing import COLOURS, SPACE, TOP, corners, free_place, place, strongest
+from dramaturg.cli.drawing.emotions import DRAWN, Spoke, draw, draw_wheel, picture
+from dramaturg.cli.drawing.lettering import MISSING
+from dramaturg.cli.drawing.wheel import COLOURS, SPACE, TOP, corners, free_place, place, strongest
 from dramaturg.nodes.memories.emotions import EMOTIONS as ENCODED
 
 from sample_fonts import font_with
@@ -164,7 +164,7 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, 
 BESIDE = """
 import sys
 from pathlib import Path
-from dramaturg.cli.emotion_wheel import Spoke, draw_wheel
+from dramaturg.cli.drawing.emotions import Spoke, draw_wheel
 print("matplotlib" in sys.modules)
 from matplotlib import rcParams
 before = {name: rcParams[name] for name in rcParams if name != "backend"}

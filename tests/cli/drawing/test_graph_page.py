@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dramaturg.cli.graph_page import embedded, html
+from dramaturg.cli.drawing.page import embedded, html
 from dramaturg.stores.index.graph import Entity, KnowledgeGraph
 
 from graph_samples import HOSTILE, knowledge, known_as_ada, star

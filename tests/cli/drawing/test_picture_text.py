@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from dramaturg.cli.picture_text import wrapped
+from dramaturg.cli.drawing.lettering import wrapped
 
 
 @given(st.text(st.sampled_from("ab ,.我听，。등$")), st.integers(2, 12), st.integers(1, 4))

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console, Group
 
-from dramaturg.cli.evidence import evidence_view
-from dramaturg.cli.identity_evidence import SHOWN, identity_evidence_views
-from dramaturg.cli.stage import STEPS
+from dramaturg.cli.evidence.identity import SHOWN, identity_views
+from dramaturg.cli.evidence.reply import evidence_view
+from dramaturg.cli.progress import STEPS
 
 HOSTILE = "[bold]a\x1b]0;title\x07\x1b[2J\r\x08b[/bold] [/x]"
 QUERY = {"high_priority": ["values", "wants"], "medium_priority": [], "keywords": ["lamp"]}
@@ -47,7 +47,7 @@ def gate(*attempts: dict[str, Any]) -> dict[str, Any]:
 def shown(evidence: dict[str, Any], width: int = 120) -> str:
     """What a person sees."""
     console = Console(file=StringIO(), width=width, color_system=None)
-    console.print(Group(*identity_evidence_views(evidence)))
+    console.print(Group(*identity_views(evidence)))
     told = console.file.getvalue()  # type: ignore[attr-defined]
     assert all(letter.isprintable() or letter == "\n" for letter in told)
     return str(told)
@@ -62,7 +62,7 @@ def row(told: str, text: str) -> list[str]:
 def coloured(evidence: dict[str, Any], code: int) -> str:
     """What is said in a colour: 31 is red, 32 green, 33 yellow."""
     console = Console(file=StringIO(), width=120, force_terminal=True, color_system="standard")
-    console.print(Group(*identity_evidence_views(evidence)))
+    console.print(Group(*identity_views(evidence)))
     said = re.findall(f"\x1b\\[{code}m(.*?)\x1b\\[0m", console.file.getvalue())  # type: ignore[attr-defined]
     return " ".join(" ".join(said).split())
 
@@ -72,8 +72,8 @@ def yellow(evidence: dict[str, Any]) -> str:
 
 
 def test_evidence_of_other_methods_has_no_tables() -> None:
-    assert list(identity_evidence_views({})) == []
-    assert list(identity_evidence_views({"knowledge": [], "memories": [], "drafts": []})) == []
+    assert list(identity_views({})) == []
+    assert list(identity_views({"knowledge": [], "memories": [], "drafts": []})) == []
 
 
 def test_each_part_has_its_place_in_all_the_evidence() -> None:
