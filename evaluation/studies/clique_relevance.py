@@ -65,11 +65,7 @@ class Chosen(NamedTuple):
 
 
 async def records(bench: Bench) -> list[Chosen]:
-    """Recall for each question of each user, and choose with the clique and without.
-
-    Raises:
-        ValueError: no role has marks.
-    """
+    """Recall for each question of each user, and choose with the clique and without."""
     found: list[Chosen] = []
     for name, relations in marked(gold().relations, bench.roles).items():
         await graph.ainvoke({}, context=bench.context(DrmrIndexContext, name))
@@ -229,13 +225,6 @@ def role_rows(records: Sequence[Chosen]) -> StudyTable:
     return StudyTable("Each role: dialogues that bear on the relation", columns, tuple(rows))
 
 
-def check(bench: Bench) -> None:
-    """Refuse roles without marks.
-
-    Raises:
-        ValueError: no role has any.
-    """
-    marked(gold().relations, bench.roles)
-
-
-STUDY = Study("clique-relevance", "Clique relevance", records, findings, check)
+STUDY = Study(
+    "clique-relevance", "Clique relevance", records, findings, lambda bench: marked(gold().relations, bench.roles)
+)

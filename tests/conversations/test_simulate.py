@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from dramaturg.conversations.simulation import RunBusy, Simulation, open_simulation
+from dramaturg.conversations.simulation import Simulation, open_simulation
 from dramaturg.models.errors import ModelUnavailable
+from dramaturg.stores.kept_run import Busy
 from dramaturg.stores.saver import ConversationSaver
 from dramaturg.workflows import riverbend
 from dramaturg.workflows.riverbend_agents import RiverbendContext
@@ -167,7 +168,7 @@ def test_a_run_that_is_over_asks_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "says"),
     [
-        ({"condition": "full"}, "was begun with condition id-rag, not full"),
+        ({"condition": "full"}, "was begun with condition 'id-rag', not 'full'"),
         ({"seed": 3}, "was begun with seed 0, not 3"),
         ({"steps": 3}, "was begun with steps 2, not 3"),
     ],
@@ -219,7 +220,7 @@ def test_a_step_that_was_not_played_is_no_place_to_branch_from(tmp_path: Path) -
 async def test_one_program_plays_a_run(tmp_path: Path) -> None:
     async with open_simulation(riverbend.build(), context(tmp_path), tmp_path / LOG) as run:
         assert isinstance(run, Simulation)
-        with pytest.raises(RunBusy, match="Another program plays"):
+        with pytest.raises(Busy, match="Another program plays"):
             async with open_simulation(riverbend.build(), context(tmp_path), tmp_path / LOG):
                 pass
 

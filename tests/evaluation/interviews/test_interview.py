@@ -21,11 +21,12 @@ from dramaturg.evaluation.instruments.files import instrument
 from dramaturg.evaluation.instruments.instrument import Instrument, Scale
 from dramaturg.evaluation.interviews import graph as interview
 from dramaturg.evaluation.interviews.judging import batches
-from dramaturg.evaluation.interviews.run import InterviewBusy, alone, interviewed, questions, read_interview, so_far
+from dramaturg.evaluation.interviews.run import interviewed, questions, read_interview, so_far
 from dramaturg.evaluation.interviews.scores import scored
 from dramaturg.evaluation.interviews.state import InterviewContext, Judgement, Record
 from dramaturg.evaluation.metrics.alignment import split_batches
 from dramaturg.models.errors import ModelUnavailable
+from dramaturg.stores.kept_run import Busy, alone
 from dramaturg.stores.saver import file as saver_file
 from dramaturg.workflows.methods import METHODS
 
@@ -642,7 +643,7 @@ def test_a_file_without_its_checkpoints_is_not_written_over(tmp_path: Path) -> N
 
 
 def test_one_program_holds_an_interview(tmp_path: Path) -> None:
-    with alone(tmp_path / "out.json"), pytest.raises(InterviewBusy, match="Another program holds"):
+    with alone(tmp_path / "out.json", "holds it"), pytest.raises(Busy, match="Another program holds"):
         kept(tmp_path, model())
 
 
