@@ -36,6 +36,7 @@ from dramaturg.nodes.dialogues.relations import (
     scored_pairs,
 )
 from dramaturg.nodes.judgement import HIGH, LOW
+from dramaturg.nodes.run import run_of
 from dramaturg.stores.errors import did_you_mean
 from dramaturg.stores.index.dialogues import DialogueStore, Graph
 from dramaturg.stores.index.kinds import DIALOGUE_KIND
@@ -149,7 +150,7 @@ def no_clique(known: KnownRelations) -> str:
 
 def known_relations(context: RelationSettings) -> KnownRelations:
     """Read the dialogues that are indexed, and the scores that are kept."""
-    cast = asyncio.run(cast_of(context, ""))
+    cast = asyncio.run(cast_of(asyncio.run(run_of(context)), ""))
     scores, edges = cast.role.index(DIALOGUE_KIND).builder.known(), edges_of(cast.store.dialogues)
     relations = [relation(edge, score_in(scores, edge_key(edge, cast.card))) for edge in edges]
     pairs = sorted(scored_pairs(relations), key=strongest_first)

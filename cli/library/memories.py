@@ -24,11 +24,11 @@ from dramaturg.cli.options import (
 )
 from dramaturg.cli.output import excerpt, print_json, printable, screen, table_of
 from dramaturg.conversations.opening import memories_of_thread
+from dramaturg.nodes.dialogues.cast import letters_of
 from dramaturg.nodes.memories.emotions import EMOTIONS
 from dramaturg.nodes.memories.remembering import exchange_text
 from dramaturg.nodes.memories.units import memory_unit
 from dramaturg.nodes.run import RoleContext, role_of
-from dramaturg.nodes.speakers import letters_of
 from dramaturg.stores import memory_changes
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, did_you_mean
 from dramaturg.stores.index.folder import IndexKind

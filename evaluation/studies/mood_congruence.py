@@ -19,8 +19,8 @@ from dramaturg.evaluation.studies.study import (
     over_roles,
 )
 from dramaturg.models.embeddings import Embedder, embedder
+from dramaturg.nodes.memories.bank import MemoryBank, Strategy
 from dramaturg.nodes.memories.emotions import EMOTIONS, SimilarityEncoder
-from dramaturg.nodes.memories.query import MemoryBank, Strategy
 from dramaturg.stores.index.kinds import MEMORY_KIND
 from dramaturg.stores.index.memories import MemoryStore, Mood
 from dramaturg.stores.index.vectors import Vectors, unit_rows

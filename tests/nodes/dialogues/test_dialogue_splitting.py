@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dramaturg.nodes.dialogues.cast import letters_of
 from dramaturg.nodes.dialogues.edge_scores import edges_of
 from dramaturg.nodes.dialogues.index import dialogues_of
-from dramaturg.nodes.speakers import letters_of
 from dramaturg.stores.index.dialogues import StoredDialogue, dialogue_graph
 from dramaturg.stores.role_files import DialogueLine, RoleCard
 

@@ -15,9 +15,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dramaturg.nodes.memories import query as emotional_recall
-from dramaturg.nodes.memories.distances import number_array, semantic_bounds, semantic_distances, squared_lengths
-from dramaturg.nodes.memories.query import MemoryBank, Normalize, SemanticDistance, Strategy, rank_memories
+from dramaturg.nodes.memories import bank as emotional_recall
+from dramaturg.nodes.memories.bank import MemoryBank, Normalize, Strategy, rank_memories
+from dramaturg.nodes.memories.distances import (
+    SemanticDistance,
+    number_array,
+    semantic_bounds,
+    semantic_distances,
+    squared_lengths,
+)
 
 from property_settings import property_settings
 
@@ -542,7 +548,7 @@ def test_rows_that_are_not_there(rows: list[int]) -> None:
 
 
 PROGRAM = """
-from dramaturg.nodes.memories.query import rank_memories
+from dramaturg.nodes.memories.bank import rank_memories
 good = dict(query=[1.0], memories=[[1.0], [2.0]], query_emotion=[1] * 8, memory_emotions=[[1] * 8] * 2, strategy="C-A")
 bad = [("query", [1.0, 2.0]), ("query", [0.0]), ("memories", [[1.0], [float("nan")]]), ("memories", [[0.0], [1.0]]),
        ("query_emotion", [0] * 8), ("memory_emotions", [[1] * 8]), ("strategy", "S-C"), ("k", 0)]

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from dramaturg.nodes.dialogues.cast import letters_of
 from dramaturg.nodes.memories.units import memory_unit
-from dramaturg.nodes.speakers import letters_of
 from dramaturg.stores.index.memories import StoredMemory
 from dramaturg.stores.memory_files import Lines
 from dramaturg.stores.role_files import DialogueLine, Memory, RoleCard
