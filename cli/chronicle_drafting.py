@@ -10,7 +10,7 @@ from dramaturg.cli.known_chronicle import Known, show_draft
 from dramaturg.cli.progress_bars import bars
 from dramaturg.cli.screen import print_json, printable, screen
 from dramaturg.models.chat import ChatModel
-from dramaturg.nodes.identity.drafting import Draft, Unread, chunks_of, draft_chronicle
+from dramaturg.nodes.identity.drafting import Draft, FailedChunk, chunks_of, draft_chronicle
 from dramaturg.nodes.run import RoleContext, respondent_of
 from dramaturg.stores.chronicle_files import refuse_second_draft, write_draft
 from dramaturg.stores.errors import RoleError
@@ -73,7 +73,7 @@ def tell_draft(known: Known, found: Draft, chat: ChatModel, *, as_json: bool) ->
         screen.print(failures_table(found.failed))
 
 
-def failures_table(failed: Sequence[Unread]) -> Table:
+def failures_table(failed: Sequence[FailedChunk]) -> Table:
     """The chunks that nothing could be had of, and why."""
     title = "Chunks without an answer that could be used; --draft --again asks about all of them anew"
     shown = Table("document", "heading", "why", title=title, title_justify="left")

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from rich.table import Column, Table
 
 from dramaturg.cli.screen import printable, screen
-from dramaturg.nodes.identity.chronicle import sentence, templates
+from dramaturg.nodes.identity.chronicle import templates, triple_sentence
 from dramaturg.stores.chronicle_files import read_draft
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import Triple
@@ -33,7 +33,7 @@ class Known(NamedTuple):
     def said(self, triples: Sequence[Triple]) -> list[str]:
         """The sentences of triples."""
         own = self.templates()
-        return [sentence(one, self.role.card.language, own) for one in triples]
+        return [triple_sentence(one, self.role.card.language, own) for one in triples]
 
     def rows(self, triples: Sequence[Triple]) -> list[dict[str, Any]]:
         """Triples for a program."""

@@ -27,8 +27,8 @@ from dramaturg.evaluation.simulation.quiz import (
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.embeddings import Embedder
 from dramaturg.nodes.identity.chronicle import Identity, identity_of
-from dramaturg.nodes.identity.recall import IdentityRecallSettings
-from dramaturg.nodes.run import Name, RunContext, embedder_of, respondent_in, respondent_of
+from dramaturg.nodes.identity.retrieval import IdentityRetrievalSettings
+from dramaturg.nodes.run import Name, RunContext, embedder_of, respondent_in, respondent_of, run_of
 from dramaturg.stores.file_lock import file_lock
 from dramaturg.stores.files import canonical, write_bytes
 from dramaturg.stores.reading import read_lines
@@ -179,7 +179,7 @@ async def recall_tasks(run: MeasuredRun, measure: Measure, context: MeasureSetti
 async def quizzed(
     run: MeasuredRun,
     measure: Measure,
-    own: IdentityRecallSettings,
+    own: IdentityRetrievalSettings,
     identity: Identity,
     at: Context,
     quiz: Sequence[Question],
@@ -217,7 +217,7 @@ async def alignment_tasks(run: MeasuredRun, context: MeasureSettings) -> list[Ta
 async def recalled(
     chat: ChatModel,
     model: Embedder,
-    anew: IdentityRecallSettings | None,
+    anew: IdentityRetrievalSettings | None,
     identity: Identity,
     at: Context,
     question: str,
@@ -234,16 +234,16 @@ async def judged_deed(judge: ChatModel, identity: Identity, deed: str) -> Scored
     return Scored(*await alignment(judge, identity, deed))
 
 
-def agent_settings(context: MeasureSettings, agent: str) -> IdentityRecallSettings:
+def agent_settings(context: MeasureSettings, agent: str) -> IdentityRetrievalSettings:
     """How an agent's identity is looked up: as in the run."""
     shared = {name: getattr(context, name) for name in RunContext.model_fields}
-    return IdentityRecallSettings(role=agent, **shared)
+    return IdentityRetrievalSettings(role=agent, **shared)
 
 
-async def known_of(context: IdentityRecallSettings, at: Context | Action) -> Identity:
+async def known_of(context: IdentityRetrievalSettings, at: Context | Action) -> Identity:
     """All that is on record of an agent on the day of an event."""
     state: Any = {"percept": {"now": at.time}}
-    return await identity_of(context, state)
+    return await identity_of(await run_of(context), state)
 
 
 def key_of(messages: list[BaseMessage], *more: JsonValue) -> str:
