@@ -229,4 +229,4 @@ def change_evidence(change: IdentityChange, number: int, identity: Identity) -> 
     gone = identity.triple_evidence(Triple.model_validate(change["replaces"])) if change["replaces"] else None
     sentence = identity.sentence(Triple.model_validate(change["triple"]))
     shown = {"number": number, "triple": change["triple"], "sentence": sentence, "replaces": gone}
-    return shown | {name: change[name] for name in ("evidence", "salience", "confidence", "approved")}  # type: ignore[literal-required]
+    return shown | {name: change[name] for name in ("evidence", "salience", "confidence", "approved")}
