@@ -2,8 +2,9 @@
 
 from langgraph.graph import END, START
 
+from dramaturg.nodes.index_steps import IndexCheckState, index_outcome
 from dramaturg.nodes.passages.attributes import AttributeSettings, AttributeState, extract_attributes
-from dramaturg.nodes.passages.index import IndexCheckState, IndexingSettings, check_index, index_outcome
+from dramaturg.nodes.passages.index import IndexingSettings, check_index
 from dramaturg.nodes.passages.reply import (
     AttributedDraftState,
     VerifiedReplySettings,

@@ -5,6 +5,7 @@ from typing import Literal
 from langgraph.graph import END, START
 from pydantic import Field
 
+from dramaturg.nodes.index_steps import IndexCheckState, index_outcome
 from dramaturg.nodes.passages.corrective import (
     CorrectiveReplySettings,
     CorrectiveState,
@@ -14,7 +15,7 @@ from dramaturg.nodes.passages.corrective import (
     refinement_outcome,
     respond_from_strips,
 )
-from dramaturg.nodes.passages.index import IndexCheckState, IndexingSettings, check_index, index_outcome
+from dramaturg.nodes.passages.index import IndexingSettings, check_index
 from dramaturg.nodes.passages.retrieval import RetrievalState, retrieve
 from dramaturg.nodes.passages.web_search import WebSearchState, rewrite_query, search_web
 from dramaturg.nodes.run import Workflow

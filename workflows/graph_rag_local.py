@@ -5,7 +5,7 @@ from pydantic import Field
 
 from dramaturg.nodes.graph.index import GraphIndexSettings, check_graph
 from dramaturg.nodes.graph.local_search import LocalReplySettings, LocalReplyState, respond_from_graph, search_locally
-from dramaturg.nodes.passages.index import IndexCheckState, index_outcome
+from dramaturg.nodes.index_steps import IndexCheckState, index_outcome
 from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.summary import SummarySettings, summarize, window_outcome
 from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn

@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from dramaturg.nodes.dialogues.cast import stranger_name
 from dramaturg.nodes.identity.perception import DecisionInput, PerceptionState, is_reply, parse_time, search_text
 from dramaturg.nodes.run import RoleContext, open_run
 from dramaturg.nodes.text.similarity import cosines
+from dramaturg.nodes.turn import stranger_name
 from dramaturg.prompts import fence
 from dramaturg.stores.role import Role
 
