@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from dramaturg.nodes.dialogues.edge_scores import edge_key, edges_of
 from dramaturg.nodes.dialogues.index import DialogueIndexSettings, dialogues_of
-from dramaturg.nodes.graph.facts import wanted as facts_wanted
+from dramaturg.nodes.graph.facts import needs_facts
 from dramaturg.nodes.graph.index import GraphIndexSettings, graph_to_split_by
 from dramaturg.nodes.memories.index import MemorySettings, encoder_wanted, encoding_of
 from dramaturg.nodes.memories.index import wanted as mood_wanted
@@ -51,7 +51,7 @@ async def cost_of_graph(context: GraphIndexSettings, wishes: Wishes) -> Indexing
     before = None if anew else await asyncio.to_thread(graph_to_split_by, role, context)
     chunks, _ = await asyncio.to_thread(lambda: split_documents(role.documents(), context, before))
     answers = {} if anew else await asyncio.to_thread(role.index(context.index_kind).builder.known)
-    left = [one.text for one in chunks if facts_wanted(one, answers, retry=wishes.get("retry", False))]
+    left = [one.text for one in chunks if needs_facts(one, answers, retry=wishes.get("retry", False))]
     then = "then names that look alike are compared, and long descriptions summed up"
     return cost("chunks", len(chunks), left, then if context.normalization else "then long descriptions are summed up")
 

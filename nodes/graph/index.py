@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, cast
 
 from langgraph.runtime import Runtime
@@ -10,17 +11,17 @@ from pydantic import JsonValue
 from typing_extensions import TypedDict
 
 from dramaturg.models.errors import UnusableAnswer
+from dramaturg.nodes.graph.build import ChunkSettings, GraphBuild, GraphDraftState, GraphReport, open_build
 from dramaturg.nodes.graph.construction import (
     DescriptionSettings,
-    built,
     description_of,
-    long_enough,
+    needs_summary,
+    put_together,
+    repeated_in,
     skeleton,
-    told_in,
 )
-from dramaturg.nodes.graph.draft import ChunkSettings, GraphDraftState, GraphReport
 from dramaturg.nodes.graph.facts import facts_key, failures, names_in
-from dramaturg.nodes.graph.merging import Asked, NormalizationSettings, asked_of, embedded
+from dramaturg.nodes.graph.merging import NormalizationSettings
 from dramaturg.nodes.index_steps import cost, made_again_if_stale
 from dramaturg.nodes.passages.index import (
     LENGTHS,
@@ -135,46 +136,47 @@ async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
         MissingIndex: the draft was taken away each time.
         UnusableAnswer: no chunk has any facts, so that there is nothing to publish.
     """
-    seen: dict[str, JsonValue] = {}
-    asked = (await asked_of(runtime, state["draft"]))._replace(seen=seen)
-    made, answers = await skeleton(asked, runtime), await asked.answers()
-    described = {told: description_of(told, answers) for told in told_in(made)}
-    graph = built(made, lambda told: described.get(told) or " ".join(told.texts))
+    read: dict[str, JsonValue] = {}
+    build = replace(await open_build(state, runtime, GraphIndexSettings), read=read)
+    made, answers = await skeleton(build), await build.answers()
+    described = {said: description_of(said, answers) for said in repeated_in(made)}
+    graph = put_together(made, lambda said: described.get(said) or " ".join(said.texts))
     entities: list[Entity] = [data["entity"] for _, data in graph.nodes(data=True)]
-    chunks = await asyncio.to_thread(asked.builder.records, asked.draft)
-    failed = [one._asdict() for one in failures(chunks, answers)]
+    chunks = await build.chunks()
+    failed = failures(chunks, answers)
     if not entities:
-        raise UnusableAnswer(nothing_found(asked, failed))
-    await embedded([entity.embedding_text for entity in entities], asked, runtime)
+        raise UnusableAnswer(nothing_found(build, failed))
+    await build.embedded([entity.embedding_text for entity in entities])
     counts = {
         "chunks": len(chunks),
         "failed": len(failed),
         "entities": len(entities),
         "relations": graph.number_of_edges(),
         "merges": sum(len(entity.names) > 1 for entity in entities),
-        "undescribed": sum(text is None and long_enough(told, asked) for told, text in described.items()),
+        "undescribed": sum(text is None and needs_summary(said, build) for said, text in described.items()),
     }
     manifest = await asyncio.to_thread(
-        asked.builder.publish,
-        asked.draft,
+        build.builder.publish,
+        build.draft,
         counts,
         files={GRAPH_FILE: encode_graph(graph)},
         texts=[entity.embedding_text for entity in entities],
-        used=seen,
-        sources=asked.role.persona,
+        used=read,
+        sources=build.run.role.persona,
     )
     report = {**state["index"], **counts, "failed": failed, **cost(state["usage"]), "version": manifest.version}
     runtime.stream_writer({"event": "published", **report})
     return {"index": report, "version": manifest.version, "rebuild": False, "retry": False, "overtaken": 0}
 
 
-def nothing_found(asked: Asked, failed: Sequence[Mapping[str, str]]) -> str:
+def nothing_found(build: GraphBuild[GraphIndexSettings], failed: Sequence[Mapping[str, str]]) -> str:
     """Why a graph would be empty, and what to do."""
+    role, chat = build.run.role, build.run.chat
     if not failed:
-        return f"The model {asked.chat.name!r} found nobody and nothing in the documents of {asked.role.id!r}."
+        return f"The model {chat.name!r} found nobody and nothing in the documents of {role.id!r}."
     return (
-        f"None of the chunks of {asked.role.id!r} has facts ({len(failed)} failed): {failed[0]['error']} Run "
-        f"`dramaturg index {asked.role.id} --method role-rag --retry`, with another model if that is the reason."
+        f"None of the chunks of {role.id!r} has facts ({len(failed)} failed): {failed[0]['error']} Run "
+        f"`dramaturg index {role.id} --method role-rag --retry`, with another model if that is the reason."
     )
 
 
