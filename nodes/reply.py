@@ -7,8 +7,8 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 from langgraph.runtime import Runtime
 from pydantic import Field
 
-from dramaturg.models.reading import encodable
 from dramaturg.models.questions import write_message
+from dramaturg.models.reading import encodable
 from dramaturg.nodes.run import Run, open_run
 from dramaturg.nodes.summary import SummaryState, recalled
 from dramaturg.nodes.turn import WindowSettings

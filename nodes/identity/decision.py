@@ -41,9 +41,7 @@ async def act(state: DecisionState, runtime: Runtime[Any]) -> dict[str, Any]:
         said = AIMessage(" ".join(text.split()))
     else:
         limited, quiet = {"directed": note}, run.settings.gate
-        said, _ = await spoken(
-            run.settings, state, "respond_from_identity", {}, limited, chat=run.chat, quiet=quiet, **known
-        )
+        said = await spoken(run, state, "respond_from_identity", {}, limited, quiet=quiet, **known)
     new: Proposal = {"turn": turn_of(state), "id": said.id, "text": said.text, "verdict": None}
     return {"proposals": [*proposals, new], "usage": {"act": run.usage}}
 
