@@ -11,9 +11,9 @@ from dramaturg.models.account import Usage
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.questions import write_message
 from dramaturg.models.reading import encodable
-from dramaturg.nodes.passages.attributes import Attribute, remembered
+from dramaturg.nodes.passages.attributes import Attribute, updated_memory
 from dramaturg.nodes.passages.retrieval import Candidate, RetrievalSettings, in_context, passages_of
-from dramaturg.nodes.run import language_of, respondent_of, role_of, settings
+from dramaturg.nodes.run import language_of, respondent_of, role_of, run_of, settings
 from dramaturg.nodes.summary import SummaryState, recalled
 from dramaturg.nodes.turn import WindowSettings
 from dramaturg.prompts import load
@@ -74,7 +74,7 @@ async def respond_from_knowledge(state: KnowledgeState, runtime: Runtime[Any]) -
         ModelError: the model gave no reply.
     """
     context = settings(runtime, GroundedReplySettings)
-    store = await passages_of(context, state["version"])
+    store = await passages_of(await run_of(context), state["version"])
     data = {"knowledge": passages_text(store, state["candidates"][: context.knowledge])}
     reply, usage = await spoken(context, state, "respond_from_knowledge", data)
     return {"messages": [reply], "usage": {"respond_from_knowledge": usage}}
@@ -128,7 +128,7 @@ def earlier(messages: Sequence[AnyMessage]) -> list[BaseMessage]:
 
 async def knowledge_and_attributes(state: KnowledgeAndAttributesState, context: GroundedReplySettings) -> Data:
     """What the reply of AMADEUS rests on. What is knowledge and was selected too stands there once, as knowledge."""
-    store = await passages_of(context, state["version"])
+    store = await passages_of(await run_of(context), state["version"])
     knowledge = state["candidates"][: context.knowledge]
     more = [candidate for candidate in state["selected"] if candidate not in knowledge]
     return {
@@ -139,7 +139,9 @@ async def knowledge_and_attributes(state: KnowledgeAndAttributesState, context: 
 
 def known_of_self(state: KnowledgeAndAttributesState) -> list[Attribute]:
     """The role memory, and what this turn found also where a role remembers less than that."""
-    return remembered(state["role_memory"], state["attributes"], len(state["role_memory"]) + len(state["attributes"]))
+    return updated_memory(
+        state["role_memory"], state["attributes"], len(state["role_memory"]) + len(state["attributes"])
+    )
 
 
 def passages_text(store: PassageStore, candidates: Sequence[Candidate]) -> str:

@@ -106,6 +106,7 @@ class Opened:
 
 C = TypeVar("C", bound=RunContext)
 S = TypeVar("S", bound=RoleContext)
+S_co = TypeVar("S_co", bound=RoleContext, covariant=True)
 
 
 class Workflow(StateGraph[StateT, ContextT, InputT, OutputT]):
@@ -153,10 +154,10 @@ def _outer_context() -> Any:
 
 
 @dataclass(frozen=True)
-class Run(Generic[S]):
+class Run(Generic[S_co]):
     """What a node works with."""
 
-    settings: S
+    settings: S_co
     role: Role
     chat: ChatModel
     """The chat model, with an account of what this node asks."""
