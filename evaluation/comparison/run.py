@@ -20,7 +20,7 @@ from dramaturg.evaluation.judging.measures import SIMILARITY, ToJudge, measured,
 from dramaturg.models.client import name_of
 from dramaturg.models.embeddings import embedder
 from dramaturg.nodes.index_steps import Announce, Answers, answer_all
-from dramaturg.nodes.passages.web_search import WebSearch
+from dramaturg.nodes.passages.corrective import WebSearch
 from dramaturg.nodes.run import Name, RunContext, respondent_in
 from dramaturg.stores.files import make_folder
 from dramaturg.stores.library import open_role

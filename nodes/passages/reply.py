@@ -4,7 +4,7 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from dramaturg.nodes.passages.attributes import Attribute, remembered
+from dramaturg.nodes.passages.attributes import Attribute, updated_memory
 from dramaturg.nodes.passages.retrieval import Candidate, RetrievalSettings, in_context, passages_of
 from dramaturg.nodes.reply import AskedState, ReplySettings, spoken
 from dramaturg.nodes.run import open_run
@@ -60,7 +60,9 @@ async def draft_with_attributes(state: AttributedDraftState, runtime: Runtime[An
     knowledge = state["candidates"][: run.settings.knowledge]
     selected = [candidate for candidate in state["selected"] if candidate not in knowledge]
     most = len(state["role_memory"]) + len(state["attributes"])
-    known = "\n".join(f"- {one['attribute']}" for one in remembered(state["role_memory"], state["attributes"], most))
+    known = "\n".join(
+        f"- {one['attribute']}" for one in updated_memory(state["role_memory"], state["attributes"], most)
+    )
     data = {"knowledge": texts(knowledge), "attributes": f"{known}\n\n{texts(selected)}".strip()}
     grounds = "\n\n".join(filter(None, [run.role.card.profile.strip(), data["attributes"], data["knowledge"]]))
     return await drafted(run, state, "respond_with_attributes", data, grounds)
