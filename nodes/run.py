@@ -275,23 +275,3 @@ def _chat(context: RunContext, language: str) -> ChatModel:
         language=language,
         seed=context.model_seed,
     )
-
-
-async def role_of(context: RoleContext) -> Role:
-    """Old: see `run_of`."""
-    return (await run_of(context)).role
-
-
-async def respondent_of(context: RoleContext, role: Role) -> ChatModel:
-    """Old: see `run_of`."""
-    return (await run_of(context)).chat
-
-
-async def respondent_in(context: RunContext, language: str) -> ChatModel:
-    """Old: see `chat_in`."""
-    return await chat_in(context, language)
-
-
-async def embedder_of(context: RoleContext, role: Role) -> Embedder:
-    """Old: see `run_of`."""
-    return await (await run_of(context)).embedder()
