@@ -1,50 +1,179 @@
-"""What every index has in common: questions and vectors batch by batch, a draft that is overtaken, what it cost."""
+"""What the indexes of all kinds of knowledge have in common: check → draft → embed, ask → publish; resumable.
+
+A kind has a file of its own with what differs: what its records are, what a chat model is asked, what a version holds.
+"""
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from functools import wraps
-from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar, cast
+from typing import Annotated, Any, Literal, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast
 
 import numpy as np
 from langgraph.runtime import Runtime
+from langgraph.types import Overwrite
 from pydantic import JsonValue
 from typing_extensions import TypedDict
 
-from dramaturg.models.account import Usage
-from dramaturg.models.embeddings import Embedder
-from dramaturg.stores.errors import MissingIndex, StaleDraft
+from dramaturg.models.account import Usage, add_usage
+from dramaturg.nodes.run import Run
+from dramaturg.stores.errors import DamagedIndex, MissingIndex, StaleDraft
 from dramaturg.stores.index.builder import IndexBuilder
+from dramaturg.stores.index.folder import S
 from dramaturg.stores.index.records import R
+from dramaturg.stores.role import Index
 
 PATIENCE = 50  # times that an index is made again because its sources were changed meanwhile
-
+AT_ONCE = 32  # answers that are written together
+SECONDS = 2.0  # in which an answer is written at the latest
 
 P = ParamSpec("P")
-
-
+T = TypeVar("T")
 Node: TypeAlias = Callable[P, Coroutine[Any, Any, dict[str, Any]]]
+Answers = Mapping[str, JsonValue]
+Announce = Callable[[int], None]
 
 
-class PublishingState(TypedDict):
-    """What publishing leaves: the version that is read now; empty where it must be made again."""
+class IndexCheckState(TypedDict):
+    """Whether an index must be made before a role can be asked, or else which version the turn reads."""
 
+    stale: bool
     version: str
 
 
-T = TypeVar("T")
+class DraftState(TypedDict):
+    """Indexing under way: the draft on disk, what it cost, how often its sources have changed meanwhile.
+
+    `version` is what is read from now on; empty where the draft must be made again, or nothing is to be published.
+    """
+
+    draft: str
+    version: str
+    overtaken: int
+    usage: Annotated[dict[str, Usage], add_usage]
 
 
-AT_ONCE = 32  # answers that are written together
+async def checked(run: Run[Any], index: Index[R, S], same: Callable[[S], bool]) -> dict[str, Any]:
+    """What a check node writes: the version that was made from the sources and the embedding model of now, or none.
+
+    A warning of a version that stands in for a damaged one is given here: later nodes ask for it by its name.
+
+    Args:
+        run: whose role and embedding model.
+        index: the index of a kind of knowledge.
+        same: whether a version was made with the settings of now.
+
+    Raises:
+        DamagedIndex: no version is what was written.
+    """
+    store = await asyncio.to_thread(current, index, (await run.embedder()).name, same)
+    if store is None:
+        return {"stale": True, "version": ""}
+    warned = {"evidence": {"warning": store.warning}} if store.warning else {}
+    return {"stale": False, "version": store.version, **warned}
 
 
-SECONDS = 2.0  # in which an answer is written at the latest
+def current(index: Index[R, S], embedding: str, same: Callable[[S], bool]) -> S | None:
+    """The version that is read now, if it was made from the sources, settings and embedding model of now."""
+    try:
+        store = index.open()
+    except MissingIndex:
+        return None
+    return store if same(store) and store.made_from(embedding, index.sources.checksums()) else None
 
 
-Answers = Mapping[str, JsonValue]
+def whole(index: Index[R, S]) -> S | None:
+    """The version that is read now, for those who make a new one: a damaged index counts as missing."""
+    try:
+        return index.open()
+    except (DamagedIndex, MissingIndex):
+        return None
 
 
-Announce = Callable[[int], None]
+def index_outcome(state: IndexCheckState) -> Literal["current", "stale"]:
+    """Whether the index can be read as it is."""
+    return "stale" if state["stale"] else "current"
+
+
+async def begin_draft(
+    run: Run[Any],
+    index: Index[R, Any],
+    state: Mapping[str, Any],
+    records: Sequence[R],
+    settings: Mapping[str, JsonValue],
+    sources: Mapping[str, str],
+) -> tuple[str, dict[str, Any]]:
+    """Write records down as a draft, or find it again.
+
+    Args:
+        run: whose embedding model.
+        index: the index.
+        state: `rebuild` begins it without anything known; after an overtaken draft, that one's vectors are taken over.
+        records: all of the version.
+        settings: how they were made.
+        sources: the checksum of each file, from before it was read.
+
+    Returns:
+        The id of the draft, and what clears the usage of an earlier run.
+    """
+    again = bool(state.get("overtaken"))
+    draft = await asyncio.to_thread(
+        index.builder.draft,
+        records,
+        embedding=(await run.embedder()).name,
+        settings=settings,
+        sources=sources,
+        fresh=bool(state.get("rebuild")),
+        after=state["draft"] if again else "",
+    )
+    return draft, {} if again else {"usage": Overwrite({})}
+
+
+async def embed_batches(
+    run: Run[Any], builder: IndexBuilder[Any], draft: str, size: int, texts: Sequence[str] | None = None
+) -> AsyncIterator[tuple[int, int]]:
+    """Embed what has no vector yet, `size` texts at a time; a run that is killed embeds only what is left.
+
+    Args:
+        run: whose embedding model.
+        builder: of the index.
+        draft: its id.
+        size: texts in one call.
+        texts: what is embedded; None: the records of the draft.
+
+    Yields:
+        How many are done, and how many there were to do.
+
+    Raises:
+        MissingIndex: the draft is gone.
+        ModelError: the embedding model cannot be reached; what came before is kept.
+    """
+    left, model = await asyncio.to_thread(builder.unembedded, draft, texts), await run.embedder()
+    for start in range(0, len(left), size):
+        batch = left[start : start + size]
+        vectors = np.array(await model.embeddings.aembed_documents(batch), np.float32)
+        await asyncio.to_thread(builder.add_vectors, draft, batch, vectors)
+        yield start + len(batch), len(left)
+
+
+async def embed_all(
+    run: Run[Any],
+    builder: IndexBuilder[Any],
+    draft: str,
+    size: int,
+    runtime: Runtime[Any],
+    texts: Sequence[str] | None = None,
+) -> None:
+    """Embed all that has no vector yet, and stream how much is done; see `embed_batches`."""
+    async for done, total in embed_batches(run, builder, draft, size, texts):
+        progress(runtime, "vectors", total)(done)
+
+
+def progress(runtime: Runtime[Any], what: str, total: int, each: int = 1) -> Announce:
+    """Stream how much is done of a kind of work; a question answers `each` of it."""
+    return lambda done: runtime.stream_writer(
+        {"event": "asked", "what": what, "done": min(done * each, total), "total": total}
+    )
 
 
 class LookedAt(Mapping[str, JsonValue]):
@@ -66,58 +195,6 @@ class LookedAt(Mapping[str, JsonValue]):
     def __len__(self) -> int:
         """Count them."""
         return len(self._answers)
-
-
-def unless_overtaken(node: Node[P]) -> Node[P]:
-    """Leave a node where its draft is gone: somebody else was faster with the same one, and publishing finds out."""
-
-    @wraps(node)
-    async def overtaken(*args: P.args, **kwargs: P.kwargs) -> dict[str, Any]:
-        try:
-            return await node(*args, **kwargs)
-        except MissingIndex:
-            return {}
-
-    return overtaken
-
-
-def made_again_if_stale(publish: Node[P]) -> Node[P]:
-    """Have a draft made again whose sources were changed meanwhile, or that was taken away.
-
-    After `PATIENCE` times the error is let through.
-    """
-
-    @wraps(publish)
-    async def attempt(*args: P.args, **kwargs: P.kwargs) -> dict[str, Any]:
-        try:
-            return await publish(*args, **kwargs)
-        except (StaleDraft, MissingIndex):
-            overtaken = cast("Mapping[str, int]", args[0]).get("overtaken", 0) + 1
-            if overtaken == PATIENCE:
-                raise
-            return {"version": "", "overtaken": overtaken}
-
-    return attempt
-
-
-def publishing_outcome(state: PublishingState) -> Literal["done", "stale"]:
-    """Whether the draft is what is read now, or must be made again from what its sources became meanwhile."""
-    return "done" if state["version"] else "stale"
-
-
-def cost(usage: Mapping[str, Usage]) -> dict[str, int]:
-    """What all nodes together have asked."""
-    return {
-        "calls": sum(used["calls"] for used in usage.values()),
-        "tokens": sum(used["prompt_tokens"] + used["completion_tokens"] for used in usage.values()),
-    }
-
-
-def progress(runtime: Runtime[Any], what: str, total: int, each: int = 1) -> Announce:
-    """Stream how much is done of a kind of work; a question answers `each` of it."""
-    return lambda done: runtime.stream_writer(
-        {"event": "asked", "what": what, "done": min(done * each, total), "total": total}
-    )
 
 
 async def answer_all(
@@ -160,19 +237,81 @@ async def answer_all(
         await keep(had)
 
 
-async def embed_records(
-    builder: IndexBuilder[R], draft: str, model: Embedder, at_once: int, runtime: Runtime[Any]
-) -> None:
-    """Embed every record of a draft that has no vector yet.
+def unless_overtaken(node: Node[P]) -> Node[P]:
+    """Leave a node whose draft is gone: somebody else was faster with the same one, and publishing finds out."""
+
+    @wraps(node)
+    async def overtaken(*args: P.args, **kwargs: P.kwargs) -> dict[str, Any]:
+        try:
+            return await node(*args, **kwargs)
+        except MissingIndex:
+            return {}
+
+    return overtaken
+
+
+def made_again_if_stale(publish: Node[P]) -> Node[P]:
+    """Have a draft made again whose sources were changed meanwhile, or that was taken away, `PATIENCE` times."""
+
+    @wraps(publish)
+    async def attempt(*args: P.args, **kwargs: P.kwargs) -> dict[str, Any]:
+        try:
+            return await publish(*args, **kwargs)
+        except (StaleDraft, MissingIndex):
+            overtaken = cast("Mapping[str, int]", args[0]).get("overtaken", 0) + 1
+            if overtaken == PATIENCE:
+                raise
+            return {"version": "", "overtaken": overtaken}
+
+    return attempt
+
+
+def refuse_other_settings(run: Run[Any], made: Mapping[str, JsonValue], wanted: Mapping[str, JsonValue]) -> None:
+    """Refuse to publish a draft that was begun when `role.yaml` said something else.
 
     Raises:
-        MissingIndex: the draft is gone.
-        ModelError: the embedding model cannot be reached; what came before is kept.
+        StaleDraft: it was changed meanwhile.
     """
-    left = await asyncio.to_thread(builder.unembedded, draft)
-    announce = progress(runtime, "vectors", len(left), each=at_once)
-    for number, start in enumerate(range(0, len(left), at_once), start=1):
-        batch = left[start : start + at_once]
-        vectors = np.array(await model.embeddings.aembed_documents(batch), np.float32)
-        await asyncio.to_thread(builder.add_vectors, draft, batch, vectors)
-        announce(number)
+    if made != wanted:
+        raise StaleDraft(f"role.yaml of {run.role.id!r} was changed while it was indexed: index it again.")
+
+
+def published(runtime: Runtime[Any], report: Mapping[str, Any], *wishes: str) -> dict[str, Any]:
+    """What a publishing node writes: the report with its `version`; what was wished for is done."""
+    runtime.stream_writer({"event": "published", **report})
+    return {"index": report, "version": report["version"], "overtaken": 0, **dict.fromkeys(wishes, False)}
+
+
+def publishing_outcome(state: DraftState) -> Literal["done", "stale"]:
+    """Whether the draft is what is read now, or must be made again from what its sources became meanwhile."""
+    return "done" if state["version"] else "stale"
+
+
+def asked_in_all(usage: Mapping[str, Usage]) -> dict[str, int]:
+    """What all nodes together have asked."""
+    return {
+        "calls": sum(used["calls"] for used in usage.values()),
+        "tokens": sum(used["prompt_tokens"] + used["completion_tokens"] for used in usage.values()),
+    }
+
+
+class IndexingCost(NamedTuple):
+    """What an index is made of, and what of it a chat model would be asked about; counted before it is."""
+
+    unit: str
+    there: int
+    questions: int
+    """One for each that was not asked about before; an answer that cannot be used is asked for again."""
+    characters: int
+    """Of the texts that are asked about; prompts come on top."""
+    later: str = ""
+    """What more is asked, and how much is known only then."""
+
+
+Wishes = Mapping[str, bool]
+"""`rebuild`, `retry`, `scores`: what indexing is told."""
+
+
+def indexing_cost(unit: str, there: int, left: Sequence[str], later: str = "") -> IndexingCost:
+    """A cost by the texts that are asked about."""
+    return IndexingCost(unit, there, len(left), sum(map(len, left)), later)

@@ -7,7 +7,7 @@ from dramaturg.nodes.dialogues.recall import more_outcome, recall_dialogues, rec
 from dramaturg.nodes.dialogues.relations import find_clique, score_edges
 from dramaturg.nodes.dialogues.reply import RelatedDraftState, RelatedReplySettings, draft_related, drafting_outcome
 from dramaturg.nodes.dialogues.role_memory import build_memory, condense_memory, memory_outcome
-from dramaturg.nodes.passages.index import IndexCheckState, index_outcome
+from dramaturg.nodes.index_steps import IndexCheckState, index_outcome
 from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.summary import SummarySettings, SummaryState, summarize, window_outcome
 from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn

@@ -2,12 +2,16 @@
 
 from langgraph.graph import END, START
 
+from dramaturg.nodes.index_steps import IndexCheckState
 from dramaturg.nodes.memories.index import check_memories, encoding_outcomes
-from dramaturg.nodes.memories.query import encode_meaning, encode_mood
-from dramaturg.nodes.memories.recall import MemoryRecallState, recall_memories
+from dramaturg.nodes.memories.recall import (
+    MemoryRecallState,
+    encode_meaning,
+    encode_mood,
+    recall_memories,
+)
 from dramaturg.nodes.memories.remembering import RememberedState, remember
 from dramaturg.nodes.memories.reply import MemoryReplySettings, MemoryReplyState, respond_from_memories
-from dramaturg.nodes.passages.index import IndexCheckState
 from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.summary import SummarySettings, SummaryState, summarize, window_outcome
 from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn

@@ -6,7 +6,7 @@ from pydantic import Field
 from dramaturg.nodes.graph.index import GraphIndexSettings, check_graph
 from dramaturg.nodes.graph.recall import search_locally
 from dramaturg.nodes.graph.reply import LocalReplySettings, LocalReplyState, respond_from_graph
-from dramaturg.nodes.passages.index import IndexCheckState, index_outcome
+from dramaturg.nodes.index_steps import IndexCheckState, index_outcome
 from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.summary import SummarySettings, summarize, window_outcome
 from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn

@@ -1,12 +1,14 @@
 """The methods by name, imported when asked for: a chat graph, its context, and the graph that prepares a role."""
 
+import asyncio
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
 from langgraph.graph import StateGraph
 
-from dramaturg.nodes.run import RoleContext
+from dramaturg.nodes.index_steps import IndexingCost, Wishes
+from dramaturg.nodes.run import RoleContext, run_of
 
 
 class Method(NamedTuple):
@@ -31,6 +33,14 @@ METHODS: Mapping[str, Method] = {
     "profile": Method("profile", None, "ProfileContext"),
     "vanilla": Method("vanilla", None, "VanillaContext"),
 }
+
+
+COSTS: Mapping[str, tuple[str, str]] = {
+    "role_rag_index": ("graph", "cost_of_graph"),
+    "emotional_rag_index": ("memories", "cost_of_memories"),
+    "drmr_index": ("dialogues", "cost_of_dialogues"),
+}
+"""The graphs that ask a chat model while they prepare a role, and what counts their questions; others embed only."""
 
 
 def method(name: str) -> Method:
@@ -61,6 +71,28 @@ def index_graph(name: str) -> StateGraph[Any, Any, Any, Any]:
         msg = f"The method {str(name)!r} has no index: there is nothing to prepare."
         raise ValueError(msg)
     return _module(prepare).build()  # type: ignore[no-any-return]
+
+
+def asks_for_index(name: str) -> bool:
+    """Whether a chat model is asked while a role is prepared for a method."""
+    return method(name).prepare in COSTS
+
+
+async def indexing_cost(name: str, context: RoleContext, wishes: Wishes) -> IndexingCost:
+    """What preparing a role for a method would ask a chat model; nothing is asked, and no index is changed.
+
+    Args:
+        name: of the method.
+        context: for which role, with which models.
+        wishes: `rebuild`, `retry`, `scores`, as the graph that prepares takes them.
+    """
+    prepare = method(name).prepare or ""
+    if prepare not in COSTS:
+        documents = await asyncio.to_thread((await run_of(context)).role.documents)
+        return IndexingCost("documents", len(documents), 0, 0)
+    folder, count = COSTS[prepare]
+    counting = getattr(import_module(f"dramaturg.nodes.{folder}.index"), count)
+    return await counting(context, wishes)  # type: ignore[no-any-return]
 
 
 def context_type(name: str) -> type[RoleContext]:

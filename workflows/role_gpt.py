@@ -5,7 +5,7 @@ from langgraph.graph import END, START
 from dramaturg.nodes.dialogues.index import DialogueIndexSettings, check_dialogues
 from dramaturg.nodes.dialogues.recall import DialogueRecallState, recall_dialogues
 from dramaturg.nodes.dialogues.reply import DialogueReplySettings, respond_from_dialogues
-from dramaturg.nodes.passages.index import IndexCheckState, index_outcome
+from dramaturg.nodes.index_steps import IndexCheckState, index_outcome
 from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.summary import SummarySettings, SummaryState, summarize, window_outcome
 from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn

@@ -24,7 +24,7 @@ from dramaturg.nodes.graph.reply import (
     respond_in_scope,
 )
 from dramaturg.nodes.graph.scoping import HypotheticalSettings, hypothesize, scope_entities, scope_outcomes
-from dramaturg.nodes.passages.index import IndexCheckState, index_outcome
+from dramaturg.nodes.index_steps import IndexCheckState, index_outcome
 from dramaturg.nodes.run import Workflow, settings
 from dramaturg.nodes.self_contained import SelfContainedSettings, SelfContainedState, make_self_contained
 from dramaturg.nodes.summary import SummarySettings, summarize, window_outcome

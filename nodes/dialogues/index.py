@@ -1,29 +1,41 @@
-"""Which dialogues a role has, and what made their vectors."""
+"""The index of dialogues (DRMR 3.1): read, embedded, their edges scored if that is wanted now, published."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from langgraph.runtime import Runtime
-from langgraph.types import Overwrite
 from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
-from dramaturg.models.account import Usage, add_usage
+from dramaturg.nodes.dialogues.cast import Speakers, letters_of
 from dramaturg.nodes.dialogues.edge_scores import EdgeScoring, ask_scores, edge_key, edges_of, score_in
-from dramaturg.nodes.index_steps import LookedAt, cost, embed_records, made_again_if_stale, progress, unless_overtaken
+from dramaturg.nodes.index_steps import (
+    DraftState,
+    IndexCheckState,
+    IndexingCost,
+    LookedAt,
+    Wishes,
+    asked_in_all,
+    begin_draft,
+    checked,
+    embed_all,
+    indexing_cost,
+    made_again_if_stale,
+    progress,
+    published,
+    refuse_other_settings,
+    unless_overtaken,
+)
 from dramaturg.nodes.judgement import AppraisalSettings
-from dramaturg.nodes.passages.index import IndexCheckState, as_checked
-from dramaturg.nodes.run import RoleContext, embedder_of, respondent_of, role_of, settings
-from dramaturg.nodes.speakers import Speakers, letters_of
+from dramaturg.nodes.run import RoleContext, open_run, run_of
 from dramaturg.stores.dialogue_files import read_dialogue_files
-from dramaturg.stores.errors import MissingIndex, StaleDraft
+from dramaturg.stores.errors import MissingIndex
 from dramaturg.stores.files import canonical, sha256
 from dramaturg.stores.index.dialogues import DialogueStore, SpokenLine, StoredDialogue, dialogue_graph
 from dramaturg.stores.index.folder import IndexKind
 from dramaturg.stores.index.kinds import DIALOGUE_KIND
-from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import DialogueLine, RoleCard
 
 
@@ -81,24 +93,22 @@ class DialogueIndexOutput(TypedDict):
     version: str
 
 
-class DialogueDraftState(DialogueIndexInput, DialogueIndexOutput):
-    """Indexing under way: the draft on disk, what it cost, how often the files have changed meanwhile."""
+class DialogueDraftState(DialogueIndexInput, DraftState):
+    """Indexing under way, and why edges have no score."""
 
-    draft: str
+    index: DialogueReport
     failures: list[dict[str, str]]
-    overtaken: int
-    usage: Annotated[dict[str, Usage], add_usage]
 
 
 class DialogueIndexSettings(DialogueSettings, AppraisalSettings):
     """How dialogues are indexed."""
 
 
-class Placed(NamedTuple):
-    """A line, and its number in its file."""
-
-    number: int
-    line: SpokenLine
+async def check_dialogues(state: IndexCheckState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Look whether the dialogues were made from the files, the settings and the embedding model of now."""
+    run = await open_run(runtime, DialogueSettings)
+    wanted = recipe(run.role.card, run.settings)
+    return await checked(run, run.role.index(DIALOGUE_KIND), lambda store: store.manifest.settings == wanted)
 
 
 async def gather_dialogues(state: DialogueDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
@@ -108,35 +118,18 @@ async def gather_dialogues(state: DialogueDraftState, runtime: Runtime[Any]) -> 
         ValueError: the role has no dialogues.
         RoleFileError: a file of dialogues or a line in it cannot be used.
     """
-    context = settings(runtime, DialogueIndexSettings)
-    role = await role_of(context)
-    model = await embedder_of(context, role)
-    sources, card = await asyncio.to_thread(role.dialogue_files.checksums), role.card
+    run = await open_run(runtime, DialogueIndexSettings)
+    role, card, index = run.role, run.role.card, run.role.index(DIALOGUE_KIND)
+    sources = await asyncio.to_thread(role.dialogue_files.checksums)
     files = await asyncio.to_thread(read_dialogue_files, role.root)
-    dialogues = dialogues_of(files, card, context.dialogue_length)
+    dialogues = dialogues_of(files, card, run.settings.dialogue_length)
     if not dialogues:
         msg = f"{role.id!r} has no dialogues: write dialogues/*.jsonl into its folder, then index it."
         raise ValueError(msg)
-    again = state.get("overtaken", 0)
-    draft = await asyncio.to_thread(
-        role.index(context.index_kind).builder.draft,
-        dialogues,
-        embedding=model.name,
-        settings=recipe_settings(card, context),
-        sources=sources,
-        fresh=bool(state.get("rebuild")),
-        after=state["draft"] if again else "",
-    )
-    report = begun(dialogues)
-    runtime.stream_writer({"event": "gathered", "dialogues": report["dialogues"]})
-    cleared = {} if again else {"usage": Overwrite({})}
-    return {"draft": draft, "index": report, "version": "", "failures": [], **cleared}
-
-
-def begun(dialogues: list[StoredDialogue]) -> DialogueReport:
-    """What is known before anything was asked."""
+    draft, cleared = await begin_draft(run, index, state, dialogues, recipe(card, run.settings), sources)
+    runtime.stream_writer({"event": "gathered", "dialogues": len(dialogues)})
     graph = dialogue_graph(dialogues)
-    return {
+    report = {
         "version": "",
         "dialogues": len(dialogues),
         "speakers": len(graph),
@@ -147,15 +140,15 @@ def begun(dialogues: list[StoredDialogue]) -> DialogueReport:
         "calls": 0,
         "tokens": 0,
     }
+    return {"draft": draft, "index": report, "version": "", "failures": [], **cleared}
 
 
 @unless_overtaken
 async def embed_dialogues(state: DialogueDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Embed every dialogue that has no vector yet: Emb(U), U in D (Equation 1)."""
-    context = settings(runtime, DialogueIndexSettings)
-    role = await role_of(context)
-    model, builder = await embedder_of(context, role), role.index(context.index_kind).builder
-    await embed_records(builder, state["draft"], model, context.embedding_batch, runtime)
+    run = await open_run(runtime, DialogueIndexSettings)
+    builder = run.role.index(DIALOGUE_KIND).builder
+    await embed_all(run, builder, state["draft"], run.settings.embedding_batch, runtime)
     return {}
 
 
@@ -170,10 +163,9 @@ async def score_all_edges(state: DialogueDraftState, runtime: Runtime[Any]) -> d
     """
     if not state.get("scores"):
         return {}
-    context = settings(runtime, DialogueIndexSettings)
-    role = await role_of(context)
-    scoring = EdgeScoring(await respondent_of(context, role), role.card, context)
-    builder, draft, errors = role.index(context.index_kind).builder, state["draft"], dict[str, str]()
+    run = await open_run(runtime, DialogueIndexSettings)
+    scoring = EdgeScoring(run.chat, run.role.card, run.settings)
+    builder, draft, errors = run.role.index(DIALOGUE_KIND).builder, state["draft"], dict[str, str]()
     answers = await asyncio.to_thread(builder.answers, draft)
     edges = edges_of(await asyncio.to_thread(builder.records, draft))
     left = {key: edge for edge in edges if (key := edge_key(edge, scoring.card)) not in answers}
@@ -188,7 +180,7 @@ async def score_all_edges(state: DialogueDraftState, runtime: Runtime[Any]) -> d
         {"edge": " – ".join(left[key].pair), "dialogue": left[key].dialogue.source, "error": error}
         for key, error in errors.items()
     ]
-    return {"failures": failures, "usage": {"score_all_edges": scoring.chat.account.usage()}}
+    return {"failures": failures, "usage": {"score_all_edges": run.usage}}
 
 
 @made_again_if_stale
@@ -199,23 +191,33 @@ async def publish_dialogues(state: DialogueDraftState, runtime: Runtime[Any]) ->
         StaleDraft: the files, or the card, were changed each time that they were indexed.
         MissingIndex: the draft, or a vector of it, was taken away each time.
     """
-    context = settings(runtime, DialogueIndexSettings)
-    role = await role_of(context)
-    builder, draft, card = role.index(context.index_kind).builder, state["draft"], role.card
-    dialogues = await asyncio.to_thread(builder.records, draft)
-    if await asyncio.to_thread(builder.settings, draft) != recipe_settings(card, context):
-        raise StaleDraft(f"role.yaml of {role.id!r} was changed while its dialogues were indexed: index it again.")
+    run = await open_run(runtime, DialogueIndexSettings)
+    card, index, draft = run.role.card, run.role.index(DIALOGUE_KIND), state["draft"]
+    dialogues = await asyncio.to_thread(index.builder.records, draft)
+    refuse_other_settings(run, await asyncio.to_thread(index.builder.settings, draft), recipe(card, run.settings))
     used: dict[str, JsonValue] = {}
     anew = bool(state.get("rebuild") and state.get("scores"))
-    answers = LookedAt(await asyncio.to_thread(lambda: builder.answers(draft) if anew else builder.known()), used)
+    known = await asyncio.to_thread(lambda: index.builder.answers(draft) if anew else index.builder.known())
+    answers = LookedAt(known, used)
     scored = sum(score_in(answers, edge_key(edge, card)) is not None for edge in edges_of(dialogues))
     counts = {name: state["index"][name] for name in ("dialogues", "speakers", "relations", "edges")}
-    counts["scored"] = scored
-    manifest = await asyncio.to_thread(builder.publish, draft, counts, used=used, sources=role.dialogue_files)
-    report = {**state["index"], "scored": scored, "failed": state["failures"], **cost(state["usage"])}
-    runtime.stream_writer({"event": "published", **report, "version": manifest.version})
-    done = {"rebuild": False, "scores": False, "overtaken": 0}
-    return {"index": {**report, "version": manifest.version}, "version": manifest.version, **done}
+    publish = index.builder.publish
+    manifest = await asyncio.to_thread(publish, draft, {**counts, "scored": scored}, used=used, sources=index.sources)
+    cost = asked_in_all(state["usage"])
+    done = {"scored": scored, "failed": state["failures"], **cost, "version": manifest.version}
+    return published(runtime, {**state["index"], **done}, "rebuild", "scores")
+
+
+def recipe(card: RoleCard, context: DialogueSettings) -> dict[str, JsonValue]:
+    """All that decides what dialogues there are, besides the files and the embedding model."""
+    return {"length": context.dialogue_length, "names": [card.name, *card.aliases]}
+
+
+class Placed(NamedTuple):
+    """A line, and its number in its file."""
+
+    number: int
+    line: SpokenLine
 
 
 def dialogues_of(files: Mapping[str, Mapping[int, DialogueLine]], card: RoleCard, longest: int) -> list[StoredDialogue]:
@@ -278,34 +280,13 @@ def stored(scene: str, file: str, part: Sequence[Placed]) -> StoredDialogue:
     return StoredDialogue(id=identity, scene=scene, source=source, lines=tuple(lines))
 
 
-async def check_dialogues(state: IndexCheckState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Look whether the dialogues were made from the files, the settings and the embedding model of now."""
-    context = settings(runtime, DialogueSettings)
-    role = await role_of(context)
-    model = await embedder_of(context, role)
-    return as_checked(await asyncio.to_thread(current_dialogues, role, context, model.name))
-
-
-def current_dialogues(role: Role, context: DialogueSettings, embedding: str) -> DialogueStore | None:
-    """The dialogues that are served, if they were made from the sources and settings of now.
-
-    Raises:
-        DamagedIndex: no version is what was written.
-    """
-    try:
-        store = role.index(context.index_kind).open()
-    except MissingIndex:
-        return None
-    same = recipe_settings(role.card, context) == store.manifest.settings
-    return store if same and store.made_from(embedding, role.dialogue_files.checksums()) else None
-
-
-def recipe_settings(card: RoleCard, context: DialogueSettings) -> dict[str, JsonValue]:
-    """All that decides what dialogues there are, besides the files and the embedding model."""
-    return {"length": context.dialogue_length, "names": [card.name, *card.aliases]}
-
-
-async def dialogues_of_turn(context: DialogueSettings, version: str) -> DialogueStore:
-    """The dialogues that this turn reads, also when a newer version was published meanwhile."""
-    role = await role_of(context)
-    return await asyncio.to_thread(role.index(context.index_kind).open, version or None)
+async def cost_of_dialogues(context: DialogueIndexSettings, wishes: Wishes) -> IndexingCost:
+    """The edges without a score, if they are to be scored now."""
+    role, anew = (await run_of(context)).role, wishes.get("rebuild", False)
+    files = await asyncio.to_thread(read_dialogue_files, role.root)
+    edges = edges_of(dialogues_of(files, role.card, context.dialogue_length))
+    if not wishes.get("scores", False):
+        return indexing_cost("edges", len(edges), [], "a turn asks for the scores that it needs")
+    answers = {} if anew else await asyncio.to_thread(role.index(DIALOGUE_KIND).builder.known)
+    left = [one.dialogue.text for one in edges if edge_key(one, role.card) not in answers]
+    return indexing_cost("edges", len(edges), left)

@@ -3,16 +3,14 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
-import numpy as np
 from langgraph.runtime import Runtime
 from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
-from dramaturg.models.account import Usage, add_usage
 from dramaturg.models.errors import UNANSWERED
-from dramaturg.nodes.index_steps import Answers, LookedAt, answer_all, progress
+from dramaturg.nodes.index_steps import Answers, DraftState, LookedAt, answer_all, embed_all, progress
 from dramaturg.nodes.passages.retrieval import PassageSettings
 from dramaturg.nodes.run import Run, open_run
 from dramaturg.stores.index.builder import IndexBuilder
@@ -64,12 +62,10 @@ class GraphIndexOutput(TypedDict):
     version: str
 
 
-class GraphDraftState(GraphIndexInput, GraphIndexOutput):
-    """Indexing under way: the draft on disk, what it cost, how often the persona has changed meanwhile."""
+class GraphDraftState(GraphIndexInput, DraftState):
+    """Indexing under way."""
 
-    draft: str
-    overtaken: int
-    usage: Annotated[dict[str, Usage], add_usage]
+    index: GraphReport
 
 
 class ChunkSettings(PassageSettings):
@@ -154,14 +150,7 @@ class GraphBuild(Generic[S_co]):
 
     async def embedded(self, texts: Sequence[str]) -> Vectors:
         """The vectors of texts, shape (n, d); those are embedded now that the draft has no vector of."""
-        model = await self.run.embedder()
-        left = await asyncio.to_thread(self.builder.unembedded, self.draft, texts)
-        announce = progress(self.runtime, "vectors", len(left), each=BATCH)
-        for number, start in enumerate(range(0, len(left), BATCH), start=1):
-            batch = left[start : start + BATCH]
-            vectors = np.array(await model.embeddings.aembed_documents(batch), np.float32)
-            await asyncio.to_thread(self.builder.add_vectors, self.draft, batch, vectors)
-            announce(number)
+        await embed_all(self.run, self.builder, self.draft, BATCH, self.runtime, texts)
         return await asyncio.to_thread(self.builder.vectors, self.draft, texts)
 
 

@@ -41,8 +41,8 @@ async def respond_in_scope(state: ScopedReplyState, runtime: Runtime[Any]) -> di
         "told": ", ".join(one["name"] for one in of_strategy(state["entities"], "told")),
         "unknown": "\n".join(f"- {one['name']}: {one['reason']}" for one in unknown),
     }
-    reply, usage = await spoken(run.settings, state, "respond_in_scope", {"knowledge": within(texts)}, limits)
-    return {"messages": [reply], "usage": {"respond_in_scope": usage}}
+    reply = await spoken(run, state, "respond_in_scope", {"knowledge": within(texts)}, limits)
+    return {"messages": [reply], "usage": {"respond_in_scope": run.usage}}
 
 
 class LocalReplyState(AskedState, LocalState):
@@ -60,8 +60,8 @@ async def respond_from_graph(state: LocalReplyState, runtime: Runtime[Any]) -> d
     relations = [graph.relation(*ends) for ends in state["followed"]]
     texts = [entity_text(graph.entity(one["entity"])) for one in state["reached"]]
     texts += [relation_text(relation) for relation in relations if relation]
-    reply, usage = await spoken(run.settings, state, "respond_from_knowledge", {"knowledge": within(texts)})
-    return {"messages": [reply], "usage": {"respond_from_graph": usage}}
+    reply = await spoken(run, state, "respond_from_knowledge", {"knowledge": within(texts)})
+    return {"messages": [reply], "usage": {"respond_from_graph": run.usage}}
 
 
 def entity_text(entity: Entity) -> str:

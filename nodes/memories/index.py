@@ -1,27 +1,33 @@
-"""Which memories a role has, and what made their vectors and moods."""
+"""The index of memories (Emotional RAG, II.B.2): read, embedded, their moods encoded, published."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from langgraph.runtime import Runtime
-from langgraph.types import Overwrite
 from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
-from dramaturg.models.account import Usage, add_usage
-from dramaturg.models.chat import ChatModel
-from dramaturg.models.embeddings import Embedder
 from dramaturg.nodes.index_steps import (
     Answers,
+    DraftState,
+    IndexCheckState,
+    IndexingCost,
     LookedAt,
+    Wishes,
     answer_all,
-    cost,
-    embed_records,
+    asked_in_all,
+    begin_draft,
+    checked,
+    embed_all,
+    indexing_cost,
     made_again_if_stale,
     progress,
+    published,
+    refuse_other_settings,
     unless_overtaken,
+    whole,
 )
 from dramaturg.nodes.memories.emotions import (
     EMOTIONS,
@@ -32,16 +38,14 @@ from dramaturg.nodes.memories.emotions import (
     encoder_name,
 )
 from dramaturg.nodes.memories.units import memory_unit
-from dramaturg.nodes.passages.index import IndexCheckState, as_checked
-from dramaturg.nodes.run import embedder_of, respondent_of, role_of, settings
-from dramaturg.stores.errors import DamagedIndex, MissingIndex, StaleDraft
+from dramaturg.nodes.run import Run, open_run, run_of
+from dramaturg.stores.errors import MissingIndex
 from dramaturg.stores.index.answers import answer_key
 from dramaturg.stores.index.folder import IndexKind
 from dramaturg.stores.index.kinds import MEMORY_KIND
 from dramaturg.stores.index.memories import MOODS_FILE, MemoryStore, Mood, StoredMemory
 from dramaturg.stores.index.records import encode_records
 from dramaturg.stores.memory_files import read_memory_files
-from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import RoleCard
 
 
@@ -89,20 +93,145 @@ class MemoryIndexOutput(TypedDict):
     version: str
 
 
-class MemoryDraftState(MemoryIndexInput, MemoryIndexOutput):
-    """Indexing under way: the draft on disk, its encoder, what it cost, how often the files have changed meanwhile."""
+class MemoryDraftState(MemoryIndexInput, DraftState):
+    """Indexing under way, and the encoder of its moods."""
 
-    draft: str
+    index: MemoryReport
     encoder: str
-    overtaken: int
-    usage: Annotated[dict[str, Usage], add_usage]
+
+
+async def check_memories(state: IndexCheckState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Look whether the memories were made from the files, the encoder and the embedding model of now.
+
+    Which chat model encoded them does not matter: memories are not encoded again for another one. The encoder `auto`
+    stays with the one there is.
+    """
+    run = await open_run(runtime, MemorySettings)
+    return await checked(run, run.role.index(MEMORY_KIND), made_so(run.settings, run.role.card))
+
+
+def encoding_outcomes(state: IndexCheckState) -> Sequence[Literal["stale", "meaning", "mood"]]:
+    """Whether memories must be indexed first, or meaning and mood of the question can be had at once."""
+    return ("stale",) if state["stale"] else ("meaning", "mood")
+
+
+async def gather_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Read the memory unit M = {m_1, …, m_n} and write it down as a draft.
+
+    Raises:
+        ValueError: the role has no memories.
+        RoleFileError: a file of memories or a line in it cannot be used.
+    """
+    run = await open_run(runtime, MemorySettings)
+    role, card = run.role, run.role.card
+    sources = await asyncio.to_thread(role.memory_files.checksums)
+    memories = await asyncio.to_thread(lambda: memory_unit(read_memory_files(role.root), card))
+    if not memories:
+        msg = f"{role.id!r} has no memories: write memories.jsonl or dialogues/*.jsonl into its folder, then index it."
+        raise ValueError(msg)
+    encoder = await encoder_wanted(run, rebuild=bool(state.get("rebuild")))
+    draft, cleared = await begin_draft(run, role.index(MEMORY_KIND), state, memories, recipe(card, encoder), sources)
+    counts = {"memories": len(memories), "copies": sum(len(memory.places) - 1 for memory in memories)}
+    runtime.stream_writer({"event": "gathered", **counts})
+    report = {"version": "", "encoder": encoder, **counts, "failed": [], "calls": 0, "tokens": 0}
+    return {"draft": draft, "encoder": encoder, "index": report, "version": "", **cleared}
+
+
+@unless_overtaken
+async def embed_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Embed every memory that has no vector yet: semantic_m^k = F(m_k) (Eq. 4)."""
+    run = await open_run(runtime, MemorySettings)
+    builder = run.role.index(MEMORY_KIND).builder
+    await embed_all(run, builder, state["draft"], run.settings.embedding_batch, runtime)
+    return {}
+
+
+@unless_overtaken
+async def encode_moods(state: MemoryDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Have the mood of every memory that has none yet: emotion_m^k = G(m_k) (Eq. 5), several memories at a time.
+
+    A memory whose mood cannot be had is recorded with the reason, and asked again with `retry`.
+
+    Raises:
+        ModelError: the model cannot be reached or refuses every question; what came before is kept.
+    """
+    run = await open_run(runtime, MemorySettings)
+    encoding = await encoding_of(run, state["encoder"])
+    builder, draft = run.role.index(MEMORY_KIND).builder, state["draft"]
+    memories = await asyncio.to_thread(builder.records, draft)
+    answers = await asyncio.to_thread(builder.answers, draft)
+    left = [one for one in memories if wanted(one, encoding, answers, retry=bool(state.get("retry")))]
+    at_once = encoding.encoder.at_once
+    with suppress(MissingIndex):  # where somebody else was faster, what was asked has cost no less
+        await answer_all(
+            {str(start): left[start : start + at_once] for start in range(0, len(left), at_once)},
+            encoding.moods,
+            keep=lambda had: asyncio.to_thread(builder.add_answers, draft, had),
+            announce=progress(runtime, "moods", len(left), each=at_once),
+        )
+    return {"usage": {"encode_moods": run.usage}}
+
+
+@made_again_if_stale
+async def publish_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Make the memories the version that is read from now on, unless their files are no longer what they were.
+
+    Raises:
+        StaleDraft: the files, or the card, were changed each time that they were indexed.
+        MissingIndex: the draft, or a vector of it, was taken away each time.
+    """
+    run = await open_run(runtime, MemorySettings)
+    encoding = await encoding_of(run, state["encoder"])
+    index, draft = run.role.index(MEMORY_KIND), state["draft"]
+    memories = await asyncio.to_thread(index.builder.records, draft)
+    made = await asyncio.to_thread(index.builder.settings, draft)
+    refuse_other_settings(run, made, recipe(encoding.card, state["encoder"]))
+    used: dict[str, JsonValue] = {}
+    answers = LookedAt(await asyncio.to_thread(index.builder.answers, draft), used)
+    moods = [mood_in(answers, memory, encoding) for memory in memories]
+    failed = [{"memory": m.id, "error": mood.error} for m, mood in zip(memories, moods, strict=True) if mood.error]
+    counts = {"memories": len(memories), "copies": state["index"]["copies"], "failed": len(failed)}
+    files = {MOODS_FILE: encode_records(moods)}
+    publish = index.builder.publish
+    manifest = await asyncio.to_thread(publish, draft, counts, files=files, used=used, sources=index.sources)
+    done = {"failed": failed, **asked_in_all(state["usage"]), "version": manifest.version}
+    return published(runtime, {**state["index"], **done}, "rebuild", "retry")
+
+
+async def memories_of(run: Run[Any], version: str) -> MemoryStore:
+    """The memories that this turn reads, also when a newer version was published meanwhile."""
+    return await asyncio.to_thread(run.role.index(MEMORY_KIND).open, version or None)
+
+
+async def encoder_wanted(run: Run[MemorySettings], *, rebuild: bool) -> str:
+    """The name of the encoder that a new version is made with; `auto` stays with the one there is, if it can go on."""
+    before = None if rebuild else await asyncio.to_thread(whole, run.role.index(MEMORY_KIND))
+    model = await run.embedder()
+    known = {"model", encoder_name("embedding", model)}
+    if run.settings.emotion_encoder == "auto" and before is not None and before.encoder in known:
+        return before.encoder
+    return encoder_name(encoder_kind(run.settings, run.chat), model)
+
+
+def made_so(context: MemorySettings, card: RoleCard) -> Callable[[MemoryStore], bool]:
+    """Whether a version was made with these settings, of a role with this card."""
+
+    def same(store: MemoryStore) -> bool:
+        wanted = context.emotion_encoder == "auto" or store.encoder.startswith(context.emotion_encoder)
+        return wanted and store.manifest.settings == recipe(card, store.encoder)
+
+    return same
+
+
+def recipe(card: RoleCard, encoder: str) -> dict[str, JsonValue]:
+    """All that decides what memories there are, besides the files and the embedding model."""
+    return {"encoder": encoder, "names": [card.name, *card.aliases], "language": card.language}
 
 
 class Encoding(NamedTuple):
     """Who encodes the moods of a role's memories."""
 
     encoder: EmotionEncoder
-    role: Role
     card: RoleCard
     """Whose moods they are: as it was when the encoder was made, also where the role's is another by now."""
 
@@ -130,125 +259,11 @@ class Encoding(NamedTuple):
         return [self.encoder.name, self.card.name, self.card.language, memory.text]
 
 
-async def gather_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Read the memory unit M = {m_1, …, m_n} and write it down as a draft.
-
-    Raises:
-        ValueError: the role has no memories.
-        RoleFileError: a file of memories or a line in it cannot be used.
-    """
-    context = settings(runtime, MemorySettings)
-    role = await role_of(context)
-    model = await embedder_of(context, role)
-    sources = await asyncio.to_thread(role.memory_files.checksums)
-    card = role.card
-    memories = await asyncio.to_thread(lambda: memory_unit(read_memory_files(role.root), card))
-    if not memories:
-        msg = f"{role.id!r} has no memories: write memories.jsonl or dialogues/*.jsonl into its folder, then index it."
-        raise ValueError(msg)
-    rebuild, again = bool(state.get("rebuild")), state.get("overtaken", 0)
-    encoder = await encoder_wanted(context, role, model, rebuild=rebuild)
-    draft = await asyncio.to_thread(
-        role.index(context.index_kind).builder.draft,
-        memories,
-        embedding=model.name,
-        settings=recipe_settings(card, encoder),
-        sources=sources,
-        fresh=rebuild,
-        after=state["draft"] if again else "",
-    )
-    copies = sum(len(memory.places) - 1 for memory in memories)
-    report = begun(encoder, len(memories), copies)
-    runtime.stream_writer({"event": "gathered", "memories": len(memories), "copies": copies})
-    cleared = {} if again else {"usage": Overwrite({})}
-    return {"draft": draft, "encoder": encoder, "index": report, "version": "", **cleared}
-
-
-def begun(encoder: str, memories: int, copies: int) -> MemoryReport:
-    """What is known before a memory was encoded."""
-    return {
-        "version": "",
-        "encoder": encoder,
-        "memories": memories,
-        "copies": copies,
-        "failed": [],
-        "calls": 0,
-        "tokens": 0,
-    }
-
-
-@unless_overtaken
-async def embed_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Embed every memory that has no vector yet: semantic_m^k = F(m_k) (Eq. 4)."""
-    context = settings(runtime, MemorySettings)
-    role = await role_of(context)
-    model = await embedder_of(context, role)
-    builder = role.index(context.index_kind).builder
-    await embed_records(builder, state["draft"], model, context.embedding_batch, runtime)
-    return {}
-
-
-@unless_overtaken
-async def encode_moods(state: MemoryDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Have the mood of every memory that has none yet: emotion_m^k = G(m_k) (Eq. 5), several memories at a time.
-
-    A memory whose mood cannot be had is recorded with the reason, and asked again with `retry`.
-
-    Raises:
-        ModelError: the model cannot be reached or refuses every question; what came before is kept.
-    """
-    context = settings(runtime, MemorySettings)
-    encoding, chat = await encoding_of(context, state["encoder"])
-    builder, draft = encoding.role.index(context.index_kind).builder, state["draft"]
-    memories = await asyncio.to_thread(builder.records, draft)
-    answers = await asyncio.to_thread(builder.answers, draft)
-    left = [one for one in memories if wanted(one, encoding, answers, retry=bool(state.get("retry")))]
-    at_once = encoding.encoder.at_once
-    with suppress(MissingIndex):  # where somebody else was faster, what was asked has cost no less
-        await answer_all(
-            {str(start): left[start : start + at_once] for start in range(0, len(left), at_once)},
-            encoding.moods,
-            keep=lambda had: asyncio.to_thread(builder.add_answers, draft, had),
-            announce=progress(runtime, "moods", len(left), each=at_once),
-        )
-    return {"usage": {"encode_moods": chat.account.usage()}}
-
-
-async def encoding_of(context: MemorySettings, encoder: str) -> tuple[Encoding, ChatModel]:
-    """Who encodes the moods of a run, and the chat model that is asked if that is the chat model."""
-    role = await role_of(context)
-    chat = await respondent_of(context, role)
-    model, card = await embedder_of(context, role), role.card
-    made = emotion_encoder(encoder, chat=chat, embedder=model, card=card)
-    return Encoding(made, role, card), chat
-
-
-@made_again_if_stale
-async def publish_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Make the memories the version that is read from now on, unless their files are no longer what they were.
-
-    Raises:
-        StaleDraft: the files, or the card, were changed each time that they were indexed.
-        MissingIndex: the draft, or a vector of it, was taken away each time.
-    """
-    context = settings(runtime, MemorySettings)
-    encoding, _ = await encoding_of(context, state["encoder"])
-    builder, draft = encoding.role.index(context.index_kind).builder, state["draft"]
-    memories = await asyncio.to_thread(builder.records, draft)
-    if await asyncio.to_thread(builder.settings, draft) != recipe_settings(encoding.card, state["encoder"]):
-        raise StaleDraft(
-            f"role.yaml of {encoding.role.id!r} was changed while its memories were indexed: index it again."
-        )
-    used: dict[str, JsonValue] = {}
-    answers = LookedAt(await asyncio.to_thread(builder.answers, draft), used)
-    moods = [mood_in(answers, memory, encoding) for memory in memories]
-    failed = [{"memory": m.id, "error": mood.error} for m, mood in zip(memories, moods, strict=True) if mood.error]
-    counts = {"memories": len(memories), "copies": state["index"]["copies"], "failed": len(failed)}
-    files, sources = {MOODS_FILE: encode_records(moods)}, encoding.role.memory_files
-    manifest = await asyncio.to_thread(builder.publish, draft, counts, files=files, used=used, sources=sources)
-    report = {**state["index"], "failed": failed, **cost(state["usage"]), "version": manifest.version}
-    runtime.stream_writer({"event": "published", **report})
-    return {"index": report, "version": manifest.version, "rebuild": False, "retry": False, "overtaken": 0}
+async def encoding_of(run: Run[MemorySettings], encoder: str) -> Encoding:
+    """Who encodes the moods of a run."""
+    card = run.role.card
+    made = emotion_encoder(encoder, chat=run.chat, embedder=await run.embedder(), card=card)
+    return Encoding(made, card)
 
 
 def wanted(memory: StoredMemory, encoding: Encoding, answers: Mapping[str, JsonValue], *, retry: bool) -> bool:
@@ -264,72 +279,15 @@ def mood_in(answers: Mapping[str, JsonValue], memory: StoredMemory, encoding: En
     return Mood(emotions=None, error=str(answers.get(encoding.failure_key(memory)) or "It was not asked for."))
 
 
-async def check_memories(state: IndexCheckState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Look whether the memories were made from the files, the encoder and the embedding model of now.
-
-    Which chat model encoded them does not matter: memories are not encoded again for another one.
-    """
-    context = settings(runtime, MemorySettings)
-    role = await role_of(context)
-    model = await embedder_of(context, role)
-    return as_checked(await asyncio.to_thread(current_memories, role, context, model.name))
-
-
-def encoding_outcomes(state: IndexCheckState) -> Sequence[Literal["stale", "meaning", "mood"]]:
-    """Whether memories must be indexed first, or meaning and mood of the question can be had at once."""
-    return ("stale",) if state["stale"] else ("meaning", "mood")
-
-
-def current_memories(role: Role, context: MemorySettings, embedding: str) -> MemoryStore | None:
-    """The memories that are served, if they were made from the sources and settings of now.
-
-    Raises:
-        DamagedIndex: no version is what was written.
-    """
-    try:
-        store = role.index(context.index_kind).open()
-    except MissingIndex:
-        return None
-    current = (
-        recipe_settings(role.card, store.encoder) == store.manifest.settings
-        and serves(store, context)
-        and store.made_from(embedding, role.memory_files.checksums())
-    )
-    return store if current else None
-
-
-def served_or_none(role: Role, context: MemorySettings) -> MemoryStore | None:
-    """The memories that are read now, for those who make a new version: what is damaged counts as not there."""
-    try:
-        return role.index(context.index_kind).open()
-    except (DamagedIndex, MissingIndex):
-        return None
-
-
-async def encoder_wanted(context: MemorySettings, role: Role, model: Embedder, *, rebuild: bool) -> str:
-    """The name of the encoder that a new version is made with; `auto` stays with the one there is."""
-    before = None if rebuild else await asyncio.to_thread(served_or_none, role, context)
-    if context.emotion_encoder == "auto" and before is not None and usable(before.encoder, model):
-        return before.encoder
-    return encoder_name(encoder_kind(context, await respondent_of(context, role)), model)
-
-
-def usable(encoder: str, model: Embedder) -> bool:
-    """Whether an encoder can go on: the chat model, or similarity by the embedding model of now."""
-    return encoder in {"model", encoder_name("embedding", model)}
-
-
-def serves(store: MemoryStore, context: MemorySettings) -> bool:
-    """Whether the moods are from the encoder that is asked for; `auto` stays with the one there is."""
-    return context.emotion_encoder == "auto" or store.encoder.startswith(context.emotion_encoder)
-
-
-def recipe_settings(card: RoleCard, encoder: str) -> dict[str, JsonValue]:
-    """All that decides what memories there are, besides the files and the embedding model."""
-    return {"encoder": encoder, "names": [card.name, *card.aliases], "language": card.language}
-
-
-async def memories_of(context: MemorySettings, version: str) -> MemoryStore:
-    """The memories that this turn reads, also when a newer version was published meanwhile."""
-    role = await role_of(context)
-    return await asyncio.to_thread(role.index(context.index_kind).open, version or None)
+async def cost_of_memories(context: MemorySettings, wishes: Wishes) -> IndexingCost:
+    """The memories without a mood, where the chat model reads moods."""
+    run, anew = await run_of(context), wishes.get("rebuild", False)
+    memories = await asyncio.to_thread(lambda: memory_unit(read_memory_files(run.role.root), run.role.card))
+    name = await encoder_wanted(run, rebuild=anew)
+    if name != "model":
+        return indexing_cost("memories", len(memories), [])
+    encoding = await encoding_of(run, name)
+    answers = {} if anew else await asyncio.to_thread(run.role.index(MEMORY_KIND).builder.known)
+    retry = wishes.get("retry", False)
+    left = [one.text for one in memories if wanted(one, encoding, answers, retry=retry)]
+    return indexing_cost("memories", len(memories), left)

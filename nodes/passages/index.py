@@ -1,26 +1,35 @@
-"""Indexing of a persona document: split, embed what changed, publish. Resumable at every step."""
+"""The index of passages (AMADEUS 3.1): persona documents are split, embedded and published."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-import numpy as np
 from langgraph.runtime import Runtime
 from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
-from dramaturg.nodes.index_steps import made_again_if_stale
+from dramaturg.nodes.index_steps import (
+    IndexCheckState,
+    begin_draft,
+    checked,
+    embed_batches,
+    made_again_if_stale,
+    published,
+    whole,
+)
 from dramaturg.nodes.passages.retrieval import PassageSettings, under_headings
-from dramaturg.nodes.run import embedder_of, role_of, settings
+from dramaturg.nodes.run import open_run, run_of
 from dramaturg.nodes.text.resplit import kept_length, split_again
 from dramaturg.nodes.text.splitter import Passage, Window, longest_paragraph, split_document
-from dramaturg.stores.errors import DamagedIndex, MissingIndex
+from dramaturg.stores.errors import MissingIndex
 from dramaturg.stores.index.folder import IndexStore
 from dramaturg.stores.index.graph import KnowledgeGraph
 from dramaturg.stores.index.kinds import passage_kind
 from dramaturg.stores.index.passages import PassageStore, StoredPassage
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import Document, document
+
+LENGTHS = "lengths"  # in a manifest's settings: the l_max of each document
 
 
 class IndexingSettings(PassageSettings):
@@ -60,22 +69,11 @@ class IndexingState(IndexInput, IndexOutput):
     overtaken: int
 
 
-class IndexCheckState(TypedDict):
-    """Whether an index must be made before a role can be asked, or else which version the turn reads."""
-
-    stale: bool
-    version: str
-
-
-LENGTHS = "lengths"  # in a manifest's settings: the l_max of each document
-
-
-class IndexPreview(TypedDict):
-    """How many passages an index would hold, and how many of them would have to be embedded."""
-
-    documents: int
-    passages: int
-    to_embed: int
+async def check_index(state: IndexCheckState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Look whether the index was made from the persona, the splitting and the embedding model of now."""
+    run = await open_run(runtime, PassageSettings)
+    kind = passage_kind(run.settings.splitter)
+    return await checked(run, run.role.index(kind), lambda store: made_with(store) == splitting(run.settings))
 
 
 async def split_persona(state: IndexingState, runtime: Runtime[Any]) -> dict[str, Any]:
@@ -84,34 +82,18 @@ async def split_persona(state: IndexingState, runtime: Runtime[Any]) -> dict[str
     Raises:
         ValueError: the role has no persona document with text in it.
     """
-    context = settings(runtime, IndexingSettings)
-    role = await role_of(context)
-    model = await embedder_of(context, role)
-    documents = await asyncio.to_thread(role.documents)
-    rebuild = bool(state.get("rebuild"))
-    before = None if rebuild else await asyncio.to_thread(served_or_none, role, context)
-    passages, lengths = await asyncio.to_thread(split_documents, documents, context, before)
-    if not passages:
-        msg = f"The role {role.id!r} has no persona yet: write Markdown into its folder persona/ and index it again."
-        raise ValueError(msg)
-    builder = role.index(passage_kind(context.splitter)).builder
-    again = state.get("overtaken", 0)
-    draft = await asyncio.to_thread(
-        builder.draft,
-        passages,
-        embedding=model.name,
-        settings={**splitting(context), **lengths},
-        sources={document.name: document.sha256 for document in documents},
-        fresh=rebuild,
-        after=state["draft"] if again else "",
-    )
-    left = len(await asyncio.to_thread(builder.unembedded, draft))
+    run = await open_run(runtime, IndexingSettings)
+    index = run.role.index(passage_kind(run.settings.splitter))
+    before = None if state.get("rebuild") else await asyncio.to_thread(passages_like, run.role, run.settings)
+    passages, lengths, sources = await read_persona(run.role, run.settings, before)
+    draft, _ = await begin_draft(run, index, state, passages, {**splitting(run.settings), **lengths}, sources)
+    left = len(await asyncio.to_thread(index.builder.unembedded, draft))
     report: IndexReport = {
         "version": draft,
-        "splitter": context.splitter,
-        "documents": len(documents),
+        "splitter": run.settings.splitter,
+        "documents": len(sources),
         "passages": len(passages),
-        "embedded": left + (state["index"]["embedded"] if again else 0),
+        "embedded": left + (state["index"]["embedded"] if state.get("overtaken") else 0),
     }
     runtime.stream_writer({"event": "split", **report})
     return {"draft": draft, "left": left, "index": report}
@@ -119,19 +101,15 @@ async def split_persona(state: IndexingState, runtime: Runtime[Any]) -> dict[str
 
 async def embed_passages(state: IndexingState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Embed the next passages that have no vector yet, and save them."""
-    context = settings(runtime, IndexingSettings)
-    role = await role_of(context)
-    model = await embedder_of(context, role)
-    builder = role.index(passage_kind(context.splitter)).builder
+    run = await open_run(runtime, IndexingSettings)
+    builder = run.role.index(passage_kind(run.settings.splitter)).builder
+    left = 0
     try:
-        pending = await asyncio.to_thread(builder.unembedded, state["draft"])
-        batch = pending[: context.embedding_batch]
-        if batch:
-            vectors = np.array(await model.embeddings.aembed_documents(batch), np.float32)
-            await asyncio.to_thread(builder.add_vectors, state["draft"], batch, vectors)
+        async for done, total in embed_batches(run, builder, state["draft"], run.settings.embedding_batch):
+            left = total - done
+            break
     except MissingIndex:
         return {"left": 0}  # somebody else was faster with the same draft: publishing finds out
-    left = len(pending) - len(batch)
     total = state["index"]["embedded"]
     runtime.stream_writer({"event": "embedded", "done": total - left, "total": total})
     return {"left": left}
@@ -150,50 +128,45 @@ async def publish_index(state: IndexingState, runtime: Runtime[Any]) -> dict[str
         StaleDraft: the persona was changed each time that it was indexed.
         MissingIndex: the draft, or a vector of it, was taken away each time.
     """
-    context = settings(runtime, IndexingSettings)
-    role = await role_of(context)
-    builder = role.index(passage_kind(context.splitter)).builder
-    await asyncio.to_thread(
-        builder.publish, state["draft"], {"passages": state["index"]["passages"]}, sources=role.persona
-    )
-    runtime.stream_writer({"event": "published", **state["index"]})
-    return {"index": state["index"], "version": state["draft"], "rebuild": False, "overtaken": 0}
+    run = await open_run(runtime, IndexingSettings)
+    index = run.role.index(passage_kind(run.settings.splitter))
+    counts = {"passages": state["index"]["passages"]}
+    await asyncio.to_thread(index.builder.publish, state["draft"], counts, sources=index.sources)
+    return published(runtime, state["index"], "rebuild")
 
 
-async def check_index(state: IndexCheckState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Look whether the index was made from the persona, the splitting and the embedding model of now."""
-    context = settings(runtime, PassageSettings)
-    role = await role_of(context)
-    model = await embedder_of(context, role)
-    version = await asyncio.to_thread(current_version, role, context, model.name)
-    return {"stale": version is None, "version": version or ""}
+async def read_persona(
+    role: Role, context: PassageSettings, before: PassageStore | KnowledgeGraph | None
+) -> tuple[list[StoredPassage], dict[str, JsonValue], dict[str, str]]:
+    """The passages of the persona documents, what was measured of each (see `split_documents`), their checksums.
 
-
-def as_checked(store: IndexStore | None) -> dict[str, Any]:
-    """What a check writes: the version that is current, or that there is none.
-
-    A warning is told here: nodes that come later ask for this version by name, and then it stands in for none.
+    Raises:
+        ValueError: the role has no persona document with text in it.
     """
-    if store is None:
-        return {"stale": True, "version": ""}
-    warned = {"evidence": {"warning": store.warning}} if store.warning else {}
-    return {"stale": False, "version": store.version, **warned}
-
-
-def index_outcome(state: IndexCheckState) -> Literal["current", "stale"]:
-    """Whether the index can be read as it is."""
-    return "stale" if state["stale"] else "current"
+    documents = await asyncio.to_thread(role.documents)
+    passages, lengths = await asyncio.to_thread(split_documents, documents, context, before)
+    if not passages:
+        msg = f"The role {role.id!r} has no persona yet: write Markdown into its folder persona/ and index it again."
+        raise ValueError(msg)
+    return passages, lengths, {one.name: one.sha256 for one in documents}
 
 
 def splitting(context: PassageSettings) -> dict[str, Any]:
     """The settings that decide which passages there are."""
     if context.splitter == "fixed":
-        return {
-            "unit": context.unit,
-            "fixed_length": context.fixed_length,
-            "fixed_overlap": context.fixed_overlap,
-        }
+        return {"unit": context.unit, "fixed_length": context.fixed_length, "fixed_overlap": context.fixed_overlap}
     return {"unit": context.unit, "longest": context.longest}
+
+
+def made_with(store: IndexStore) -> dict[str, JsonValue]:
+    """The settings that a version was made with, without what was measured of its documents."""
+    return {name: value for name, value in store.manifest.settings.items() if name != LENGTHS}
+
+
+def passages_like(role: Role, context: PassageSettings) -> PassageStore | None:
+    """The passages that are read now, if they were split with these settings; new ones are to be like them."""
+    store = whole(role.index(passage_kind(context.splitter)))
+    return store if store and made_with(store) == splitting(context) else None
 
 
 def split_documents(
@@ -247,68 +220,32 @@ def stored(source: str, passage: Passage) -> StoredPassage:
     )
 
 
-def current_version(role: Role, context: PassageSettings, embedding: str) -> str | None:
-    """The version that is published, if it was made from the sources and settings of now.
+class IndexPreview(TypedDict):
+    """How many passages an index would hold, and how many of them would have to be embedded."""
 
-    Raises:
-        DamagedIndex: no version is what was written.
-    """
-    store = served(role, context)
-    sources = {document.name: document.sha256 for document in role.documents()}
-    return store.version if store and store.made_from(embedding, sources) else None
-
-
-def served(role: Role, context: PassageSettings) -> PassageStore | None:
-    """The passages that are read now, if they were split with these settings.
-
-    Raises:
-        DamagedIndex: no version is what was written.
-    """
-    try:
-        store = role.index(passage_kind(context.splitter)).open()
-    except MissingIndex:
-        return None
-    same = {name: value for name, value in store.manifest.settings.items() if name != LENGTHS} == splitting(context)
-    return store if same else None
-
-
-def served_or_none(role: Role, context: PassageSettings) -> PassageStore | None:
-    """The same for those who make a new version anyway: what is damaged counts as not there."""
-    try:
-        return served(role, context)
-    except DamagedIndex:
-        return None
+    documents: int
+    passages: int
+    to_embed: int
 
 
 async def preview(context: PassageSettings, changes: Mapping[str, bytes | None]) -> IndexPreview:
-    """Say what an index would be if documents were written (bytes) or removed (None).
+    """Say what an index would be if documents were written (bytes) or removed (None)."""
+    run = await run_of(context)
+    embedding = (await run.embedder()).name
 
-    Raises:
-        RoleError: the library has no such role, or its files cannot be read.
-    """
-    role = await role_of(context)
-    model = await embedder_of(context, role)
-    return await asyncio.to_thread(_preview, role, context, model.name, changes)
+    def previewed() -> IndexPreview:
+        documents = documents_after(run.role, changes)
+        passages, _ = split_documents(documents, context, passages_like(run.role, context))
+        builder = run.role.index(passage_kind(context.splitter)).builder
+        to_embed = builder.to_embed([one.embedding_text for one in passages], embedding)
+        return {"documents": len(documents), "passages": len(passages), "to_embed": len(to_embed)}
 
-
-def _preview(role: Role, context: PassageSettings, embedding: str, changes: Mapping[str, bytes | None]) -> IndexPreview:
-    documents = documents_after(role, changes)
-    passages, _ = split_documents(documents, context, served_or_none(role, context))
-    builder = role.index(passage_kind(context.splitter)).builder
-    to_embed = builder.to_embed([one.embedding_text for one in passages], embedding)
-    return {
-        "documents": len(documents),
-        "passages": len(passages),
-        "to_embed": len(to_embed),
-    }
+    return await asyncio.to_thread(previewed)
 
 
 def documents_after(role: Role, changes: Mapping[str, bytes | None]) -> list[Document]:
     """The documents that a role would have after a change."""
     documents = [one for one in role.documents() if one.name not in changes]
-    documents += (_document(role, name, data) for name, data in changes.items() if data is not None)
+    new = {name: data for name, data in changes.items() if data is not None}
+    documents += (document(data, role.root / "persona" / name, role.root) for name, data in new.items())
     return sorted(documents, key=lambda one: one.name)
-
-
-def _document(role: Role, name: str, data: bytes) -> Document:
-    return document(data, role.root / "persona" / name, role.root)

@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
-from dramaturg.nodes.index_costs import IndexingCost, cost_of_dialogues, cost_of_graph, cost_of_memories
+from dramaturg.nodes.dialogues.index import cost_of_dialogues
+from dramaturg.nodes.graph.index import cost_of_graph
+from dramaturg.nodes.index_steps import IndexingCost
+from dramaturg.nodes.memories.index import cost_of_memories
 from dramaturg.stores.index.kinds import DIALOGUE_KIND
 from dramaturg.stores.role import Role
 from dramaturg.workflows.drmr_index import DrmrIndexContext

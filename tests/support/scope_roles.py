@@ -9,7 +9,7 @@ from typing import Any, cast
 from langchain_core.messages import BaseMessage
 
 from dramaturg.models.embeddings import embedder
-from dramaturg.nodes.graph.index import recipe_settings
+from dramaturg.nodes.graph.index import recipe
 from dramaturg.nodes.graph.merging import NormalizationSettings
 from dramaturg.nodes.passages.index import split_documents
 from dramaturg.stores.index.graph import GRAPH_FILE, Entity, EntityType, Relation, Statement, encode_graph, graph_of
@@ -129,7 +129,7 @@ def publish(library: Path, *, named: bool = True, remark: str = "", **settings: 
     draft = builder.draft(
         chunks,
         embedding=model.name,
-        settings={**recipe_settings(context, role), **lengths},
+        settings={**recipe(context, role), **lengths},
         sources={document.name: document.sha256},
     )
     texts = [entity.embedding_text for entity in entities]

@@ -15,7 +15,8 @@ from pydantic import JsonValue
 
 from dramaturg.models.errors import ModelRefused, ModelUnavailable
 from dramaturg.nodes.dialogues.edge_scores import edge_key, edges_of, score_in
-from dramaturg.nodes.dialogues.index import current_dialogues
+from dramaturg.nodes.dialogues.index import recipe
+from dramaturg.nodes.index_steps import current
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, RoleFileError, StaleDraft
 from dramaturg.stores.index.answers import ANSWERS, decode_answers
 from dramaturg.stores.index.dialogues import DIALOGUES_FILE, DialogueStore
@@ -92,9 +93,12 @@ def served(role: Role) -> DialogueStore:
     return Role(role.root).index(DIALOGUE_KIND).open()
 
 
-def current(role: Role, embedding: str = "WordEmbeddings:words", **given: Any) -> bool:
+def is_current(role: Role, embedding: str = "WordEmbeddings:words", **given: Any) -> bool:
     """Whether the dialogues that are served are what the files and settings ask for."""
-    return current_dialogues(Role(role.root), context(role, **given), embedding) is not None
+    now = recipe(role.card, context(role, **given))
+    return (
+        current(Role(role.root).index(DIALOGUE_KIND), embedding, lambda one: one.manifest.settings == now) is not None
+    )
 
 
 def published(role: Role, name: str) -> bytes:
@@ -240,18 +244,18 @@ async def test_a_role_whose_dialogues_have_one_speaker_has_nothing_to_score(role
 
 
 async def test_what_decides_whether_dialogues_are_current(role: Role) -> None:
-    assert not current(role)
+    assert not is_current(role)
     await index(role)
-    assert current(role)
-    assert current(role, appraisal="apart", concurrency=1, embedding_batch=2, deadline=7)
-    assert not current(role, dialogue_length=500)
-    assert not current(role, "another")
+    assert is_current(role)
+    assert is_current(role, appraisal="apart", concurrency=1, embedding_batch=2, deadline=7)
+    assert not is_current(role, dialogue_length=500)
+    assert not is_current(role, "another")
     add_line(role, FILE, **MOON)
-    assert not current(role)
+    assert not is_current(role)
     await index(role)
-    assert current(role)
+    assert is_current(role)
     shutil.copy(role.root / FILE, role.root / "dialogues" / "more.jsonl")
-    assert not current(role)
+    assert not is_current(role)
 
 
 @pytest.mark.parametrize(
@@ -270,10 +274,10 @@ async def test_the_names_of_the_card_are_part_of_the_dialogues(
 ) -> None:
     first = await index(role)
     with_card(role, **changes)
-    assert current(role) == same
+    assert is_current(role) == same
     report = await index(role)
     assert (report["version"] == first["version"]) == same
-    assert current(role)
+    assert is_current(role)
     assert {*served(role).graph} - {"Tom Quill", "Mr Pike", "Nell"} == {Role(role.root).card.name}
     assert ("Nell" in served(role).graph) == ("Nell" not in Role(role.root).card.aliases)
 
@@ -295,8 +299,8 @@ async def test_another_length_makes_other_dialogues(role: Role) -> None:
     shorter = await index(role, dialogue_length=100)
     assert first["dialogues"] == 8 < shorter["dialogues"]
     assert all(len(text) <= 100 for text in texts(role))
-    assert current(role, dialogue_length=100)
-    assert not current(role)
+    assert is_current(role, dialogue_length=100)
+    assert not is_current(role)
     assert (await index(role))["version"] == first["version"]
 
 
@@ -309,7 +313,7 @@ async def test_nothing_is_embedded_or_scored_twice(role: Role) -> None:
     again = await index(role, model := scoring(), SCORES, embedding_model=(words := CountedEmbeddings()))
     assert (model.calls, words.texts) == ([], [])
     assert again == {**first, "calls": 0, "tokens": 0}
-    assert len(versions(Role(role.root), "dialogues")) == 1
+    assert len(versions(Role(role.root), DIALOGUE_KIND)) == 1
 
 
 async def test_only_what_is_new_is_embedded_and_scored(role: Role) -> None:
@@ -608,7 +612,7 @@ async def test_a_card_that_changes_meanwhile_counts_as_it_became(role: Role) -> 
         with_card(role, name="Ida", aliases=("Ada Quill",))
 
     report = await index(role, model := scoring(renaming), SCORES, concurrency=1)
-    assert current(role)
+    assert is_current(role)
     assert "Ida" in served(role).graph
     assert (report["scored"], report["calls"]) == (EDGES, len(model.calls))
 
@@ -643,15 +647,15 @@ async def test_files_that_never_rest_are_said(role: Role, monkeypatch: pytest.Mo
 async def test_an_index_that_was_deleted_is_made_again(role: Role) -> None:
     first = await index(role, None, SCORES)
     shutil.rmtree(role.root / "index")
-    assert not current(role)
+    assert not is_current(role)
     again = await index(role, model := scoring(), SCORES)
     assert (again["version"], again["scored"], len(texts(role))) == (first["version"], EDGES, 7)
-    assert current(role)
+    assert is_current(role)
     shutil.rmtree(role.root / "index")
     output = await take(role, model := player(), "Where is my parcel?", user_role="tom")
     assert output["messages"][-1].text == "I keep the light."
     assert shown(model, "edge")
-    assert current(role)
+    assert is_current(role)
 
 
 # Versions
@@ -661,7 +665,7 @@ async def test_versions_are_listed_with_what_they_hold(role: Role) -> None:
     first = await index(role, None, SCORES)
     drop_scene(role, "supper")
     second = await index(role)
-    found = versions(Role(role.root), "dialogues")
+    found = versions(Role(role.root), DIALOGUE_KIND)
     assert [(one.version, one.served, one.restorable, one.documents) for one in found] == [
         (second["version"], True, True, (FILE,)),
         (first["version"], False, True, (FILE,)),
@@ -688,7 +692,7 @@ async def test_a_version_is_taken_back_with_its_files_alone(role: Role) -> None:
     second = await index(role)
     assert take_back(role, DIALOGUE_KIND).version == first["version"]
     assert ((role.root / FILE).read_bytes(), role.dialogue_files.names()) == (before, [FILE])
-    assert current(role)
+    assert is_current(role)
     report = await index(role, model := scoring(), SCORES)
     assert (model.calls, report["version"]) == ([], first["version"])
     assert take_back(role, DIALOGUE_KIND).version == second["version"]
@@ -739,7 +743,7 @@ async def test_a_damaged_version_is_stood_in_for_and_mended(role: Role) -> None:
     assert "Until then the version of" in store.warning
     with pytest.raises(DamagedIndex):
         Role(role.root).index(DIALOGUE_KIND).open(second["version"])
-    assert not current(role)
+    assert not is_current(role)
     report = await index(Role(role.root), model := scoring(), SCORES)
     assert (model.calls, report["version"], served(role).warning) == ([], second["version"], "")
 
@@ -776,7 +780,7 @@ async def test_memories_of_the_same_files_are_indexed_again_and_ask_nothing(role
     await index(role)
     await memory_roles.index(role)
     take_back(role, DIALOGUE_KIND)
-    assert current(role)
+    assert is_current(role)
     assert Role(role.root).index(MEMORY_KIND).open().manifest.sources != role.memory_files.checksums()
     await memory_roles.index(role, model := memory_roles.feeling())
     assert model.calls == []
@@ -804,7 +808,7 @@ async def test_erasing_leaves_nothing_of_what_was_removed(role: Role) -> None:
     erase_past(role)
     assert secret not in everything(role.root)
     assert (served(role).version, loose(role), leftovers(role.root)) == (version, [], [])
-    assert current(role)
+    assert is_current(role)
     assert [one.served for one in versions(role, DIALOGUE_KIND)] == [True]
     report = await index(role, model := scoring(), SCORES)
     assert (model.calls, report["scored"]) == ([], EDGES)

@@ -11,7 +11,8 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from dramaturg.models.errors import ModelRefused, ModelUnavailable
-from dramaturg.nodes.memories.index import current_memories
+from dramaturg.nodes.index_steps import current
+from dramaturg.nodes.memories.index import made_so
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, RoleFileError, StaleDraft
 from dramaturg.stores.index.answers import ANSWERS, decode_answers
 from dramaturg.stores.index.folder import IndexFolder
@@ -81,9 +82,10 @@ def published(role: Role, name: str) -> bytes:
     return (folder.folder_of(current.versions[0]) / name).read_bytes()
 
 
-def current(role: Role, embedding: str = "CountedEmbeddings:words", **given: Any) -> bool:
+def is_current(role: Role, embedding: str = "CountedEmbeddings:words", **given: Any) -> bool:
     """Whether the memories that are served are what the files and settings ask for."""
-    return current_memories(Role(role.root), context(role, **given), embedding) is not None
+    now = made_so(context(role, **given), role.card)
+    return current(Role(role.root).index(MEMORY_KIND), embedding, now) is not None
 
 
 # What is made
@@ -178,7 +180,7 @@ async def test_nothing_is_asked_or_embedded_twice(role: Role) -> None:
     again = await index(role, model := feeling(), embedding_model=(words := CountedEmbeddings()))
     assert (model.calls, words.texts) == ([], [])
     assert again == {**first, "calls": 0, "tokens": 0}
-    assert len(versions(Role(role.root), "memories")) == 1
+    assert len(versions(Role(role.root), MEMORY_KIND)) == 1
 
 
 def added(role: Role) -> None:
@@ -228,7 +230,7 @@ async def test_only_what_changed_is_asked_and_embedded(
     first = await index(role)
     before = moods(role)
     change(role)
-    assert not current(role, "WordEmbeddings:words")
+    assert not is_current(role, "WordEmbeddings:words")
     report = await index(role, model := feeling(), embedding_model=(words := CountedEmbeddings()))
     # `words` has another name than the model of before: all is embedded, nothing asked but what is new
     assert (memories_asked(model), {*words.texts}) == (sorted(new), ALL - gone | new)
@@ -291,29 +293,29 @@ async def test_a_rebuild_that_is_broken_off_goes_on(role: Role) -> None:
 async def test_another_embedding_model_embeds_anew_and_asks_nothing(role: Role) -> None:
     first = await index(role, embedding_model=CountedEmbeddings())
     small = CountedEmbeddings("small", 512)
-    assert not current(role, "CountedEmbeddings:small")
+    assert not is_current(role, "CountedEmbeddings:small")
     report = await index(role, model := feeling(), embedding_model=small)
     assert (model.calls, sorted(small.texts), report["encoder"]) == ([], sorted(ALL), "model")
     assert served(role).manifest.embedding.dimension == 512
     assert report["version"] != first["version"]
-    assert current(role, "CountedEmbeddings:small")
+    assert is_current(role, "CountedEmbeddings:small")
     back = await index(role, model := feeling(), embedding_model=(words := CountedEmbeddings()))
     assert (model.calls, back["version"]) == ([], first["version"])
-    assert len(versions(Role(role.root), "memories")) == 2
+    assert len(versions(Role(role.root), MEMORY_KIND)) == 2
     assert {*words.texts} in (set(), ALL)  # only the vectors of the version that is served are looked up
 
 
 async def test_another_encoder_is_published_anew_and_asks_nothing_twice(role: Role) -> None:
     given = {"embedding_model": CountedEmbeddings()}
     by_model = await index(role, **given)
-    assert current(role, emotion_encoder="model")
-    assert not current(role, emotion_encoder="embedding")
+    assert is_current(role, emotion_encoder="model")
+    assert not is_current(role, emotion_encoder="embedding")
     by_words = await index(role, model := feeling(), **given, emotion_encoder="embedding")
     assert (model.calls, by_words["encoder"]) == ([], "embedding:CountedEmbeddings:words")
     assert by_words["version"] != by_model["version"]
-    assert not current(role, emotion_encoder="model")
-    assert current(role)
-    assert current(role, emotion_encoder="embedding")
+    assert not is_current(role, emotion_encoder="model")
+    assert is_current(role)
+    assert is_current(role, emotion_encoder="embedding")
     stays = await index(role, model := feeling(), **given)  # auto
     assert (model.calls, stays["version"]) == ([], by_words["version"])
     back = await index(role, model := feeling(), **given, emotion_encoder="model")
@@ -346,10 +348,10 @@ async def test_another_card_makes_other_memories(role: Role, changes: Mapping[st
     """Its name is in the texts, an alias gives the role Tom's lines, moods are asked in its language."""
     first = await index(role)
     with_card(role, **changes)
-    assert not current(role, "WordEmbeddings:words")
+    assert not is_current(role, "WordEmbeddings:words")
     report = await index(role, model := feeling())
     assert report["version"] != first["version"]
-    assert current(role, "WordEmbeddings:words")
+    assert is_current(role, "WordEmbeddings:words")
     assert len(model.calls) >= asked
     again = await index(role, model := feeling())
     assert (model.calls, again["version"]) == ([], report["version"])
@@ -359,7 +361,7 @@ async def test_another_card_makes_other_memories(role: Role, changes: Mapping[st
 async def test_what_is_no_part_of_memories_makes_no_others(role: Role, changes: Mapping[str, Any]) -> None:
     await index(role)
     with_card(role, **changes)
-    assert current(role, "WordEmbeddings:words")
+    assert is_current(role, "WordEmbeddings:words")
     await index(role, model := feeling(), language="ko", deadline=7, concurrency=1, embedding_batch=2)
     assert model.calls == []
 
@@ -594,11 +596,11 @@ async def test_a_card_that_changes_meanwhile_counts_as_it_became(role: Role, cha
 
     report = await index(role, model := feeling(renaming), concurrency=1)
     assert report["failed"] == []
-    assert current(role, "WordEmbeddings:words")
+    assert is_current(role, "WordEmbeddings:words")
     assert all(moods(role).values())
     assert report["calls"] == len(model.calls) >= report["memories"]
     with_card(role, **card.model_dump())
-    assert not current(role, "WordEmbeddings:words")
+    assert not is_current(role, "WordEmbeddings:words")
     await index(role)
     assert all(moods(role).values())
 
@@ -651,7 +653,7 @@ async def test_documents_and_memories_do_not_disturb_each_other(role: Role) -> N
     files = files_of(role)
     learn(role, [("dog.md", b"# Dog\n\nKit sleeps.\n")])
     await amadeus_index.graph.ainvoke({}, context=settings)
-    assert current(role, "WordEmbeddings:words")
+    assert is_current(role, "WordEmbeddings:words")
     added(role)
     await index(role)
     assert {one.source for one in Role(role.root).index(passage_kind("acts")).open().passages} == {"dog.md", "life.md"}
@@ -666,7 +668,7 @@ async def test_documents_and_memories_do_not_disturb_each_other(role: Role) -> N
     assert [len(versions(role, kind)) for kind in ("acts", "memories")] == [2, 2]
     erase_past(role)
     assert [len(versions(role, kind)) for kind in ("acts", "memories")] == [1, 1]
-    assert current(role, "WordEmbeddings:words")
+    assert is_current(role, "WordEmbeddings:words")
 
 
 async def test_five_versions_are_kept(role: Role) -> None:
@@ -694,7 +696,7 @@ async def test_erasing_leaves_nothing_of_what_was_removed(role: Role) -> None:
     erase_past(role)
     assert secret not in everything(role.root)
     assert (served(role).version, leftovers(role.root)) == (version, [])
-    assert current(role, "WordEmbeddings:words")
+    assert is_current(role, "WordEmbeddings:words")
     await index(role, model := feeling(), embedding_model=(words := CountedEmbeddings()))
     assert model.calls == []
     assert words.texts
