@@ -665,9 +665,9 @@ async def test_documents_and_memories_do_not_disturb_each_other(role: Role) -> N
     assert role.persona.names() == ["life.md"]
     take_back(role, passage_kind("acts"))
     assert role.persona.names() == ["dog.md", "life.md"]
-    assert [len(versions(role, kind)) for kind in ("acts", "memories")] == [2, 2]
+    assert [len(versions(role, kind)) for kind in (passage_kind("acts"), MEMORY_KIND)] == [2, 2]
     erase_past(role)
-    assert [len(versions(role, kind)) for kind in ("acts", "memories")] == [1, 1]
+    assert [len(versions(role, kind)) for kind in (passage_kind("acts"), MEMORY_KIND)] == [1, 1]
     assert is_current(role, "WordEmbeddings:words")
 
 
