@@ -26,14 +26,12 @@ from dramaturg.evaluation.interviews.state import (
     language_for,
 )
 from dramaturg.models.errors import UNANSWERED
-from dramaturg.nodes.run import RoleContext, role_of, settings, turns
+from dramaturg.nodes.run import RoleContext, run_of, settings, turns
 from dramaturg.prompts import load
 from dramaturg.workflows.methods import chat_graph, context_type
 
 ALONE = {"approval": "nobody", "conversation_memories": 0, "kept_episodes": 0}
 """Settings of some methods, without which an item waits for a person, or remembers another one."""
-
-
 KEPT = ("messages", "evidence", "usage")
 
 
@@ -46,18 +44,14 @@ class AskedItem(TypedDict):
 
 
 async def begin(state: InterviewInput, runtime: Runtime[InterviewContext]) -> dict[str, Any]:
-    """Say what is to be done, and refuse it where it cannot be.
-
-    Raises:
-        ValueError: there is no such role, method or instrument, or a setting of the method is wrong.
-    """
+    """Say what is to be done, and refuse it where it cannot be."""
     context = settings(runtime, InterviewContext)
     respondent_context(context)
     return {"about": await described(context)}
 
 
 async def send_items(state: InterviewState, runtime: Runtime[InterviewContext]) -> list[Send]:
-    """Ask all items, as many at once as the model answers."""
+    """Send every item to `ask`."""
     context = settings(runtime, InterviewContext)
     instrument = await instrument_of(context)
     return [
@@ -70,11 +64,7 @@ async def send_items(state: InterviewState, runtime: Runtime[InterviewContext]) 
 
 
 async def ask(state: AskedItem, runtime: Runtime[InterviewContext]) -> dict[str, Any]:
-    """Put the open question of an item to the role.
-
-    Raises:
-        ModelError: the model cannot be reached or refuses every question.
-    """
+    """Put the open question of an item to the role."""
     context = settings(runtime, InterviewContext)
     said = ItemReply(**state, reply="", error="", evidence={}, usage={})
     try:
@@ -89,7 +79,7 @@ async def ask(state: AskedItem, runtime: Runtime[InterviewContext]) -> dict[str,
 async def clean(state: InterviewState, runtime: Runtime[InterviewContext]) -> dict[str, Any]:
     """Cut every reply down to the role's answer, and flag what is wrong with it."""
     context = settings(runtime, InterviewContext)
-    card, language = (await role_of(context)).card, await language_for(context)
+    card, language = (await run_of(context)).role.card, await language_for(context)
     records = []
     for one in state["replies"]:
         found = cleaned(
@@ -106,7 +96,7 @@ async def clean(state: InterviewState, runtime: Runtime[InterviewContext]) -> di
 async def anonymize(state: InterviewState, runtime: Runtime[InterviewContext]) -> dict[str, Any]:
     """Take the names of the role and of who asks out of what judges will see."""
     context = settings(runtime, InterviewContext)
-    card = (await role_of(context)).card
+    card = (await run_of(context)).role.card
     names, by = (card.name, *card.aliases), context.experimenter
     hidden: list[Record] = [
         {
@@ -153,11 +143,7 @@ async def replied(context: InterviewContext, asked: AskedItem) -> dict[str, Any]
 
 
 def respondent_context(context: InterviewContext) -> RoleContext:
-    """How the method answers.
-
-    Raises:
-        ValueError: there is no such method, or it has no such setting.
-    """
+    """How the method answers."""
     if twice := sorted(context.method_settings.keys() & RoleContext.model_fields.keys()):
         raise ValueError(f"The setting {twice[0]!r} is the whole interview's: take it out of those of the method.")
     kind = context_type(context.method)

@@ -14,6 +14,7 @@ from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import write
 from dramaturg.models.reading import encodable
 from dramaturg.nodes.passages.relevance import RelevanceSettings, Strip, refined, relevances, strips_of
+from dramaturg.nodes.passages.reply import GroundedReplySettings
 from dramaturg.nodes.passages.retrieval import (
     Candidate,
     PassageEvidence,
@@ -22,7 +23,7 @@ from dramaturg.nodes.passages.retrieval import (
     passages_of,
     under_headings,
 )
-from dramaturg.nodes.reply import AskedState, GroundedReplySettings, spoken
+from dramaturg.nodes.reply import AskedState, spoken
 from dramaturg.nodes.run import open_run, settings
 from dramaturg.nodes.summary import clipped
 from dramaturg.nodes.turn import Report
@@ -255,8 +256,8 @@ async def respond_from_strips(state: CorrectedState, runtime: Runtime[Any]) -> d
     Raises:
         ModelError: the model gave no reply.
     """
-    context = settings(runtime, CorrectiveReplySettings)
+    run = await open_run(runtime, CorrectiveReplySettings)
     data = {"knowledge": "\n\n".join(under_headings(one["headings"], one["text"]) for one in state["strips"])}
-    reply, usage = await spoken(context, state, "respond_from_knowledge", data)
+    reply = await spoken(run, state, "respond_from_knowledge", data)
     evidence = {"knowledge": state["strips"]}  # in the place of the passages that were retrieved
-    return {"messages": [reply], "evidence": evidence, "usage": {"respond_from_strips": usage}}
+    return {"messages": [reply], "evidence": evidence, "usage": {"respond_from_strips": run.usage}}

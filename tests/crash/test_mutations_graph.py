@@ -7,22 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from dramaturg.nodes.graph.facts import ORDER
+from dramaturg.nodes.graph.merging import ORDER
+from dramaturg.stores.documents.merges import DECISIONS, PLAN, Merge, MergePlan, accept_plan, read_plan, write_plan
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, RoleFileError
 from dramaturg.stores.index.answers import ANSWERS
 from dramaturg.stores.index.folder import IndexFolder
 from dramaturg.stores.index.graph import ENTITIES_FILE, GRAPH_FILE, KnowledgeGraph, decode_graph, encode_graph
 from dramaturg.stores.index.kinds import GRAPH_KIND
-from dramaturg.stores.merge_files import DECISIONS, PLAN, Merge, MergePlan, accept_plan, read_plan, write_plan
 from dramaturg.stores.role import Role
 
-from crash_points import mutations
+from crash_points import few_or_many, mutations
 from graph_roles import DOG, graph_actor, graph_role, index, put
 from passage_samples import new_role, quick
 
-FEW, ALL = 30, 300
-MANY = pytest.param(ALL, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])
-COUNTS = pytest.mark.parametrize("count", [FEW, MANY])
+COUNTS = few_or_many(15, 300)
 SERVED = ("manifest.json", GRAPH_FILE, ENTITIES_FILE, "passages.jsonl")  # what a graph is read from
 WORK = "# Work\n\nThe keeper trims the lamp. Her brother fears Jory Penrose.\n"
 KEEPER = "The keeper: Note: The keeper trims the lamp."
@@ -57,7 +55,7 @@ def content(graph: KnowledgeGraph) -> tuple[bytes, bytes, list[str]]:
 
 def whole(root: Path) -> list[tuple[bytes, bytes, list[str]]]:
     """The versions as they were written, the one that is served first."""
-    current = IndexFolder(root, GRAPH_KIND).current()
+    current = IndexFolder(root, GRAPH_KIND).pointer()
     assert current
     return [content(Role(root).index(GRAPH_KIND).open(one.version)) for one in current.versions]
 
@@ -77,7 +75,7 @@ def test_nothing_changed_is_read(root: Path, count: int) -> None:
 @COUNTS
 def test_nothing_changed_is_read_where_there_is_no_other_version(root: Path, count: int) -> None:
     folder, now = IndexFolder(root, GRAPH_KIND), whole(root)[0]
-    current = folder.current()
+    current = folder.pointer()
     assert current
     for path in folder.versions.iterdir():
         if path != folder.folder_of(current.versions[0]):
@@ -124,7 +122,7 @@ def test_no_changed_vector_or_chunk_goes_into_a_graph(root: Path, count: int) ->
 
 async def test_a_damaged_graph_is_made_again_without_a_question(root: Path) -> None:
     folder = IndexFolder(root, GRAPH_KIND)
-    current = folder.current()
+    current = folder.pointer()
     assert current
     for one in current.versions:
         (folder.folder_of(one) / GRAPH_FILE).write_bytes(b"{}")

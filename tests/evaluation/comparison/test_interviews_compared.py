@@ -22,11 +22,11 @@ from dramaturg.evaluation.instruments.files import instrument
 from dramaturg.evaluation.metrics.alignment import ceiling, floors
 from dramaturg.evaluation.reports.interviews import InterviewTables, interview_tables
 from dramaturg.evaluation.reports.labels import LabelAgreement, agreements_of, truths_of
-from dramaturg.evaluation.reports.markdown import written_report
+from dramaturg.evaluation.reports.page import written_report
 from dramaturg.models.errors import ModelUnavailable
+from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.errors import RoleFileError
 from dramaturg.stores.library import Library
-from dramaturg.stores.role_files import RoleCard
 from dramaturg.stores.saver import file as saver_file
 
 from evaluations import Named, evaluation_of, library_of

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given
-from hypothesis import settings as trying
 from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -17,12 +16,12 @@ from langgraph.types import Command
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.models.errors import ModelTimeout, ModelUnavailable
 from dramaturg.nodes.identity import update as identity_update
-from dramaturg.nodes.identity.chronicle import IdentityChange, changed
+from dramaturg.nodes.identity.chronicle import IdentityChange, apply_changes
 from dramaturg.nodes.identity.update import approved_in
+from dramaturg.stores.documents.forms import RoleCard, Triple
 from dramaturg.stores.library import Library
 from dramaturg.stores.role import Role
-from dramaturg.stores.role_files import RoleCard, Triple
-from dramaturg.stores.saver import ConversationSaver
+from dramaturg.stores.saver.conversation_saver import ConversationSaver
 from dramaturg.workflows.id_rag import build
 
 from fakes import ScriptedChatModel
@@ -46,6 +45,7 @@ from identity_roles import (
     state_of,
     take,
 )
+from property_settings import property_settings
 from roles import CHRONICLE, fenced
 
 ALL = [KEEPER, LIGHT, SILENCE, STORMS, CALM]
@@ -366,11 +366,11 @@ async def lived(
                 if one["number"] in numbers and (one["replaces"] or {}).get("core"):
                     left = (left - {spelled(one["replaces"])}) | {spelled(one["triple"])}
             await answer(role, saver, {"approved": numbers}, approval=approval)
-    return left, changed(Role(role).chronicle().triples, (await state_of(saver)).get("identity_changes", []))
+    return left, apply_changes(Role(role).chronicle().triples, (await state_of(saver)).get("identity_changes", []))
 
 
 def test_no_core_triple_goes_without_approval(role: Path) -> None:
-    @trying(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @property_settings(15, suppress_health_check=[HealthCheck.too_slow])
     @given(st.lists(FINDINGS, min_size=1, max_size=2), st.sampled_from(["core", "all"]), st.data())
     def check(turns: list[list[dict[str, Any]]], approval: str, data: st.DataObject) -> None:
         left, triples = asyncio.run(lived(role, turns, approval, data))
@@ -411,7 +411,7 @@ def test_changes_that_replace_nothing_core_leave_the_core_as_it_is(
     triples: list[Triple], new: list[Triple], data: st.DataObject
 ) -> None:
     plain = [None, *(one for one in triples if not one.core)]
-    after = changed(triples, [change(one, data.draw(st.sampled_from(plain))) for one in new])
+    after = apply_changes(triples, [change(one, data.draw(st.sampled_from(plain))) for one in new])
     assert [one for one in after if one.core] == [one for one in triples if one.core]
     said = [(one.relation, one.object) for one in after]
     assert len(said) == len({*said})
@@ -419,8 +419,8 @@ def test_changes_that_replace_nothing_core_leave_the_core_as_it_is(
 
 def test_a_change_to_a_triple_that_the_chronicle_holds_no_more_is_an_addition() -> None:
     old, other, new = (Triple(subject="Ada", relation="likes", object=one, kind="value") for one in "abc")
-    assert changed([other], [change(new, old)]) == [other, new]
-    assert changed([old.model_copy(update={"core": True})], [change(new, old)])[0].core
+    assert apply_changes([other], [change(new, old)]) == [other, new]
+    assert apply_changes([old.model_copy(update={"core": True})], [change(new, old)])[0].core
 
 
 # Branches

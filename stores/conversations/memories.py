@@ -1,0 +1,157 @@
+"""The memories that a conversation made of its turns: kept by role and thread, and seen by no other conversation."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Annotated
+
+import numpy as np
+from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, SearchItem
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
+
+from dramaturg.stores.files import canonical, sha256
+from dramaturg.stores.index.memories import Felt, Mood
+
+ROOT = "dramaturg_memories"
+PAGE = 500  # items that are asked for at once
+DIGITS = 16
+
+
+def positive_zeros(vector: list[float]) -> list[float]:
+    """Return the vector without negative zeros, which JSON in a database may not keep."""
+    return [number + 0.0 for number in vector]
+
+
+class ConversationMemory(BaseModel):
+    """What was said in one turn, with its meaning and its mood (Emotional RAG, II.B)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    thread: str
+    """The conversation that it belongs to."""
+    turn: str = Field(min_length=1)
+    """The id of the user's message."""
+    question: str
+    answer: str
+    speaker: str = ""
+    """Who asked, where that is known."""
+    emotions: dict[str, Felt] | None = None
+    """By the name of the emotion; None: they could not be had, and `error` says why."""
+    error: str = ""
+    encoder: str
+    """What the emotions are from."""
+    embedding: str
+    """The name of the embedding model."""
+    vector: Annotated[list[float], Field(min_length=1), AfterValidator(positive_zeros)]
+    """The meaning, shape (d,)."""
+    created: AwareDatetime
+    pinned: bool = False
+    """Recalled whatever is asked."""
+
+    @property
+    def mood(self) -> Mood:
+        """The emotions, or why there are none."""
+        return Mood(emotions=self.emotions, error=self.error)
+
+    @property
+    def id(self) -> str:
+        """The name under which it is kept, and which the checkpoint holds."""
+        return memory_id(self.turn)
+
+
+class ConversationMemories:
+    """The memories of one conversation in any LangGraph store.
+
+    They are values of plain JSON under a namespace that is a digest of role and thread, so that names may be anything.
+    A record that is not as it was written, or that was put there from another conversation, counts as not there.
+
+    Args:
+        store: where they are kept; its vector index, if it has one, is left alone.
+        role: the id of the role.
+        thread: the name of the conversation.
+    """
+
+    def __init__(self, store: BaseStore, role: str, thread: str) -> None:
+        self.store = store
+        self.role = role
+        self.thread = thread
+        self.namespace = (ROOT, sha256(json.dumps([role, thread]).encode()))
+
+    async def save(self, memory: ConversationMemory) -> None:
+        """Keep a memory in the place of an earlier one of the same turn.
+
+        Raises:
+            ValueError: it is of another conversation, or a text in it is not valid Unicode.
+        """
+        if memory.thread != self.thread:
+            raise ValueError(
+                f"This memory is of the conversation {memory.thread!a}, not of {self.thread!a}: keep it there."
+            )
+        await self.store.aput(self.namespace, memory.id, self._record(memory), index=False)
+
+    async def get(self, ids: Iterable[str]) -> dict[str, ConversationMemory]:
+        """Return the memories with these ids, in their order; those that are gone or damaged are left out."""
+        found: dict[str, ConversationMemory] = {}
+        for page in pages(ids):
+            reads: list[Op] = [GetOp(self.namespace, one) for one in page]
+            items = await self.store.abatch(reads)
+            found |= self._readable(item for item in items if isinstance(item, Item))
+        return found
+
+    async def all(self) -> list[ConversationMemory]:
+        """Return every memory of the conversation, on whatever branch, oldest first."""
+        found = self._readable(await self._items())
+        return sorted(found.values(), key=lambda memory: (memory.created, memory.id))
+
+    async def ids(self) -> set[str]:
+        """Return the ids of all that is kept, readable or not."""
+        return {item.key for item in await self._items()}
+
+    async def drop(self, ids: Iterable[str]) -> None:
+        """Forget the memories with these ids; those that are not there are forgotten already."""
+        for page in pages(ids):
+            writes: list[Op] = [PutOp(self.namespace, one, None) for one in page]
+            await self.store.abatch(writes)
+
+    async def drop_all(self) -> None:
+        """Forget all that the conversation made, readable or not."""
+        await self.drop(await self.ids())
+
+    async def _items(self) -> list[SearchItem]:
+        found: list[SearchItem] = []
+        while page := await self.store.asearch(self.namespace, limit=PAGE, offset=len(found)):
+            found += page
+        return found
+
+    def _readable(self, items: Iterable[Item]) -> dict[str, ConversationMemory]:
+        read = ((item.key, self._read(item)) for item in items)
+        return {key: memory for key, memory in read if memory is not None}
+
+    def _read(self, item: Item) -> ConversationMemory | None:
+        """The memory of a record, if it is this conversation's and as it was written."""
+        try:
+            memory = ConversationMemory.model_validate(item.value.get("memory"))
+            whole = item.value.get("checksum") == self._checksum(memory)
+        except ValueError:
+            return None
+        return memory if whole and (item.key, self.thread) == (memory.id, memory.thread) else None
+
+    def _record(self, memory: ConversationMemory) -> dict[str, JsonValue]:
+        return {"role": self.role, "memory": memory.model_dump(mode="json"), "checksum": self._checksum(memory)}
+
+    def _checksum(self, memory: ConversationMemory) -> str:
+        """Of the role, all but the vector as JSON, and the vector as numbers: as text, those would take long."""
+        words = memory.model_dump(mode="json", exclude={"vector"})
+        return sha256(canonical([self.role, words]) + np.asarray(memory.vector, "<f8").tobytes())
+
+
+def memory_id(turn: str) -> str:
+    """Return the id of the memory of a turn: always the same, so that a turn that runs twice makes one memory."""
+    return sha256(turn.encode(errors="surrogatepass"))[:DIGITS]
+
+
+def pages(ids: Iterable[str]) -> Iterator[Sequence[str]]:
+    """Give each id once, in their order, some at a time."""
+    each = iter(dict.fromkeys(ids))
+    while page := list(islice(each, PAGE)):
+        yield page

@@ -1,0 +1,232 @@
+"""The files of a role that people write: what they may hold, and how they are read."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from string import Template
+from typing import Annotated, Literal, Self
+
+import yaml
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from dramaturg.stores.documents.reading import M, parse_yaml, read_bytes, read_lines, read_text
+from dramaturg.stores.files import sha256
+
+CARD = "role.yaml"
+CHRONICLE = "chronicle.yaml"
+
+
+class _Written(BaseModel):
+    """Closed: an unknown key is a slip."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class _Line(BaseModel):
+    """Open: what else a line says is kept."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", strict=True)
+
+
+class RoleCard(_Written):
+    """`role.yaml`: who the role is, in short."""
+
+    name: str = Field(min_length=1)
+    aliases: tuple[str, ...] = Field(default=(), strict=False)
+    """Other names under which texts speak of the role."""
+    language: Literal["en", "zh", "ko"] = "en"
+    """The language the role answers in; there are prompts for these."""
+    profile: str = ""
+    """Who the role is, in a few sentences; every prompt begins with it."""
+    sources: tuple[str, ...] = Field(default=(), strict=False)
+    """Where the facts are from; for people, never in a prompt."""
+
+
+class Document(_Written):
+    """A text of `persona/`: UTF-8 decoded, no byte order mark, line ends as a line feed."""
+
+    name: str
+    text: str
+    sha256: str
+    """Of the file's bytes."""
+
+
+class DialogueLine(_Line):
+    """A line that someone speaks in a scene."""
+
+    scene: str
+    speaker: str
+    text: str
+    place: str | None = None
+    date: str | None = None
+    pinned: bool = False
+    """Whether the memory of it is recalled whatever is asked."""
+    memory: bool = True
+    """Whether the role remembers it."""
+
+
+class Memory(_Line):
+    """A memory in free words, or as a question and its answer."""
+
+    text: str | None = None
+    question: str | None = None
+    answer: str | None = None
+    when: str | None = None
+    pinned: bool = False
+    """Whether it is recalled whatever is asked."""
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        pair = self.question is not None and self.answer is not None
+        lone = self.question is not None or self.answer is not None
+        if (self.text is None) == lone and pair == lone:
+            return self
+        raise ValueError("a memory has either `text`, or `question` and `answer`")
+
+
+Day = Annotated[str, BeforeValidator(str), Field(pattern=r"^\d{4}(-\d{2}(-\d{2})?)?$")]
+"""A year, a month or a day, as ISO 8601 writes it; YAML reads such a thing as a number or a date."""
+
+
+def _as_sentence(text: str) -> str:
+    template = Template(text)
+    if template.is_valid() and {"object"} <= {*template.get_identifiers()} <= {"subject", "object"}:
+        return text
+    raise ValueError("must be a sentence with $object, and with no other place than $subject; $$ is a dollar sign")
+
+
+Sentence = Annotated[str, AfterValidator(_as_sentence)]
+
+
+class Triple(_Written):
+    """A statement of identity: subject, relation, object, an edge of 𝒞 (ID-RAG 3.2)."""
+
+    subject: str = Field(min_length=1)
+    relation: str = Field(min_length=1)
+    object: str = Field(min_length=1)
+    kind: Literal["belief", "trait", "value", "preference", "goal", "experience", "rule"]
+    """`rule`: what an office demands of whoever holds it."""
+    core: bool = False
+    """A core triple is what the role would not be itself without."""
+    text: str = ""
+    """The sentence that says it, where that of its relation would read badly."""
+    source: str = ""
+    """Where it is from."""
+    since: Day | None = None
+    until: Day | None = None
+    """From when to when it holds, both included; None: always."""
+
+    def holds_at(self, when: str) -> bool:
+        """Whether it holds at a day; at none in particular, whatever has no end does."""
+        if not when:
+            return self.until is None
+        begun = self.since is None or self.since <= when
+        return begun and (self.until is None or when[: len(self.until)] <= self.until)
+
+
+class Chronicle(_Written):
+    """`chronicle.yaml`: an identity graph 𝒞, and how its relations are put into words."""
+
+    triples: tuple[Triple, ...] = Field(default=(), strict=False)
+    sentences: Mapping[str, Sentence] = {}
+    """By relation, a sentence with $subject and $object."""
+
+
+class Question(_Line):
+    """A question to try the role with."""
+
+    question: str = Field(min_length=1)
+    answer: str | None
+    """What a good answer says; None where there is none."""
+    scope: Literal["in", "out"]
+    """`out`: the role can't know."""
+    attribute: str | None = None
+    """What the question is about, such as `relationships`."""
+    reason: str | None = None
+    """Why the role can't know."""
+
+
+class _BlockDumper(yaml.SafeDumper):
+    """Texts of several lines as a block, not in quotes with doubled line ends."""
+
+
+_BlockDumper.add_representer(
+    str,
+    lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None),
+)
+
+
+_COMMENTS = {
+    "name": "The name that the role calls itself by.",
+    "aliases": "Other names under which texts speak of it.",
+    "language": "The language it answers in: en, zh or ko.",
+    "profile": "Who it is, in a few sentences: every prompt begins with them.",
+    "sources": "Where the facts are from; for people, never in a prompt.",
+}
+
+
+def parse_card(data: bytes, role: Path) -> RoleCard:
+    """Return the card that the bytes of `role.yaml` describe."""
+    return parse_yaml(data, role / CARD, RoleCard, role)
+
+
+def read_documents(role: Path) -> list[Document]:
+    """Return the Markdown files of `persona/`, by name; hidden ones and folders are left out."""
+    return [document(read_bytes(path, role), path, role) for path in document_paths(role)]
+
+
+def document_paths(role: Path) -> list[Path]:
+    """Return the paths of the documents, sorted by name."""
+    return _files_in(role / "persona", ".md")
+
+
+def dialogue_paths(role: Path) -> list[Path]:
+    """Return the paths of `dialogues/*.jsonl`, sorted by name."""
+    return _files_in(role / "dialogues", ".jsonl")
+
+
+def read_dialogues(role: Path) -> list[DialogueLine]:
+    """Return the lines of `dialogues/*.jsonl`, file by file."""
+    return [line for path in dialogue_paths(role) for line in read_lines(path, DialogueLine, role).values()]
+
+
+def read_memories(role: Path) -> list[Memory]:
+    """Return `memories.jsonl`; empty if there is none."""
+    return _optional_lines(role / "memories.jsonl", Memory, role)
+
+
+def read_chronicle(role: Path) -> Chronicle:
+    """Return what `chronicle.yaml` holds; empty if there is none."""
+    path = role / CHRONICLE
+    return parse_yaml(read_bytes(path, role), path, Chronicle, role) if path.exists() else Chronicle()
+
+
+def read_questions(role: Path) -> list[Question]:
+    """Return `questions.jsonl`; empty if there is none."""
+    return _optional_lines(role / "questions.jsonl", Question, role)
+
+
+def card_text(card: RoleCard) -> str:
+    """Return a `role.yaml` for people to edit: each field with what it is for."""
+    return "".join(f"# {comment}\n{_dumped(name, getattr(card, name))}" for name, comment in _COMMENTS.items())
+
+
+def document(data: bytes, path: Path, role: Path) -> Document:
+    """Return the document that these bytes are, or would be at this path."""
+    return Document(name=path.name, text=read_text(data, path, role), sha256=sha256(data))
+
+
+def _files_in(folder: Path, suffix: str) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    found = (path for path in folder.iterdir() if path.suffix.lower() == suffix and not path.name.startswith("."))
+    return sorted((path for path in found if not path.is_dir()), key=lambda path: path.name)
+
+
+def _optional_lines(path: Path, model: type[M], role: Path) -> list[M]:
+    return list(read_lines(path, model, role).values()) if path.exists() else []
+
+
+def _dumped(name: str, value: str | tuple[str, ...]) -> str:
+    plain = list(value) if isinstance(value, tuple) else value
+    dumped = yaml.dump({name: plain}, Dumper=_BlockDumper, allow_unicode=True, width=110)
+    return dumped.replace("\n...\n", "\n")  # the end of a document, which a block that ends with blank lines brings

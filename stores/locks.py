@@ -1,0 +1,53 @@
+"""Locks that programs share: on a file, and on a role."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from dramaturg.stores.documents.changes import finish_change
+from dramaturg.stores.errors import RoleBusy, StorageError
+from dramaturg.stores.files import inside, make_folder
+
+PATIENCE = 60.0  # seconds; each step under the lock takes far less
+POLL = 0.02
+
+
+@contextmanager
+def file_lock(path: Path, *, patience: float, busy: Exception, poll: float = 0.05) -> Iterator[None]:
+    """Hold a lock file, across threads and processes.
+
+    Args:
+        path: the file; its folder must be there.
+        patience: seconds to wait for somebody else.
+        busy: what to raise after that.
+        poll: seconds between two attempts.
+    """
+    lock = FileLock(path, timeout=patience, poll_interval=poll)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise busy from error
+    except OSError as error:
+        raise StorageError(f"{lock.lock_file} cannot be locked ({error.strerror}): give permission.") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def role_lock(role: Path) -> Iterator[None]:
+    """Hold a role for one step, across threads and processes; a change that was interrupted is finished first.
+
+    Raises:
+        RoleBusy: someone else held it for a minute.
+    """
+    folder = role / "index"
+    inside(folder, role)
+    make_folder(folder, within=role)
+    busy = RoleBusy(f"Another program is changing {role.name!r}: try again when it is done.")
+    with file_lock(folder / ".lock", patience=PATIENCE, busy=busy, poll=POLL):
+        finish_change(role)
+        yield
