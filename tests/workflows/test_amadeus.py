@@ -51,7 +51,7 @@ async def test_a_role_is_indexed_when_it_is_first_asked_and_answers_with_its_rea
     assert {node: usage["calls"] for node, usage in output["usage"].items()} == {
         "judge": 4,
         "extract_attributes": 1,
-        "respond": 1,
+        "draft": 1,
     }
 
 
@@ -159,7 +159,7 @@ async def test_role_memory_lives_on_and_evidence_does_not(library: Path, tmp_pat
         context = AmadeusContext(**run_settings(library, model))
         async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "talk.sqlite")) as saver:
             output = await build().compile(saver).ainvoke(QUESTION, config, context=context)
-        assert output["usage"]["respond"]["calls"] == 1
+        assert output["usage"]["draft"]["calls"] == 1
         assert len(output["messages"]) == 2 * turn
     assert [a["attribute"] for a in output["evidence"]["role_memory"]] == [
         "Ada is cheerful in storms.",
@@ -204,7 +204,7 @@ async def test_only_the_reply_is_streamed_as_messages(library: Path) -> None:
     parts = []
     async for chunk, data in build().compile().astream(QUESTION, context=context, stream_mode="messages"):
         parts.append((data["langgraph_node"], type(chunk).__name__, chunk.text))
-    assert {node for node, _, _ in parts} == {"respond"}
+    assert {node for node, _, _ in parts} == {"draft"}
     assert {kind for _, kind, _ in parts} == {"AIMessageChunk"}
     assert "".join(text for _, _, text in parts) == "I keep the light."
 

@@ -335,6 +335,21 @@ def test_no_strip_is_longer_than_it_may_be_and_nothing_is_lost(most: int) -> Non
         assert max(sizes) - min(sizes) <= 1
 
 
+async def test_strip_sentences_say_how_small_strips_of_passages_and_pages_are(
+    library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sure(monkeypatch, lambda passage: 0.4)
+    page = " ".join(f"This is sentence {n}." for n in range(6))
+    strips, sizes = [], []
+    for most in (1, 3, 50):
+        settings = {"strip_sentences": most, "strips": 50, "web_search": lambda _: page}
+        evidence = (await turn(library, judge(), **settings))["evidence"]
+        strips.append(evidence["refinement"]["strips"])
+        sizes.append([one["text"].count("sentence") for one in evidence["knowledge"] if not one["passage"]])
+    assert strips[0] > strips[1] > strips[2] == len(evidence["retrieved"])
+    assert sizes == [[1] * 6, [3] * 2, [6]]
+
+
 def test_the_best_strips_are_kept_in_the_order_of_the_text() -> None:
     strips = [
         Strip(passage="p", source="s", headings=[], text=str(n), confidence=sure)

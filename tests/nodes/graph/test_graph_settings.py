@@ -1,0 +1,92 @@
+"""Settings of a knowledge graph: what each changes in the graph, or in what a chat model is asked for it."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage
+
+from dramaturg.models.questions import Decision
+from dramaturg.stores.role import Role
+
+from fakes import ScriptedChatModel
+from graph_roles import JORY, TOM, asked, compared, graph_actor, graph_role, groups, index, means_same, part, served
+from passage_samples import quick
+from roles import fenced, said
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    quick(monkeypatch)
+
+
+@pytest.fixture
+def role(tmp_path: Path) -> Role:
+    return graph_role(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("given", "together"),
+    [({}, True), ({"same_above": 0.7}, True), ({"same_above": 0.71}, False)],
+    ids=["usual", "just as sure", "less sure"],
+)
+async def test_same_above_says_from_which_probability_two_names_are_one(
+    role: Role, monkeypatch: pytest.MonkeyPatch, given: dict[str, float], together: bool
+) -> None:
+    async def weighed(_: object, messages: list[BaseMessage], *, threshold: float) -> Decision:
+        text = said(messages)
+        probability = 0.7 if means_same(fenced("one", text), fenced("other", text)) else 0.1
+        return Decision(probability >= threshold, probability)
+
+    monkeypatch.setattr("dramaturg.nodes.graph.merging.decide", weighed)
+    await index(role, **given)
+    merged = {group for group in groups(role) if len(group) > 1}
+    assert merged == ({TOM, JORY} if together else set())
+
+
+async def test_least_similarity_leaves_out_names_that_are_not_alike(role: Role) -> None:
+    questions: list[Counter[frozenset[str]]] = []
+    for least in (-1, 0.5, 1):
+        model = graph_actor()
+        await index(role, model, {"rebuild": True}, least_similarity=least)
+        questions.append(compared(model))
+    every, near, none = questions
+    assert not none
+    assert near
+    assert near < every
+    assert not {group for group in groups(role) if len(group) > 1}
+
+
+async def test_summarize_above_leaves_short_descriptions_as_they_are(role: Role) -> None:
+    lengths = []
+    for above in (None, 0, 150, 10_000):
+        model = graph_actor()
+        await index(role, model, {"rebuild": True}, summarize_above=above)
+        summaries = [fenced("facts", text) for text in asked(model, "summary")]
+        lengths.append([sum(len(line.removeprefix("- ")) for line in told.split("\n")) for told in summaries])
+    usual, every, some, none = lengths
+    assert sorted(usual) == sorted(every)
+    assert sorted(some) == sorted(length for length in every if length > 150)
+    assert 0 < len(some) < len(every)
+    assert not none
+    description = served(role).entity(served(role).find("Tom") or "").description
+    assert "In short" not in description
+    assert "Note: Tom sails the Petrel." in description
+
+
+class Bounded(ScriptedChatModel):
+    """A model with the field of most providers; calls say what it was set to."""
+
+    max_tokens: int | None = None
+
+    def answer(self, messages: list[BaseMessage], parameters: dict[str, Any]) -> AIMessage:
+        return super().answer(messages, {**parameters, "max_tokens": self.max_tokens})
+
+
+@pytest.mark.parametrize(("given", "most"), [({}, 120), ({"description_tokens": 33}, 33)])
+async def test_description_tokens_bound_a_summary(role: Role, given: dict[str, int], most: int) -> None:
+    model = Bounded(reply=graph_actor().reply)
+    await index(role, model, **given)
+    bounds = {call.parameters["max_tokens"] for call in model.calls if part(call.text) == "summary"}
+    assert bounds == {most}
