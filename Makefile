@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
-.PHONY: demo chat studio test test-slow lint bench studies docs clean
+.PHONY: demo chat studio test test-crash test-slow lint bench studies docs clean
 .DEFAULT_GOAL := demo
 
 # torch comes first: on its own it is the smallest build for this machine, later it would be the largest.
@@ -37,14 +37,20 @@ studio: $(VENV)/.dev
 	LANGGRAPH_STRICT_MSGPACK=true LANGGRAPH_CLI_NO_ANALYTICS=1 LANGSMITH_TRACING=false \
 	  $(BIN)/langgraph dev --no-browser --no-reload --n-jobs-per-worker 10
 
-# The second run leaves out the interpreter's own asserts: nothing may depend on them.
+# A worker a core, each with whole files. Compiled tests are kept, whatever the environment says: it takes each worker
+# ten seconds to rewrite all asserts.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
+
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -m "not slow"
-	$(BIN)/python -O -m pytest -m "not slow" -q
+	$(PYTEST) -n auto --dist loadfile -m "not slow and not crash" --durations 10
+
+# What the quick tests take a sample of: every kill point, many mutations, all examples of each property.
+test-crash: $(VENV)/.dev
+	$(PYTEST) -n auto --dist worksteal -m "(crash or hypothesis) and not slow" --hypothesis-profile ci --durations 10
 
 test-slow: $(VENV)/.dev
 	$(BIN)/dramaturg models pull --all
-	$(BIN)/python -m pytest -m slow
+	$(PYTEST) -m slow --durations 10
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

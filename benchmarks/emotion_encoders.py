@@ -27,9 +27,9 @@ from dramaturg.nodes.index_steps import Answers, answer_all
 from dramaturg.nodes.memories.emotions import (
     EMOTIONS,
     EmotionEncoder,
+    MemoryText,
     ModelEncoder,
     SimilarityEncoder,
-    Told,
 )
 from dramaturg.nodes.memories.remembering import Exchange
 from dramaturg.nodes.memories.units import memory_unit
@@ -197,13 +197,13 @@ def spaced(items: Sequence[Any], most: int) -> list[Any]:
     return [items[at] for at in np.unique(np.linspace(0, len(items) - 1, min(most, len(items))).astype(int))]
 
 
-def after_another(cases: Labelled) -> list[Told]:
+def after_another(cases: Labelled) -> list[MemoryText]:
     """Each text as an answer to another text of the set, which has another emotion."""
     others = [said for _, said in [*cases[11:], *cases[:11]]]
     return [Exchange(f"Visitor: {other}\n{ROLE}: {said}", said) for (_, said), other in zip(cases, others, strict=True)]
 
 
-async def encoded(encoder: EmotionEncoder, texts: Sequence[Told]) -> tuple[list[Mood], float]:
+async def encoded(encoder: EmotionEncoder, texts: Sequence[MemoryText]) -> tuple[list[Mood], float]:
     """The moods of texts, and the seconds for each."""
     await encoder.of_memories(alone(["Good evening."]))  # loads the model
     began = time.perf_counter()
@@ -235,7 +235,7 @@ def vector(mood: Mood) -> list[int]:
 
 
 async def labelled_row(
-    name: str, encoder: EmotionEncoder, cases: Labelled, texts: Sequence[Told] | None = None
+    name: str, encoder: EmotionEncoder, cases: Labelled, texts: Sequence[MemoryText] | None = None
 ) -> list[str]:
     """What an encoder makes of a labelled set, or of other texts with its labels."""
     found, seconds = await encoded(encoder, texts or alone(said for _, said in cases))
@@ -283,7 +283,7 @@ def similarity(model: str, language: str) -> SimilarityEncoder:
     return SimilarityEncoder(embedder(model, language), language)
 
 
-def real_texts() -> dict[str, list[Told]]:
+def real_texts() -> dict[str, list[MemoryText]]:
     """Beethoven's written memories, and what he says in scenes, after the line before it."""
     with as_file(files("dramaturg.examples") / "beethoven") as folder:
         card = parse_card((folder / CARD).read_bytes(), folder)
@@ -294,7 +294,7 @@ def real_texts() -> dict[str, list[Told]]:
     }
 
 
-def alone(texts: Iterable[str]) -> list[Told]:
+def alone(texts: Iterable[str]) -> list[MemoryText]:
     """Texts in which nobody else speaks."""
     return [Exchange(text, text) for text in texts]
 

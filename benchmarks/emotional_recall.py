@@ -17,7 +17,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from dramaturg.nodes.memories.query import MemoryBank, Strategy, rank_memories
+from dramaturg.nodes.memories.bank import MemoryBank, Strategy, rank_memories
 
 DIMENSION = 384
 SCAN = "FAISS IndexFlatL2, k = 10"

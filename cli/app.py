@@ -7,30 +7,15 @@ from importlib.metadata import version
 
 import typer
 
-from dramaturg.cli import (
-    chronicle,
-    doctor,
-    emotions,
-    evaluate,
-    indexing,
-    interview,
-    library,
-    measure,
-    memories,
-    persona,
-    published,
-    relations,
-    run_log,
-    simulate,
-    studies,
-    talk,
-    transcripts,
-    versions,
-    weights,
-)
-from dramaturg.cli import graph as graphs
-from dramaturg.cli.failures import exit_code, sentence
-from dramaturg.cli.screen import errors, screen
+from dramaturg.cli import setup
+from dramaturg.cli.drawing import emotions, graph, relations
+from dramaturg.cli.evaluation import evaluate, interview, studies
+from dramaturg.cli.library import chronicle, indexing, memories, persona, roles
+from dramaturg.cli.output import note, screen, sentence
+from dramaturg.cli.simulation import log, measure, simulate
+from dramaturg.cli.talk import chat, transcripts
+from dramaturg.models.errors import ModelError, WeightsError
+from dramaturg.stores.errors import DamagedConversations, DamagedIndex
 
 app = typer.Typer(
     name="dramaturg",
@@ -39,15 +24,22 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
+EXIT_CODES: Mapping[type[Exception], int] = {
+    ModelError: 3,
+    WeightsError: 4,
+    DamagedIndex: 5,
+    DamagedConversations: 5,
+    sqlite3.Error: 5,
+}
 COMMANDS: Mapping[str, Mapping[str, Callable[..., None]]] = {
     "Talk": {
-        "chat": talk.chat,
-        "ask": talk.ask,
+        "chat": chat.chat,
+        "ask": chat.ask,
         "conversations": transcripts.conversations,
         "export": transcripts.export,
         "import": transcripts.import_,
     },
-    "Roles": {"roles": library.roles, "new": library.new, "show": library.show, "chronicle": chronicle.chronicle},
+    "Roles": {"roles": roles.roles, "new": roles.new, "show": roles.show, "chronicle": chronicle.chronicle},
     "What a role knows": {
         "index": indexing.index,
         "learn": persona.learn,
@@ -55,26 +47,26 @@ COMMANDS: Mapping[str, Mapping[str, Callable[..., None]]] = {
         "edit": persona.edit,
         "memories": memories.memories,
         "emotions": emotions.emotions,
-        "graph": graphs.graph,
+        "graph": graph.graph,
         "unmerge": indexing.unmerge,
         "relations": relations.relations,
-        "versions": versions.versions,
-        "undo": versions.undo,
+        "versions": roles.versions,
+        "undo": roles.undo,
     },
-    "Simulations": {"simulate": simulate.simulate, "log": run_log.log, "measure": measure.measure},
+    "Simulations": {"simulate": simulate.simulate, "log": log.log, "measure": measure.measure},
     "Evaluation": {
         "evaluate": evaluate.evaluate_command,
         "report": evaluate.report,
         "interview": interview.interview,
         "studies": studies.studies,
-        "published": published.published,
+        "published": studies.published,
     },
-    "Setup": {"doctor": doctor.doctor},
+    "Setup": {"doctor": setup.doctor},
 }
 for panel, commands in COMMANDS.items():
     for name, command in commands.items():
         app.command(name, rich_help_panel=panel)(command)
-app.add_typer(weights.app, name="models", rich_help_panel="Setup")
+app.add_typer(setup.app, name="models", rich_help_panel="Setup")
 
 
 def print_version(wanted: bool) -> None:
@@ -105,5 +97,5 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except (ValueError, RuntimeError, OSError, sqlite3.Error) as error:
-        errors.print(f"Error: {sentence(error)}", style="red", soft_wrap=True)
-        sys.exit(exit_code(error))
+        note(f"Error: {sentence(error)}", style="red")
+        sys.exit(next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 2))

@@ -1,7 +1,9 @@
 """Options that several commands share, and how they become a context."""
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +19,6 @@ AMADEUS = MethodName("amadeus")
 ROLE_RAG = MethodName("role-rag")
 EMOTIONAL_RAG = MethodName("emotional-rag")
 DRMR = MethodName("drmr")
-
 RoleArgument = Annotated[str, typer.Argument(help="The id of a role, e.g. beethoven.", show_default=False)]
 MethodOption = Annotated[MethodName, typer.Option("--method", help="How the role answers.")]
 LibraryOption = Annotated[
@@ -63,18 +64,58 @@ def context_for(
         raise ValueError(
             f"The method {method} has no --{min(missing).replace('_', '-')}: add --method {have}, or leave it out."
         )
-    given = options | dict(map(setting, settings or []))
+    given = options | settings_of(settings)
     return kind.model_validate({"role": role, "library": str(library_path(library)), **given})
+
+
+def settings_of(given: Sequence[str] | None) -> dict[str, Any]:
+    """Read the settings that --set gives."""
+    return dict(map(setting, given or []))
 
 
 def setting(text: str) -> tuple[str, Any]:
     """Read NAME=VALUE; the value as YAML reads it: a number, true, or text."""
     name, equals, value = text.partition("=")
     if not equals:
-        msg = f"--set takes NAME=VALUE, not {text!r}."
-        raise ValueError(msg)
+        raise ValueError(f"--set takes NAME=VALUE, not {text!r}.")
     try:
         return name.strip().replace("-", "_"), yaml.safe_load(value)
     except yaml.YAMLError as error:
-        msg = f"The value of --set {name.strip()} cannot be read: put quotation marks around it."
-        raise ValueError(msg) from error
+        raise ValueError(f"The value of --set {name.strip()} cannot be read: put quotation marks around it.") from error
+
+
+def names_in(option: str, text: str) -> tuple[str, ...]:
+    """The names in an option, with commas between; each once, one at least."""
+    names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    if not names:
+        raise ValueError(f"{option} needs a name or more, with commas between.")
+    return names
+
+
+def one_wish(wishes: Mapping[str, bool], unit: str = "thing") -> str:
+    """The only option given of those that exclude each other; empty: none of them."""
+    wanted = [wish for wish, given in wishes.items() if given]
+    if len(wanted) > 1:
+        raise ValueError(f"One {unit} at a time: {' or '.join(f'--{wish}' for wish in wanted)}.")
+    return "".join(wanted)
+
+
+def given_object(option: str, text: str) -> Any:
+    """Import what an option names; modules of the current folder are found, too.
+
+    Args:
+        option: that names it, for the message.
+        text: MODULE:NAME.
+
+    Raises:
+        ValueError: there is no such module, or nothing of that name in it.
+    """
+    module, _, name = text.partition(":")
+    if not module or not name:
+        raise ValueError(f"{option} takes MODULE:NAME, such as my_search:search, not {text!r}.")
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        return getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"{option} {text} cannot be imported: {error}.") from error

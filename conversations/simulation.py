@@ -1,6 +1,5 @@
 """A simulation that is kept: its log is a file for people and programs, its checkpoints let it go on and branch."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
@@ -11,17 +10,13 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph import StateGraph
 
 from dramaturg.nodes.world.world import Event, WorldInput, WorldSettings, described, event, scenario_of
-from dramaturg.stores.file_lock import file_lock
 from dramaturg.stores.files import write_bytes
+from dramaturg.stores.kept_run import kept_run, refuse_other_run
 from dramaturg.stores.saver import ConversationSaver
 
 Show = Callable[[Event], None]
 HEAD: RunnableConfig = {"configurable": {"thread_id": "run", "checkpoint_ns": ""}}
 LONGEST = 1000  # steps of the graph
-
-
-class RunBusy(RuntimeError):
-    """Another program plays this run."""
 
 
 class Simulation:
@@ -128,13 +123,8 @@ class Simulation:
         Raises:
             ValueError: a setting that makes a run what it is has changed.
         """
-        if not events:
-            return
-        begun, now = run_of(events), described(self.context, scenario_of(self.context))
-        if other := sorted(name for name in now if begun.get(name) != now[name]):
-            name = other[0]
-            msg = f"{self.log} was begun with {name} {begun.get(name)}, not {now[name]}: take that, or another --log."
-            raise ValueError(msg)
+        if events:
+            refuse_other_run(self.log, run_of(events), described(self.context, scenario_of(self.context)), "--log")
 
     def write(self, events: Sequence[Event]) -> None:
         """Write the log as a whole."""
@@ -150,36 +140,11 @@ async def open_simulation(
     """Open a run by the file of its log; its checkpoints lie beside it.
 
     Raises:
-        RunBusy: another program plays it.
+        Busy: another program plays it.
         ValueError: the log is there and its checkpoints are not, or its folder is not there.
     """
-    log, file = await asyncio.to_thread(places, log)
-    busy = RunBusy(f"Another program plays {log}: wait for it, or take another --log.")
-    with file_lock(file.with_name(f".{log.name}.lock"), patience=0, busy=busy):
-        async with ConversationSaver.open(file) as saver:
-            yield Simulation(graph, saver, context, log)
-
-
-def places(log: Path) -> tuple[Path, Path]:
-    """Where the log and the checkpoints of a run are.
-
-    Raises:
-        ValueError: they cannot be there.
-    """
-    log = log.expanduser().absolute()
-    file = checkpoints_of(log)
-    if log.is_dir() or not log.parent.is_dir():
-        msg = f"{log} cannot be written: name a file in a folder that is there."
-        raise ValueError(msg)
-    if log.exists() and not file.exists():
-        msg = f"{log} is there, but its checkpoints ({file.name}) are not: take another --log."
-        raise ValueError(msg)
-    return log, file
-
-
-def checkpoints_of(log: Path) -> Path:
-    """Where the checkpoints of a run are."""
-    return log.with_name(f"{log.name}.checkpoints")
+    async with kept_run(log, "plays", "--log") as (log, saver):
+        yield Simulation(graph, saver, context, log)
 
 
 def run_of(events: Sequence[Event]) -> Event:

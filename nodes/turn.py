@@ -12,6 +12,7 @@ from typing_extensions import TypedDict
 
 from dramaturg.models.account import Usage, add_usage
 from dramaturg.nodes.run import RoleContext, settings
+from dramaturg.prompts import load
 
 
 class TurnInput(TypedDict):
@@ -93,3 +94,9 @@ def leaving(messages: list[AnyMessage], most: int) -> list[AnyMessage]:
 def removals(messages: list[AnyMessage]) -> list[BaseMessage]:
     """What a node returns to take messages out of the state."""
     return [RemoveMessage(id=str(message.id)) for message in messages]
+
+
+def stranger_name(language: str) -> str:
+    """What prompts call a user of whom nothing is known."""
+    (only,) = load("stranger", language).messages()
+    return only.text

@@ -15,11 +15,10 @@ from typing_extensions import TypedDict
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.thresholds import threshold
-from dramaturg.nodes.dialogues.cast import stranger_name
 from dramaturg.nodes.judgement import AppraisalSettings, Appraising
 from dramaturg.nodes.reply import AskedState, Data, ReplySettings, spoken
 from dramaturg.nodes.run import language_of, respondent_of, role_of, settings
-from dramaturg.nodes.turn import Report
+from dramaturg.nodes.turn import Report, stranger_name
 
 ALPHA = 4.0
 TEMPERATURE = 0.1  # of the verifier; both 4.4

@@ -4,8 +4,12 @@ from langgraph.graph import END, START
 
 from dramaturg.nodes.index_steps import IndexCheckState
 from dramaturg.nodes.memories.index import check_memories, encoding_outcomes
-from dramaturg.nodes.memories.query import encode_meaning, encode_mood
-from dramaturg.nodes.memories.recall import MemoryRecallState, recall_memories
+from dramaturg.nodes.memories.recall import (
+    MemoryRecallState,
+    encode_meaning,
+    encode_mood,
+    recall_memories,
+)
 from dramaturg.nodes.memories.remembering import RememberedState, remember
 from dramaturg.nodes.memories.reply import MemoryReplySettings, MemoryReplyState, respond_from_memories
 from dramaturg.nodes.run import Workflow

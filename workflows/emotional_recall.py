@@ -5,8 +5,13 @@ from typing_extensions import TypedDict
 
 from dramaturg.nodes.index_steps import IndexCheckState
 from dramaturg.nodes.memories.index import check_memories, encoding_outcomes
-from dramaturg.nodes.memories.query import encode_meaning, encode_mood
-from dramaturg.nodes.memories.recall import MemoryRecallSettings, MemoryRecallState, recall_memories
+from dramaturg.nodes.memories.recall import (
+    MemoryRecallSettings,
+    MemoryRecallState,
+    encode_meaning,
+    encode_mood,
+    recall_memories,
+)
 from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.turn import Report
 from dramaturg.workflows.emotional_rag_index import graph as emotional_rag_index

@@ -1,4 +1,8 @@
-"""The methods that are compared, by the names of the papers' tables, each with its settings."""
+"""Who is compared, by the names of the papers' tables: methods, a floor and a ceiling; and what each is asked.
+
+Floor and ceiling need no model. What a judge gives them says what its numbers are worth: a method that gets no more
+than the floor has shown nothing, and no method can be expected to get more than right answers do.
+"""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,14 +23,14 @@ WEB = "web_search"
 
 
 class Contestant(NamedTuple):
-    """A method under comparison: a workflow or another package's method, and what it is told beside its defaults."""
+    """A method under comparison: a workflow or another package's method, and its settings beside the defaults."""
 
     name: str
     method: str
     settings: Mapping[str, Any]
 
     def context(self, shared: RunContext, role: str, seed: int, user_role: str = "") -> RoleContext:
-        """How it replies for a role, with the models of the comparison.
+        """Return the context in which it replies for a role, with the models of the comparison.
 
         Args:
             shared: the models and bounds that all contestants have.
@@ -52,35 +56,22 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "ordinary-rag": ("emotional-rag", {"strategy": "semantic"}),
 }
 """Baselines that are a workflow of a paper with one mechanism left out: ID-RAG 5.4, Emotional RAG IV."""
-
-
 NAMES = (*METHODS, *VARIANTS, *PACKAGES)
-
-
 FLOOR, CEILING = "always-declines", "right-answers"
-
-
 BOUNDS: Mapping[str, Contestant] = {name: Contestant(name, name, {}) for name in (FLOOR, CEILING)}
-"""Those who stand beside the methods."""
-
-
+"""They stand beside the methods, and are none."""
 DECLINED: Mapping[str, str] = {
     "en": "That I do not know. I have never heard of it.",
     "zh": "这个我不知道，从来没有听说过。",
     "ko": "그건 모르겠습니다. 들어 본 적이 없습니다.",
 }
 """What the floor says to every question, in the role's language."""
-
-
 DERIVED = "index"
+"""The folder of a role whose files are made from its others."""
 
 
 def contestant(name: str) -> Contestant:
-    """Look one up.
-
-    Raises:
-        ValueError: there is none of that name.
-    """
+    """Return the contestant of a name; a ValueError lists what there is."""
     if name in VARIANTS:
         return Contestant(name, *VARIANTS[name])
     if name in METHODS or name in PACKAGES:
@@ -100,13 +91,7 @@ class ToAsk(NamedTuple):
 
 
 def bound_reply(name: str, question: Question, language: str) -> str:
-    """What one of them says; empty where it has nothing to say, since the question has no right answer.
-
-    Args:
-        name: who.
-        question: what is asked.
-        language: of the role.
-    """
+    """Return what floor or ceiling says in a language; empty where the question has no right answer to say."""
     return DECLINED[language] if name == FLOOR else next(iter(question.right_answers), "")
 
 
@@ -116,9 +101,9 @@ def to_ask_of(
     seeds: Sequence[int],
     shared: RunContext,
 ) -> Iterator[ToAsk]:
-    """All questions of an evaluation: role by role, and all methods on one question one after the other.
+    """Yield all questions of an evaluation: role by role, and all methods on one question one after the other.
 
-    Floor and ceiling say the same whatever the seed: they are asked once, and only what they have something to say to.
+    Floor and ceiling say the same for every seed: they are asked once, and only where they have something to say.
     """
     for role, questions in roles:
         knowledge = fingerprint(role.root)
@@ -128,7 +113,9 @@ def to_ask_of(
                     if one.name not in BOUNDS:
                         yield ToAsk(one, role, seed, question, key_of(one, role, knowledge, seed, question, shared))
                     elif seed == seeds[0] and (text := bound_reply(one.name, question, language_in(shared, role))):
-                        yield ToAsk(one, role, seed, question, key_of_bound(one, role, question, text))
+                        # It rests on no model, and on nothing that the role knows.
+                        key = digest([one.name, role.id, question.id, question.text, text])
+                        yield ToAsk(one, role, seed, question, key)
 
 
 def language_in(shared: RunContext, role: Role) -> str:
@@ -136,38 +123,32 @@ def language_in(shared: RunContext, role: Role) -> str:
     return role.card.language if shared.language == "auto" else shared.language
 
 
-def key_of_bound(contestant: Contestant, role: Role, question: Question, text: str) -> str:
-    """Digest what the reply of a floor or ceiling depends on: no model, and nothing that the role knows."""
-    return digest([contestant.name, role.id, question.id, question.text, text])
-
-
 def key_of(
     contestant: Contestant, role: Role, knowledge: str, seed: int, question: Question, shared: RunContext
 ) -> str:
     """Digest what a reply depends on."""
-    embedding = shared.embedding_model
-    embedded = embedding if isinstance(embedding, str) else embeddings_name(embedding)
-    models = [name_of(shared.chat_model), embedded, shared.language]
     asked = question.model_dump(include={"id", "text", "user_role", "context", "turns"}, mode="json")
-    told: Any = [contestant.name, dict(contestant.settings), role.id, knowledge, seed, asked, *models]
-    return digest([*told, *searched_by(contestant, shared)])
-
-
-def searched_by(contestant: Contestant, shared: RunContext) -> list[str]:
-    """The name of the tool by which a contestant searches the web; nothing where it does not."""
+    told: Any = [contestant.name, dict(contestant.settings), role.id, knowledge, seed, asked]
+    told += [*models_of(shared), shared.language]
     tool: Any = getattr(shared, WEB, "off")
-    if not contestant.searches or tool == "off":
-        return []
-    return [str(getattr(tool, "name", None) or f"{tool.__module__}:{tool.__qualname__}")]
+    if contestant.searches and tool != "off":
+        told.append(str(getattr(tool, "name", None) or f"{tool.__module__}:{tool.__qualname__}"))
+    return digest(told)
+
+
+def models_of(shared: RunContext) -> tuple[str, str]:
+    """The names of the chat model and of the embedding model."""
+    embedding = shared.embedding_model
+    return name_of(shared.chat_model), embedding if isinstance(embedding, str) else embeddings_name(embedding)
 
 
 def digest(told: Any) -> str:
-    """A key of all that a reply depends on."""
+    """Return a key of all that something depends on, given as plain values."""
     return hashlib.sha256(canonical(told)).hexdigest()[:32]
 
 
 def fingerprint(folder: Path) -> str:
-    """Digest what a role knows: all its files but those that are made from others."""
+    """Return a digest of what a role knows: of all its files but those that are made from others."""
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         inner = path.relative_to(folder)

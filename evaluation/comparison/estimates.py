@@ -1,6 +1,6 @@
 """What an evaluation will cost, before it does: by what was measured in it so far, else by a guess that says so."""
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -10,27 +10,16 @@ from dramaturg.evaluation.comparison.records import Records, Reply
 from dramaturg.evaluation.comparison.run import Evaluation, unanswered, unheld, unmeasured
 from dramaturg.evaluation.interviews.state import InterviewOutput
 from dramaturg.evaluation.judging.measures import SIMILARITY
-from dramaturg.nodes.index_steps import IndexingCost
 from dramaturg.workflows.methods import METHODS, asks_for_index, indexing_cost
 
 GUESS = (3.0, 3000.0, 30.0)
 """Calls, tokens and seconds of a reply while nothing is known: methods differ widely."""
-
-
 JUDGED = (2.0, 1000.0, 10.0)
 """The same of a judgement."""
-
-
 GUESSED = "a guess: --limit 1 measures it"
-
-
 UNMEASURED = "a guess: no interview is over yet"
-
-
 Price = tuple[float, float, float]
 """Calls, tokens and seconds."""
-
-
 NOTHING: Price = (0.0, 0.0, 0.0)
 
 
@@ -58,8 +47,6 @@ class Heard(NamedTuple):
 
 ASKED = (300.0, 20.0)
 """Tokens of a prompt besides the text, and seconds of a question, while nothing is known."""
-
-
 LETTERS = 3
 """Characters of a text to a token, rather too few."""
 
@@ -69,41 +56,39 @@ def estimated(evaluation: Evaluation, known: Records) -> list[Estimate]:
     return [*of_replies(evaluation, known), *of_interviews(evaluation, known)]
 
 
-def of_replies(evaluation: Evaluation, known: Records) -> list[Estimate]:
-    """What is left of replies and their measures; no line where only interviews are held."""
-    if not evaluation.plan.metrics:
-        return []
+def of_replies(evaluation: Evaluation, known: Records) -> Iterator[Estimate]:
+    """What is left of replies and of their measures: replies that are not there yet are measured once by each judge."""
+    plan = evaluation.plan
+    if not plan.metrics:
+        return
     left = [one.contestant.name for one in unanswered(evaluation.asked, known).values()]
-    found = [of_contestant(name, left.count(name), known) for name in evaluation.plan.methods]
-    return [*found, *of_metrics(evaluation, known, len(left))]
-
-
-def of_contestant(name: str, left: int, known: Records) -> Estimate:
-    """The replies of one contestant."""
-    had = [one for one in known.replies.values() if one.contestant == name and not one.error]
-    each = mean_of(had) if had else GUESS
-    basis = f"{len(had)} replies of this run" if had else GUESSED
-    return priced(f"replies of {name}", left, len(had), each, basis)
-
-
-def of_metrics(evaluation: Evaluation, known: Records, unsaid: int) -> Iterator[Estimate]:
-    """What measures are left; of replies that are not there yet, each is measured once a judge."""
+    for name in plan.methods:
+        had = replies_of(name, known)
+        basis = f"{len(had)} replies of this run" if had else GUESSED
+        yield priced(f"replies of {name}", left.count(name), len(had), mean_of(had) if had else GUESS, basis)
     waiting = [one.metric for one in unmeasured(evaluation, known).values()]
-    judges = max(len(evaluation.plan.judges), 1)
-    for metric in evaluation.plan.metrics:
-        had = [one for one in known.judged.values() if one.metric == metric and one.value is not None]
-        left = waiting.count(metric) + unsaid * (1 if metric == SIMILARITY else judges)
+    for metric in plan.metrics:
+        done = sum(one.metric == metric and one.value is not None for one in known.judged.values())
         if metric == SIMILARITY:
-            yield priced(metric, left, len(had), (0.0, 0.0, 0.0), "no model is asked")
+            yield priced(metric, waiting.count(metric) + len(left), done, NOTHING, "no model is asked")
         else:
-            yield priced(metric, left, len(had), JUDGED, GUESSED)
+            to_judge = waiting.count(metric) + len(left) * max(len(plan.judges), 1)
+            yield priced(metric, to_judge, done, JUDGED, GUESSED)
+
+
+def replies_of(contestant: str, known: Records) -> list[Reply]:
+    """The replies of a contestant that came."""
+    return [one for one in known.replies.values() if one.contestant == contestant and not one.error]
 
 
 def of_interviews(evaluation: Evaluation, known: Records) -> Iterator[Estimate]:
     """What is left of interviews: a line for the items of each inventory, and one for their judgements."""
     plan, left = evaluation.plan, unheld(evaluation)
     over = [(one, output) for one in plan.interviews if (output := held(evaluation.folder, one))]
-    heard = [Heard(one, output, *costs_of(output)) for one, output in over]
+    heard = []
+    for one, output in over:
+        replies = added(*(spent(record["usage"]) for record in output["records"]))
+        heard.append(Heard(one, output, replies, added(spent(output["usage"]), times(replies, -1))))
     for inventory in plan.inventories:
         of = {one.key: one for one in plan.interviews if one.inventory == inventory.metric}
         waiting = [(of[key], there) for key, there in left.items() if key in of]
@@ -112,12 +97,12 @@ def of_interviews(evaluation: Evaluation, known: Records) -> Iterator[Estimate]:
 
 
 def of_items(
-    inventory: Inventory, number: int, waiting: Iterable[tuple[Interview, Left]], heard: Iterable[Heard], known: Records
+    inventory: Inventory, number: int, waiting: Sequence[tuple[Interview, Left]], heard: Sequence[Heard], known: Records
 ) -> Estimate:
     """The items of an inventory, each by what its method's have cost: in interviews, else in replies."""
-    cost, left, bases, had = NOTHING, 0, set[str](), list(heard)
+    cost, left, bases = NOTHING, 0, set[str]()
     for one, there in waiting:
-        each, basis = cost_of_item([of for of in had if of.interview.contestant == one.contestant], one, known)
+        each, basis = cost_of_item([of for of in heard if of.interview.contestant == one.contestant], one, known)
         cost, left = added(cost, times(each, there.items)), left + there.items
         bases.add(basis)
     what = f"items of {inventory.name} in interviews"
@@ -129,25 +114,18 @@ def cost_of_item(heard: list[Heard], one: Interview, known: Records) -> tuple[Pr
     items = sum(len(of.output["records"]) for of in heard)
     if items:
         return times(added(*(of.replies for of in heard)), 1 / items), "interviews of this run"
-    had = [reply for reply in known.replies.values() if reply.contestant == one.contestant and not reply.error]
+    had = replies_of(one.contestant, known)
     return (mean_of(had), "replies of this run") if had else (GUESS, UNMEASURED)
 
 
-def of_judgements(inventory: Inventory, number: int, waiting: Iterable[Left], heard: Iterable[Heard]) -> Estimate:
+def of_judgements(inventory: Inventory, number: int, waiting: Sequence[Left], heard: Sequence[Heard]) -> Estimate:
     """The judgements of an inventory's dimensions, each by what they have cost in interviews."""
-    known, left = list(heard), sum(one.judgements for one in waiting)
-    had = sum(len(one.output["judgements"]) for one in known)
-    each = times(added(*(one.judgements for one in known)), 1 / had) if had else JUDGED
+    left = sum(one.judgements for one in waiting)
+    had = sum(len(one.output["judgements"]) for one in heard)
+    each = times(added(*(one.judgements for one in heard)), 1 / had) if had else JUDGED
     basis = "interviews of this run" if had else UNMEASURED
     what = f"judgements of {inventory.name} in interviews"
     return priced(what, left, inventory.judgements * number - left, each, basis)
-
-
-def costs_of(output: InterviewOutput) -> tuple[Price, Price]:
-    """What the replies of an interview and its judgements have cost."""
-    replies = added(*(spent(one["usage"]) for one in output["records"]))
-    whole = spent(output["usage"])
-    return replies, added(whole, times(replies, -1))
 
 
 def spent(usage: Mapping[str, Any]) -> Price:
@@ -167,7 +145,7 @@ def added(*costs: Price) -> Price:
 
 
 def times(cost: Price, number: float) -> Price:
-    """A cost so many times."""
+    """A multiple of a cost."""
     calls, tokens, seconds = (number * one for one in cost)
     return calls, tokens, seconds
 
@@ -178,46 +156,28 @@ def priced(what: str, left: int, done: int, each: Price, basis: str) -> Estimate
     return Estimate(what, left, done, calls, tokens, seconds, basis)
 
 
-def mean_of(had: Iterable[Reply]) -> Price:
-    """What a reply has cost."""
-    known = list(had)
-    return fmean(one.calls for one in known), fmean(one.tokens for one in known), fmean(one.seconds for one in known)
+def mean_of(had: Sequence[Reply]) -> Price:
+    """What a reply has cost, in the mean."""
+    return fmean(one.calls for one in had), fmean(one.tokens for one in had), fmean(one.seconds for one in had)
 
 
 async def of_indexes(evaluation: Evaluation) -> list[Estimate]:
     """Return what is still to be asked for the index of each method; a method that only embeds has no line.
 
     Methods that share answers, such as `role-rag` and `graph-rag-local`, are each told as if the other were not there.
-
-    Raises:
-        RoleError: a role's files cannot be read.
     """
     found = []
     for name in evaluation.plan.methods:
-        costs = [one async for one in indexing_costs_of(evaluation, name)] if asks(name) else []
-        if left := sum(one.questions for one in costs):
-            more = "; ".join(dict.fromkeys(one.later for one in costs if one.later))
+        one = contestant(name)
+        if one.method not in METHODS or not asks_for_index(one.method):
+            continue
+        contexts = [one.context(evaluation.settings, role, seed=0) for role in evaluation.plan.roles]
+        costs = [await indexing_cost(one.method, context, {}) for context in contexts]
+        if left := sum(cost.questions for cost in costs):
+            more = "; ".join(dict.fromkeys(cost.later for cost in costs if cost.later))
             basis = f"a guess: in the index of {name} {more}" if more else "a guess"
-            done = sum(one.there - one.questions for one in costs)
-            found.append(priced(f"index of {name}", left, done, each(costs), basis))
+            prompt, seconds = ASKED
+            each = (1.0, prompt + sum(cost.characters for cost in costs) / LETTERS / left, seconds)
+            done = sum(cost.there - cost.questions for cost in costs)
+            found.append(priced(f"index of {name}", left, done, each, basis))
     return found
-
-
-def asks(name: str) -> bool:
-    """Whether a method's index is made with a chat model."""
-    method = contestant(name).method
-    return method in METHODS and asks_for_index(method)
-
-
-async def indexing_costs_of(evaluation: Evaluation, name: str) -> AsyncIterator[IndexingCost]:
-    """The cost of each role's index."""
-    one = contestant(name)
-    for role in evaluation.plan.roles:
-        yield await indexing_cost(one.method, one.context(evaluation.settings, role, seed=0), {})
-
-
-def each(costs: Sequence[IndexingCost]) -> Price:
-    """What a question costs, in the mean."""
-    prompt, seconds = ASKED
-    questions, letters = sum(one.questions for one in costs), sum(one.characters for one in costs)
-    return 1.0, prompt + letters / LETTERS / questions, seconds

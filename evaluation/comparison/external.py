@@ -31,15 +31,13 @@ from dramaturg.stores.files import canonical, read_if_there, write_bytes
 from dramaturg.stores.role import Role
 
 TOKENS = 6000  # of an index that a model is shown; the packages' own 30,000 and 12,000 are too many for small ones
-
-
 REPORT = "indexed.json"
 
 
-class ExternalAnswer(NamedTuple):
-    """A reply, what it rests on, and what it cost."""
+class MethodReply(NamedTuple):
+    """What a method said, what that rests on, and what it cost."""
 
-    reply: str
+    text: str
     evidence: dict[str, Any]
     usage: Usage
 
@@ -54,12 +52,7 @@ class ExternalMethod:
         self.version = version
 
     async def prepare(self) -> Usage:
-        """Index the role's documents, unless that was done; what was begun goes on.
-
-        Raises:
-            ExternalFailed: the package could not index them.
-            ModelError: the model cannot be reached or refuses every question.
-        """
+        """Index the role's documents, unless that was done; an index that was begun goes on."""
         report = self._folder / REPORT
         if await asyncio.to_thread(read_if_there, report, within=self._folder) is None:
             counts, usage = await self._worker.request("index", texts=self._texts)
@@ -68,29 +61,17 @@ class ExternalMethod:
             return usage
         return Account().usage()
 
-    async def answer(self, question: str) -> ExternalAnswer:
-        """Answer one question, without a conversation before it.
-
-        Raises:
-            UnusableAnswer: there is no reply.
-            ExternalFailed: the package failed.
-            ModelError: the model cannot be reached or refuses every question.
-        """
+    async def answer(self, question: str) -> MethodReply:
+        """Answer one question, without a conversation before it."""
         found, usage = await self._worker.request("answer", question=question)
         if not (found["reply"] or "").strip():
             raise UnusableAnswer("The package gave no reply.")
-        return ExternalAnswer(found["reply"].strip(), {**found["evidence"], "version": self.version}, usage)
+        return MethodReply(found["reply"].strip(), {**found["evidence"], "version": self.version}, usage)
 
 
 WORKER = Path(__file__).parents[1] / "external" / "worker.py"
-
-
 LONGEST_LINE = 2**28  # bytes: the vectors of a whole index may come in one
-
-
 PATIENCE = 10.0  # seconds for a process to end by itself
-
-
 External = Literal["lightrag", "graphrag"]
 
 
@@ -221,16 +202,12 @@ async def external_method(
         context: the role, the models and their bounds.
         folder: where indexes are kept, each under a digest of what it depends on.
         tokens: the most of an index that the model is shown for a reply, as the package counts.
-
-    Raises:
-        ExternalFailed: the package is not installed; the message says what to do.
-        RoleError: the library has no such role, or its files cannot be read.
     """
     role = await role_of(context)
     chat, model = await respondent_of(context, role), await embedder_of(context, role)
     texts = {one.name: one.text for one in await asyncio.to_thread(role.documents)}
     language = language_of(context, role)
-    place = folder / name / digest(name, texts, model.name, chat.name, language)
+    place = folder / name / index_digest(name, texts, model.name, chat.name, language)
     await asyncio.to_thread(place.mkdir, parents=True, exist_ok=True)
     async with working(name, place, chat, model) as worker:
         version, _ = await worker.request(
@@ -246,7 +223,7 @@ async def external_method(
         yield ExternalMethod(worker, texts, place, version)
 
 
-def digest(*parts: Any) -> str:
+def index_digest(*parts: Any) -> str:
     """What an index depends on, short enough for the name of a folder."""
     return hashlib.sha256(canonical(list(parts))).hexdigest()[:16]
 
@@ -275,11 +252,7 @@ async def working(name: External, folder: Path, chat: ChatModel, model: Embedder
 
 
 async def started(name: External, folder: Path, log: Path) -> asyncio.subprocess.Process:
-    """Start the process, with nothing of this one's environment: no keys, and no settings meant for others.
-
-    Raises:
-        ExternalFailed: there is no such Python.
-    """
+    """Start the process, with nothing of this one's environment: no keys, and no settings meant for others."""
     python = getattr(environment(), f"{name}_python") or Path(sys.executable)
     surroundings = {"HOME": str(folder), "PATH": os.defpath, "PYTHONUTF8": "1", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
     try:

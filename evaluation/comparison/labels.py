@@ -58,11 +58,7 @@ def labels_of(dataset: Dataset, roles: Sequence[Role], inventories: Sequence[Inv
 
 
 def character_of(dataset: Dataset, role: Role) -> Character | None:
-    """Whom of a dataset a role plays; of several, the one in its language.
-
-    Raises:
-        ValueError: there are several.
-    """
+    """Return the character of a dataset that a role plays; of several, the one in its language."""
     names = {one.casefold() for one in (role.id, role.card.name, *role.card.aliases)}
     found = {code: one for code, one in dataset.characters.items() if names & names_in(code, one)}
     if len(found) > 1:
@@ -79,21 +75,13 @@ def names_in(code: str, one: Character) -> set[str]:
 
 
 def known_of(one: Character, inventory: Inventory) -> Known | None:
-    """What is right of a character by an inventory; none if nothing is known.
-
-    Raises:
-        ValueError: it has two types that differ, or a score off the scale.
-    """
+    """Return what is right of a character by an inventory; None if nothing is known."""
     right = Known(type=type_of(one, inventory), scores=scores_of(one, inventory))
     return right if right.type or right.scores else None
 
 
 def type_of(one: Character, inventory: Inventory) -> str:
-    """The type of a character by an inventory; that under the inventory's own name comes before others.
-
-    Raises:
-        ValueError: there are several that differ.
-    """
+    """Return the type of a character by an inventory; one under the inventory's own name comes before others."""
     fit = {name: letters for name, letters in one.types.items() if is_type(letters, inventory)}
     own = {letters for name, letters in fit.items() if name.casefold() == inventory.name.casefold()}
     found = sorted(own or {*fit.values()})
@@ -111,11 +99,7 @@ def is_type(letters: str, inventory: Inventory) -> bool:
 
 
 def scores_of(one: Character, inventory: Inventory) -> dict[str, Mapping[str, Label]]:
-    """The scores of a character by an inventory, by who judged.
-
-    Raises:
-        ValueError: one is off the scale.
-    """
+    """Return the scores of a character by an inventory, by who judged; each must lie on its scale."""
     names = {dimension.name for dimension in inventory.dimensions}
     found = {
         by: scores

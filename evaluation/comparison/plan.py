@@ -5,11 +5,10 @@ from functools import cached_property
 from importlib.metadata import version
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
-from dramaturg.evaluation.comparison.contestants import BOUNDS, Contestant, ToAsk, contestant, to_ask_of
+from dramaturg.evaluation.comparison.contestants import BOUNDS, ToAsk, contestant, to_ask_of
 from dramaturg.evaluation.comparison.interviews import Interview, Inventory, interviews_of, told_apart
 from dramaturg.evaluation.comparison.labels import Known, labels_of
 from dramaturg.evaluation.datasets.dataset import Dataset, Question
@@ -40,7 +39,7 @@ class Entry(_Frozen):
 
 
 class Plan(_Frozen):
-    """All that was wanted."""
+    """The plan of a run: everything that is to be asked and measured, so that a report needs no model."""
 
     methods: tuple[str, ...]
     roles: tuple[str, ...]
@@ -65,11 +64,7 @@ class Plan(_Frozen):
 
     @property
     def folder(self) -> Path:
-        """Where it is kept, and the interviews with it.
-
-        Raises:
-            RuntimeError: it was neither written nor read yet.
-        """
+        """Where it is kept, and the interviews with it; it has no folder before it was written or read."""
         if self._folder is None:
             raise RuntimeError("This plan has no folder yet: write it, or read it from one.")
         return self._folder
@@ -83,12 +78,12 @@ class Plan(_Frozen):
         return {(role, one.id): one for role, of in self.questions.items() for one in of}
 
     def of(self, contestant: str) -> Iterator[Entry]:
-        """The replies of one contestant."""
+        """The replies that are wanted of one contestant."""
         return (one for one in self.entries if one.contestant == contestant)
 
 
 class Wanted(_Frozen):
-    """What somebody wants compared."""
+    """The wishes that a plan is made from."""
 
     methods: tuple[str, ...]
     roles: tuple[str, ...]
@@ -107,7 +102,7 @@ class Wanted(_Frozen):
 def planned(
     wanted: Wanted, roles: Sequence[Role], shared: RunContext, judges: Sequence[str]
 ) -> tuple[Plan, list[ToAsk]]:
-    """Return the plan, and each question that it holds with whom it is for.
+    """Return the plan, and each question that it holds with whom it is for; the first judge judges interviews.
 
     Raises:
         ValueError: there is no such method or metric, there are no questions for a role, a method cannot be
@@ -116,9 +111,13 @@ def planned(
     """
     metrics, inventories = told_apart(wanted.metrics)
     methods, bounds = [*map(contestant, wanted.methods)], BOUNDS if wanted.bounds and metrics else {}
-    contestants = [*methods, *bounds.values()]
-    dataset, questions = questioned(wanted, roles) if metrics else no_questions(wanted)
-    asked = list(to_ask_of(contestants, questions, wanted.seeds, shared))
+    if wanted.dataset and not metrics:
+        raise ValueError("An inventory brings its own questions: leave the dataset out, or name a metric of replies.")
+    dataset = read_dataset(wanted.dataset) if wanted.dataset else None
+    questions = [(role, questions_of(role, dataset, wanted.limit)) for role in roles] if metrics else []
+    asked = list(to_ask_of([*methods, *bounds.values()], questions, wanted.seeds, shared))
+    found, interviews = interviews_of(inventories, methods, roles, wanted.seeds, shared, judges[0])
+    labels = labels_of(read_dataset(wanted.labels, "incharacter"), roles, found) if wanted.labels else {}
     plan = Plan(
         methods=wanted.methods,
         roles=wanted.roles,
@@ -137,62 +136,15 @@ def planned(
             for one in asked
         ),
         bounds=tuple(bounds),
-        **interviewing(wanted, inventories, methods, roles, shared, judges),
+        inventories=found,
+        interviews=interviews,
+        labels=labels,
     )
     return plan, asked
 
 
-Questioned = list[tuple[Role, list[Question]]]
-
-
-def questioned(wanted: Wanted, roles: Sequence[Role]) -> tuple[Dataset | None, Questioned]:
-    """The dataset, if one was named, and the questions for each role.
-
-    Raises:
-        RoleFileError: the dataset cannot be read, or a role has no questions of its own.
-        ValueError: the dataset has none for a role.
-    """
-    dataset = read_dataset(wanted.dataset) if wanted.dataset else None
-    return dataset, [(role, questions_of(role, dataset, wanted.limit)) for role in roles]
-
-
-def no_questions(wanted: Wanted) -> tuple[None, Questioned]:
-    """What is asked beside interviews where all metrics are inventories: nothing.
-
-    Raises:
-        ValueError: a dataset was named.
-    """
-    if wanted.dataset:
-        raise ValueError("An inventory brings its own questions: leave the dataset out, or name a metric of replies.")
-    return None, []
-
-
-def interviewing(
-    wanted: Wanted,
-    names: Sequence[str],
-    methods: Sequence[Contestant],
-    roles: Sequence[Role],
-    shared: RunContext,
-    judges: Sequence[str],
-) -> dict[str, Any]:
-    """The parts of a plan that are about interviews; the first of the judges judges them.
-
-    Raises:
-        ValueError: there is no such inventory, a method cannot be interviewed, or the labels do not fit.
-        RoleFileError: the labels or an inventory cannot be read.
-    """
-    inventories, interviews = interviews_of(names, methods, roles, wanted.seeds, shared, judges[0])
-    labels = labels_of(read_dataset(wanted.labels, "incharacter"), roles, inventories) if wanted.labels else {}
-    return {"inventories": inventories, "interviews": interviews, "labels": labels}
-
-
 def questions_of(role: Role, dataset: Dataset | None, limit: int) -> list[Question]:
-    """The questions for a role: those of the dataset, else its own.
-
-    Raises:
-        RoleFileError: the role has no questions of its own.
-        ValueError: the dataset has none for it.
-    """
+    """Return the questions for a role: those of the dataset, else its own, at most `limit` of them (0: all)."""
     if dataset is None:
         if not (role.root / OWN).is_file():
             raise RoleFileError(f"{role.id} has no {OWN}: write some, or name a dataset.")
@@ -202,7 +154,7 @@ def questions_of(role: Role, dataset: Dataset | None, limit: int) -> list[Questi
 
 
 def spread(questions: Sequence[Question], limit: int) -> list[Question]:
-    """A few questions of each kind rather than many of the first: in turn by scope and attribute, in their order."""
+    """Return a few questions of each kind rather than many of the first: in turn by scope and attribute, in order."""
     kinds: dict[tuple[str, str], list[Question]] = {}
     for one in questions:
         kinds.setdefault((one.scope, one.attribute), []).append(one)
@@ -212,21 +164,13 @@ def spread(questions: Sequence[Question], limit: int) -> list[Question]:
 
 
 def write_plan(folder: Path, plan: Plan) -> None:
-    """Put the plan of a run into its folder.
-
-    Raises:
-        StorageError: the file system refuses.
-    """
+    """Write the plan of a run into its folder."""
     write_bytes(folder / FILE, plan.model_dump_json(indent=1).encode(), within=folder)
     plan._folder = folder
 
 
 def read_plan(folder: Path) -> Plan:
-    """Read the plan of a run.
-
-    Raises:
-        RoleFileError: there is none, or it cannot be used.
-    """
+    """Read the plan of a run."""
     data = read_if_there(folder / FILE, within=folder)
     if data is None:
         raise RoleFileError(f"{folder} is no run of an evaluation: name the --out of `dramaturg evaluate`.")

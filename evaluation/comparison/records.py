@@ -8,15 +8,11 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from dramaturg.stores.errors import RoleFileError
-from dramaturg.stores.file_lock import file_lock
 from dramaturg.stores.files import append_bytes, read_if_there, write_bytes
+from dramaturg.stores.kept_run import alone
 from dramaturg.stores.slips import clause, worst
 
 FILE = "records.jsonl"
-
-
-class EvaluationBusy(RuntimeError):
-    """Another program works at the same run."""
 
 
 class _Record(BaseModel):
@@ -66,8 +62,7 @@ class Judged(_Record):
     tokens: int = 0
 
 
-Record = Annotated[Reply | Judged, Field(discriminator="kind")]
-RECORD: TypeAdapter[Reply | Judged] = TypeAdapter(Record)
+RECORD: TypeAdapter[Reply | Judged] = TypeAdapter(Annotated[Reply | Judged, Field(discriminator="kind")])
 
 
 class Records(NamedTuple):
@@ -93,58 +88,32 @@ class RecordFile:
 
     @contextmanager
     def opened(self) -> Iterator[Records]:
-        """Hold the file to add to it, and give what is there; a line that was not written to its end is cut off.
-
-        Raises:
-            EvaluationBusy: another program holds it.
-            RoleFileError: a line is no record.
-        """
-        busy = EvaluationBusy(f"Another program works in {self.folder}: wait for it, or take another --out.")
-        with file_lock(self.folder / ".lock", patience=0, busy=busy):
-            data = self.stored()
+        """Hold the file to add to it, and give what is there; a torn last line is cut off."""
+        with alone(self.folder, f"works in {self.folder}", "take another --out"):
+            data = read_if_there(self.path, within=self.folder) or b""
             if (whole := whole_lines(data)) != data:
                 write_bytes(self.path, whole, within=self.folder)
             yield self.read()
 
     def read(self) -> Records:
-        """All records, none if there is no file yet.
-
-        Raises:
-            RoleFileError: a line is no record.
-        """
-        found = Records({}, {})
-        for number, line in enumerate(whole_lines(self.stored()).split(b"\n"), start=1):
+        """Read all records; none if there is no file yet."""
+        found, data = Records({}, {}), read_if_there(self.path, within=self.folder) or b""
+        for number, line in enumerate(whole_lines(data).split(b"\n"), start=1):
             if line.strip():
-                found.take(self.record(number, line))
+                try:
+                    found.take(RECORD.validate_json(line))
+                except ValidationError as error:
+                    problem = clause(worst(error), _Record)
+                    msg = f"{FILE}, line {number}: this is no record of an evaluation, {problem}: take another --out."
+                    raise RoleFileError(msg) from error
         return found
 
     def add(self, records: Iterable[Reply | Judged]) -> None:
-        """Write records down; once this returns they are on the disk.
-
-        Raises:
-            StorageError: the file system refuses.
-        """
+        """Append records; once this returns they are on the disk."""
         lines = "".join(one.model_dump_json() + "\n" for one in records)
         append_bytes(self.path, lines.encode(errors="surrogatepass"), within=self.folder)
 
-    def stored(self) -> bytes:
-        """What is in the file."""
-        return read_if_there(self.path, within=self.folder) or b""
-
-    def record(self, number: int, line: bytes) -> Reply | Judged:
-        """The record that a line holds.
-
-        Raises:
-            RoleFileError: it holds none.
-        """
-        try:
-            return RECORD.validate_json(line)
-        except ValidationError as error:
-            problem = clause(worst(error), _Record)
-            msg = f"{FILE}, line {number}: this is no record of an evaluation, {problem}: take another --out."
-            raise RoleFileError(msg) from error
-
 
 def whole_lines(data: bytes) -> bytes:
-    """What was written to its end."""
+    """The lines that were written to their end."""
     return data[: data.rfind(b"\n") + 1]

@@ -9,28 +9,25 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import Field, InstanceOf
 from pydantic.json_schema import SkipJsonSchema
 
-from dramaturg.evaluation.comparison.contestants import ToAsk, contestant
-from dramaturg.evaluation.comparison.interviews import FOLDER, Interview, Left, context_of, left_of
+from dramaturg.evaluation.comparison.contestants import ToAsk, contestant, language_in
+from dramaturg.evaluation.comparison.interviews import FOLDER, Left, context_of, left_of
 from dramaturg.evaluation.comparison.plan import Plan, write_plan
 from dramaturg.evaluation.comparison.records import Judged, RecordFile, Records, Reply
 from dramaturg.evaluation.comparison.speakers import Speakers
 from dramaturg.evaluation.datasets.dataset import Question
 from dramaturg.evaluation.interviews.run import interviewed
-from dramaturg.evaluation.interviews.state import InterviewContext
 from dramaturg.evaluation.judging.measures import SIMILARITY, ToJudge, measured, to_judge
-from dramaturg.models.chat import ChatModel
 from dramaturg.models.client import name_of
-from dramaturg.models.embeddings import Embedder, embedder
+from dramaturg.models.embeddings import embedder
 from dramaturg.nodes.index_steps import Announce, Answers, answer_all
 from dramaturg.nodes.passages.web_search import WebSearch
 from dramaturg.nodes.run import Name, RunContext, respondent_in
 from dramaturg.stores.files import make_folder
 from dramaturg.stores.library import open_role
-from dramaturg.stores.role import Role
 
 Phase = Literal["Preparing", "Replies", "Measures", "Interviews"]
 Show = Callable[[Phase, int], Announce]
-"""Is told that a phase of so many steps begins, and gives what is told how many are done."""
+"""Called with a phase and its number of steps when it begins; returns the callback for the steps that are done."""
 Model = Name | SkipJsonSchema[InstanceOf[BaseChatModel]]
 T = TypeVar("T")
 
@@ -63,7 +60,7 @@ async def evaluate(evaluation: Evaluation, show: Show) -> None:
     """Have everything answered and measured that is not there yet, and every interview held to its end.
 
     Raises:
-        EvaluationBusy: another program works in the folder.
+        Busy: another program works in the folder.
         Capped: as many calls were made as are allowed; what they brought is kept.
         ModelError: a model cannot be reached, or refuses every question; what came before is kept.
     """
@@ -94,37 +91,30 @@ async def interview_all(evaluation: Evaluation, desk: "Desk", show: Show) -> Non
     settings, left = evaluation.settings, await asyncio.to_thread(unheld, evaluation)
     waiting = [one for one in evaluation.plan.interviews if one.key in left]
     async with Speakers(settings) as speakers:
-        prepared = [await asyncio.to_thread(to_prepare, one, settings) for one in waiting]
+        nothing = Question(id="", text="")  # whom to index is what matters here
+        prepared = [
+            ToAsk(
+                contestant(one.contestant),
+                await asyncio.to_thread(open_role, one.role, settings.library),
+                one.seed,
+                nothing,
+                "",
+            )
+            for one in waiting
+        ]
         await prepare_all(prepared, speakers, show)
     make_folder(evaluation.folder / FOLDER, within=evaluation.folder)
     await desk.interview(left, evaluation, show("Interviews", sum(map(sum, left.values()))))
 
 
 def unheld(evaluation: Evaluation) -> dict[str, Left]:
-    """What is left to be asked in each interview that is not over, by its key.
-
-    Raises:
-        DamagedConversations: the checkpoints of one are damaged.
-    """
+    """Count what is left to be asked in each interview that is not over, by its key."""
     folder, inventories = evaluation.folder, {one.metric: one for one in evaluation.plan.inventories}
     return {
         one.key: left_of(folder, one, inventories[one.inventory])
         for one in evaluation.plan.interviews
         if not (folder / FOLDER / one.file).is_file()
     }
-
-
-def interview_in(evaluation: Evaluation, one: Interview) -> tuple[InterviewContext, Path]:
-    """How an interview is held, and its file; the first judge judges."""
-    judge = next(iter(evaluation.settings.judges), "")
-    return context_of(one, evaluation.settings, judge), evaluation.folder / FOLDER / one.file
-
-
-def to_prepare(one: Interview, settings: EvaluationSettings) -> ToAsk:
-    """Who is to be indexed for an interview; nothing is asked."""
-    return ToAsk(
-        contestant(one.contestant), open_role(one.role, settings.library), one.seed, Question(id="", text=""), ""
-    )
 
 
 class Desk:
@@ -141,11 +131,7 @@ class Desk:
     async def take(
         self, waiting: Mapping[str, T], ask: Callable[[T], Awaitable[Reply | Judged]], announce: Announce
     ) -> None:
-        """Ask for everything that is waiting.
-
-        Raises:
-            Capped: the calls are spent.
-        """
+        """Ask for everything that is waiting."""
         had: dict[str, Reply | Judged] = {}
 
         async def answer(key: str) -> Answers:
@@ -193,14 +179,11 @@ class Desk:
                 self.go_on(done < until)
 
             self.go_on(done < until)
-            await interviewed(*interview_in(evaluation, one), answered)
+            context = context_of(one, evaluation.settings, next(iter(evaluation.settings.judges), ""))
+            await interviewed(context, evaluation.folder / FOLDER / one.file, answered)
 
     def go_on(self, wanted: bool) -> None:
-        """Stop where more is wanted than may be asked.
-
-        Raises:
-            Capped: it is.
-        """
+        """Stop where more is wanted than may be asked."""
         if wanted and self.spent():
             raise self.capped()
 
@@ -241,16 +224,13 @@ def wanted_measures(evaluation: Evaluation, known: Records) -> Iterator[ToJudge]
         for one in evaluation.asked:
             reply = known.replies.get(one.key)
             if reply and not reply.error:
-                language = one.role.card.language if settings.language == "auto" else settings.language
-                for by in measured_by(metric, one.role, settings):
-                    yield to_judge(reply, one.question, one.role, metric, language, by)
-
-
-def measured_by(metric: str, role: Role, settings: EvaluationSettings) -> list[str]:
-    """Who takes a measure: the judges, or for likeness the embedding model."""
-    if metric == SIMILARITY:
-        return [embedder(settings.embedding_model, role.card.language).name]
-    return [*judges_of(settings)]
+                # Likeness is the embedding model's to measure, all else the judges'.
+                embeds = metric == SIMILARITY
+                by = (
+                    [embedder(settings.embedding_model, one.role.card.language).name] if embeds else judges_of(settings)
+                )
+                for name in by:
+                    yield to_judge(reply, one.question, one.role, metric, language_in(settings, one.role), name)
 
 
 def judges_of(settings: EvaluationSettings) -> dict[str, Model]:
@@ -259,18 +239,11 @@ def judges_of(settings: EvaluationSettings) -> dict[str, Model]:
 
 
 async def measure(task: ToJudge, settings: EvaluationSettings) -> Judged:
-    """Take one measure."""
-    return await measured(task, await judge_of(task, settings), await embedder_for(task.role, settings))
-
-
-async def judge_of(task: ToJudge, settings: EvaluationSettings) -> ChatModel | None:
-    """Who judges, with a fresh account; nobody where it is the embedding model's."""
-    if task.metric == SIMILARITY:
-        return None
-    judging = settings.model_copy(update={"chat_model": judges_of(settings)[task.by]})
-    return await respondent_in(judging, task.language)
-
-
-async def embedder_for(role: Role, settings: EvaluationSettings) -> Embedder:
-    """The embedding model of a role's language."""
-    return await asyncio.to_thread(embedder, settings.embedding_model, role.card.language)
+    """Take one measure; each judge has an account of its own, and the embedding model needs no judge."""
+    judge = None
+    if task.metric != SIMILARITY:
+        judging = settings.model_copy(update={"chat_model": judges_of(settings)[task.by]})
+        judge = await respondent_in(judging, task.language)
+    return await measured(
+        task, judge, await asyncio.to_thread(embedder, settings.embedding_model, task.role.card.language)
+    )

@@ -3,17 +3,17 @@
 import asyncio
 import time
 from contextlib import AsyncExitStack
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
 from dramaturg.evaluation.comparison.contestants import BOUNDS, ToAsk, bound_reply, language_in
-from dramaturg.evaluation.comparison.external import PACKAGES, ExternalMethod, external_method
+from dramaturg.evaluation.comparison.external import PACKAGES, ExternalMethod, MethodReply, external_method
 from dramaturg.evaluation.comparison.records import Reply
 from dramaturg.evaluation.datasets.dataset import Question
-from dramaturg.models.account import Account, Usage, total
+from dramaturg.models.account import Account, total
 from dramaturg.models.client import name_of
 from dramaturg.models.environment import environment
 from dramaturg.models.errors import UNANSWERED
@@ -22,16 +22,8 @@ from dramaturg.stores.role import Role
 from dramaturg.workflows.methods import METHODS, chat_graph, index_graph
 
 
-class Said(NamedTuple):
-    """What was said, what it was made from, and what it cost."""
-
-    text: str
-    evidence: dict[str, Any]
-    usage: Usage
-
-
 class Speakers:
-    """All who speak; processes of other packages are started when first needed, and end with it."""
+    """Whoever speaks; processes of other packages are started when first needed, and end with it."""
 
     def __init__(self, shared: RunContext) -> None:
         self.shared = shared
@@ -48,13 +40,7 @@ class Speakers:
         await self._open.aclose()
 
     async def prepare(self, asked: ToAsk) -> None:
-        """Index a role for a method, which is work that no question should be charged with.
-
-        Raises:
-            RoleError: the role lacks what the method needs.
-            ExternalFailed: the package is not installed, or could not index it.
-            ModelError: the model gave no answer.
-        """
+        """Index a role for a method, which is work that no question should be charged with."""
         method = asked.contestant.method
         if method in BOUNDS:
             return
@@ -65,14 +51,17 @@ class Speakers:
             await index_graph(method).compile().ainvoke({}, context=context)
 
     async def reply(self, asked: ToAsk) -> Reply:
-        """Have a question answered in a conversation of its own; what does not come is missing, and says why.
-
-        Raises:
-            RoleError: the role lacks what the method needs.
-            ExternalFailed: another package failed.
-            ModelError: the model cannot be reached or refuses every question.
-        """
-        began, about = time.perf_counter(), told_of(asked, self.shared)
+        """Have a question answered in a conversation of its own; what does not come is missing, and says why."""
+        began = time.perf_counter()
+        about: dict[str, Any] = {
+            "key": asked.key,
+            "contestant": asked.contestant.name,
+            "role": asked.role.id,
+            "seed": asked.seed,
+            "question": asked.question.id,
+            "asked": asked.question.text,
+            "model": "" if asked.contestant.method in BOUNDS else name_of(self.shared.chat_model),
+        }
         try:
             said = await self.say(asked)
         except UNANSWERED as error:
@@ -86,17 +75,17 @@ class Speakers:
             seconds=round(time.perf_counter() - began, 3),
         )
 
-    async def say(self, asked: ToAsk) -> Said:
-        """Answer by the method that is meant."""
+    async def say(self, asked: ToAsk) -> MethodReply:
+        """Have it answered by the method that is meant."""
         if asked.contestant.method in BOUNDS:
             language = language_in(self.shared, asked.role)
-            return Said(bound_reply(asked.contestant.name, asked.question, language), {}, Account().usage())
+            return MethodReply(bound_reply(asked.contestant.name, asked.question, language), {}, Account().usage())
         if asked.contestant.method in PACKAGES:
-            return Said(*await (await self.external(asked)).answer(as_text(asked.question)))
+            return await (await self.external(asked)).answer(as_text(asked.question))
         return await conversed(asked, self.shared)
 
     async def external(self, asked: ToAsk) -> ExternalMethod:
-        """Another package's method for a role, in its process."""
+        """Open another package's method for a role and seed, in its process; once is enough."""
         key = (asked.contestant.method, asked.role.id, asked.seed)
         async with self._lock:
             if key not in self._external:
@@ -106,21 +95,8 @@ class Speakers:
             return self._external[key]
 
 
-def told_of(asked: ToAsk, shared: RunContext) -> dict[str, Any]:
-    """What a record says of a question beside the reply."""
-    return {
-        "key": asked.key,
-        "contestant": asked.contestant.name,
-        "role": asked.role.id,
-        "seed": asked.seed,
-        "question": asked.question.id,
-        "asked": asked.question.text,
-        "model": "" if asked.contestant.method in BOUNDS else name_of(shared.chat_model),
-    }
-
-
-async def conversed(asked: ToAsk, shared: RunContext) -> Said:
-    """Run a turn of a method's graph from an empty state."""
+async def conversed(asked: ToAsk, shared: RunContext) -> MethodReply:
+    """Run one turn of a method's graph from an empty state; calls of all its nodes are one account."""
     graph = chat_graph(asked.contestant.method).compile(InMemorySaver(), store=InMemoryStore())
     context = asked.contestant.context(shared, asked.role.id, asked.seed, user_role=asked.question.user_role)
     messages = await asyncio.to_thread(messages_of, asked.question, asked.role)
@@ -129,7 +105,7 @@ async def conversed(asked: ToAsk, shared: RunContext) -> Said:
     first, *others = output["usage"].values()
     for one in others:
         first = total(first, one)
-    return Said(output["messages"][-1].text, output["evidence"], first)
+    return MethodReply(output["messages"][-1].text, output["evidence"], first)
 
 
 def messages_of(question: Question, role: Role) -> list[BaseMessage]:
@@ -145,10 +121,10 @@ def messages_of(question: Question, role: Role) -> list[BaseMessage]:
 
 
 def as_text(question: Question) -> str:
-    """The same for a method that takes a single text."""
+    """The same as one text, for a method that takes no more."""
     return "\n".join([*(f"{turn.speaker}: {turn.text}" for turn in question.turns), scened(question)])
 
 
 def scened(question: Question) -> str:
-    """A question with where it is asked."""
+    """A question with where it is asked, if the dataset says so."""
     return f"({question.context})\n{question.text}" if question.context else question.text

@@ -20,18 +20,10 @@ LOOKS = (
     "lists of objects with `topic_id`, `topic` and `question` in a folder `questions` (with `profiles` beside it), "
     "or a file of interviews"
 )
-
-
 LICENCE = "Character-LLM's data are CC BY-NC 4.0; its profiles are texts of Wikipedia, CC BY-SA"
-
-
 BEYOND = "difficult to answer without breaking character"
 """The topic whose questions RoleRAG counts as out of scope: 5 of each of the 9 roles."""
-
-
 NO_QUESTION = "an entry without a question"
-
-
 NO_REPLY = "an interview without a reply, which alone names its role"
 
 
@@ -87,17 +79,17 @@ def read_character_llm(source: Source) -> Dataset:
 
     A file of questions does not name its role: the end of the file's name does. Later questions of a long interview
     answer to what the authors' agent had said, which is in their turns.
-
-    Raises:
-        RoleFileError: a file or an entry cannot be used.
     """
     tally, characters = Tally(), {}
     for path in (files := _question_files(source)):
         _add_questions(tally, path, alone=len(files) == 1)
     if files and source.folder:
         characters = _profiles(files[0].parent)
-    elif not files:
-        _add_interviews(tally, source)
+    for record in source.content.records if not files else ():
+        if _is_long(record):
+            _add_rounds(tally, record.read_as(LongInterview), record)
+        else:
+            _add_single(tally, record.read_as(AnsweredQuestion), record)
     return tally.dataset(source.name, "character_llm", LICENCE, characters)
 
 
@@ -143,14 +135,6 @@ def _profiles(questions: Path) -> dict[str, Character]:
     found = next((one for one in folders if one.is_dir()), None)
     files = listed(found, (".txt",)) if found else []
     return {one.stem.rpartition("_")[2]: Character(persona=text_of(one)) for one in files}
-
-
-def _add_interviews(tally: Tally, source: Source) -> None:
-    for record in source.content.records:
-        if _is_long(record):
-            _add_rounds(tally, record.read_as(LongInterview), record)
-        else:
-            _add_single(tally, record.read_as(AnsweredQuestion), record)
 
 
 def _add_single(tally: Tally, entry: AnsweredQuestion, record: Located) -> None:

@@ -59,9 +59,6 @@ def read_charactereval(source: Source) -> Dataset:
     A folder's profiles and metrics are read too; a single file is read alone. Entries that `id2metric` does not name
     have no metrics; what it says of others is passed over. There are no right answers: the authors' judge is a model
     that was trained for it.
-
-    Raises:
-        RoleFileError: a file or an entry cannot be used.
     """
     metrics = _metrics(_beside(source, METRICS))
     tally, path = Tally(), _beside(source, TEST_DATA)

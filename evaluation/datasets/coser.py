@@ -9,24 +9,12 @@ from dramaturg.evaluation.datasets.dataset import Character, Dataset, Question, 
 from dramaturg.evaluation.datasets.files import FileEntry, Filled, Source, Tally, Text
 
 LOOKS = "a book, an object with `plots` and `character_datasets`, one file of them at a time"
-
-
 LICENCE = "CoSER names no licence in its repository; profiles, plots and conversations were written by a model"
-
-
 NARRATOR = "Environment"
-"""Who speaks for the surroundings: nobody who is asked."""
-
-
+"""The speaker of what happens around a conversation; it is never asked."""
 OPENS = "a line with which a conversation begins"
-
-
 STRANGER = "a line of somebody without a profile"
-
-
 THOUGHT = "a line that is only thought"
-
-
 _THOUGHTS = re.compile(r"\[[^\]]*\]")
 
 
@@ -93,9 +81,6 @@ def read_coser(source: Source) -> Dataset:
     The line is the right answer. Neighbouring lines of one speaker are one. Thoughts are taken out, since nobody else
     could hear them; a line that answers to the narrator answers to what happens. The authors let a whole scene be
     played instead: their scores are not those of single answers.
-
-    Raises:
-        RoleFileError: the file does not have the form.
     """
     record, tally = source.content.first, Tally()
     book = record.read_as(Book)

@@ -76,7 +76,7 @@ class Label(_Frozen):
 
 
 class Character(_Frozen):
-    """What a dataset holds on somebody; what it does not say is empty."""
+    """A character of a dataset; what the dataset does not say is empty."""
 
     persona: str = ""
     aliases: tuple[str, ...] = ()
@@ -109,9 +109,6 @@ class Dataset(_Frozen):
         """Return the questions for a role that has these names: its own, and those for whoever is evaluated.
 
         Case, spaces and the form in which Unicode has them do not count: macOS names folders in another one.
-
-        Raises:
-            ValueError: there are none.
         """
         wanted = {"", *map(normal_name, names)}
         if found := tuple(one for one in self.questions if normal_name(one.role) in wanted):

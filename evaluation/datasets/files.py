@@ -16,21 +16,11 @@ from dramaturg.stores.reading import LARGEST, read_text
 from dramaturg.stores.slips import clause, worst
 
 LONGEST = 100_000  # characters of a question, an answer or a line of a dialogue
-
-
 SHOWN = 5  # files of a folder that an error names
-
-
 JSON = (".json", ".jsonl")
-
-
 TEXTS = (".md", ".txt")
-
-
 NO_PERSONA = {"readme", "license", "licence", "notice", "source", "copying"}
 """Texts that lie beside data and are about them."""
-
-
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -41,8 +31,6 @@ def _filled(text: str) -> str:
 
 
 Text = Annotated[str, Field(max_length=LONGEST)]
-
-
 Filled = Annotated[Text, AfterValidator(_filled)]
 
 
@@ -64,11 +52,7 @@ class Located(NamedTuple):
         return isinstance(self.value, dict) and set(keys) <= set(self.value)
 
     def read_as(self, model: type[M]) -> M:
-        """Return it as a model.
-
-        Raises:
-            RoleFileError: it does not have the model's form.
-        """
+        """Return it as a model."""
         try:
             return model.model_validate(self.value)
         except ValidationError as error:
@@ -89,7 +73,7 @@ class Content(NamedTuple):
 
 
 class Source:
-    """What somebody gave as a dataset: a file or a folder."""
+    """The file or folder that a user names as a dataset."""
 
     def __init__(self, path: Path) -> None:
         if not path.exists():
@@ -105,11 +89,7 @@ class Source:
 
     @cached_property
     def content(self) -> Content:
-        """The file, or the only one with JSON of the folder.
-
-        Raises:
-            RoleFileError: there is none or more than one, or it cannot be read.
-        """
+        """The file, or the only one with JSON of the folder."""
         return read_content(self._only() if self.folder else self.path)
 
     def _only(self) -> Path:
@@ -131,11 +111,7 @@ class Tally:
         self._ids: set[str] = set()
 
     def add(self, question: Question, where: str) -> None:
-        """Keep a question.
-
-        Raises:
-            RoleFileError: its id is taken.
-        """
+        """Keep a question."""
         if question.id in self._ids:
             raise RoleFileError(f"{where}: the id {question.id!r} is there twice: give each entry its own.")
         self._ids.add(question.id)
@@ -146,11 +122,7 @@ class Tally:
         self.left_out[reason] += 1
 
     def dataset(self, name: str, form: Form, licence: str, characters: Mapping[str, Character]) -> Dataset:
-        """Return what was found.
-
-        Raises:
-            RoleFileError: there is nothing to ask.
-        """
+        """Return what was found."""
         if not self.questions:
             why = "; ".join(f"{reason}, {number} times" for reason, number in self.left_out.items())
             raise RoleFileError(f"{name} holds nothing to ask ({why or 'no entries'}): give another file.")
@@ -170,11 +142,7 @@ def documents(folder: Path) -> list[Path]:
 
 
 def text_of(path: Path) -> str:
-    """Return the text of a file; links may lead anywhere, as in the caches that data are downloaded to.
-
-    Raises:
-        RoleFileError: it cannot be read, is larger than 100 MB, is empty, or is not UTF-8.
-    """
+    """Return the text of a file; links may lead anywhere, as in the caches that data are downloaded to."""
     try:
         if path.stat().st_size > LARGEST:
             raise RoleFileError(f"{named(path)} has more than {LARGEST:,} bytes: split it into several files.")
@@ -190,9 +158,6 @@ def read_content(path: Path) -> Content:
     """Return the entries of a file: those of a list, of JSON lines, or the one object that it is.
 
     Some datasets call a list of JSON `.jsonl`; what the file holds decides.
-
-    Raises:
-        RoleFileError: it cannot be read, or is no JSON; the line is named.
     """
     text = text_of(path)
     if _has_lines(text, path):
@@ -206,11 +171,7 @@ def read_content(path: Path) -> Content:
 
 
 def read_whole(path: Path, model: type[M]) -> M:
-    """Return a file that is one JSON value, as a model.
-
-    Raises:
-        RoleFileError: it cannot be read, or does not have the model's form.
-    """
+    """Return a file that is one JSON value, as a model."""
     return Located(named(path), 1, _value(text_of(path), path, 1)).read_as(model)
 
 

@@ -61,11 +61,7 @@ def is_incharacter(source: Source) -> bool:
 
 
 def read_incharacter(source: Source) -> Dataset:
-    """Return the characters with what is known of each; there are no questions.
-
-    Raises:
-        RoleFileError: a file does not have the form.
-    """
+    """Return the characters with what is known of each; there are no questions."""
     people, labels = _files(source)
     persons = read_whole(people, People).root if people else {}
     by_judge = read_whole(labels, Labels).root if labels else {}

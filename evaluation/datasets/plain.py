@@ -1,10 +1,10 @@
-"""Plain questions, and CharacterRAG's form: persona documents with pairs of question and answer (AMADEUS, Dataset)."""
+"""Questions line by line: plain ones, CharacterRAG's pairs with personas (AMADEUS, Dataset), and RoleBench's."""
 
 import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import field_validator
 
@@ -26,14 +26,8 @@ from dramaturg.evaluation.datasets.files import (
 from dramaturg.stores.errors import RoleFileError
 
 PLAIN_LOOKS = "JSON lines, or a list, of objects with `question`"
-
-
 PAIRS_LOOK = "a folder with a persona (.md, .txt) and a .json or .jsonl file of pairs, or a folder of such folders"
-
-
 OTHERS = ("generated", "reply")  # keys that RoleBench and Character-LLM have beside `question`
-
-
 PAIRS_LICENCE = "CharacterRAG was written from Namuwiki, whose licence holds for it; a set of your own is yours"
 
 
@@ -68,11 +62,7 @@ class Pair(FileEntry, extra="allow"):
 
 
 ROLEBENCH_LOOKS = "JSON lines with `role`, `question` and `generated`, one file of them at a time"
-
-
 ROLEBENCH_LICENCE = "RoleBench names no licence in its repository; its answers were written by GPT models"
-
-
 NO_QUESTION = "an entry without a question"
 
 
@@ -91,11 +81,7 @@ def is_plain(source: Source) -> bool:
 
 
 def read_plain(source: Source) -> Dataset:
-    """Return plain questions; of a line's other keys, each is a label.
-
-    Raises:
-        RoleFileError: a line cannot be used.
-    """
+    """Return plain questions; of a line's other keys, each is a label."""
     tally = Tally()
     for record in source.content.records:
         line = record.read_as(PlainLine)
@@ -117,34 +103,31 @@ def read_pairs(source: Source) -> Dataset:
 
     The paper does not say in what files the dataset comes: this layout is ours. Where a text beside plain questions is
     no persona, give the file of questions in place of the folder.
-
-    Raises:
-        RoleFileError: a folder lacks its persona or its pairs, or a pair cannot be used.
     """
     if not source.folder:
         raise RoleFileError(f"{source.name} is a file: give {PAIRS_LOOK}.")
     found = {"": source.path} if _is_character(source.path) else {one.name: one for one in _folders(source.path)}
     tally, characters = Tally(), {}
     for role, folder in found.items():
-        characters[role] = Character(persona="\n\n".join(text_of(one) for one in _personas(folder)))
-        _add_pairs(tally, role, folder)
+        if not (personas := documents(folder)):
+            raise RoleFileError(f"{named(folder)} has no persona: put it there as a .md or .txt file.")
+        characters[role] = Character(persona="\n\n".join(map(text_of, personas)))
+        if len(files := listed(folder, JSON)) != 1:
+            raise RoleFileError(f"{named(folder)} has {len(files)} files with JSON: it needs one, with the pairs.")
+        for record in read_content(files[0]).records:
+            pair = record.read_as(Pair)
+            name = _id(pair.id, record)
+            about = pair.model_dump(include={"answer", "attribute"})
+            question = Question(
+                id=f"{role}-{name}" if role else name,
+                role=role,
+                text=pair.question,
+                scope="in",
+                labels=_labels(pair),
+                **about,
+            )
+            tally.add(question, record.where)
     return tally.dataset(source.name, "characterrag", PAIRS_LICENCE, characters)
-
-
-def _add_pairs(tally: Tally, role: str, folder: Path) -> None:
-    for record in read_content(_pairs(folder)).records:
-        pair = record.read_as(Pair)
-        name = _id(pair.id, record)
-        question = Question(
-            id=f"{role}-{name}" if role else name,
-            role=role,
-            text=pair.question,
-            answer=pair.answer,
-            attribute=pair.attribute,
-            scope="in",
-            labels=_labels(pair),
-        )
-        tally.add(question, record.where)
 
 
 def _is_character(folder: Path) -> bool:
@@ -159,29 +142,13 @@ def _folders(path: Path) -> list[Path]:
     return sorted(one for one in path.iterdir() if one.is_dir() and not one.name.startswith("."))
 
 
-def _personas(folder: Path) -> list[Path]:
-    if found := documents(folder):
-        return found
-    raise RoleFileError(f"{named(folder)} has no persona: put it there as a .md or .txt file.")
-
-
-def _pairs(folder: Path) -> Path:
-    files = listed(folder, JSON)
-    if len(files) == 1:
-        return files[0]
-    raise RoleFileError(f"{named(folder)} has {len(files)} files with JSON: it needs one, with the pairs.")
-
-
 def _id(given: str | int | None, record: Located) -> str:
     return str(record.number if given is None else given)
 
 
 def _labels(entry: FileEntry) -> Mapping[str, str]:
-    return {name: _as_text(value) for name, value in (entry.model_extra or {}).items() if value is not None}
-
-
-def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    extra = {name: value for name, value in (entry.model_extra or {}).items() if value is not None}
+    return {name: one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for name, one in extra.items()}
 
 
 def is_rolebench(source: Source) -> bool:
@@ -194,29 +161,23 @@ def read_rolebench(source: Source) -> Dataset:
 
     Neither split nor subset is in the lines: `general` questions ask for what a role would hardly know, and are not
     marked as out of scope.
-
-    Raises:
-        RoleFileError: a line cannot be used.
     """
     tally = Tally()
     for record in source.content.records:
         entry = record.read_as(RoleBenchLine)
-        if entry.question.strip():
-            tally.add(_rolebench_question(entry, str(record.number)), record.where)
-        else:
+        if not entry.question.strip():
             tally.leave_out(NO_QUESTION)
+            continue
+        answers = [one.strip() for one in entry.generated if one.strip()] or [""]
+        kinds = [entry.type] if isinstance(entry.type, str) else entry.type
+        kind = ", ".join(dict.fromkeys(filter(None, kinds)))
+        question = Question(
+            id=str(record.number),
+            role=entry.role,
+            text=entry.question.strip(),
+            answer=answers[0],
+            more_answers=tuple(answers[1:]),
+            labels={"type": kind} if kind else {},
+        )
+        tally.add(question, record.where)
     return tally.dataset(source.name, "rolebench", ROLEBENCH_LICENCE, {})
-
-
-def _rolebench_question(entry: RoleBenchLine, name: str) -> Question:
-    answers = [one.strip() for one in entry.generated if one.strip()] or [""]
-    kinds = [entry.type] if isinstance(entry.type, str) else entry.type
-    kind = ", ".join(dict.fromkeys(filter(None, kinds)))
-    return Question(
-        id=name,
-        role=entry.role,
-        text=entry.question.strip(),
-        answer=answers[0],
-        more_answers=tuple(answers[1:]),
-        labels={"type": kind} if kind else {},
-    )

@@ -59,11 +59,7 @@ def read_dataset(path: Path | str, form: Form | Literal["auto"] = "auto") -> Dat
 
 
 def form_of(source: Source) -> Form:
-    """Tell the form by the shape.
-
-    Raises:
-        RoleFileError: none is known that fits.
-    """
+    """Tell the form by the shape."""
     for form, reader in READERS.items():
         if reader.recognised(source):
             return form

@@ -26,11 +26,7 @@ class Engine:
         self.version = version("graphrag")
 
     async def index(self, texts: Mapping[str, str]) -> dict[str, int]:
-        """Extract the graph of texts by their names with its method `standard`; answers it has had are in its cache.
-
-        Raises:
-            RuntimeError: a part of its pipeline failed.
-        """
+        """Extract the graph of texts by their names with its method `standard`; answers it has had are in its cache."""
         pandas = import_module("pandas")
         names = {name: hashlib.sha256(name.encode()).hexdigest() for name in texts}
         rows = [
@@ -98,9 +94,6 @@ async def open_engine(
         instruction: stands in the place of its prompt for answers.
         tokens: the most that the model may be shown of the index.
         concurrency: questions asked at once.
-
-    Raises:
-        ImportError: the package is not installed.
     """
     register(calls)
     place = Path(folder)

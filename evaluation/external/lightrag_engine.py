@@ -39,11 +39,7 @@ class Engine:
         self.version = version("lightrag-hku")
 
     async def index(self, texts: Mapping[str, str]) -> dict[str, int]:
-        """Extract the graph of texts by their names; what was begun goes on, and what is there costs nothing.
-
-        Raises:
-            RuntimeError: a text could not be indexed.
-        """
+        """Extract the graph of texts by their names; an index that was begun is completed."""
         known = await self._rag.aget_docs_by_ids(list(texts))
         new = [name for name in texts if name not in known]
         if new:
@@ -102,9 +98,6 @@ async def open_engine(
         instruction: stands in the place of its prompt for answers.
         tokens: the most that the model may be shown of the index.
         concurrency: questions asked at once.
-
-    Raises:
-        ImportError: the package is not installed.
     """
     package, tools = import_module("lightrag"), import_module("lightrag.utils")
     numpy = import_module("numpy")

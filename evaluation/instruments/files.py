@@ -31,11 +31,7 @@ from dramaturg.stores.reading import parse_yaml, read_bytes, read_text
 from dramaturg.stores.slips import clause, worst
 
 FOUR_LETTERS = "four-letters"
-
-
 NAMES = (ipip.NAME, FOUR_LETTERS)
-
-
 SLOAN = {
     "Extraversion": ("S", "R"),
     "Neuroticism": ("L", "C"),
@@ -44,14 +40,8 @@ SLOAN = {
     "Openness": ("I", "N"),
 }
 """The letters of the Big Five, high and low, in the order of a SLOAN type."""
-
-
 LETTERED = re.compile(r"([A-Z])/([A-Z])")
-
-
 FILLER = "None"
-
-
 Texts = Mapping[Language, Text]
 
 
@@ -141,11 +131,7 @@ def instrument(name_or_path: str | Path, language: Language, *, cache: Path | No
 
 
 def read_inventory(path: Path, language: Language) -> Instrument:
-    """Read an instrument that is written in our YAML.
-
-    Raises:
-        RoleFileError: the file cannot be used, or lacks the language; the message says where.
-    """
+    """Read an instrument that is written in our YAML."""
     path = path.resolve()
     inventory = parse_yaml(read_bytes(path, path.parent), path, InventoryFile, path.parent)
     return _translated(inventory, language, path.name)
@@ -160,9 +146,6 @@ def read_questionnaire(path: Path, language: Language) -> Instrument:
     dimension named like "E/I" has its two letters and its score in percent; any other has "H" and "L", as in label
     files. Items of the dimension "None" fill in and are not scored, so they are not asked. What a dimension means is
     told in the file's own words, `prompts.dim_desc`: one text, English in InCharacter's files, for all languages.
-
-    Raises:
-        RoleFileError: the file cannot be used; the message names the item and the field.
     """
     path = path.resolve()
     data = read_bytes(path, path.parent)

@@ -7,17 +7,9 @@ from typing import Annotated, Literal, NamedTuple, Self, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Language = Literal["en", "zh", "ko"]
-
-
 Key = Literal["high", "low"]
-
-
 Letter = Annotated[str, Field(min_length=1, max_length=1)]
-
-
 Text = Annotated[str, Field(min_length=1)]
-
-
 PERCENT = (0.0, 100.0)
 
 
@@ -141,14 +133,8 @@ class Instrument(Written):
 
 Choice: TypeAlias = float | Literal["x"] | None
 """A choice of the scale; "x" where the role refused to answer; None where the judge gave nothing that can be used."""
-
-
 RefusalRule = Literal["leave_out", "midpoint"]
-
-
 Tie = Literal["low", "high"]
-
-
 Meaning = Literal["agreement", "dimension"]
 
 
@@ -179,9 +165,6 @@ def dimension_scores(
         missing: what becomes of a refusal "x": it is left out, or taken for the midpoint as InCharacter does.
         meaning: a choice is agreement with the item's statement, so that low keys are reversed, or it is placed
             on the dimension already (InCharacter's d-OC), so that none are.
-
-    Raises:
-        ValueError: a choice is off the scale, or there is no such item.
     """
     _refuse_wrong(instrument, choices)
     return {
@@ -204,9 +187,6 @@ def type_letters(
         instrument: its dimensions' letters and its midpoint.
         scores: by the names of dimensions, in the instrument's `range`; also of a judge, or a label.
         tie: the pole of a score exactly at the midpoint. InCharacter's code takes the low one, no paper says.
-
-    Raises:
-        ValueError: a score is out of range, or there is no such dimension.
     """
     low, high = instrument.range
     known = [one.name for one in instrument.dimensions]
@@ -222,11 +202,7 @@ def type_letters(
 
 
 def type_string(instrument: Instrument, scores: Mapping[str, float | None], *, tie: Tie = "low") -> str | None:
-    """The letters of a type in the instrument's order, such as "ESTP"; None where one of them is not known.
-
-    Raises:
-        ValueError: as for `type_letters`.
-    """
+    """The letters of a type in the instrument's order, such as "ESTP"; None where one of them is not known."""
     letters = list(type_letters(instrument, scores, tie=tie).values())
     return None if None in letters else "".join(filter(None, letters))
 

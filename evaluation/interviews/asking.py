@@ -32,8 +32,6 @@ from dramaturg.workflows.methods import chat_graph, context_type
 
 ALONE = {"approval": "nobody", "conversation_memories": 0, "kept_episodes": 0}
 """Settings of some methods, without which an item waits for a person, or remembers another one."""
-
-
 KEPT = ("messages", "evidence", "usage")
 
 
@@ -46,18 +44,14 @@ class AskedItem(TypedDict):
 
 
 async def begin(state: InterviewInput, runtime: Runtime[InterviewContext]) -> dict[str, Any]:
-    """Say what is to be done, and refuse it where it cannot be.
-
-    Raises:
-        ValueError: there is no such role, method or instrument, or a setting of the method is wrong.
-    """
+    """Say what is to be done, and refuse it where it cannot be."""
     context = settings(runtime, InterviewContext)
     respondent_context(context)
     return {"about": await described(context)}
 
 
 async def send_items(state: InterviewState, runtime: Runtime[InterviewContext]) -> list[Send]:
-    """Ask all items, as many at once as the model answers."""
+    """Send every item to `ask`."""
     context = settings(runtime, InterviewContext)
     instrument = await instrument_of(context)
     return [
@@ -70,11 +64,7 @@ async def send_items(state: InterviewState, runtime: Runtime[InterviewContext]) 
 
 
 async def ask(state: AskedItem, runtime: Runtime[InterviewContext]) -> dict[str, Any]:
-    """Put the open question of an item to the role.
-
-    Raises:
-        ModelError: the model cannot be reached or refuses every question.
-    """
+    """Put the open question of an item to the role."""
     context = settings(runtime, InterviewContext)
     said = ItemReply(**state, reply="", error="", evidence={}, usage={})
     try:
@@ -153,11 +143,7 @@ async def replied(context: InterviewContext, asked: AskedItem) -> dict[str, Any]
 
 
 def respondent_context(context: InterviewContext) -> RoleContext:
-    """How the method answers.
-
-    Raises:
-        ValueError: there is no such method, or it has no such setting.
-    """
+    """How the method answers."""
     if twice := sorted(context.method_settings.keys() & RoleContext.model_fields.keys()):
         raise ValueError(f"The setting {twice[0]!r} is the whole interview's: take it out of those of the method.")
     kind = context_type(context.method)

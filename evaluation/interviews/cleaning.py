@@ -16,38 +16,20 @@ Flag = Literal[
     "further_speakers", "repetition", "assistant_phrase", "not_into_character", "mixed_language", "empty", "no_reply"
 ]
 """What was cut off (the first three), what is wrong with what is left, and that there was no reply at all."""
-
-
 REPEATED: Mapping[Language, int] = {"en": 15, "zh": 30, "ko": 15}
-"""So many tokens that were said before end a text: words, in Chinese characters."""
-
-
+"""A text is cut where this many tokens in a row repeat earlier ones; a token is a word, in Chinese a character."""
 OTHER_SCRIPT = 0.2
 """The share of words (of Chinese: characters) in another script above which a reply mixes languages."""
-
-
 HAN, KANA, HANGUL = "㐀-䶿一-鿿豈-﫿", "぀-ヿ", "가-힣ᄀ-ᇿ㄰-㆏"
-
-
 TOKEN = re.compile(rf"[{HAN}{KANA}]|[{HANGUL}]+|[^\W\d_{HAN}{KANA}{HANGUL}]+|\d+")
-
-
 SCRIPTS: Mapping[Language, re.Pattern[str]] = {
     "en": re.compile(r"[A-Za-zÀ-ɏ]+"),
     "zh": re.compile(rf"[{HAN}]"),
     "ko": re.compile(rf"[{HANGUL}]+"),
 }
-
-
 LABEL = re.compile(r"^[ \t]*\**([^\s:：*「“\"][^:：\n*「“\"]{0,39})\**[ \t]*[:：]\**[ \t]*", re.MULTILINE)
-
-
 TITLED = re.compile(r"[A-Z][\w'’.-]*(?: (?:[A-Z][\w'’.-]*|van|von|de|of|the)){0,3}")
-
-
 ASIDE = re.compile(r"[ \t]*[(（][^()（）]*[)）]$")
-
-
 OTHERS = frozenset(
     (
         *("user", "human", "interviewer", "experimenter", "questioner", "someone", "system", "question", "q"),
@@ -55,21 +37,15 @@ OTHERS = frozenset(
         *("사용자", "면접관", "질문자", "진행자", "질문", "문"),
     )
 )
-
-
 OWN = frozenset(
     ("assistant", "answer", "reply", "response", "a", "助手", "回答", "答", "어시스턴트", "대답", "답변", "답")
 )
-
-
 PHRASES = re.compile(
     r"\bas an? (?:AI|artificial intelligence)(?: language)?(?: model| assistant)?\s*,\s*"
     r"|作为(?:一个|一款|一名)?(?:AI|人工智能)(?:大?语言)?(?:模型|助手)?[，,]\s*"
     r"|(?:저는 )?(?:AI|인공지능)(?: ?언어)? ?(?:모델|어시스턴트)?(?:로서|로써)(?:는)?,?\s*",
     re.IGNORECASE,
 )
-
-
 OUTSIDE = re.compile(
     r"(?<![A-Za-z])A\.?I\.?(?![A-Za-z])|(?i:language model|artificial intelligence|chat ?bot|virtual assistant)"
     r"|人工智能|语言模型|聊天机器人|인공지능|언어 ?모델|챗봇"
@@ -84,24 +60,14 @@ class Cleaned(NamedTuple):
 
 
 PARTICIPANT, EXPERIMENTER = "<the participant>", "<the experimenter>"
-
-
 CJK = rf"[{HAN}{KANA}{HANGUL}]"
-
-
 DOTS = "[·・‧•]"
-
-
 PARTICLES = (
     "은는이가을를의에와과도만로께야아여랑나님씨",
     "으로|이라|이여|이나|이랑|입니|이다|이에|예요|처럼|보다|부터|까지|한테|조차|마저|라고|라는|라면"
     "|였|인데|인지|지만|뿐|밖에|하고|같이|같은",
 )
-
-
 LAST = "다인라란네"  # after a name they end the word: the copula without its vowel, as in 철수다
-
-
 AFTER_HANGUL = rf"(?![{HANGUL}])|(?=[{PARTICLES[0]}]|{PARTICLES[1]}|[{LAST}](?![{HANGUL}]))"
 
 

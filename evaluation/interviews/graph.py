@@ -8,12 +8,7 @@ from langgraph.runtime import Runtime
 from dramaturg.evaluation.interviews.asking import anonymize, ask, begin, clean, send_items
 from dramaturg.evaluation.interviews.judging import judge, send_batches
 from dramaturg.evaluation.interviews.scores import result_of
-from dramaturg.evaluation.interviews.state import (
-    InterviewContext,
-    InterviewInput,
-    InterviewOutput,
-    InterviewState,
-)
+from dramaturg.evaluation.interviews.state import InterviewContext, InterviewInput, InterviewOutput, InterviewState
 from dramaturg.nodes.run import settings
 
 

@@ -37,8 +37,6 @@ from dramaturg.prompts import load
 
 ROUNDING = 0.01
 """By how much two percentages may miss 100."""
-
-
 Analysis = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1500)]
 
 
@@ -50,8 +48,6 @@ def _no_truth(value: Any) -> Any:
 
 
 Number = Annotated[float, BeforeValidator(_no_truth)]
-
-
 Percent = Annotated[Number, Field(ge=0, le=100, allow_inf_nan=False)]
 
 
@@ -105,7 +101,7 @@ class StepChoice(_Form):
 
 
 async def send_batches(state: InterviewState, runtime: Runtime[InterviewContext]) -> list[Send] | str:
-    """Have all batches judged; with nothing to judge there are no scores."""
+    """Send every batch to `judge`; with nothing to judge, go on to `score`."""
     context = settings(runtime, InterviewContext)
     instrument = await instrument_of(context)
     sends = [
@@ -118,11 +114,7 @@ async def send_batches(state: InterviewState, runtime: Runtime[InterviewContext]
 
 
 async def judge(state: Batch, runtime: Runtime[InterviewContext]) -> dict[str, Any]:
-    """Judge a batch; a judge without a usable answer leaves it missing.
-
-    Raises:
-        ModelError: the judge cannot be reached or refuses every question.
-    """
+    """Judge a batch; a judge without a usable answer leaves it missing."""
     context = settings(runtime, InterviewContext)
     instrument = await instrument_of(context)
     asked = context.model_copy(update={"chat_model": context.judge or context.chat_model})
@@ -167,11 +159,7 @@ def as_text(batch: Sequence[Record]) -> str:
 async def judged(
     chat: ChatModel, instrument: Instrument, batch: Batch, judging: Judging
 ) -> tuple[str, float | Literal["x"]]:
-    """Ask for the analysis and the result.
-
-    Raises:
-        ModelError: there is no answer.
-    """
+    """Ask for the analysis and the result."""
     if judging == "self_report":
         return "", own_choice(instrument, batch)
     messages = judge_messages(instrument, batch, judging)
@@ -187,11 +175,7 @@ async def judged(
 
 
 def own_choice(instrument: Instrument, batch: Batch) -> int:
-    """The step of the scale that the role named itself; an answer with none or with several is no choice.
-
-    Raises:
-        UnusableAnswer: it is that.
-    """
+    """Return the step of the scale that the role named; an answer with none or several is unusable."""
     answer = batch["answers"].rpartition(f"{PARTICIPANT}:")[2]
     low, high = instrument.scale.low, instrument.scale.high
     minus = "-?" if low < 0 else ""  # elsewhere it is a dash

@@ -2,28 +2,21 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
-from contextlib import aclosing, contextmanager
+from collections.abc import Callable
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.graph.state import CompiledStateGraph
 
 from dramaturg.evaluation.instruments.instrument import Instrument
 from dramaturg.evaluation.interviews.asking import items_of
 from dramaturg.evaluation.interviews.graph import build
 from dramaturg.evaluation.interviews.scores import result_of
-from dramaturg.evaluation.interviews.state import (
-    InterviewContext,
-    InterviewOutput,
-    Judging,
-    described,
-    instrument_of,
-)
+from dramaturg.evaluation.interviews.state import InterviewContext, InterviewOutput, Judging, described, instrument_of
 from dramaturg.evaluation.metrics.alignment import split_batches
-from dramaturg.stores.file_lock import file_lock
 from dramaturg.stores.files import write_bytes
+from dramaturg.stores.kept_run import checkpoints_of, kept_run, refuse_other_run
 from dramaturg.stores.saver import ConversationSaver
 from dramaturg.stores.saver.file import ConversationFile
 
@@ -34,10 +27,6 @@ SCORING = ("tie", "refusals")
 """Settings that change scores, and nothing that is asked."""
 AnnounceCalls = Callable[[str, int], None]
 """Is told the name of a node that asked a model, and how many calls it made."""
-
-
-class InterviewBusy(RuntimeError):
-    """Another program holds this interview."""
 
 
 async def interviewed(
@@ -56,44 +45,34 @@ async def interviewed(
             there; what it raises stops the interview, which the same call goes on with.
 
     Raises:
-        InterviewBusy: another program holds it.
+        Busy: another program holds it.
         ValueError: the file is that of another interview, or cannot be there.
         ModelError: the model cannot be reached or refuses every question; the same call goes on.
     """
     wanted = await described(context)
-    file, checkpoints = await asyncio.to_thread(places, file)
-    with alone(file):
-        async with ConversationSaver.open(checkpoints) as saver:
-            graph = build().compile(saver)
-            begun: dict[str, Any] = (await graph.aget_state(HEAD)).values
-            check(file, begun.get("about"), wanted)
-            await go_on(graph, context, announce, begun=bool(begun))
-            kept: dict[str, Any] = (await graph.aget_state(HEAD)).values
+    async with kept_run(file, "holds", "--out") as (file, saver):
+        graph = build().compile(saver)
+        begun: dict[str, Any] = (await graph.aget_state(HEAD)).values
+        if begun.get("about"):
+            asked = {name: value for name, value in wanted.items() if name not in SCORING}
+            refuse_other_run(file, begun["about"], asked, "--out")
+        given: Any = None if begun else {}
+        parts: Any = graph.astream(given, HEAD, context=context, stream_mode="updates", durability="sync")
+        async with aclosing(parts):  # stopped by `announce`, it keeps what is there before the checkpoints are closed
+            async for part in parts:
+                for node in part.keys() & STAGES.keys():
+                    announce(node, sum(used["calls"] for used in part[node]["usage"].values()))
+        kept: dict[str, Any] = (await graph.aget_state(HEAD)).values
         records, judgements = kept["records"], kept.get("judgements") or []
         result = await result_of(context, records, judgements)  # another rule for ties needs no new interview
         output = InterviewOutput(**result, about=wanted, records=records, judgements=judgements, usage=kept["usage"])
-        await asyncio.to_thread(write, file, output)
+        text = json.dumps(output, ensure_ascii=False, indent=1) + "\n"
+        await asyncio.to_thread(write_bytes, file, text.encode(errors="surrogatepass"), within=file.parent)
     return output
 
 
-async def go_on(
-    graph: CompiledStateGraph[Any, Any, Any, Any], context: InterviewContext, announce: AnnounceCalls, *, begun: bool
-) -> None:
-    """Run from the last checkpoint on; where there is none, from the beginning."""
-    given: Any = None if begun else {}
-    parts: Any = graph.astream(given, HEAD, context=context, stream_mode="updates", durability="sync")
-    async with aclosing(parts):  # stopped by `announce`, it keeps what is there before the checkpoints are closed
-        async for part in parts:
-            for node in part.keys() & STAGES.keys():
-                announce(node, sum(used["calls"] for used in part[node]["usage"].values()))
-
-
 def read_interview(file: Path) -> InterviewOutput:
-    """Read what `interviewed` wrote; `interview_scores.scored` makes its scores again.
-
-    Raises:
-        ValueError: the file is not that of an interview.
-    """
+    """Read what `interviewed` wrote; `scores.scored` makes its scores again."""
     try:
         output = json.loads(file.read_text(encoding="utf-8"))
         missing = InterviewOutput.__annotations__.keys() - output.keys()
@@ -105,12 +84,9 @@ def read_interview(file: Path) -> InterviewOutput:
 
 
 async def questions(context: InterviewContext) -> dict[str, int]:
-    """How many questions an interview asks, re-asks left out, where every reply comes.
+    """Count the questions of an interview, re-asks left out, where every reply comes.
 
     `replies` is the number of turns of the method, which asks its model once or more often in each.
-
-    Raises:
-        ValueError: as for an interview.
     """
     instrument = await instrument_of(context)
     return asked_by(instrument, limit=context.limit, judging=context.judging, repeats=context.repeats)
@@ -128,12 +104,7 @@ def asked_by(
 
 
 def so_far(file: Path) -> dict[str, int]:
-    """How many replies ("ask") and judgements ("judge") an interview has that was begun; those of one that was not: 0.
-
-    Raises:
-        DamagedConversations: its checkpoints are damaged.
-        StorageError: the file system refuses.
-    """
+    """How many replies ("ask") and judgements ("judge") an interview has so far; 0 of each where it was not begun."""
     if not (checkpoints := checkpoints_of(file)).exists():
         return dict.fromkeys(STAGES, 0)
     store = ConversationFile(checkpoints)
@@ -145,53 +116,3 @@ def so_far(file: Path) -> dict[str, int]:
     values: dict[str, Any] = head.checkpoint["channel_values"] if head else {}
     written = [channel for _, channel, _ in (head and head.pending_writes) or []]
     return {node: len(values.get(kind) or []) + written.count(kind) for node, kind in STAGES.items()}
-
-
-def check(file: Path, begun: dict[str, Any] | None, wanted: dict[str, Any]) -> None:
-    """Refuse to go on with another interview than was begun.
-
-    Raises:
-        ValueError: a setting that makes an interview what it is has changed.
-    """
-    asked = [name for name in wanted if name not in SCORING]
-    if begun and (name := next((name for name in asked if begun.get(name) != wanted[name]), "")):
-        msg = f"{file} was begun with {name} {begun.get(name)!r}, not {wanted[name]!r}: take that, or another --out."
-        raise ValueError(msg)
-
-
-@contextmanager
-def alone(file: Path) -> Iterator[None]:
-    """Hold the lock of an interview.
-
-    Raises:
-        InterviewBusy: another program holds it.
-    """
-    busy = InterviewBusy(f"Another program holds {file}: wait for it, or take another --out.")
-    with file_lock(file.with_name(f".{file.name}.lock"), patience=0, busy=busy):
-        yield
-
-
-def places(file: Path) -> tuple[Path, Path]:
-    """Where an interview and its checkpoints are.
-
-    Raises:
-        ValueError: they cannot be there.
-    """
-    file = file.expanduser().absolute()
-    checkpoints = checkpoints_of(file)
-    if file.is_dir() or not file.parent.is_dir():
-        raise ValueError(f"{file} cannot be written: name a file in a folder that is there.")
-    if file.exists() and not checkpoints.exists():
-        raise ValueError(f"{file} is there, but its checkpoints ({checkpoints.name}) are not: take another --out.")
-    return file, checkpoints
-
-
-def checkpoints_of(file: Path) -> Path:
-    """Where the checkpoints of an interview are: beside its file."""
-    return file.with_name(f"{file.name}.checkpoints")
-
-
-def write(file: Path, output: InterviewOutput) -> None:
-    """Put the interview in place, as a whole or not at all."""
-    text = json.dumps(output, ensure_ascii=False, indent=1) + "\n"
-    write_bytes(file, text.encode(errors="surrogatepass"), within=file.parent)

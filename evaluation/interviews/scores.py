@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from math import fsum
 from statistics import pstdev
+from typing import Any
 
 from dramaturg.evaluation.instruments.instrument import Instrument, RefusalRule, Tie, dimension_scores, type_letters
 from dramaturg.evaluation.interviews.state import (
@@ -73,15 +74,8 @@ async def result_of(
     context: InterviewContext, records: Sequence[Record], judgements: Sequence[Judgement]
 ) -> InterviewResult:
     """Score an interview as its context says; see `scored`."""
-    return scored(
-        await instrument_of(context),
-        records,
-        judgements,
-        repeats=context.repeats,
-        judging=context.judging,
-        tie=context.tie,
-        refusals=context.refusals,
-    )
+    how: Any = {name: getattr(context, name) for name in ("repeats", "judging", "tie", "refusals")}
+    return scored(await instrument_of(context), records, judgements, **how)
 
 
 def counted(records: Sequence[Record], judgements: Sequence[Judgement], repeats: int) -> Counts:
@@ -103,7 +97,7 @@ def counted(records: Sequence[Record], judgements: Sequence[Judgement], repeats:
 
 
 def invalid_because(counts: Counts) -> str:
-    """Why the scores of an interview must not be used; empty where they may be."""
+    """Say why the scores of an interview must not be used; empty where they may be."""
     missing, wanted = counts["missing"], counts["wanted"]
     if missing <= MOST_MISSING * wanted and wanted:
         return ""
@@ -117,11 +111,7 @@ def invalid_because(counts: Counts) -> str:
 def value_of(
     instrument: Instrument, judgement: Judgement, judging: Judging, refusals: RefusalRule = "leave_out"
 ) -> float | None:
-    """What a judgement adds to the score of its dimension; None: nothing.
-
-    Raises:
-        ValueError: it is of no item of the instrument, or off its scale.
-    """
+    """Return what a judgement contributes to the score of its dimension; None if it contributes nothing."""
     result = judgement["result"]
     if judging != "expert_rating":
         choice = dict.fromkeys(judgement["items"], result)
@@ -156,5 +146,5 @@ def _score(
 
 
 def _mean(values: Sequence[float]) -> float | None:
-    """The mean without the dust of thirds and sixths: at the midpoint it would decide a letter, and not `tie`."""
+    """The mean without rounding errors: at the midpoint they would decide a letter, and not `tie`."""
     return round(fsum(values) / len(values), DIGITS) if values else None

@@ -156,25 +156,20 @@ class InterviewState(InterviewOutput):
 
 
 async def language_for(context: InterviewContext) -> Language:
-    """The language of questions, answers and judges."""
+    """Return the language of questions, answers and judges."""
     found: Any = language_of(context, await role_of(context))
     return found  # type: ignore[no-any-return]
 
 
 async def instrument_of(context: InterviewContext) -> Instrument:
-    """The instrument of an interview, read once.
-
-    Raises:
-        InstrumentError: there is none, or not in this language.
-        RoleFileError: the file cannot be used.
-    """
+    """Return the instrument of an interview; each is read once."""
     if isinstance(context.instrument, Instrument):
         return context.instrument
     return await asyncio.to_thread(_instrument, context.instrument, await language_for(context))
 
 
 async def described(context: InterviewContext) -> dict[str, Any]:
-    """What an interview is, for whoever reads its file; with other values it is another interview."""
+    """Describe an interview for whoever reads its file; with another value it is another interview."""
     asked = await instrument_of(context)
     own = ("role", "method", "method_settings", "limit", "experimenter", "judging", "repeats", "tie", "refusals")
     return {

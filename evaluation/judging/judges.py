@@ -18,21 +18,12 @@ from dramaturg.prompts import load
 from dramaturg.stores.files import canonical, sha256
 
 GradeScale = Literal["yes/no", "1-5", "1-10"]
-
-
 BOUNDS: Mapping[GradeScale, tuple[int, int]] = {"yes/no": (0, 1), "1-5": (1, 5), "1-10": (1, 10)}
-
-
 Part = Literal["profile", "gold", "passages", "events", "dialogue", "user_role", "relation"]
-
-
 REASON_TOKENS = 120
-
-
+"""The longest sentence of a judge."""
 VERDICT = 2
 """Messages at the end of a prompt: the judge's sentence, and what is asked then."""
-
-
 DIGITS = 12
 
 
@@ -147,19 +138,11 @@ _ALL = (
         note="As for personality. The paper does not say where its judge has the relation from.",
     ),
 )
-
-
 JUDGES: Mapping[str, Judge] = MappingProxyType({judge.name: judge for judge in _ALL})
 """All judges of replies. Identity recall and action alignment are in `identity_quiz` and `action_alignment`."""
-
-
 OneLine = Annotated[str, StringConstraints(strip_whitespace=True, max_length=200, pattern=r"^[^\r\n<>]*$")]
 """Stands in the instructions: a single line, without a tag."""
-
-
 NonBlank = Annotated[str, StringConstraints(pattern=r"\S")]
-
-
 GradeState = Literal["judged", "missing", "not_applicable"]
 
 
@@ -206,11 +189,7 @@ class Case(_Frozen):
 
 
 def prompt_version(judge: Judge, language: str) -> str:
-    """Return a digest of the text of a judge's prompt; its comment does not count.
-
-    Raises:
-        ValueError: there is no prompt in that language.
-    """
+    """Return a digest of the text of a judge's prompt; its comment does not count."""
     sections = load(judge.prompt, language).sections
     return sha256(canonical([text for section in sections for text in section]))[:DIGITS]
 
@@ -239,55 +218,48 @@ class Grade(_Frozen):
 async def judged(judge: Judge, chat: ChatModel, case: Case) -> Grade:
     """Have a reply judged: a sentence, and then a value that rests on it, both at temperature 0.
 
-    An answer that did not come leaves no value, and the error.
-
-    Raises:
-        ModelError: the model cannot be reached, or refuses every question.
+    An answer that did not come is a grade without a value that names the error.
     """
     made = partial(Grade, judge=judge.name, prompt_version=prompt_version(judge, case.language), model=chat.name)
     if lacking := [part for part in judge.needs if not case.part(part)]:
         return made(state="not_applicable", error=f"The case has nothing for {', '.join(lacking)}.")
     reason = ""
     try:
-        reason = await _reason(chat, _messages(judge, case)[:-VERDICT])
-        value, probability = await _verdict(judge, chat, _messages(judge, case, reason))
+        reason = await reason_of(chat, _messages(judge, case)[:-VERDICT])
+        asked = _messages(judge, case, reason)
+        low, high = BOUNDS[judge.scale]
+        if judge.scale == "yes/no":
+            decision = await decide(chat, asked)
+            value, probability = float(decision.answer), decision.probability
+        else:
+            value, probability = (await rate(chat, asked, low=low, high=high)).value, None
     except UNANSWERED as error:
         return made(state="missing", reason=reason, error=str(error))
     return made(state="judged", value=value, probability=probability, reason=reason)
 
 
+async def reason_of(chat: ChatModel, messages: Sequence[BaseMessage]) -> str:
+    """Ask for the sentence that a judgement will rest on, at temperature 0; it comes back as a single line."""
+    return " ".join((await write(chat, messages, temperature=0, max_tokens=REASON_TOKENS, quiet=True)).split())
+
+
 def agreement(one: Sequence[float | None], other: Sequence[float | None], scale: GradeScale) -> Agreement:
     """Return Krippendorff's alpha of two judges of the same replies: nominal for yes and no, else ordinal.
 
-    Args:
-        one: a judge's values; None where there is none.
-        other: the values of the other, in the same order.
-        scale: of both.
-
-    Raises:
-        ValueError: they don't pair up, a value is off the scale, no reply has both, or all values are the same.
+    Values stand in the same order, None where a judge gave none; a ValueError says what cannot be compared.
     """
     _check_pairs(one, other, scale)
     return krippendorff_alpha(list(zip(one, other, strict=True)), level="nominal" if scale == "yes/no" else "ordinal")
 
 
 def judges_kappa(one: Sequence[float | None], other: Sequence[float | None], scale: GradeScale) -> Kappa:
-    """Return Cohen's kappa of two judges of the same replies: plain for yes and no, else with quadratic weights.
-
-    Args:
-        one: a judge's values; None where there is none.
-        other: the values of the other, in the same order.
-        scale: of both.
-
-    Raises:
-        ValueError: as in `agreement`.
-    """
+    """Return Cohen's kappa of two judges of the same replies: plain for yes and no, else with quadratic weights."""
     _check_pairs(one, other, scale)
     return cohen_kappa(one, other, weights="none" if scale == "yes/no" else "quadratic")
 
 
 def _check_pairs(one: Sequence[float | None], other: Sequence[float | None], scale: GradeScale) -> None:
-    """Refuse values of two judges that cannot be compared."""
+    """Refuse values of two judges that do not pair up or are off their scale."""
     low, high = BOUNDS[scale]
     if len(one) != len(other):
         raise ValueError(f"Give both judges' values of the same replies: {len(one)} and {len(other)} do not pair up.")
@@ -300,17 +272,3 @@ def _messages(judge: Judge, case: Case, reason: str = "") -> list[BaseMessage]:
     shown = ("question", "reply", *judge.needs, *judge.may)
     data = {part: case.part(part) for part in shown} | {"reason": reason}
     return load(judge.prompt, case.language).messages(data=data, role=case.role, user=case.user_role)
-
-
-async def _reason(chat: ChatModel, messages: Sequence[BaseMessage]) -> str:
-    """The judge's sentence, on one line."""
-    return " ".join((await write(chat, messages, temperature=0, max_tokens=REASON_TOKENS, quiet=True)).split())
-
-
-async def _verdict(judge: Judge, chat: ChatModel, messages: Sequence[BaseMessage]) -> tuple[float, float | None]:
-    """The value, and P(yes) where it is known."""
-    if judge.scale == "yes/no":
-        decision = await decide(chat, messages)
-        return float(decision.answer), decision.probability
-    low, high = BOUNDS[judge.scale]
-    return (await rate(chat, messages, low=low, high=high)).value, None

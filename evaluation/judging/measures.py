@@ -1,9 +1,9 @@
 """What is measured of replies: by judges, and by the likeness to a right answer, which needs none."""
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from dramaturg.evaluation.comparison.contestants import digest
 from dramaturg.evaluation.comparison.records import Judged, Reply
 from dramaturg.evaluation.datasets.dataset import Question
 from dramaturg.evaluation.judging.judges import BOUNDS, JUDGES, Case, Judge, judged, prompt_version
@@ -11,15 +11,10 @@ from dramaturg.models.chat import ChatModel
 from dramaturg.models.embeddings import Embedder
 from dramaturg.nodes.identity.embedded_texts import likeness
 from dramaturg.stores.errors import did_you_mean
-from dramaturg.stores.files import canonical
 from dramaturg.stores.role import Role
 
 SIMILARITY = "similarity"
-
-
 METRICS = (SIMILARITY, *JUDGES)
-
-
 EVENTS = 3
 
 
@@ -45,8 +40,6 @@ class ToJudge(NamedTuple):
 
 PLACES = ("knowledge", "selection", "specific", "general", "memories", "dialogues", "identity", "episodes")
 """Where the methods' evidence has what prompts show of a role."""
-
-
 TEXTS = ("text", "sentence", "description")
 
 
@@ -68,11 +61,7 @@ class RefusalRates(NamedTuple):
 
 
 def scale_of(metric: str) -> MetricScale:
-    """The scale of a metric.
-
-    Raises:
-        ValueError: there is none of that name.
-    """
+    """Return the scale of a metric; a ValueError lists the metrics there are."""
     if metric == SIMILARITY:
         return MetricScale(-1.0, 1.0, "higher")
     if metric in JUDGES:
@@ -83,33 +72,19 @@ def scale_of(metric: str) -> MetricScale:
 
 
 def to_judge(reply: Reply, question: Question, role: Role, metric: str, language: str, by: str) -> ToJudge:
-    """Say what is to be measured.
-
-    Args:
-        reply: what was said.
-        question: what was asked.
-        role: who replied.
-        metric: by which measure.
-        language: of the judge's prompt.
-        by: the name of the model that judges or embeds.
-    """
+    """Return a measure to take, with its key; `language` is that of the judge's prompt, `by` the model's name."""
     prompt = version_of(metric, language)
     rests: Any = [metric, prompt, by, reply.key, reply.text, question.model_dump(mode="json"), role.card.profile]
-    key = hashlib.sha256(canonical(rests)).hexdigest()[:32]
-    return ToJudge(reply, question, role, metric, language, by, key)
+    return ToJudge(reply, question, role, metric, language, by, digest(rests))
 
 
 def version_of(metric: str, language: str) -> str:
-    """The version of a judge's prompt; a measure without one has none."""
+    """Return the version of a judge's prompt; empty for a measure without one."""
     return prompt_version(JUDGES[metric], language) if metric in JUDGES else ""
 
 
 async def measured(task: ToJudge, judge: ChatModel | None, embedder: Embedder) -> Judged:
-    """Take a measure of a reply; a judgement that does not come is missing, and says why.
-
-    Raises:
-        ModelError: the judge cannot be reached or refuses every question.
-    """
+    """Take a measure of a reply; a judgement that does not come is missing, and its error says why."""
     about: dict[str, Any] = {
         "key": task.key,
         "reply": task.reply.key,
@@ -122,13 +97,8 @@ async def measured(task: ToJudge, judge: ChatModel | None, embedder: Embedder) -
         # Rounding takes the cosine of a text with itself past 1, which is off the scale.
         value = min(max(await likeness(embedder, task.reply.text, right)), 1.0) if right else None
         return Judged(**about, value=value, applicable=bool(right))
-    return await by_judge(JUDGES[task.metric], judge, task, embedder, about)
-
-
-async def by_judge(judge: Judge, chat: ChatModel, task: ToJudge, embedder: Embedder, about: dict[str, Any]) -> Judged:
-    """Have a judge say what a reply is worth."""
-    found = await judged(judge, chat, await case_of(task, judge, embedder))
-    used = chat.account.usage()
+    found = await judged(JUDGES[task.metric], judge, await case_of(task, JUDGES[task.metric], embedder))
+    used = judge.account.usage()
     return Judged(
         **about,
         value=found.value,
@@ -162,23 +132,12 @@ async def case_of(task: ToJudge, judge: Judge, embedder: Embedder) -> Case:
 
 
 async def events_of(role: Role, question: str, embedder: Embedder) -> str:
-    """What a role has lived through that bears most on a question, whichever method replied."""
+    """Return what of a role's documents and memories bears most on a question, the same for all methods."""
     texts = [part.strip() for document in role.documents() for part in document.text.split("\n\n") if part.strip()]
     texts += [one.text or f"{one.question} {one.answer}" for one in role.memories()]
     near = await likeness(embedder, question, texts)
     best = sorted(range(len(texts)), key=near.__getitem__, reverse=True)[:EVENTS]
     return "\n\n".join(texts[at] for at in sorted(best))
-
-
-def metrics_of(names: Sequence[str]) -> tuple[str, ...]:
-    """Check the names of metrics.
-
-    Raises:
-        ValueError: there is none of such a name.
-    """
-    for name in names:
-        scale_of(name)
-    return tuple(dict.fromkeys(names))
 
 
 def shown_texts(evidence: Mapping[str, Any]) -> tuple[str, ...]:
@@ -188,7 +147,7 @@ def shown_texts(evidence: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def texts_in(value: Any) -> Iterator[str]:
-    """The texts in a part of the evidence, however deep."""
+    """Yield the texts in a part of the evidence, however deep."""
     if isinstance(value, Mapping):
         yield from (text for name in TEXTS if isinstance(text := value.get(name), str) and text.strip())
         for inner in value.values():
@@ -208,9 +167,6 @@ def refusal_rates(judged: Iterable[tuple[Literal["in", "out"], float | None]]) -
 
     Args:
         judged: of each reply, the scope of its question, and whether it declined: 1 (or True), 0, or None if missing.
-
-    Raises:
-        ValueError: a scope is unknown, or a judgement neither yes nor no.
     """
     refused: dict[str, list[bool]] = {"in": [], "out": []}
     missing = 0
@@ -224,9 +180,5 @@ def refusal_rates(judged: Iterable[tuple[Literal["in", "out"], float | None]]) -
         else:
             refused[scope].append(bool(value))
     kept = refused["out"] + [not one for one in refused["in"]]
-    n_in, n_out = len(refused["in"]), len(refused["out"])
-    return RefusalRates(_share(kept), _share(refused["out"]), _share(refused["in"]), n_in, n_out, missing)
-
-
-def _share(of: list[bool]) -> float | None:
-    return sum(of) / len(of) if of else None
+    overall, out, within = (sum(of) / len(of) if of else None for of in (kept, refused["out"], refused["in"]))
+    return RefusalRates(overall, out, within, len(refused["in"]), len(refused["out"]), missing)

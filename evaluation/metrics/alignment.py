@@ -9,22 +9,14 @@ from dramaturg.evaluation.metrics.type_metrics import most_frequent
 
 Predictions = Mapping[str, Mapping[str, float]]
 """A score a role and dimension."""
-
-
 Labels = Mapping[str, Mapping[str, Mapping[str, Any]]]
 """A score and a type a role and dimension: `{"score": 98.6, "type": "H"}`, as in InCharacter's label file."""
-
-
 Tie = Literal["low", "high"]
 """What a score exactly at the midpoint counts as."""
-
-
 Undecided = Literal["miss", "score", "exclude"]
 """What becomes of a dimension that the annotators call X; see `ceiling`."""
-
-
 SMALLEST_SPLIT, BATCH, SMALLEST_BATCH = 6, 4, 3
-"""InCharacter's batches: so many items or more are split, into so many each, none smaller than that."""
+"""InCharacter's batches: from how many items on they are split, the size of a batch, and its least size."""
 
 
 class Alignment(NamedTuple):
@@ -43,7 +35,7 @@ class Alignment(NamedTuple):
 
 
 class Floors(NamedTuple):
-    """What is had without knowing the role; each is the best of its kind on these very labels, so no weak opponent."""
+    """Baselines that know nothing of the role; each is the best of its kind on these very labels."""
 
     majority_acc_dim: float
     """The more frequent type of each dimension; L where both are as frequent."""
@@ -124,7 +116,7 @@ def alignment(
 
 
 def ceiling(labels: Labels, annotators: Labels, *, low: float, high: float, undecided: Undecided = "miss") -> Alignment:
-    """How well people who know the roles agree with the labels: more than this is not to be asked of a model.
+    """How well people who know the roles agree with the labels: a model cannot be expected to do better.
 
     Args:
         labels: what is right; the dimensions of type X do not count.
@@ -133,9 +125,6 @@ def ceiling(labels: Labels, annotators: Labels, *, low: float, high: float, unde
         high: the highest.
         undecided: a dimension that the annotators call X is a "miss"; or goes by its "score", as a prediction does,
             with L at the midpoint; or does not count ("exclude").
-
-    Raises:
-        ValueError: as in `alignment`, or `undecided` is unknown.
     """
     _one_of(undecided, "undecided", "miss", "score", "exclude")
     scale = _scale(low, high)
@@ -147,11 +136,7 @@ def ceiling(labels: Labels, annotators: Labels, *, low: float, high: float, unde
 
 
 def floors(labels: Labels, *, low: float, high: float, mask_by: Sequence[Labels] = ()) -> Floors:
-    """What the most frequent type, the best constant and the midpoint reach on labels, to be shown beside a value.
-
-    Raises:
-        ValueError: as in `alignment`.
-    """
+    """What the most frequent type, the best constant and the midpoint reach on labels, to be shown beside a value."""
     scale = _scale(low, high)
     pairs = _pairs(_scores(labels), labels, scale, mask_by)
     by_dimension = {name: [one for one in pairs if one.dimension == name] for name in {one.dimension for one in pairs}}
@@ -179,9 +164,6 @@ def split_batches(n: int) -> list[int]:
 
     Returns:
         The sizes; what the last batch lacks is taken one by one from the first ones.
-
-    Raises:
-        ValueError: there are no items.
     """
     if n < 1:
         raise ValueError(f"There is nothing to split into batches: give 1 item or more, not {n}.")

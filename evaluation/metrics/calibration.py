@@ -1,4 +1,4 @@
-"""Whether probabilities keep their word: bins of them against the share that came true, and the Brier score."""
+"""Calibration and discrimination of probabilities: bins, the Brier score, and the area under the ROC curve."""
 
 from collections.abc import Sequence
 from statistics import fmean
@@ -9,7 +9,7 @@ import numpy as np
 from dramaturg.evaluation.metrics.intervals import Share, wilson
 
 MOST_BINS, FEWEST = 5, 5
-"""So many bins, and fewer where a bin would hold less than so many."""
+"""The most bins, and the fewest values in a bin: with fewer values there are fewer bins."""
 
 
 class Brier(NamedTuple):
@@ -27,7 +27,7 @@ class Separation(NamedTuple):
 
     auc: float
     low: float | None
-    """None where no pair is wrong, or none right: DeLong's variance is then 0, which nobody should believe."""
+    """None where no pair is wrong, or none right: DeLong's variance would be 0 there, which is no estimate."""
     high: float | None
     n_yes: int
     n_no: int
@@ -51,11 +51,7 @@ def equal_bins(said: Sequence[float], true: Sequence[bool]) -> list[tuple[float,
 
 
 def brier(said: Sequence[float], true: Sequence[bool]) -> Brier:
-    """Return the Brier score of probabilities, beside that of always saying the share that came true.
-
-    Raises:
-        ValueError: as in `equal_bins`.
-    """
+    """Return the Brier score of probabilities, beside that of always saying the share that came true."""
     said, true = _pairs(said, true)
     share = fmean(true)
     score = fmean((one - came) ** 2 for one, came in zip(said, true, strict=True))

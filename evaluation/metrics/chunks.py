@@ -10,8 +10,6 @@ import numpy as np
 
 Chosen = Iterable[Iterable[Hashable]]
 """For each question the chunks that were chosen, by what tells them apart; one chosen twice for it counts once."""
-
-
 Similarities = Mapping[str, Sequence[Sequence[float]]]
 """For each role and question the similarities of the k chunks that were retrieved."""
 
@@ -29,7 +27,7 @@ class Duplication(NamedTuple):
     """How evenly the chunks of a role are chosen; those that were never chosen are counted too."""
 
     histogram: dict[int, int]
-    """How many chunks were chosen for so many questions."""
+    """Number of chunks by the number of questions that they were chosen for."""
     gini: float | None
     """0: all as often, near 1: always the same; None where no chunk was chosen."""
     entropy: float | None
@@ -77,11 +75,7 @@ def chunk_usage(chosen: Chosen, n_chunks: int) -> ChunkUsage:
 
 
 def chunk_duplication(chosen: Chosen, n_chunks: int) -> Duplication:
-    """How often each chunk of a role was chosen for a set of questions (AMADEUS Figure 1).
-
-    Raises:
-        ValueError: as in `chunk_usage`.
-    """
+    """How often each chunk of a role was chosen for a set of questions (AMADEUS Figure 1)."""
     from scipy.stats import entropy
 
     counts, n = _counts(chosen, n_chunks)
@@ -95,9 +89,6 @@ def selection_failure(chosen: Chosen) -> SelectionFailure:
 
     Args:
         chosen: what was chosen before the fallback.
-
-    Raises:
-        ValueError: there are no questions.
     """
     sets = _sets(chosen)
     failed = sum(not one for one in sets)

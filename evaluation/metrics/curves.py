@@ -1,14 +1,27 @@
-"""Means over runs and agents, step by step, with a band of confidence."""
+"""Measures over steps: their means over runs and agents with a band of confidence, and a picture of them."""
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from io import BytesIO
+from math import ceil, nan
+from typing import Any, NamedTuple
 
 import numpy as np
 
-RESAMPLES = 10_000
+from dramaturg.evaluation.metrics.figures import new_figure
+from dramaturg.evaluation.metrics.intervals import percentile_interval
 
-
-COVERED = 0.95
+COLOURS = {"id-rag": "#1f5fa8", "full": "#2c7d3f", "baseline": "#b3322c"}
+TITLES = {
+    "recall": "Identity recall: cosine with the right answers",
+    "recall_with_retrieval": "Identity recall, looked up for each question",
+    "alignment": "Action alignment, from 1 to 10",
+    "calls": "Calls of the model",
+    "tokens": "Tokens",
+    "lines": "Lines of talk",
+    "seconds": "Seconds (wall clock)",
+}
+ACROSS = 2
+"""Panels beside each other."""
 
 
 class Reading(NamedTuple):
@@ -35,35 +48,47 @@ class Point(NamedTuple):
 
 
 def curves(readings: Iterable[Reading]) -> dict[str, list[Point]]:
-    """A curve a condition, both in their order."""
-    known = list(readings)
-    steps = {(one.condition, one.step) for one in known}
+    """Return a curve for each condition, with a point for each step; both are sorted."""
+    groups: dict[str, dict[int, list[Reading]]] = {}
+    for one in readings:
+        groups.setdefault(one.condition, {}).setdefault(one.step, []).append(one)
     return {
-        condition: [
-            point(step, [one for one in known if (one.condition, one.step) == (condition, step)])
-            for step in sorted(step for other, step in steps if other == condition)
-        ]
-        for condition in sorted({one.condition for one in known})
+        condition: [_point(step, of) for step, of in sorted(steps.items())]
+        for condition, steps in sorted(groups.items())
     }
 
 
-def point(step: int, readings: Sequence[Reading]) -> Point:
-    """What the observations of a step come to."""
+def _point(step: int, readings: Sequence[Reading]) -> Point:
     values = [one.value for one in readings if one.value is not None]
     mean = float(np.mean(values)) if values else None
-    low, high = band(values) if len(values) > 1 else (None, None)
+    low, high = percentile_interval(values) if len(values) > 1 else (None, None)
     return Point(step, mean, low, high, len(values), sum(one.missing for one in readings))
 
 
-def band(values: Sequence[float]) -> tuple[float, float]:
-    """Where 95 % of the means of resampled observations lie: the percentile bootstrap, the same every time.
+def picture(measures: Mapping[str, Mapping[str, Sequence[Point]]], form: str) -> bytes:
+    """Return the curves of each measure, by conditions, as "png", "svg" or "pdf"."""
+    figure = new_figure()
+    draw(figure, measures)
+    file = BytesIO()
+    figure.savefig(file, format=form)
+    return file.getvalue()
 
-    Raises:
-        ValueError: there is nothing to resample.
-    """
-    if not values:
-        raise ValueError("There is no band about nothing: give a value or more.")
-    dice, sample = np.random.default_rng(0), np.asarray(values, dtype=np.float64)
-    means = sample[dice.integers(len(sample), size=(RESAMPLES, len(sample)))].mean(axis=1)
-    low, high = np.quantile(means, [(1 - COVERED) / 2, (1 + COVERED) / 2])
-    return float(low), float(high)
+
+def draw(figure: Any, measures: Mapping[str, Mapping[str, Sequence[Point]]]) -> None:
+    """Draw a panel for each measure: a step without a score is a gap, a single observation has no band."""
+    across, down = min(ACROSS, len(measures)), ceil(len(measures) / ACROSS)
+    figure.set_size_inches(6.4 * across, 3.6 * down)
+    for place, (name, conditions) in enumerate(measures.items(), start=1):
+        axes = figure.add_subplot(down, across, place)
+        for condition, points in conditions.items():
+            steps, style = [one.step for one in points], {"color": COLOURS[condition]}
+            mean, low, high = (
+                [nan if value is None else value for value in values]
+                for values in zip(*((one.mean, one.low, one.high) for one in points), strict=True)
+            )
+            axes.plot(steps, mean, marker="o", label=condition, **style)
+            axes.fill_between(steps, low, high, alpha=0.15, linewidth=0, **style)
+        axes.set_title(TITLES[name], fontsize=10)
+        axes.set_xlabel("step")
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.legend(fontsize=8, framealpha=0.8)

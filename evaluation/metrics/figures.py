@@ -1,50 +1,21 @@
-"""Pictures: measures over steps, a panel a measure and a line a condition with its band; and how probabilities fare."""
+"""Figures of matplotlib: calibration, means with their intervals, and a radar; as SVG each is the same every time."""
 
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from io import BytesIO
-from math import ceil
+from math import nan, pi
 from typing import Any
 
-from dramaturg.evaluation.metrics.curves import Point
-from dramaturg.evaluation.metrics.intervals import Share
+from dramaturg.evaluation.metrics.intervals import Interval, Share
 
-COLOURS = {"id-rag": "#1f5fa8", "full": "#2c7d3f", "baseline": "#b3322c"}
-
-
-TITLES = {
-    "recall": "Identity recall: cosine with the right answers",
-    "recall_with_retrieval": "Identity recall, looked up for each question",
-    "alignment": "Action alignment, from 1 to 10",
-    "calls": "Calls of the model",
-    "tokens": "Tokens",
-    "lines": "Lines of talk",
-    "seconds": "Seconds (wall clock)",
-}
-
-
-ACROSS = 2
-"""Panels beside each other."""
-
-
-def picture(measures: Mapping[str, Mapping[str, Sequence[Point]]], form: str) -> bytes:
-    """Return the curves of each measure, by conditions, as "png", "svg" or "pdf".
-
-    Raises:
-        RuntimeError: matplotlib is not installed.
-    """
-    figure = new_figure()
-    draw(figure, measures)
-    file = BytesIO()
-    figure.savefig(file, format=form)
-    return file.getvalue()
+COLOURS = ("#1f5fa8", "#b3322c", "#2c7d3f", "#8a5a00", "#6a3d9a", "#0b7285", "#a61e4d", "#495057")
+GREY = "#777777"
+FEWEST_AXES = 3
+"""A radar of fewer axes has no area."""
 
 
 def new_figure() -> Any:
-    """An empty figure that belongs to no window.
-
-    Raises:
-        RuntimeError: matplotlib is not installed.
-    """
+    """Return an empty figure that belongs to no window; RuntimeError names the extra where matplotlib is missing."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -65,6 +36,11 @@ def svg(figure: Any) -> bytes:
     return file.getvalue()
 
 
+def image(figure: Any) -> str:
+    """A figure as an `<img>` that holds its own data: as inline elements, several figures would share their ids."""
+    return f'<img alt="" src="data:image/svg+xml;base64,{b64encode(svg(figure)).decode()}">'
+
+
 def calibration_figure(bins: Sequence[tuple[float, Share]], said: str, true: str) -> Any:
     """Return the share that came true over the mean probability of each bin, with its interval, beside the diagonal.
 
@@ -72,9 +48,6 @@ def calibration_figure(bins: Sequence[tuple[float, Share]], said: str, true: str
         bins: mean probability and share.
         said: what the probability is of.
         true: what came true.
-
-    Raises:
-        RuntimeError: matplotlib is not installed.
     """
     figure = new_figure()
     figure.set_size_inches(4.6, 4.2)
@@ -91,28 +64,53 @@ def calibration_figure(bins: Sequence[tuple[float, Share]], said: str, true: str
     return figure
 
 
-def draw(figure: Any, measures: Mapping[str, Mapping[str, Sequence[Point]]]) -> None:
-    """Draw all panels."""
-    across, down = min(ACROSS, len(measures)), ceil(len(measures) / ACROSS)
-    figure.set_size_inches(6.4 * across, 3.6 * down)
-    for place, (name, curves) in enumerate(measures.items(), start=1):
-        draw_panel(figure.add_subplot(down, across, place), name, curves)
+def interval_figure(title: str, rows: Sequence[tuple[str, Interval | None, bool]], low: float, high: float) -> Any:
+    """Return means with their intervals, one above the other.
+
+    Args:
+        title: what is measured.
+        rows: a label, its interval, and whether it is drawn in grey.
+        low: where the scale begins, so that all of it is seen.
+        high: and where it ends.
+    """
+    figure = new_figure()
+    figure.set_size_inches(6.4, 0.9 + 0.35 * len(rows))
+    axes = figure.add_subplot()
+    axes.plot([low, high], [0, 0], alpha=0)
+    for place, (_, interval, grey) in enumerate(reversed(rows)):
+        if interval:
+            ends = [interval.mean if end is None else end for end in (interval.low, interval.high)]
+            colour = GREY if grey else COLOURS[0]
+            axes.plot(ends, [place, place], color=colour, linewidth=2)
+            axes.plot(interval.mean, place, "o", color=colour)
+    axes.set_yticks(range(len(rows)), [label for label, *_ in reversed(rows)], fontsize=8)
+    axes.set_ylim(-0.6, len(rows) - 0.4)
+    axes.set_title(title, fontsize=10, loc="left")
+    axes.grid(axis="x", alpha=0.3)
+    return figure
 
 
-def draw_panel(axes: Any, name: str, curves: Mapping[str, Sequence[Point]]) -> None:
-    """Draw the curves of a measure; a step without a score is a gap, one observation has no band."""
-    for condition, points in curves.items():
-        style = {"color": COLOURS[condition]}
-        steps = [one.step for one in points]
-        axes.plot(steps, numbers([one.mean for one in points]), marker="o", label=condition, **style)
-        low, high = (numbers([getattr(one, end) for one in points]) for end in ("low", "high"))
-        axes.fill_between(steps, low, high, alpha=0.15, linewidth=0, **style)
-    axes.set_title(TITLES[name], fontsize=10)
-    axes.set_xlabel("step")
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.legend(fontsize=8, framealpha=0.8)
+def radar(title: str, means: Mapping[str, Mapping[str, float]], low: float, high: float) -> Any | None:
+    """Return means by name and attribute as a radar; None where there are fewer than three attributes.
 
-
-def numbers(values: Sequence[float | None]) -> list[float]:
-    """Values as matplotlib takes them: what is missing is no number."""
-    return [float("nan") if one is None else one for one in values]
+    Args:
+        title: what is measured.
+        means: by name and attribute.
+        low: what the middle stands for.
+        high: and the rim.
+    """
+    attributes = sorted({one for of in means.values() for one in of})
+    if len(attributes) < FEWEST_AXES:
+        return None
+    figure = new_figure()
+    figure.set_size_inches(6.0, 4.8)
+    axes = figure.add_subplot(projection="polar")
+    angles = [2 * pi * at / len(attributes) for at in range(len(attributes))]
+    for (name, of), colour in zip(means.items(), COLOURS * 3, strict=False):
+        values = [of.get(one, nan) for one in attributes]
+        axes.plot([*angles, angles[0]], [*values, values[0]], color=colour, label=name, linewidth=1.5)
+    axes.set_ylim(low, high)
+    axes.set_xticks(angles, [one.replace("_", " ") for one in attributes], fontsize=8)
+    axes.set_title(title, fontsize=10)
+    axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.05, 1.0))
+    return figure

@@ -1,4 +1,4 @@
-"""What a number can bear: intervals and tests over roles, corrections, and the smallest difference to be seen."""
+"""Intervals of what is measured over roles: BCa bootstrap, Student's t, Wilson, and bounds for what is missing."""
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
@@ -9,15 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 RESAMPLES, COVERED = 10_000, 0.95
-
-
 FEWEST_ROLES = 10
-"""From so many roles on, an interval is resampled. On simulated means BCa covers 83 % with 5 roles, 90 % with 10,
-92 % with 15, 94 % with 32; Student's t covers more with few."""
-
-
+"""With fewer roles, an interval is Student's t instead of resampled. On simulated means BCa covers 83 % with 5
+roles, 90 % with 10, 92 % with 15, 94 % with 32; Student's t covers more with few."""
 MISSING_ALLOWED = 0.02
 """More missing than this, and a run is invalid."""
+Values = Mapping[str, Sequence[float]]
+"""The values of each role; yes and no as 1 and 0."""
+Array = NDArray[np.float64]
 
 
 class Interval(NamedTuple):
@@ -64,35 +63,6 @@ class Missing(NamedTuple):
     """Whether no more than 2 % is missing."""
     seed: None
     method: str
-
-
-def missing(values: Sequence[float | None], *, low: float, high: float) -> Missing:
-    """How much of a run is missing, and the bounds of its mean whatever the missing would have been.
-
-    Args:
-        values: a score each, None where a judge or a role failed.
-        low: the lowest score there could be.
-        high: the highest.
-
-    Raises:
-        ValueError: nothing was asked, the scale does not go up, or a score is not on it.
-    """
-    if not (len(values) and low < high):
-        raise ValueError(f"Give one value or more, and a scale that goes up: from {low} to {high}.")
-    there = [one for one in values if one is not None]
-    if any(not low <= one <= high for one in there):
-        raise ValueError(f"Give scores from {low} to {high}, and None where one is missing.")
-    n, gone = len(values), len(values) - len(there)
-    lowest, highest = ((sum(there) + gone * bound) / n for bound in (low, high))
-    mean = fmean(there) if there else None
-    return Missing(mean, lowest, highest, gone / n, gone, n, gone <= MISSING_ALLOWED * n, None, "worst-case bounds")
-
-
-Values = Mapping[str, Sequence[float]]
-"""The values of each role; yes and no as 1 and 0."""
-
-
-Array = NDArray[np.float64]
 
 
 def cluster_interval(
@@ -158,9 +128,6 @@ def paired_interval(
         resamples: how often to draw.
         covered: which share of such intervals is to hold the true difference.
         unit: as in `cluster_interval`.
-
-    Raises:
-        ValueError: the values do not pair up, or as in `cluster_interval`.
     """
     apart = differences(first, second)
     return cluster_interval(apart, seed=seed, pooled=pooled, resamples=resamples, covered=covered, unit=unit)
@@ -179,6 +146,41 @@ def wilson(hits: int, n: int, *, covered: float = COVERED) -> Share:
         raise ValueError(f"Give hits of a number of tries: {hits} of {n} is no share.")
     low, high = proportion_confint(hits, n, alpha=1 - covered, method="wilson")
     return Share(hits / n, float(low), float(high), hits, n, covered, None, "Wilson")
+
+
+def missing(values: Sequence[float | None], *, low: float, high: float) -> Missing:
+    """How much of a run is missing, and the bounds of its mean whatever the missing would have been.
+
+    Args:
+        values: a score each, None where a judge or a role failed.
+        low: the lowest score there could be.
+        high: the highest.
+
+    Raises:
+        ValueError: nothing was asked, the scale does not go up, or a score is not on it.
+    """
+    if not (len(values) and low < high):
+        raise ValueError(f"Give one value or more, and a scale that goes up: from {low} to {high}.")
+    there = [one for one in values if one is not None]
+    if any(not low <= one <= high for one in there):
+        raise ValueError(f"Give scores from {low} to {high}, and None where one is missing.")
+    n, gone = len(values), len(values) - len(there)
+    lowest, highest = ((sum(there) + gone * bound) / n for bound in (low, high))
+    mean = fmean(there) if there else None
+    return Missing(mean, lowest, highest, gone / n, gone, n, gone <= MISSING_ALLOWED * n, None, "worst-case bounds")
+
+
+def percentile_interval(values: Sequence[float]) -> tuple[float, float]:
+    """Where 95 % of the means of resampled observations lie: the percentile bootstrap, with a fixed seed.
+
+    It needs numpy alone, so that measures of simulations are had without the extra `evaluate`.
+    """
+    if not values:
+        raise ValueError("There is no band about nothing: give a value or more.")
+    dice, sample = np.random.default_rng(0), np.asarray(values, dtype=np.float64)
+    means = sample[dice.integers(len(sample), size=(RESAMPLES, len(sample)))].mean(axis=1)
+    low, high = np.quantile(means, [(1 - COVERED) / 2, (1 + COVERED) / 2])
+    return float(low), float(high)
 
 
 def _refuse_cover(covered: float) -> None:

@@ -8,10 +8,8 @@ import numpy as np
 from dramaturg.evaluation.metrics.intervals import Values, clusters, differences, pairs
 
 LEVEL = 0.05
-
-
 FLIPS = 100_000
-"""Of no more ways to flip signs than this all are tried (16 roles: 65,536); of more, so many are drawn."""
+"""Up to this number of sign flips all are tried (16 roles: 65,536); beyond it, this many are drawn."""
 
 
 class SignFlip(NamedTuple):
@@ -114,11 +112,7 @@ def mcnemar(first: Sequence[bool], second: Sequence[bool]) -> PairedCounts:
 
 
 def wilcoxon(first: Sequence[float], second: Sequence[float]) -> OrdinalTest:
-    """Test whether paired ordinal scores differ, and by how much: a judge's 8 is more than a 4, but not twice as much.
-
-    Raises:
-        ValueError: there are no pairs, the lengths differ, or a score is no number.
-    """
+    """Test whether paired ordinal scores differ, and by how much: a judge's 8 is more than a 4, not twice as much."""
     from scipy.stats import mannwhitneyu
     from scipy.stats import wilcoxon as test
 

@@ -11,12 +11,8 @@ from numpy.typing import NDArray
 
 Ratings = Sequence[Sequence[float | None]] | NDArray[np.float64]
 """A row a rated sample, a column a rater."""
-
-
 Level = Literal["nominal", "ordinal", "interval"]
 """What the ratings are: names, ranks, or numbers with meaningful distances."""
-
-
 Weights = Literal["none", "quadratic"]
 """How much a disagreement counts: all alike, or by the square of its distance."""
 
@@ -97,11 +93,7 @@ def cronbach_alpha(ratings: Ratings) -> Cronbach:
 
 
 def single_rater(alpha: float, k: int) -> float:
-    """Return the reliability of one rater of k whose scores together have this alpha (Spearman-Brown).
-
-    Raises:
-        ValueError: k is less than 1, or alpha more than 1.
-    """
+    """Return the reliability of one rater of k whose scores together have this alpha (Spearman-Brown)."""
     if k < 1 or not alpha <= 1:
         raise ValueError(f"Give an alpha up to 1 of one rater or more: {alpha} of {k} is none.")
     return alpha / (k - (k - 1) * alpha)
@@ -203,9 +195,6 @@ def dim_consistency(batches: Sequence[Sequence[float]], *, low: float, high: flo
         batches: for each dimension and repeat its scores, one a batch; leave out where there is one batch.
         low: the lowest score of the scale.
         high: the highest.
-
-    Raises:
-        ValueError: as in `item_consistency`.
     """
     return _consistency(batches, low, high)
 
@@ -217,9 +206,6 @@ def robustness(repeats: Sequence[Sequence[float]], *, low: float, high: float) -
         repeats: for each dimension its scores, one a repeat.
         low: the lowest score of the scale.
         high: the highest.
-
-    Raises:
-        ValueError: as in `item_consistency`.
     """
     return _consistency(repeats, low, high)
 

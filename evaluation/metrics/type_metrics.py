@@ -11,8 +11,6 @@ from pydantic import BaseModel, ConfigDict
 
 Types = Sequence[str] | Mapping[str, str]
 """A type such as ENFP or SLOAI a role: in the same order everywhere, or by the roles' names."""
-
-
 ACCURACY_DIGITS, F1_DIGITS = 2, 4
 """To how many digits the paper prints: percent, and a number up to 1."""
 
@@ -89,21 +87,13 @@ class Recomputed(NamedTuple):
 
 
 def type_accuracy(truth: Types, predicted: Types) -> float:
-    """Letters that match by all letters of all roles, as in AMADEUS Tables 4 and 5.
-
-    Raises:
-        ValueError: there are no types, or they do not pair up letter by letter.
-    """
+    """Letters that match by all letters of all roles, as in AMADEUS Tables 4 and 5."""
     pairs = _types(truth, predicted)
     return sum(map(_matches, pairs)) / sum(len(right) for right, _ in pairs)
 
 
 def type_hits(truth: Types, predicted: Types) -> list[int]:
-    """How many letters match, role by role, in the order of `truth`.
-
-    Raises:
-        ValueError: as in `type_accuracy`.
-    """
+    """How many letters match, role by role, in the order of `truth`."""
     return [_matches(one) for one in _types(truth, predicted)]
 
 
@@ -111,9 +101,6 @@ def type_f1(truth: Types, predicted: Types) -> float:
     """The macro-averaged F1 of each position of the type, and of these the mean, as in AMADEUS Tables 4 and 5.
 
     A letter that is never predicted, or never right, has an F1 of 0.
-
-    Raises:
-        ValueError: as in `type_accuracy`.
     """
     from sklearn.metrics import f1_score
 
@@ -126,9 +113,6 @@ def majority_type(truth: Types) -> str:
     """The type of the most frequent letters: predicted for every role, it is the floor of the two metrics above.
 
     Of letters that are as frequent, the first of the alphabet.
-
-    Raises:
-        ValueError: there are no types, or they have different lengths.
     """
     letters = zip(*(one for one, _ in _types(truth, truth)), strict=True)
     return "".join(most_frequent(sorted(one)) for one in letters)

@@ -1,7 +1,8 @@
-"""The numbers of interviews: the type and the scores of each role, as each method plays it, beside what is right."""
+"""Interviews in a report: types and scores of each role, their agreement with labels, and all that was said."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
+from itertools import product
 from math import fsum
 from statistics import pstdev
 from typing import NamedTuple
@@ -9,7 +10,7 @@ from typing import NamedTuple
 from dramaturg.evaluation.comparison.interviews import FOLDER, Interview, Inventory, Poles, held
 from dramaturg.evaluation.comparison.plan import Plan
 from dramaturg.evaluation.interviews.scores import UNKNOWN
-from dramaturg.evaluation.interviews.state import InterviewOutput, Judgement, Record
+from dramaturg.evaluation.interviews.state import InterviewOutput, Record
 from dramaturg.evaluation.reports.labels import (
     TYPES,
     Apart,
@@ -19,7 +20,7 @@ from dramaturg.evaluation.reports.labels import (
     differences_of,
     truths_of,
 )
-from dramaturg.evaluation.reports.tables import MINUS, bounds, signed, table, together
+from dramaturg.evaluation.reports.tables import MINUS, bounds, comparison_cells, signed, smallest_seen, table, together
 
 
 class Spread(NamedTuple):
@@ -69,42 +70,35 @@ Link = Callable[[Interview], str]
 
 
 def interview_tables(plan: Plan) -> InterviewTables:
-    """Make the tables of the interviews of a run, from its folder alone.
-
-    Raises:
-        ValueError: the file of an interview is damaged.
-    """
-    portraits = tuple(portraits_of(plan))
+    """Make the tables of the interviews of a run, from its folder alone."""
+    wanted: dict[tuple[str, str, str], list[Interview]] = {}
+    for one in plan.interviews:
+        wanted.setdefault((one.inventory, one.contestant, one.role), []).append(one)
+    portraits = tuple(
+        portrait(inventory, of, [held(plan.folder, one) for one in of])
+        for inventory in plan.inventories
+        for name, role in product(plan.methods, plan.roles)
+        if (of := wanted[inventory.metric, name, role])
+    )
     agreements: list[LabelAgreement] = []
     apart: list[Apart] = []
     for inventory in plan.inventories:
-        scores = {name: scores_of(portraits, inventory.metric, name) for name in plan.methods}
+        scores: dict[str, RoleScores] = {
+            name: {
+                one.role: {dimension: of.score for dimension, of in one.scores.items() if of.score is not None}
+                for one in portraits
+                if (one.inventory, one.contestant) == (inventory.metric, name)
+            }
+            for name in plan.methods
+        }
         for truth in truths_of(inventory, plan.labels.get(inventory.metric, {})):
             agreements += [one for name, found in scores.items() for one in agreements_of(truth, name, found)]
             apart += differences_of(truth, scores)
     return InterviewTables(portraits, tuple(agreements), tuple(together(apart)), all(one.valid for one in portraits))
 
 
-def portraits_of(plan: Plan) -> Iterator[Portrait]:
-    """Every role as every method plays it, inventory by inventory."""
-    wanted: dict[tuple[str, str, str], list[Interview]] = {}
-    for one in plan.interviews:
-        wanted.setdefault((one.inventory, one.contestant, one.role), []).append(one)
-    for inventory in plan.inventories:
-        for name in plan.methods:
-            for role in plan.roles:
-                of = wanted[inventory.metric, name, role]
-                yield portrait(inventory, of, [held(plan.folder, one) for one in of])
-
-
 def portrait(inventory: Inventory, wanted: Sequence[Interview], outputs: Sequence[InterviewOutput | None]) -> Portrait:
-    """A role as one method plays it.
-
-    Args:
-        inventory: by which.
-        wanted: one interview a seed.
-        outputs: of each, or none where it is not over.
-    """
+    """A role as one method plays it, from the interviews of all seeds; an output is None where it is not over."""
     over = [one for one in outputs if one]
     scores = {one.name: spread(one.name, over) for one in inventory.dimensions}
     flags = [flag for one in over for record in one["records"] for flag in record["flags"]]
@@ -146,30 +140,13 @@ def letter(dimension: Poles, score: float | None, midpoint: float) -> str:
     return dimension.high if score > midpoint else dimension.low
 
 
-def scores_of(portraits: Iterable[Portrait], inventory: str, contestant: str) -> RoleScores:
-    """The scores of a method that are there, by role and dimension."""
-    return {
-        one.role: {name: of.score for name, of in one.scores.items() if of.score is not None}
-        for one in portraits
-        if (one.inventory, one.contestant) == (inventory, contestant)
-    }
-
-
 def interview_parts(plan: Plan) -> Iterator[str]:
-    """The part in Markdown; nothing where nobody was interviewed.
-
-    Raises:
-        ValueError: the file of an interview is damaged.
-    """
+    """The part of a report about interviews, in Markdown; empty without interviews."""
     yield from parts(plan, lambda one: f"{FOLDER}/{one.file}")
 
 
 def interview_sections(plan: Plan, as_html: Callable[[str], str]) -> Iterator[str]:
-    """The same for the page, with all that was said.
-
-    Raises:
-        ValueError: the file of an interview is damaged.
-    """
+    """The same for the page, with all that was said."""
     yield from map(as_html, parts(plan, lambda one: f"#i-{one.key}"))
     if plan.interviews:
         yield "<h3>What was said in interviews</h3>"
@@ -219,7 +196,7 @@ def inventory_parts(plan: Plan, inventory: Inventory, found: InterviewTables, li
     of = [one for one in found.portraits if one.inventory == inventory.metric]
     names = [one.name for one in inventory.dimensions]
     heads = ("method", "role", "seeds", "type", *names, "missing", "flags", "calls", "valid")
-    yield table(heads, *(tuple(portrait_cells(one, link)) for one in of))
+    yield table(heads, *(portrait_cells(one, link) for one in of))
     yield from agreement_parts(plan, inventory, [one for one in found.agreements if one.inventory == inventory.metric])
 
 
@@ -229,7 +206,7 @@ def portrait_cells(one: Portrait, link: Link) -> Iterator[str]:
     yield from (one.contestant, one.role, ", ".join(seeds), one.type)
     yield from map(score_text, one.scores.values())
     yield f"{one.missing} of {one.wanted}"
-    yield flag_text(one)
+    yield ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in one.flags.items()) or "none"
     yield from (f"{one.calls:,}", "yes" if one.valid else "no")
 
 
@@ -241,11 +218,6 @@ def score_text(one: Spread) -> str:
     return f"{one.score:.2f}{batches}{f' (seeds {one.seeds:.2f})' if one.seeds is not None else ''}"
 
 
-def flag_text(one: Portrait) -> str:
-    """What was wrong with replies, and how often."""
-    return ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in one.flags.items()) or "none"
-
-
 def agreement_parts(plan: Plan, inventory: Inventory, found: Sequence[LabelAgreement]) -> Iterator[str]:
     """How far the roles agree with labels; nothing where there are none."""
     known = plan.labels.get(inventory.metric)
@@ -254,7 +226,7 @@ def agreement_parts(plan: Plan, inventory: Inventory, found: Sequence[LabelAgree
     yield f"#### Agreement with labels, {inventory.name}"
     heads = ("labels", "method", "measure", "value", "95 % interval", "right", "floor", "ceiling", "left out")
     if found:
-        yield table(heads, *(tuple(agreement_cells(one)) for one in found))
+        yield table(heads, *map(agreement_cells, found))
     else:
         yield "Nothing can be compared yet."
     yield " ".join(label_notes(plan, inventory, found))
@@ -301,22 +273,23 @@ def difference_parts(plan: Plan, found: InterviewTables) -> Iterator[str]:
     if not found.differences:
         return
     names = ("inventory", "labels", "difference of hits", "mean", "95 % interval", "pairs", "p", "p (Holm)", "test")
-    heads = (*names, "p over roles", "smallest difference to be seen")
+    rows = (
+        (
+            name_of(plan, one.inventory),
+            one.labels,
+            f"{one.first} {MINUS} {one.second}",
+            *comparison_cells(one.interval, one.p, one.corrected, one.test),
+            "" if one.p_roles is None else f"{one.p_roles:.3f}",
+            smallest_seen(one.detectable),
+        )
+        for one in found.differences
+    )
     yield "### Differences of hits"
-    yield table(heads, *((name_of(plan, one.inventory), *difference_cells(one)) for one in found.differences))
+    yield table((*names, "p over roles", "smallest difference to be seen"), *rows)
     yield (
         f"Holm's correction is over these {len(found.differences)} tests; a p (Holm) below 0.05 is marked by *. "
         "McNemar's test takes the dimensions of a role for independent, the sign flips over roles beside it do not."
     )
-
-
-def difference_cells(one: Apart) -> Iterator[str]:
-    """A difference in the table, after the name of its inventory."""
-    yield from (one.labels, f"{one.first} {MINUS} {one.second}")
-    yield from (signed(one.interval.mean), bounds(one.interval), str(one.interval.n_values))
-    yield from (f"{one.p:.3f}", f"{one.corrected.corrected:.3f}{'*' * one.corrected.significant}", one.test)
-    yield "" if one.p_roles is None else f"{one.p_roles:.3f}"
-    yield "—" if one.detectable is None else f"{one.detectable:.3f}"
 
 
 def name_of(plan: Plan, metric: str) -> str:
@@ -340,14 +313,12 @@ def said_in(output: InterviewOutput) -> Iterator[str]:
     for name, score in output["scores"].items():
         value = "none" if score["score"] is None else f"{score['score']:.2f}"
         yield f"<h4>{escape(name)}: {value}, {escape(score['letter'])}</h4>"
-        yield from (judgement_line(one) for one in output["judgements"] if one["dimension"] == name)
+        for one in output["judgements"]:
+            if one["dimension"] == name:
+                given = f"missing ({one['error']})" if one["result"] is None else str(one["result"])
+                items = escape(", ".join(one["items"]))
+                yield f"<p>Items {items}: {escape(given)}. {escape(one['analysis'])}</p>"
         yield from (record_part(one) for one in output["records"] if one["dimension"] == name)
-
-
-def judgement_line(one: Judgement) -> str:
-    """What the judge said of a batch."""
-    value = f"missing ({one['error']})" if one["result"] is None else str(one["result"])
-    return f"<p>Items {escape(', '.join(one['items']))}: {escape(value)}. {escape(one['analysis'])}</p>"
 
 
 def record_part(one: Record) -> str:

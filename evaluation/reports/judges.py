@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from dramaturg.evaluation.comparison.contestants import CEILING, FLOOR
 from dramaturg.evaluation.comparison.plan import Entry, Plan
-from dramaturg.evaluation.comparison.records import Judged, Records
+from dramaturg.evaluation.comparison.records import Records
 from dramaturg.evaluation.judging.judges import JUDGES, agreement, judges_kappa
 from dramaturg.evaluation.judging.measures import SIMILARITY, scale_of
 from dramaturg.evaluation.metrics.calibration import Brier, brier, equal_bins
@@ -29,8 +29,6 @@ from dramaturg.evaluation.reports.tables import (
 
 YES: Mapping[str, str] = {"accuracy": CEILING, REFUSAL: FLOOR}
 """Who deserves a yes; the other deserves a no."""
-
-
 BLIND = 0.6
 """An AUC that is no larger tells nothing apart, whatever its interval."""
 
@@ -57,12 +55,12 @@ class Check(NamedTuple):
 
     @property
     def blind(self) -> bool:
-        """Whether the judge does not tell the two apart, as far as so many questions say."""
+        """Whether these questions do not show that the judge tells the two apart."""
         return self.low is None or self.low <= 1 / 2 or (self.kind == "AUC" and self.value <= BLIND)
 
 
 class Calibration(NamedTuple):
-    """How far P(yes) of one judge keeps its word."""
+    """The calibration of one judge's P(yes)."""
 
     metric: str
     judge: str
@@ -75,7 +73,7 @@ HEADS = ("metric", "judge", "measure", "value", "95 % interval", "right answers"
 
 
 def checks(plan: Plan, records: Records) -> Iterator[Check]:
-    """Check each judge by each metric of which it is known who deserves more."""
+    """Check each judge by each metric for which it is known which reply deserves more."""
     for metric in plan.metrics:
         if metric in YES or scale_of(metric).better == "higher":
             for judge in judges_in(records, metric):
@@ -84,7 +82,7 @@ def checks(plan: Plan, records: Records) -> Iterator[Check]:
 
 
 def check(plan: Plan, records: Records, metric: str, judge: str) -> Check | None:
-    """One of them; nothing where no question has both scores."""
+    """Check one judge by one metric; None where no question has both scores."""
     found = by_reply(records, metric, judge)
     pairs = [both for both in known_pairs(plan) if all(one.key in found for one in both)]
     asked = [both for both in pairs if all(found[one.key].applicable for one in both)]
@@ -93,10 +91,14 @@ def check(plan: Plan, records: Records, metric: str, judge: str) -> Check | None
     if not there:
         return None
     better = [ahead(metric, *both) for both in there]
-    value, low, high = mean_and_ends(better)
+    mean = over_questions(better)
+    low, high = mean.low, mean.high
+    if low is None and mean.mean in (0, 1):  # all are told apart, or none: Wilson's says what so few can show
+        share = wilson(int(sum(better)), len(better))
+        low, high = share.low, share.high
     right, declining = (over_questions([both[at] for both in there]) for at in (0, 1))
     kind = "share right" if metric in YES else "AUC"
-    return Check(metric, judge, kind, value, low, high, right, declining, len(there), len(asked) - len(there))
+    return Check(metric, judge, kind, mean.mean, low, high, right, declining, len(there), len(asked) - len(there))
 
 
 def known_pairs(plan: Plan) -> Iterator[tuple[Entry, Entry]]:
@@ -115,22 +117,13 @@ def ahead(metric: str, right: float, declining: float) -> float:
     return 0.5 if right == declining else float(right > declining)
 
 
-def mean_and_ends(better: Sequence[float]) -> tuple[float, float | None, float | None]:
-    """Their mean and where it lies; where all are told apart, or none, Wilson's interval says what so few can show."""
-    found = over_questions(better)
-    if found.low is None and found.mean in (0, 1):
-        share = wilson(int(sum(better)), len(better))
-        return found.mean, share.low, share.high
-    return found.mean, found.low, found.high
-
-
 def over_questions(values: Sequence[float]) -> Interval:
     """The mean over questions."""
     return cluster_interval({str(at): [one] for at, one in enumerate(values)}, seed=SEED, unit="question")
 
 
 def calibrations(plan: Plan, records: Records) -> Iterator[Calibration]:
-    """How far P(yes) of each judge keeps its word, where it gives one and who deserves a yes is known."""
+    """Calibrate P(yes) of each judge that gives one, by metrics for which it is known which reply deserves a yes."""
     for metric in plan.metrics:
         for judge in judges_in(records, metric) if metric in YES else ():
             known = list(known_probabilities(plan, by_reply(records, metric, judge), metric))
@@ -140,18 +133,13 @@ def calibrations(plan: Plan, records: Records) -> Iterator[Calibration]:
 
 
 def known_probabilities(plan: Plan, found: Found, metric: str) -> Iterator[tuple[float, bool]]:
-    """P(yes) of each reply of which it is known whether it deserves a yes, and whether it does."""
+    """Yield P(yes) and whether yes is right, for replies of floor and ceiling for which that is known."""
     for name in (FLOOR, CEILING):
         for entry in plan.of(name):
             sure = metric == REFUSAL and name == FLOOR  # who declines, declines out of scope too
-            said = probability(found.get(entry.key))
+            said = found[entry.key].probability if entry.key in found else None
             if said is not None and (sure or plan.question(entry).scope != "out"):
                 yield said, YES[metric] == name
-
-
-def probability(one: Judged | None) -> float | None:
-    """P(yes) of a judgement that is there."""
-    return None if one is None else one.probability
 
 
 def judge_lines(plan: Plan, records: Records) -> Iterator[str]:
@@ -178,7 +166,7 @@ def check_lines(plan: Plan, found: list[Check]) -> Iterator[str]:
         "often the right answer is scored above the other, equal scores count half. Intervals are over questions. To "
         "tell these two apart is the least: replies of methods lie between them."
     )
-    yield table(HEADS, *(tuple(check_cells(one)) for one in found))
+    yield table(HEADS, *map(check_cells, found))
     yield from (blind_line(one) for one in found if one.blind)
 
 
@@ -206,23 +194,17 @@ def check_cells(one: Check) -> Iterator[str]:
 def calibration_lines(plan: Plan, records: Records) -> Iterator[str]:
     """The Brier scores of judges that say yes or no, and which of them give no probabilities."""
     known = list(calibrations(plan, records))
-    yield from (calibration_line(one) for one in known)
-    if not plan.bounds:
-        return
+    for one in known:
+        bins = "; ".join(f"{mean:.3f}: {share.hits} of {share.n}" for mean, share in one.bins)
+        yield (
+            f"P(yes) of {one.judge} by {one.metric}: Brier score {one.brier.score:.3f}, where always saying the share "
+            f"that is yes has {one.brier.reference:.3f} (n = {one.brier.n}). Mean P(yes) and how many are yes: {bins}."
+        )
     there = {(one.metric, one.judge) for one in known}
-    asked = [(metric, judge) for metric in plan.metrics if metric in YES for judge in judges_in(records, metric)]
-    for metric, judge in asked:
-        if (metric, judge) not in there:
-            yield f"{judge} gives no probabilities by {metric}: nothing can be said of their calibration."
-
-
-def calibration_line(one: Calibration) -> str:
-    """A Brier score beside its reference, and the bins."""
-    bins = "; ".join(f"{mean:.3f}: {share.hits} of {share.n}" for mean, share in one.bins)
-    return (
-        f"P(yes) of {one.judge} by {one.metric}: Brier score {one.brier.score:.3f}, where always saying the share "
-        f"that is yes has {one.brier.reference:.3f} (n = {one.brier.n}). Mean P(yes) and how many are yes: {bins}."
-    )
+    for metric in plan.metrics if plan.bounds else ():
+        for judge in judges_in(records, metric) if metric in YES else ():
+            if (metric, judge) not in there:
+                yield f"{judge} gives no probabilities by {metric}: nothing can be said of their calibration."
 
 
 def agreement_lines(plan: Plan, records: Records) -> Iterator[str]:
@@ -236,7 +218,11 @@ def agreement_lines(plan: Plan, records: Records) -> Iterator[str]:
 
 def agreed(plan: Plan, records: Records, metric: str, first: str, second: str) -> str:
     """Krippendorff's alpha and Cohen's kappa of two judges, or why there are none."""
-    one, other = (methods_values(plan, records, metric, judge) for judge in (first, second))
+    # Floor and ceiling are left out, as it is easy to agree on them.
+    one, other = (
+        [value_of(entry, found) for name in plan.methods for entry in plan.of(name)]
+        for found in (by_reply(records, metric, judge) for judge in (first, second))
+    )
     try:
         alpha = agreement(one, other, JUDGES[metric].scale)
         kappa = judges_kappa(one, other, JUDGES[metric].scale)
@@ -247,9 +233,3 @@ def agreed(plan: Plan, records: Records, metric: str, first: str, second: str) -
         f"{first} and {second} agree with Krippendorff's alpha {signed(alpha.alpha)} and {name} {signed(kappa.kappa)} "
         f"(n = {alpha.n})."
     )
-
-
-def methods_values(plan: Plan, records: Records, metric: str, judge: str) -> list[float | None]:
-    """What a judge gives the methods' replies; floor and ceiling are left out, as it is easy to agree on them."""
-    found = by_reply(records, metric, judge)
-    return [value_of(one, found) for name in plan.methods for one in plan.of(name)]

@@ -1,35 +1,25 @@
 """How far interviews agree with what is right: InCharacter's measures and AMADEUS's, each beside floor and ceiling."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from dramaturg.evaluation.comparison.interviews import Inventory, Poles
+from dramaturg.evaluation.comparison.interviews import Inventory
 from dramaturg.evaluation.comparison.labels import NOBODY_COULD_TELL, Known
 from dramaturg.evaluation.datasets.dataset import Label
-from dramaturg.evaluation.metrics.alignment import Alignment, alignment, ceiling, floors
-from dramaturg.evaluation.metrics.intervals import (
-    Interval,
-    cluster_interval,
-    paired_interval,
-)
-from dramaturg.evaluation.metrics.paired_tests import Corrected, mcnemar, sign_flip, smallest_difference
+from dramaturg.evaluation.metrics.alignment import Alignment, Floors, alignment, ceiling, floors
+from dramaturg.evaluation.metrics.intervals import Interval, cluster_interval, paired_interval
+from dramaturg.evaluation.metrics.paired_tests import Corrected, sign_flip
 from dramaturg.evaluation.metrics.type_metrics import majority_type, type_accuracy, type_f1
-from dramaturg.evaluation.reports.tables import SEED, uncorrected
+from dramaturg.evaluation.reports.tables import SEED, exact_test
 
 VOTES = "pdb"
 """Whose scores are right where several judged: InCharacter's votes; without them, those of whoever comes first."""
-
-
 TYPES = "types"
-
-
 RoleScores = Mapping[str, Mapping[str, float]]
-"""A value a role and dimension."""
-
-
+"""Values by role and dimension."""
 Placed = Mapping[str, Mapping[str, Label]]
-"""A label a role and dimension."""
+"""Labels by role and dimension."""
 
 
 class LabelAgreement(NamedTuple):
@@ -56,7 +46,7 @@ class LabelAgreement(NamedTuple):
 
 
 class Truth(NamedTuple):
-    """What is right by one inventory, of the roles of which it is known."""
+    """The labels of one inventory: scores by one judge, or types."""
 
     inventory: Inventory
     name: str
@@ -93,7 +83,7 @@ class Apart(NamedTuple):
     """The p of sign flips over roles, which does not take the dimensions of a role for independent; None of one."""
     corrected: Corrected
     detectable: float | None
-    """The smallest difference that so many pairs would have shown; None where none would be."""
+    """The smallest difference that this number of pairs could have shown; None where none could."""
 
 
 def truths_of(inventory: Inventory, known: Mapping[str, Known]) -> Iterator[Truth]:
@@ -102,19 +92,13 @@ def truths_of(inventory: Inventory, known: Mapping[str, Known]) -> Iterator[Trut
     groups = [{role: one.scores[by] for role, one in known.items() if by in one.scores} for by in judges]
     if groups:
         yield Truth(inventory, judges[0], groups[0], groups[1] if groups[1:] else {})
-    if types := {role: placed_by(one.type, inventory) for role, one in known.items() if one.type}:
+    types: dict[str, dict[str, Label]] = {}
+    for role, one in known.items():
+        for letter, dimension in zip(one.type, inventory.dimensions, strict=True) if one.type else ():
+            pole: Any = {dimension.high: "H", dimension.low: "L"}.get(letter, NOBODY_COULD_TELL)
+            types.setdefault(role, {})[dimension.name] = Label(score=None, type=pole)
+    if types:
         yield Truth(inventory, TYPES, types, {})
-
-
-def placed_by(letters: str, inventory: Inventory) -> dict[str, Label]:
-    """Where a type places a role on each dimension."""
-    pairs = zip(letters, inventory.dimensions, strict=True)
-    return {one.name: Label(score=None, type=side(letter, one)) for letter, one in pairs}
-
-
-def side(letter: str, dimension: Poles) -> Any:
-    """The pole of a letter: H, L, or X where nobody could tell."""
-    return {dimension.high: "H", dimension.low: "L"}.get(letter, NOBODY_COULD_TELL)
 
 
 def counted(truth: Truth, scores: RoleScores) -> Placed:
@@ -157,18 +141,16 @@ def agreements_of(truth: Truth, contestant: str, scores: RoleScores) -> Iterator
             contestant,
             one.measure,
             one.value,
-            interval_of(one.values) if one.values else None,
+            # Each value weighs alike: over roles, or of a single role over its dimensions.
+            cluster_interval(clusters(one.values), seed=SEED, pooled=True, unit=unit(one.values))
+            if one.values
+            else None,
             one.hits,
             one.n,
             one.floors,
             one.ceiling,
             left_out,
         )
-
-
-def interval_of(values: RoleScores) -> Interval:
-    """Where a mean lies that weighs each value alike: over roles, or of a single role over its dimensions."""
-    return cluster_interval(clusters(values), seed=SEED, pooled=True, unit=unit(values))
 
 
 def clusters(values: RoleScores) -> dict[str, list[float]]:
@@ -184,61 +166,48 @@ def unit(values: RoleScores) -> str:
 
 
 def score_measures(truth: Truth, labels: Placed, scores: RoleScores) -> Iterator[Measured]:
-    """Acc(Dim), Acc(Full), MSE and MAE of InCharacter, with the scores' own types."""
-    found, top = aligned(truth, labels, scores), best(truth, labels)
-    least = floors(written(labels), low=truth.inventory.low, high=truth.inventory.high)
-    hits, errors = hits_of(truth, labels, scores), errors_of(truth, labels, scores)
-    of_acc = {"majority": least.majority_acc_dim}
-    yield Measured("Acc(Dim)", found.acc_dim, found.n_dimensions, found.hits, of_acc, top and top.acc_dim, hits)
-    yield from full_measure(truth, whole(truth, labels), scores)
+    """Acc(Dim), Acc(Full), MSE and MAE of InCharacter; Acc(Full) of the roles without a dimension that is left out."""
+    found, top, least = compared(truth, labels, scores)
+    n, hits = found.n_dimensions, hits_of(truth, labels, scores)
+    span = truth.inventory.high - truth.inventory.low
+    errors = {
+        role: {name: abs(scores[role][name] - one.score) / span for name, one in of.items() if one.score is not None}
+        for role, of in labels.items()
+    }
     squares = {role: {name: one**2 for name, one in of.items()} for role, of in errors.items()}
+    majority = {"majority": least.majority_acc_dim}
+    yield Measured("Acc(Dim)", found.acc_dim, n, found.hits, majority, top and top.acc_dim, hits)
+    if full := whole(truth, labels):
+        of_full, top_full, floor = compared(truth, full, scores)
+        right, majority = all_right(hits_of(truth, full, scores)), {"majority": floor.majority_acc_full}
+        best = top_full and top_full.acc_full
+        yield Measured("Acc(Full)", of_full.acc_full, of_full.n_roles, of_full.full_hits, majority, best, right)
     of_mse = {"constant": least.constant_mse, "midpoint": least.midpoint_mse}
-    yield Measured("MSE", found.mse, found.n_dimensions, None, of_mse, top and top.mse, squares)
+    yield Measured("MSE", found.mse, n, None, of_mse, top and top.mse, squares)
     of_mae = {"constant": least.constant_mae, "midpoint": least.midpoint_mae}
-    yield Measured("MAE", found.mae, found.n_dimensions, None, of_mae, top and top.mae, errors)
+    yield Measured("MAE", found.mae, n, None, of_mae, top and top.mae, errors)
 
 
-def full_measure(truth: Truth, labels: Placed, scores: RoleScores) -> Iterator[Measured]:
-    """Acc(Full), of the roles without a dimension that is left out; nothing where there are none."""
-    if labels:
-        found, top = aligned(truth, labels, scores), best(truth, labels)
-        least = floors(written(labels), low=truth.inventory.low, high=truth.inventory.high).majority_acc_full
-        values = all_right(hits_of(truth, labels, scores))
-        full = top and top.acc_full
-        yield Measured("Acc(Full)", found.acc_full, found.n_roles, found.full_hits, {"majority": least}, full, values)
-
-
-def aligned(truth: Truth, labels: Placed, scores: RoleScores) -> Alignment:
-    """The scores held against the labels that count."""
+def compared(truth: Truth, labels: Placed, scores: RoleScores) -> tuple[Alignment, Alignment | None, Floors]:
+    """Scores held against the labels that count; the ceiling of a second group, of the roles it has scored; floors."""
+    scale: Any = {"low": truth.inventory.low, "high": truth.inventory.high}
     predictions = {role: {name: scores[role][name] for name in of} for role, of in labels.items()}
-    return alignment(predictions, written(labels), low=truth.inventory.low, high=truth.inventory.high)
-
-
-def best(truth: Truth, labels: Placed) -> Alignment | None:
-    """How far a second group agrees with the labels of the roles that it has scored as a whole."""
     known = {
         role: of
         for role, of in labels.items()
         if all((one := truth.annotators.get(role, {}).get(name)) and one.score is not None for name in of)
     }
-    if not known:
-        return None
     said = {role: {name: truth.annotators[role][name] for name in of} for role, of in known.items()}
-    return ceiling(written(known), written(said), low=truth.inventory.low, high=truth.inventory.high)
+    return (
+        alignment(predictions, written(labels), **scale),
+        ceiling(written(known), written(said), **scale) if known else None,
+        floors(written(labels), **scale),
+    )
 
 
 def written(labels: Placed) -> dict[str, dict[str, dict[str, Any]]]:
     """Labels as the metrics take them."""
     return {role: {name: one.model_dump() for name, one in of.items()} for role, of in labels.items()}
-
-
-def errors_of(truth: Truth, labels: Placed, scores: RoleScores) -> RoleScores:
-    """How far scores are from the labels, as a share of the scale."""
-    span = truth.inventory.high - truth.inventory.low
-    return {
-        role: {name: abs(scores[role][name] - one.score) / span for name, one in of.items() if one.score is not None}
-        for role, of in labels.items()
-    }
 
 
 def all_right(hits: RoleScores) -> RoleScores:
@@ -248,34 +217,25 @@ def all_right(hits: RoleScores) -> RoleScores:
 
 def type_measures(truth: Truth, labels: Placed, scores: RoleScores) -> Iterator[Measured]:
     """Accuracy and F1 of AMADEUS, Tables 4 and 5, position by position; letters that do not count are in neither."""
-    hits = hits_of(truth, labels, scores)
-    columns = [one for dimension in truth.inventory.dimensions if (one := column(truth, dimension, labels, scores))]
-    right, said = ([letter for pair in columns for letter in pair[at]] for at in (0, 1))
-    common = [letter for pair in columns for letter in majority(pair[0])]
-    n = len(right)
-    got, least = type_accuracy(right, said), type_accuracy(right, common)
-    yield Measured("type accuracy", got, n, round(got * n), {"majority": least}, None, hits)
+    hits, middle = hits_of(truth, labels, scores), truth.inventory.midpoint
+    columns = []  # of each dimension, role by role: the right letters, those of the scores, and the most frequent one
+    for one in truth.inventory.dimensions:
+        roles, letters = [role for role, of in labels.items() if one.name in of], {"H": one.high, "L": one.low}
+        right = [letters[labels[role][one.name].type] for role in roles]
+        said = [letters["H" if scores[role][one.name] > middle else "L"] for role in roles]
+        if roles:
+            columns.append((right, said, [majority_type(right)] * len(right)))
+    right, said, common = ([letter for column in columns for letter in column[at]] for at in range(3))
+    n, got = len(right), type_accuracy(right, said)
+    yield Measured("type accuracy", got, n, round(got * n), {"majority": type_accuracy(right, common)}, None, hits)
     if full := whole(truth, labels):
-        values, floor = all_right({role: hits[role] for role in full}), majority_full(full)
+        values = all_right({role: hits[role] for role in full})
         matched = sum(int(of["type"]) for of in values.values())
-        share = matched / len(full)
-        yield Measured("whole type", share, len(full), matched, {"majority": floor}, None, values)
-    least = fmean(type_f1(pair[0], majority(pair[0])) for pair in columns)
-    yield Measured("F1", fmean(type_f1(*pair) for pair in columns), n, None, {"majority": least}, None, {})
-
-
-def column(truth: Truth, dimension: Poles, labels: Placed, scores: RoleScores) -> tuple[list[str], list[str]] | None:
-    """The right letters of a dimension and those of the scores, role by role; none where no role counts."""
-    letters, middle = {"H": dimension.high, "L": dimension.low}, truth.inventory.midpoint
-    roles = [role for role, of in labels.items() if dimension.name in of]
-    right = [letters[labels[role][dimension.name].type] for role in roles]
-    said = [letters["H" if scores[role][dimension.name] > middle else "L"] for role in roles]
-    return (right, said) if roles else None
-
-
-def majority(letters: Sequence[str]) -> list[str]:
-    """The most frequent letter, for everybody."""
-    return [majority_type(letters)] * len(letters)
+        floor = {"majority": majority_full(full)}
+        yield Measured("whole type", matched / len(full), len(full), matched, floor, None, values)
+    least = fmean(type_f1(right, common) for right, _, common in columns)
+    found = fmean(type_f1(right, said) for right, said, _ in columns)
+    yield Measured("F1", found, n, None, {"majority": least}, None, {})
 
 
 def majority_full(labels: Placed) -> float:
@@ -294,24 +254,12 @@ def differences_of(truth: Truth, scores: Mapping[str, RoleScores]) -> Iterator[A
             {role: {name: side[role][name] for name in of} for role, of in both.items() if of}
             for side in (ours, theirs)
         ]
-        if sides[0]:
-            yield apart(truth, first, second, *sides)
-
-
-def apart(truth: Truth, first: str, second: str, ours: RoleScores, theirs: RoleScores) -> Apart:
-    """Two methods on the roles and dimensions that both have a score for."""
-    sides, several = [clusters(ours), clusters(theirs)], len(ours) > 1
-    exact = mcnemar(*([bool(value) for of in side.values() for value in of.values()] for side in (ours, theirs)))
-    differ = exact.only_first + exact.only_second
-    return Apart(
-        truth.inventory.metric,
-        truth.name,
-        first,
-        second,
-        paired_interval(sides[0], sides[1], seed=SEED, pooled=True, unit=unit(ours)),
-        exact.p,
-        exact.method,
-        sign_flip(sides[0], sides[1], seed=SEED).p if several else None,
-        uncorrected(exact.p),
-        smallest_difference(exact.n, differ / exact.n).difference if differ else None,
-    )
+        if not sides[0]:
+            continue
+        one, other = map(clusters, sides)
+        hits = ([bool(value) for of in side.values() for value in of.values()] for side in sides)
+        p, test, corrected, detectable = exact_test(*hits)
+        interval = paired_interval(one, other, seed=SEED, pooled=True, unit=unit(sides[0]))
+        p_roles = sign_flip(one, other, seed=SEED).p if len(sides[0]) > 1 else None
+        about = (truth.inventory.metric, truth.name, first, second)
+        yield Apart(*about, interval, p, test, p_roles, corrected, detectable)

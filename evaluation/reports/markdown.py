@@ -1,14 +1,13 @@
 """The report of an evaluation in Markdown: no number without its n, its interval and what it can bear."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from dramaturg.evaluation.comparison.contestants import CEILING, FLOOR
-from dramaturg.evaluation.comparison.plan import Plan, read_plan
-from dramaturg.evaluation.comparison.records import RecordFile, Records
+from dramaturg.evaluation.comparison.plan import Plan
+from dramaturg.evaluation.comparison.records import Records
 from dramaturg.evaluation.judging.judges import JUDGES
 from dramaturg.evaluation.judging.measures import scale_of
-from dramaturg.evaluation.metrics.intervals import MISSING_ALLOWED, Interval
+from dramaturg.evaluation.metrics.intervals import MISSING_ALLOWED
 from dramaturg.evaluation.metrics.variance_components import variance_components
 from dramaturg.evaluation.reports.interviews import interview_parts
 from dramaturg.evaluation.reports.judges import judge_lines
@@ -17,53 +16,26 @@ from dramaturg.evaluation.reports.tables import (
     REFUSAL,
     SCOPES,
     Difference,
-    ReplyCosts,
     Row,
     Tables,
     bounds,
     by_reply,
-    cells,
+    comparison_cells,
     costs,
     judges_in,
     overall_refusals,
     signed,
+    smallest_seen,
     table,
-    tables,
     value_of,
     whole,
 )
-from dramaturg.stores.files import write_bytes
-
-MARKDOWN = "report.md"
-
 
 HEADS = ("method", "questions", "judge", "mean", "95 % interval", "n", "missing", "worst case", "not asked")
-
-
 TEXTS = 3
-"""So many of them are not numbers."""
-
-
+"""The first columns, which hold text; the others hold numbers."""
 BETTER = {"higher": "higher is better", "lower": "lower is better", "by_scope": "higher out of scope, lower in scope"}
-
-
 SPREAD_HEADS = ("metric", "method", "questions", "judge", "roles", "questions of a role", "seeds", "variance", "n")
-
-
-def written_report(folder: Path) -> list[Path]:
-    """Write the report of a run anew, from its plan and its records alone; return its files.
-
-    Raises:
-        RoleFileError: the folder is no run, or a record cannot be read.
-        StorageError: the file system refuses.
-    """
-    from dramaturg.evaluation.reports.page import PAGE, page
-
-    plan, records = read_plan(folder), RecordFile(folder).read()
-    found = tables(plan, records)
-    for name, text in ((MARKDOWN, markdown(plan, records, found)), (PAGE, page(plan, records, found))):
-        write_bytes(folder / name, text.encode(), within=folder)
-    return [folder / MARKDOWN, folder / PAGE]
 
 
 def markdown(plan: Plan, records: Records, found: Tables) -> str:
@@ -77,7 +49,7 @@ def markdown(plan: Plan, records: Records, found: Tables) -> str:
         *refusal_lines(plan, records),
         *judge_lines(plan, records),
         *spread_lines(plan, records, found),
-        *cost_table(costs(plan, records)),
+        *cost_table(plan, records),
         *judge_notes(plan, records),
     ]
     return "\n\n".join(parts) + "\n"
@@ -90,10 +62,14 @@ def about(plan: Plan, found: Tables) -> Iterator[str]:
             f"**This run is invalid**: something was not measured, or more than {MISSING_ALLOWED:.0%} of a number is "
             "missing. The same command asks for it."
         )
+    asked = ""
+    if plan.metrics:
+        licence = f" ({plan.licence})" if plan.licence else ""
+        asked = f"Questions: {sum(map(len, plan.questions.values()))}, from {plan.dataset}{licence}. "
     judging = bool(plan.inventories) or any(one in JUDGES for one in plan.metrics)
     judges = f"Judges: {', '.join(plan.judges)}. " if judging else ""
     yield (
-        f"Methods: {', '.join(plan.methods)}. Roles: {', '.join(plan.roles)}. {asked(plan)}Seeds: "
+        f"Methods: {', '.join(plan.methods)}. Roles: {', '.join(plan.roles)}. {asked}Seeds: "
         f"{', '.join(map(str, plan.seeds))}. Speaker: {plan.model}. {judges}Dramaturg {plan.dramaturg}."
     )
     if judging and set(plan.judges) == {plan.model}:
@@ -109,49 +85,36 @@ def about(plan: Plan, found: Tables) -> Iterator[str]:
         yield "There is one role: intervals and tests are over its questions, and say nothing of other roles."
 
 
-def asked(plan: Plan) -> str:
-    """How many questions there are, and whose; nothing where only inventories are asked."""
-    if not plan.metrics:
-        return ""
-    licence = f" ({plan.licence})" if plan.licence else ""
-    return f"Questions: {sum(map(len, plan.questions.values()))}, from {plan.dataset}{licence}. "
-
-
 def metric_tables(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
-    """A table a metric."""
+    """A table for each metric, and why its intervals are not the bootstrap's where they are not."""
     for metric in plan.metrics:
         of = [one for one in rows if one.metric == metric]
         if not of:
             yield f"## {metric}\n\nNothing was measured yet."
             continue
         scale = scale_of(metric)
-        lines = [cells(*HEADS), cells(*["---"] * len(HEADS)), *(cells(*row_cells(one)) for one in of)]
         note = f"From {whole(scale.low)} to {whole(scale.high)}; {BETTER[scale.better]}."
-        yield f"## {metric}\n\n{note}\n\n" + "\n".join(lines)
-        yield from sorted({why(one.interval) for one in of if one.interval and one.interval.reason})
-
-
-def why(interval: Interval) -> str:
-    """Why an interval is not the bootstrap's, or why there is none."""
-    kind = "No interval where" if interval.low is None else f"Intervals are {interval.method}, since"
-    return f"{kind} {interval.reason}."
+        yield f"## {metric}\n\n{note}\n\n{table(HEADS, *map(row_cells, of))}"
+        yield from sorted(
+            {
+                f"{'No interval where' if one.low is None else f'Intervals are {one.method}, since'} {one.reason}."
+                for one in (row.interval for row in of)
+                if one and one.reason
+            }
+        )
 
 
 def row_cells(row: Row) -> Iterator[str]:
-    """A number as a table shows it."""
+    """The cells of a number; `worst case` says between which means the whole lies, whatever the missing were."""
     yield from (row.named, SCOPES[row.scope], row.judge)
-    if row.interval is None or row.missing is None:
-        yield from ("none", "", "0", str(row.missing.missing) if row.missing else "0", "", str(row.not_applicable))
+    gone = row.missing
+    if row.interval is None or gone is None:
+        yield from ("none", "", "0", str(gone.missing) if gone else "0", "", str(row.not_applicable))
         return
-    gone = row.missing
     yield from (signed(row.interval.mean), bounds(row.interval), str(row.interval.n_values))
-    yield from (f"{gone.missing} of {gone.n}", worst(row), str(row.not_applicable))
-
-
-def worst(row: Row) -> str:
-    """Between which means the whole lies, whatever the missing would have been."""
-    gone = row.missing
-    return f"{signed(gone.lowest)} to {signed(gone.highest)}" if gone and gone.missing else ""
+    yield f"{gone.missing} of {gone.n}"
+    yield f"{signed(gone.lowest)} to {signed(gone.highest)}" if gone.missing else ""
+    yield str(row.not_applicable)
 
 
 def difference_table(found: Tables) -> Iterator[str]:
@@ -159,15 +122,14 @@ def difference_table(found: Tables) -> Iterator[str]:
     if not found.differences:
         return
     names = ("metric", "questions", "judge", "difference", "mean", "95 % interval", "pairs", "p", "p (Holm)", "test")
-    lines = [cells(*names, "smallest difference to be seen"), cells(*["---"] * 11)]
-    lines += [cells(*difference_cells(one)) for one in found.differences]
-    yield "## Differences\n\n" + "\n".join(lines)
+    heads = (*names, "smallest difference to be seen")
+    yield f"## Differences\n\n{table(heads, *map(difference_cells, found.differences))}"
     number = len(found.differences)
     yield (
         f"Holm's correction is over {f'all {number} tests' if number > 1 else 'this one test'}; a p (Holm) below 0.05 "
         f"is marked by *. Intervals are over {found.units}."
     )
-    if any(shares(one) for one in found.differences):
+    if any(of_shares(one) for one in found.differences):
         yield (
             "The smallest difference to be seen is that of two shares that the exact McNemar test finds in 80 of 100 "
             "such runs, where as many pairs differ as did here; — where none would be."
@@ -175,14 +137,13 @@ def difference_table(found: Tables) -> Iterator[str]:
 
 
 def difference_cells(one: Difference) -> Iterator[str]:
-    """A difference as a table shows it."""
+    """The cells of a difference."""
     yield from (one.metric, SCOPES[one.scope], one.judge, f"{one.first} {MINUS} {one.second}")
-    yield from (signed(one.interval.mean), bounds(one.interval), str(one.interval.n_values))
-    yield from (f"{one.p:.3f}", f"{one.corrected.corrected:.3f}{'*' * one.corrected.significant}", one.test)
-    yield ("—" if one.detectable is None else f"{one.detectable:.3f}") if shares(one) else ""
+    yield from comparison_cells(one.interval, one.p, one.corrected, one.test)
+    yield smallest_seen(one.detectable) if of_shares(one) else ""
 
 
-def shares(one: Difference) -> bool:
+def of_shares(one: Difference) -> bool:
     """Whether a difference is of shares."""
     return one.test.startswith("McNemar")
 
@@ -200,19 +161,24 @@ def refusal_lines(plan: Plan, records: Records) -> Iterator[str]:
         )
 
 
-def cost_table(found: Sequence[ReplyCosts]) -> Iterator[str]:
+def cost_table(plan: Plan, records: Records) -> Iterator[str]:
     """What replies have cost, judges left out."""
-    if not found:
-        return
-    lines = [cells("method", "replies", "failed", "calls", "tokens", "seconds", "calls a reply"), cells(*["---"] * 7)]
-    for one in found:
-        each = f"{one.calls / one.replies:.1f}" if one.replies else ""
-        numbers = (one.replies, one.failed, f"{one.calls:,}", f"{one.tokens:,}", f"{one.seconds:,.1f}", each)
-        lines.append(cells(one.contestant, *map(str, numbers)))
-    yield (
-        "## Cost\n\nOf the replies; seconds are the sum by the clock on the wall, also of replies at once.\n\n"
-        + "\n".join(lines)
-    )
+    if found := costs(plan, records):
+        rows = (
+            (
+                one.contestant,
+                str(one.replies),
+                str(one.failed),
+                f"{one.calls:,}",
+                f"{one.tokens:,}",
+                f"{one.seconds:,.1f}",
+                f"{one.calls / one.replies:.1f}" if one.replies else "",
+            )
+            for one in found
+        )
+        heads = ("method", "replies", "failed", "calls", "tokens", "seconds", "calls a reply")
+        note = "Of the replies; seconds are the sum by the clock on the wall, also of replies at once."
+        yield f"## Cost\n\n{note}\n\n{table(heads, *rows)}"
 
 
 def judge_notes(plan: Plan, records: Records) -> Iterator[str]:
@@ -246,21 +212,16 @@ def spread_lines(plan: Plan, records: Records, found: Tables) -> Iterator[str]:
 def spread_cells(plan: Plan, records: Records, row: Row) -> tuple[str, ...]:
     """The parts of one number's spread, or why there are none."""
     about = (row.metric, row.named, SCOPES[row.scope], row.judge)
+    found, keys = by_reply(records, row.metric, row.judge), set(row.replies)
+    values: dict[str, dict[str, list[float]]] = {}
+    for one in plan.of(row.contestant):
+        if one.key in keys and (value := value_of(one, found)) is not None:
+            values.setdefault(one.role, {}).setdefault(one.question, []).append(value)
     try:
-        parts = variance_components(repeats(plan, records, row))
+        parts = variance_components(values)
     except ValueError as error:
         return (*about, str(error), "", "", "", "")
     shares = {name: f"{one:.3f}" for name, one in parts.shares.items()} | dict.fromkeys(parts.negative, "0 (< 0)")
     shown = (shares.get(name, "not known of one role") for name in ("role", "question", "seed"))
     n = f"{parts.n_roles}, {parts.n_questions}, {parts.n_values}"
     return (*about, *shown, f"{parts.question + parts.seed + (parts.role or 0):.4f}", n)
-
-
-def repeats(plan: Plan, records: Records, row: Row) -> dict[str, dict[str, list[float]]]:
-    """The values behind a number, by role and question."""
-    found, keys = by_reply(records, row.metric, row.judge), set(row.replies)
-    values: dict[str, dict[str, list[float]]] = {}
-    for one in plan.of(row.contestant):
-        if one.key in keys and (value := value_of(one, found)) is not None:
-            values.setdefault(one.role, {}).setdefault(one.question, []).append(value)
-    return values

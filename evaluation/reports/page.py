@@ -1,22 +1,19 @@
-"""The report of an evaluation as one page that needs nothing else: each number leads to the replies behind it."""
+"""The report of a run, as Markdown and as one page that needs nothing else: each number leads to its replies."""
 
-from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from itertools import groupby
-from math import pi
+from pathlib import Path
 from statistics import fmean
 from string import Template
-from typing import Any
 
 from markdown_it import MarkdownIt
 
-from dramaturg.evaluation.comparison.plan import Entry, Plan
-from dramaturg.evaluation.comparison.records import Judged, Records, Reply
+from dramaturg.evaluation.comparison.plan import Entry, Plan, read_plan
+from dramaturg.evaluation.comparison.records import Judged, RecordFile, Records, Reply
 from dramaturg.evaluation.judging.measures import scale_of, shown_texts
-from dramaturg.evaluation.metrics.figures import calibration_figure, new_figure, svg
-from dramaturg.evaluation.metrics.intervals import Share
+from dramaturg.evaluation.metrics.figures import calibration_figure, image, interval_figure, radar
 from dramaturg.evaluation.reports.interviews import interview_sections
 from dramaturg.evaluation.reports.judges import calibrations, judge_lines
 from dramaturg.evaluation.reports.markdown import (
@@ -26,28 +23,28 @@ from dramaturg.evaluation.reports.markdown import (
     cost_table,
     difference_table,
     judge_notes,
+    markdown,
     refusal_lines,
     row_cells,
     spread_lines,
 )
-from dramaturg.evaluation.reports.tables import Row, Tables, by_reply, costs, signed, value_of
+from dramaturg.evaluation.reports.tables import Row, Tables, by_reply, signed, tables, value_of
+from dramaturg.stores.files import write_bytes
 
-PAGE = "report.html"
-
-
-COLOURS = ("#1f5fa8", "#b3322c", "#2c7d3f", "#8a5a00", "#6a3d9a", "#0b7285", "#a61e4d", "#495057")
+MARKDOWN, PAGE = "report.md", "report.html"
 
 
-GREY = "#777777"
-"""Of floor and ceiling."""
-
-
-FEWEST_AXES = 3
-"""Below so many, a radar has no area."""
+def written_report(folder: Path) -> list[Path]:
+    """Write the report of a run anew, from its plan and its records alone; return its files."""
+    plan, records = read_plan(folder), RecordFile(folder).read()
+    found = tables(plan, records)
+    for name, text in ((MARKDOWN, markdown(plan, records, found)), (PAGE, page(plan, records, found))):
+        write_bytes(folder / name, text.encode(), within=folder)
+    return [folder / MARKDOWN, folder / PAGE]
 
 
 def page(plan: Plan, records: Records, found: Tables) -> str:
-    """The page, with its pictures and all replies in it."""
+    """The report as a page, with its pictures and all replies in it."""
     parts = [
         "<h1>Evaluation</h1>",
         *map(as_html, about(plan, found)),
@@ -58,7 +55,7 @@ def page(plan: Plan, records: Records, found: Tables) -> str:
         *map(as_html, judge_lines(plan, records)),
         *calibration_pictures(plan, records),
         *map(as_html, spread_lines(plan, records, found)),
-        *map(as_html, cost_table(costs(plan, records))),
+        *map(as_html, cost_table(plan, records)),
         *map(as_html, judge_notes(plan, records)),
         "<h2>Replies</h2>",
         *reply_sections(plan, records),
@@ -68,29 +65,29 @@ def page(plan: Plan, records: Records, found: Tables) -> str:
 
 
 def as_html(text: str) -> str:
-    """A part of the report that is Markdown; tags in it are text."""
+    """Render a part of the report that is Markdown; tags in it are text."""
     return str(MarkdownIt("commonmark", {"html": False}).enable("table").render(text))
 
 
 def metric_sections(plan: Plan, records: Records, rows: Sequence[Row]) -> Iterator[str]:
-    """A section a metric: its table, its pictures, and behind each number its replies."""
+    """A section for each metric: its table, its pictures, and behind each number its replies."""
     for metric, of in groupby(rows, key=lambda one: one.metric):
         known = list(of)
         yield f"<h2>{escape(metric)}</h2>"
-        yield row_table(known)
+        head = "".join(f"<th>{name}</th>" for name in HEADS)
+        yield f"<table><tr>{head}</tr>{''.join(map(table_row, known))}</table>"
         for judge in dict.fromkeys(one.judge for one in known):
-            named = [one for one in known if one.judge == judge]
+            named = [
+                (f"{one.named} (out of scope)" if one.scope == "out" else one.named, one.interval, one.bound)
+                for one in known
+                if one.judge == judge
+            ]
             means = attribute_means(plan, records, metric, judge)
-            ends = scale_ends(metric, means)
-            yield interval_picture(f"{metric}, by {judge}", named, *ends)
-            yield radar(f"{metric} by attribute, by {judge}", means, *ends)
+            low, high = scale_ends(metric, means)
+            yield image(interval_figure(f"{metric}, by {judge}", named, low, high))
+            attributes = radar(f"{metric} by attribute, by {judge}", means, low, high)
+            yield image(attributes) if attributes else ""
         yield from (behind(plan, records, one) for one in known)
-
-
-def row_table(rows: Sequence[Row]) -> str:
-    """The numbers of a metric; each is a link."""
-    head = "".join(f"<th>{name}</th>" for name in HEADS)
-    return f"<table><tr>{head}</tr>{''.join(map(table_row, rows))}</table>"
 
 
 def table_row(row: Row) -> str:
@@ -102,10 +99,9 @@ def table_row(row: Row) -> str:
 
 
 def anchor(row: Row) -> str:
-    """Where the replies behind a number are listed."""
-    return escape(
-        "-".join(["n", row.metric, row.scope or "all", row.judge, row.contestant]).replace(" ", "_"), quote=True
-    )
+    """The id of the list of replies behind a number."""
+    name = "-".join(["n", row.metric, row.scope or "all", row.judge, row.contestant])
+    return escape(name.replace(" ", "_"), quote=True)
 
 
 def behind(plan: Plan, records: Records, row: Row) -> str:
@@ -124,13 +120,14 @@ def behind(plan: Plan, records: Records, row: Row) -> str:
 
 
 def calibration_pictures(plan: Plan, records: Records) -> Iterator[str]:
-    """A picture of each judge that gives probabilities."""
+    """A picture for each judge that gives probabilities."""
     for one in calibrations(plan, records):
         caption = (
             f"{one.metric}, by {one.judge}: P(yes) of {one.brier.n} replies that are known to be yes or no. "
             f"Brier score {one.brier.score:.3f}; of always saying the share that is yes, {one.brier.reference:.3f}."
         )
-        yield f"<figure>{calibration_image(one.bins)}<figcaption>{escape(caption)}</figcaption></figure>"
+        drawn = image(calibration_figure(one.bins, "P(yes)", "share that is yes"))
+        yield f"<figure>{drawn}<figcaption>{escape(caption)}</figcaption></figure>"
 
 
 def scale_ends(metric: str, means: Mapping[str, Mapping[str, float]]) -> tuple[float, float]:
@@ -185,80 +182,3 @@ def judged_line(one: Judged) -> str:
     """What a judge said."""
     value = f"missing ({one.error})" if one.value is None else signed(one.value)
     return f"<p>{escape(one.metric)}: {escape(value)}, by {escape(one.model)}. {escape(one.reason)}</p>"
-
-
-def interval_picture(title: str, rows: Sequence[Row], low: float, high: float) -> str:
-    """The mean of each contestant with its interval, one above the other.
-
-    Args:
-        title: what is measured.
-        rows: the contestants.
-        low: where the scale begins, so that all of it is seen.
-        high: and where it ends.
-
-    Raises:
-        RuntimeError: matplotlib is not installed.
-    """
-    figure = new_figure()
-    figure.set_size_inches(6.4, 0.9 + 0.35 * len(rows))
-    axes = figure.add_subplot()
-    axes.plot([low, high], [0, 0], alpha=0)
-    for place, row in enumerate(reversed(rows)):
-        if row.interval:
-            ends = [row.interval.mean if end is None else end for end in (row.interval.low, row.interval.high)]
-            colour = GREY if row.bound else COLOURS[0]
-            axes.plot(ends, [place, place], color=colour, linewidth=2)
-            axes.plot(row.interval.mean, place, "o", color=colour)
-    axes.set_yticks(range(len(rows)), [label(row) for row in reversed(rows)], fontsize=8)
-    axes.set_ylim(-0.6, len(rows) - 0.4)
-    axes.set_title(title, fontsize=10, loc="left")
-    axes.grid(axis="x", alpha=0.3)
-    return image(figure)
-
-
-def label(row: Row) -> str:
-    """Which number it is."""
-    return f"{row.named} (out of scope)" if row.scope == "out" else row.named
-
-
-def radar(title: str, means: Mapping[str, Mapping[str, float]], low: float, high: float) -> str:
-    """Means of each contestant by attribute; empty where there are fewer than three attributes.
-
-    Args:
-        title: what is measured.
-        means: by contestant and attribute.
-        low: what the middle stands for.
-        high: and the rim.
-
-    Raises:
-        RuntimeError: matplotlib is not installed.
-    """
-    attributes = sorted({one for of in means.values() for one in of})
-    if len(attributes) < FEWEST_AXES:
-        return ""
-    figure = new_figure()
-    figure.set_size_inches(6.0, 4.8)
-    axes = figure.add_subplot(projection="polar")
-    angles = [2 * pi * at / len(attributes) for at in range(len(attributes))]
-    for (name, of), colour in zip(means.items(), COLOURS * 3, strict=False):
-        values = [of.get(one, float("nan")) for one in attributes]
-        axes.plot([*angles, angles[0]], [*values, values[0]], color=colour, label=name, linewidth=1.5)
-    axes.set_ylim(low, high)
-    axes.set_xticks(angles, [one.replace("_", " ") for one in attributes], fontsize=8)
-    axes.set_title(title, fontsize=10)
-    axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.05, 1.0))
-    return image(figure)
-
-
-def calibration_image(bins: Sequence[tuple[float, Share]]) -> str:
-    """How often a judge's P(yes) was right, bin by bin.
-
-    Raises:
-        RuntimeError: matplotlib is not installed.
-    """
-    return image(calibration_figure(bins, "P(yes)", "share that is yes"))
-
-
-def image(figure: Any) -> str:
-    """A figure as an image that lies in the page: as elements, several would share their ids."""
-    return f'<img alt="" src="data:image/svg+xml;base64,{b64encode(svg(figure)).decode()}">'

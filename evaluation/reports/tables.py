@@ -1,4 +1,4 @@
-"""The numbers of an evaluation: each with its n, its interval, and what is missing."""
+"""The numbers of an evaluation, each with its n, its interval and what is missing; and how tables write them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -7,19 +7,22 @@ from typing import Any, NamedTuple, TypeVar
 
 from dramaturg.evaluation.comparison.contestants import BOUNDS, CEILING, FLOOR
 from dramaturg.evaluation.comparison.plan import Entry, Plan
-from dramaturg.evaluation.comparison.records import Judged, Records, Reply
+from dramaturg.evaluation.comparison.records import Judged, Records
 from dramaturg.evaluation.judging.measures import SIMILARITY, refusal_rates, scale_of
 from dramaturg.evaluation.metrics.intervals import Interval, Missing, cluster_interval, missing, paired_interval
 from dramaturg.evaluation.metrics.paired_tests import Corrected, holm, mcnemar, sign_flip, smallest_difference
 
+SEED = 0
+"""Of what is drawn for intervals and tests."""
 REFUSAL = "refusal"
-
-
 PARTS: Mapping[str, tuple[str, ...]] = {REFUSAL: ("out", "in")}
-"""Metrics whose meaning hangs on the scope of the question have a row a scope."""
-
-
+"""Metrics whose meaning hangs on the scope of the question have a row for each scope."""
 SCOPES = {"": "all", "in": "in scope", "out": "out of scope"}
+NOTES = {FLOOR: "floor", CEILING: "ceiling"}
+MINUS = "−"
+Found = Mapping[str, Judged]
+"""What one judge said by one metric, by the keys of the replies."""
+D = TypeVar("D", bound=Any)
 
 
 class Row(NamedTuple):
@@ -63,15 +66,8 @@ class Difference(NamedTuple):
     test: str
     corrected: Corrected
     detectable: float | None
-    """The smallest difference of shares that so many pairs would have shown; None where the metric is no share, or
-    where no difference would."""
-
-
-def differences(plan: Plan, records: Records, keys: Sequence[tuple[str, str, str]]) -> list[Difference]:
-    """The first method against each other one, all tests corrected together."""
-    first, *others = plan.methods
-    tests = (difference(plan, records, *key, first, other) for key in keys for other in others)
-    return together([one for one in tests if one])
+    """The smallest difference of shares that this number of pairs could have shown; None where none could, or where
+    the metric is no share."""
 
 
 class Tables(NamedTuple):
@@ -85,24 +81,6 @@ class Tables(NamedTuple):
     """Whether all was measured that was wanted, and no more is missing anywhere than a run may lack."""
 
 
-NOTES = {FLOOR: "floor", CEILING: "ceiling"}
-
-
-SEED = 0
-"""Of what is drawn for intervals and tests."""
-
-
-Found = Mapping[str, Judged]
-"""What one judge said by one metric, by the keys of the replies."""
-
-
-D = TypeVar("D", bound=Any)
-
-
-QuestionKey = tuple[str, str, int]
-"""A role, a question and a seed: what both contestants were asked."""
-
-
 class ReplyCosts(NamedTuple):
     """What the replies of a contestant have cost."""
 
@@ -114,45 +92,39 @@ class ReplyCosts(NamedTuple):
     seconds: float
 
 
-MINUS = "−"
-
-
 def tables(plan: Plan, records: Records) -> Tables:
     """Make the tables of a report.
 
     The first method of the plan is compared with each of the others; p-values are corrected by Holm over all of them.
     With one role, intervals and tests are over its questions, and say nothing of other roles. Floor and ceiling have
-    rows, and are in no test.
+    rows where they have something to say, and are in no test.
     """
-    keys = [(metric, scope, judge) for metric in plan.metrics for scope, judge in parts(metric, records)]
-    rows = [row(plan, records, *key, one) for key in keys for one in contestants_of(plan, key[1])]
-    return Tables(
-        tuple(rows),
-        tuple(differences(plan, records, keys)),
-        f"{unit(plan)}s",
-        {*plan.metrics} <= {one.metric for one in rows}
-        and all(one.missing.valid for one in rows if one.missing and not one.bound),
-    )
-
-
-def contestants_of(plan: Plan, scope: str) -> list[str]:
-    """All methods, and those of floor and ceiling that have something to say to questions of a scope."""
-    return [*plan.methods, *(one for one in plan.bounds if any(entries_of(plan, one, scope)))]
-
-
-def parts(metric: str, records: Records) -> list[tuple[str, str]]:
-    """The scopes and judges for which a metric has a row each."""
-    return list(product(PARTS.get(metric, ("",)), judges_in(records, metric)))
+    keys = [
+        (metric, scope, judge)
+        for metric in plan.metrics
+        for scope, judge in product(PARTS.get(metric, ("",)), judges_in(records, metric))
+    ]
+    rows = [
+        row(plan, records, *key, name)
+        for key in keys
+        for name in (*plan.methods, *(one for one in plan.bounds if any(entries_of(plan, one, key[1]))))
+    ]
+    first, *others = plan.methods
+    apart = (difference(plan, records, *key, first, other) for key in keys for other in others)
+    valid = all(one.missing.valid for one in rows if one.missing and not one.bound)
+    measured = {*plan.metrics} <= {one.metric for one in rows}
+    return Tables(tuple(rows), tuple(together([one for one in apart if one])), f"{unit(plan)}s", measured and valid)
 
 
 def row(plan: Plan, records: Records, metric: str, scope: str, judge: str, contestant: str) -> Row:
     """One number with what it can bear."""
     strangers = roles_of_others(records, metric, judge)
     entries = [one for one in entries_of(plan, contestant, scope) if one.role not in strangers]
-    found = by_reply(records, metric, judge)
+    found, scale = by_reply(records, metric, judge), scale_of(metric)
     applicable = [one for one in entries if one.key not in found or found[one.key].applicable]
     values = by_unit(plan, applicable, found)
-    scale = scale_of(metric)
+    replies = (records.replies[one.key] for one in entries if one.key in records.replies)
+    searched = {one.evidence["web_search"] for one in replies if "web_search" in one.evidence}
     return Row(
         metric,
         scope,
@@ -162,14 +134,9 @@ def row(plan: Plan, records: Records, metric: str, scope: str, judge: str, conte
         missing([value_of(one, found) for one in applicable], low=scale.low, high=scale.high) if applicable else None,
         len(entries) - len(applicable),
         tuple(one.key for one in applicable),
-        note_on(contestant, (records.replies[one.key] for one in entries if one.key in records.replies)),
+        # CRAG without a tool is not the CRAG of the papers.
+        "without web search" if searched == {"off"} else NOTES.get(contestant, ""),
     )
-
-
-def note_on(contestant: str, replies: Iterable[Reply]) -> str:
-    """What a table has to say of a contestant: CRAG without a tool is not the CRAG of the papers."""
-    searched = {one.evidence["web_search"] for one in replies if "web_search" in one.evidence}
-    return "without web search" if searched == {"off"} else NOTES.get(contestant, "")
 
 
 def roles_of_others(records: Records, metric: str, judge: str) -> set[str]:
@@ -179,6 +146,52 @@ def roles_of_others(records: Records, metric: str, judge: str) -> set[str]:
     known = [one for one in records.judged.values() if one.metric == metric and one.reply in records.replies]
     mine = {records.replies[one.reply].role for one in known if one.model == judge}
     return {records.replies[one.reply].role for one in known} - mine
+
+
+def difference(
+    plan: Plan, records: Records, metric: str, scope: str, judge: str, first: str, second: str
+) -> Difference | None:
+    """Two contestants on the replies that both have a value for; nothing where there are none."""
+    found = by_reply(records, metric, judge)
+    ours, theirs = (
+        {
+            (one.role, one.question, one.seed): (one, value)
+            for one in entries_of(plan, name, scope)
+            if (value := value_of(one, found)) is not None
+        }
+        for name in (first, second)
+    )
+    both = [key for key in ours if key in theirs]
+    if not both:
+        return None
+    sides = [by_unit(plan, [side[key][0] for key in both], found) for side in (ours, theirs)]
+    made = partial(Difference, metric, scope, judge, first, second, paired_interval(*sides, seed=SEED, unit=unit(plan)))
+    shares = all(side[key][1] in (0, 1) for side in (ours, theirs) for key in both)
+    if shares and scale_of(metric)[:2] == (0, 1) and len(plan.seeds) == 1:  # seeds of one question are no new pairs
+        return made(*exact_test(*([bool(side[key][1]) for key in both] for side in (ours, theirs))))
+    flipped = sign_flip(*sides, seed=SEED, unit=unit(plan))
+    return made(flipped.p, flipped.method, uncorrected(flipped.p), None)
+
+
+def exact_test(first: Sequence[bool], second: Sequence[bool]) -> tuple[float, str, Corrected, float | None]:
+    """McNemar's exact test of paired hits: p, its name, p as it is before correction, and the smallest difference."""
+    exact = mcnemar(first, second)
+    apart = exact.only_first + exact.only_second
+    smallest = smallest_difference(exact.n, apart / exact.n).difference if apart else None
+    return exact.p, exact.method, uncorrected(exact.p), smallest
+
+
+def uncorrected(p: float) -> Corrected:
+    """A p-value before it is known how many there are."""
+    return Corrected(p, p, False, 1, None, "none")
+
+
+def together(tests: Sequence[D]) -> list[D]:
+    """The same tests, their p-values corrected by Holm among themselves."""
+    if not tests:
+        return []
+    found = holm({str(at): one.p for at, one in enumerate(tests)})
+    return [one._replace(corrected=found[str(at)]) for at, one in enumerate(tests)]
 
 
 def overall_refusals(plan: Plan, records: Records, contestant: str, judge: str) -> float | None:
@@ -208,12 +221,12 @@ def value_of(entry: Entry, found: Found) -> float | None:
     return found[entry.key].value if entry.key in found else None
 
 
-def by_unit(plan: Plan, entries: Iterable[Entry], found: Found) -> dict[str, list[float]]:
-    """The values by role, or of a single role by question."""
+def by_unit(plan: Plan, entries: Sequence[Entry], found: Found) -> dict[str, list[float]]:
+    """The values by role, or of a single role by question: what is drawn as a whole."""
     values: dict[str, list[float]] = {}
     for one in entries:
         if (value := value_of(one, found)) is not None:
-            values.setdefault(unit_of(plan, one), []).append(value)
+            values.setdefault(one.role if len(plan.roles) > 1 else one.question, []).append(value)
     return values
 
 
@@ -222,64 +235,8 @@ def unit(plan: Plan) -> str:
     return "role" if len(plan.roles) > 1 else "question"
 
 
-def unit_of(plan: Plan, entry: Entry) -> str:
-    """What is drawn as a whole: what belongs to it goes together."""
-    return entry.role if len(plan.roles) > 1 else entry.question
-
-
-def difference(
-    plan: Plan, records: Records, metric: str, scope: str, judge: str, first: str, second: str
-) -> Difference | None:
-    """Two contestants on the replies that both have a value for; nothing where there are none."""
-    found = by_reply(records, metric, judge)
-    ours, theirs = (values_by_question(plan, one, scope, found) for one in (first, second))
-    both = [key for key in ours if key in theirs]
-    if not both:
-        return None
-    sides = [grouped(plan, both, side) for side in (ours, theirs)]
-    made = partial(Difference, metric, scope, judge, first, second, paired_interval(*sides, seed=SEED, unit=unit(plan)))
-    shares = all(side[key] in (0, 1) for side in (ours, theirs) for key in both)
-    if shares and scale_of(metric)[:2] == (0, 1) and len(plan.seeds) == 1:  # seeds of one question are no new pairs
-        exact = mcnemar([bool(ours[key]) for key in both], [bool(theirs[key]) for key in both])
-        apart = exact.only_first + exact.only_second
-        smallest = smallest_difference(len(both), apart / len(both)).difference if apart else None
-        return made(exact.p, exact.method, uncorrected(exact.p), smallest)
-    flipped = sign_flip(*sides, seed=SEED, unit=unit(plan))
-    return made(flipped.p, flipped.method, uncorrected(flipped.p), None)
-
-
-def uncorrected(p: float) -> Corrected:
-    """A p-value before it is known how many there are."""
-    return Corrected(p, p, False, 1, None, "none")
-
-
-def together(tests: Sequence[D]) -> list[D]:
-    """The same tests, their p-values corrected by Holm among themselves."""
-    if not tests:
-        return []
-    found = holm({str(at): one.p for at, one in enumerate(tests)})
-    return [one._replace(corrected=found[str(at)]) for at, one in enumerate(tests)]
-
-
-def values_by_question(plan: Plan, contestant: str, scope: str, found: Found) -> dict[QuestionKey, float]:
-    """The values of a contestant by what it was asked."""
-    return {
-        (one.role, one.question, one.seed): value
-        for one in entries_of(plan, contestant, scope)
-        if (value := value_of(one, found)) is not None
-    }
-
-
-def grouped(plan: Plan, asked: Iterable[QuestionKey], values: Mapping[QuestionKey, float]) -> dict[str, list[float]]:
-    """Values by role, or of a single role by question, in one order."""
-    groups: dict[str, list[float]] = {}
-    for key in asked:
-        groups.setdefault(key[0] if len(plan.roles) > 1 else key[1], []).append(values[key])
-    return groups
-
-
 def costs(plan: Plan, records: Records) -> list[ReplyCosts]:
-    """The cost of each method, judges left out; seconds are by the clock on the wall. None where nobody is asked."""
+    """Return the cost of each method's replies, without judges; seconds are wall-clock time, summed over replies."""
     found = []
     for name in plan.methods if plan.entries else ():
         replies = [records.replies[one.key] for one in plan.of(name) if one.key in records.replies]
@@ -321,6 +278,17 @@ def cells(*texts: str) -> str:
     return "| " + " | ".join(" ".join(text.replace("|", "\\|").split()) for text in texts) + " |"
 
 
-def table(heads: tuple[str, ...], *rows: tuple[str, ...]) -> str:
+def table(heads: Sequence[str], *rows: Iterable[str]) -> str:
     """A whole table under its heads."""
     return "\n".join([cells(*heads), cells(*["---"] * len(heads)), *(cells(*row) for row in rows)])
+
+
+def comparison_cells(interval: Interval, p: float, corrected: Corrected, test: str) -> Iterator[str]:
+    """The cells that all tables of differences share: mean, interval, pairs, p, corrected p and test."""
+    yield from (signed(interval.mean), bounds(interval), str(interval.n_values))
+    yield from (f"{p:.3f}", f"{corrected.corrected:.3f}{'*' * corrected.significant}", test)
+
+
+def smallest_seen(detectable: float | None) -> str:
+    """The smallest difference that would have been seen, or a dash where none would."""
+    return "—" if detectable is None else f"{detectable:.3f}"

@@ -1,7 +1,7 @@
 """The log of a simulation, read: each line is an event, checked for what its kind must hold."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dramaturg.nodes.identity.chronicle import Condition
 from dramaturg.stores.errors import RoleFileError, did_you_mean
-from dramaturg.stores.reading import numbered_lines
 from dramaturg.stores.slips import clause, worst
 
 
@@ -151,8 +150,6 @@ KINDS: Mapping[str, type[Event]] = {
     "result": Result,
     "cost": Cost,
 }
-
-
 E = TypeVar("E", bound=Event)
 
 
@@ -178,11 +175,7 @@ class RunLog(NamedTuple):
         return [one for one in self.events if isinstance(one, kind)]
 
     def only(self, agent: str, step: int) -> "RunLog":
-        """What concerns an agent (empty: all) and a step (0: all).
-
-        Raises:
-            ValueError: the run has no such agent or step.
-        """
+        """What concerns an agent (empty: all) and a step (0: all)."""
         agents = self.run.agents
         if agent and agent not in agents:
             known = did_you_mean(agent, agents) or f": there are {', '.join(agents)}."
@@ -193,16 +186,8 @@ class RunLog(NamedTuple):
         return RunLog(tuple(found), self.warning)
 
 
-class LogLine(BaseModel):
-    """A line of the log; what else it says depends on its kind, and one without a kind is of no run."""
-
-    model_config = ConfigDict(frozen=True, extra="allow", strict=True)
-
-    kind: str = ""
-
-
 class MeasuredRun(NamedTuple):
-    """A run; of a branch, only the steps after it left the other run."""
+    """What measures read of a run; of a branch, only the steps after it left the other run."""
 
     path: Path
     about: Run
@@ -210,9 +195,6 @@ class MeasuredRun(NamedTuple):
     actions: list[Action]
     costs: list[Cost]
     """With that of the step before, where it is a branch."""
-
-
-T = TypeVar("T", bound=Event)
 
 
 def concerns(event: Event, agent: str) -> bool:
@@ -223,114 +205,54 @@ def concerns(event: Event, agent: str) -> bool:
 def read_run(path: Path) -> RunLog:
     """Read a log; a last line that was not written to its end is left out, and `warning` says so.
 
-    Raises:
-        ValueError: there is no such file, a line is no event, or the file is no log of a run.
-    """
-    whole, torn = lines_of(path)
-    events = tuple(events_in(path, whole))
-    if not events or not isinstance(events[0], Run):
-        raise ValueError(f"{path} is no log of a run: name a file that `dramaturg simulate` wrote.")
-    number = len(whole) + 1
-    return RunLog(events, f"{path.name} ends within line {number}, which is left out." if torn else "")
-
-
-def lines_of(path: Path) -> tuple[Sequence[bytes], bool]:
-    """The lines of a file, and whether there is another one that was not written to its end.
-
-    Raises:
-        ValueError: it cannot be read.
+    What models say may hold halves of surrogate pairs, and logs are written with them.
     """
     try:
         *lines, last = path.read_bytes().split(b"\n")
     except OSError as error:
-        raise ValueError(f"{path} cannot be read ({error.strerror}): name the log of a run.") from error
-    if not last.strip():
-        return lines, False
-    return ([*lines, last], False) if is_whole(last) else (lines, True)
+        raise RoleFileError(f"{path} cannot be read ({error.strerror}): name the log of a run.") from error
+    torn = bool(last.strip()) and not is_whole(last)
+    if not torn:
+        lines.append(last)
+    events: list[Event] = []
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            try:
+                value = json.loads(line.decode("utf-8-sig", "surrogatepass"))
+                kind = value.get("kind") if isinstance(value, dict) else None
+                if not events and kind not in ("run", "branch"):
+                    break
+                events.append(KINDS.get(str(kind), Event).model_validate(value))
+            except ValidationError as error:
+                problem = f"this is no event of a run, {clause(worst(error), Event)}"
+                raise RoleFileError(f"{path.name}, line {number}: {problem}.") from error
+            except (ValueError, RecursionError) as error:
+                raise RoleFileError(f"{path.name}, line {number}: this is no JSON.") from error
+    if not events:
+        raise RoleFileError(f"{path} is no log of a run: name a file that `dramaturg simulate` wrote.")
+    return RunLog(tuple(events), f"{path.name} ends within line {len(lines) + 1}, which is left out." if torn else "")
 
 
 def is_whole(line: bytes) -> bool:
     """Whether a line is JSON: the beginning of an object is none."""
     try:
-        json.loads(decoded(line))
+        json.loads(line.decode("utf-8-sig", "surrogatepass"))
     except (ValueError, RecursionError):
         return False
     return True
 
 
-def decoded(line: bytes) -> str:
-    """The text of a line. What models say may hold halves of surrogate pairs, and logs are written with them."""
-    return line.decode("utf-8-sig", "surrogatepass")
-
-
-def events_in(path: Path, lines: Iterable[bytes]) -> Iterator[Event]:
-    """The events of lines; blank ones are skipped.
-
-    Raises:
-        ValueError: a line is no event.
-    """
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            try:
-                yield event_in(decoded(line))
-            except (ValueError, RecursionError) as error:
-                raise ValueError(f"{path.name}, line {number}: {problem(error)}.") from error
-
-
-def event_in(line: str) -> Event:
-    """The event that a line holds.
-
-    Raises:
-        ValueError: it is no JSON, or no event.
-    """
-    value = json.loads(line)
-    kind = value.get("kind") if isinstance(value, dict) else None
-    return KINDS.get(str(kind), Event).model_validate(value)
-
-
-def problem(error: Exception) -> str:
-    """What is wrong with a line, in a clause."""
-    if isinstance(error, ValidationError):
-        return f"this is no event of a run, {clause(worst(error), Event)}"
-    return "this is no JSON"
-
-
 def measured_run(path: Path) -> MeasuredRun:
-    """Read the log of a run.
-
-    Raises:
-        RoleFileError: the file cannot be read, a line of it cannot be used, or it is the log of no run.
-    """
+    """Read what measures need of a log; one that was not written to its end is refused."""
     path = path.expanduser().absolute()
-    lines = numbered_lines(path, LogLine, path.parent)
-    told = {number: line for number, line in lines.items() if line.kind in ("run", "branch")}
-    if not lines or min(told, default=0) != min(lines):
-        raise RoleFileError(f"{path.name} is the log of no run: give a file that `dramaturg simulate` wrote.")
-    about = typed(told, Run, path)[-1]
+    log = read_run(path)
+    if log.warning:
+        raise RoleFileError(f"{log.warning.removesuffix(', which is left out.')}: give the whole log.")
+    about = log.run
     return MeasuredRun(
         path,
         about,
-        contexts=[one for one in typed(of(lines, "context"), Context, path) if one.step > about.after],
-        actions=[one for one in typed(of(lines, "action"), Action, path) if one.step > about.after],
-        costs=[one for one in typed(of(lines, "cost"), Cost, path) if one.step >= about.after],
+        contexts=[one for one in log.of(Context) if one.step > about.after],
+        actions=[one for one in log.of(Action) if one.step > about.after],
+        costs=[one for one in log.of(Cost) if one.step >= about.after],
     )
-
-
-def of(lines: Mapping[int, LogLine], kind: str) -> dict[int, LogLine]:
-    """The lines of a kind, by their numbers."""
-    return {number: line for number, line in lines.items() if line.kind == kind}
-
-
-def typed(lines: Mapping[int, LogLine], model: type[T], path: Path) -> list[T]:
-    """Lines as what their kind makes them.
-
-    Raises:
-        RoleFileError: a line lacks something, or says it in another form.
-    """
-    found = []
-    for number, line in lines.items():
-        try:
-            found.append(model.model_validate(line.model_dump()))
-        except ValidationError as error:
-            raise RoleFileError(f"{path.name}, line {number}: {clause(worst(error), model)}.") from error
-    return found

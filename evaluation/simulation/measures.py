@@ -15,12 +15,8 @@ from dramaturg.nodes.index_steps import Announce, Answers, answer_all
 
 Scores = Mapping[Path, Mapping[str, MeasureScore]]
 """The scores of each log by their keys."""
-
-
 Curves = dict[str, list[Point]]
-"""A curve a condition."""
-
-
+"""Curves by condition."""
 UNITS = ("calls", "tokens", "lines", "seconds")
 """`lines` are those of talks; `seconds` are those of the clock on the wall, which depend on the machine."""
 
@@ -47,7 +43,7 @@ async def take_all(tasks: Iterable[Task], context: MeasureSettings, announce: An
         announce: is told how many of the scores that were not there are there now.
 
     Raises:
-        MeasuresBusy: another program measures one of the runs.
+        Busy: another program measures one of the runs.
         ModelError: the model cannot be reached, or refuses every question.
     """
     wanted = list(tasks)
@@ -72,11 +68,7 @@ async def take_all(tasks: Iterable[Task], context: MeasureSettings, announce: An
 
 
 def known_scores(tasks: Iterable[Task]) -> Scores:
-    """The scores that are in the files, without asking anything.
-
-    Raises:
-        RoleFileError: a line of a file cannot be used.
-    """
+    """The scores that are in the files, without asking anything."""
     return {path: ScoreFile(path).read() for path in {one.run.path for one in tasks}}
 
 
@@ -102,19 +94,8 @@ async def taken(task: Task) -> MeasureScore:
         answer, score = await task.take()
     except UNANSWERED as failed:
         error = str(failed)
-    return MeasureScore(
-        key=task.key,
-        measure=task.taken_as,
-        step=task.step,
-        time=task.time,
-        agent=task.agent,
-        asked=task.asked,
-        right=task.right,
-        answer=answer,
-        score=score,
-        error=error,
-        model=task.model,
-    )
+    about = {name: getattr(task, name) for name in ("key", "step", "time", "agent", "asked", "right", "model")}
+    return MeasureScore(**about, measure=task.taken_as, answer=answer, score=score, error=error)
 
 
 def readings(tasks: Sequence[Task], scores: Scores, measure: Measure) -> list[Reading]:
@@ -150,18 +131,16 @@ def costs(run: MeasuredRun) -> list[StepCost]:
 def each_step(spent: Sequence[Cost]) -> list[StepCost]:
     """What each step has cost: the log says what was spent until then, from the beginning."""
     so_far = [StepCost(one.step, one.calls, one.tokens, one.lines, one.seconds) for one in spent]
-    return [between(before, after) for before, after in pairwise([StepCost(0, 0, 0, 0, 0.0), *so_far])]
-
-
-def between(before: StepCost, after: StepCost) -> StepCost:
-    """What was spent since then."""
-    return StepCost(
-        after.step,
-        calls=after.calls - before.calls,
-        tokens=after.tokens - before.tokens,
-        lines=after.lines - before.lines,
-        seconds=round(after.seconds - before.seconds, 3),
-    )
+    return [
+        StepCost(
+            after.step,
+            after.calls - before.calls,
+            after.tokens - before.tokens,
+            after.lines - before.lines,
+            round(after.seconds - before.seconds, 3),
+        )
+        for before, after in pairwise([StepCost(0, 0, 0, 0, 0.0), *so_far])
+    ]
 
 
 def total(steps: Sequence[StepCost]) -> StepCost:

@@ -1,4 +1,4 @@
-"""Identity recall: what of its identity an agent can say from what it had before its eyes (ID-RAG 5.5.1)."""
+"""What is asked for a measure: of an agent who it is (ID-RAG 5.5.1), of a judge whether a deed fits it (5.5.2)."""
 
 from typing import Any, NamedTuple
 
@@ -6,6 +6,7 @@ import numpy as np
 from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
 
+from dramaturg.evaluation.judging.judges import reason_of
 from dramaturg.evaluation.simulation.log import Context
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.embeddings import Embedder
@@ -20,26 +21,17 @@ from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import Question
 
 TEMPERATURE = 0.2
-
-
 ANSWER_TOKENS = 150
-
-
 LOOKED_UP = ("strategy", "similarity")
 """How an identity was had that can be looked up anew for a question; all of it, or an inferred one, stays the same."""
-
-
 LOW, HIGH = 1, 10
 """Goes straight against the identity; fits it in every way. 5: has nothing to do with it."""
 
 
-REASON_TOKENS = 120
+class Scored(NamedTuple):
+    """What was answered, or why a judge gave a score; and the score."""
 
-
-class Alignment(NamedTuple):
-    """A score from 1 to 10, and the sentence that it rests on."""
-
-    reason: str
+    answer: str
     score: float
 
 
@@ -49,7 +41,7 @@ def quiz_of(role: Role) -> list[Question]:
 
 
 def quiz_messages(identity: Identity, at: Context, question: str, more: str = "") -> list[BaseMessage]:
-    """What an agent is shown: working memory, what it took itself for, perhaps what was looked up, and the question."""
+    """The messages of a question: working memory, what the agent took itself for, perhaps what was looked up."""
     parts = [at.self_image, fence("identity", more) if more else ""]
     return load("answer_quiz", identity.language).messages(
         role=identity.name,
@@ -60,32 +52,19 @@ def quiz_messages(identity: Identity, at: Context, question: str, more: str = ""
 
 
 async def answered(chat: ChatModel, messages: list[BaseMessage]) -> str:
-    """Have a question answered.
-
-    Raises:
-        ModelError: the model gave no answer.
-    """
+    """Have a question answered; the answer comes back as a single line."""
     text = await write(chat, messages, temperature=TEMPERATURE, max_tokens=ANSWER_TOKENS, quiet=True)
     return " ".join(text.split())
 
 
 async def correctness(model: Embedder, answer: str, right: str) -> float:
-    """Return the cosine of an answer and the right one, from -1 to 1.
-
-    Raises:
-        ValueError: the embedding model fails on one of them.
-    """
+    """Return the cosine of an answer and the right one, from -1 to 1."""
     one, other = (await vectors_of(model, [answer, right])).astype(np.float64)
     return float(one @ other)
 
 
 async def looked_up(context: IdentityRecallSettings, at: Context, question: str) -> str:
-    """Look an identity up for a question of the quiz: what is found and not in the self image already.
-
-    Raises:
-        RoleError: the role has no chronicle.
-        ModelError: the model cannot be reached or refuses every question.
-    """
+    """Look an identity up for a question of the quiz; return what is not in the self image already."""
     percept: Percept = {"scene": "", "observations": None, "options": [], "now": at.time}
     state: Any = {"question": question, "situation": at.situation, "percept": percept}
     runtime = Runtime(context=context)
@@ -101,15 +80,9 @@ def reason_messages(identity: Identity, deed: str) -> list[BaseMessage]:
     return load("why_aligned", identity.language).messages(role=identity.name, data=data)
 
 
-async def alignment(judge: ChatModel, identity: Identity, deed: str) -> Alignment:
-    """Judge a deed: a sentence, and then a score that rests on it.
-
-    Raises:
-        ModelError: the judge gave no answer.
-    """
-    messages = reason_messages(identity, deed)
-    text = await write(judge, messages, temperature=0, max_tokens=REASON_TOKENS, quiet=True)
-    reason = " ".join(text.split())
+async def judged_deed(judge: ChatModel, identity: Identity, deed: str) -> Scored:
+    """Have a deed judged by how well it fits who an agent is: a sentence, and then a score that rests on it."""
+    reason = await reason_of(judge, reason_messages(identity, deed))
     data = {"identity": identity.text(identity.triples), "deed": deed, "reason": reason}
     asked = load("rate_alignment", identity.language).messages(role=identity.name, data=data)
-    return Alignment(reason, (await rate(judge, asked, low=LOW, high=HIGH)).value)
+    return Scored(reason, (await rate(judge, asked, low=LOW, high=HIGH)).value)

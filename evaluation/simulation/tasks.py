@@ -16,9 +16,10 @@ from pydantic.json_schema import SkipJsonSchema
 from dramaturg.evaluation.simulation.log import Action, Context, MeasuredRun
 from dramaturg.evaluation.simulation.quiz import (
     LOOKED_UP,
-    alignment,
+    Scored,
     answered,
     correctness,
+    judged_deed,
     looked_up,
     quiz_messages,
     quiz_of,
@@ -29,21 +30,15 @@ from dramaturg.models.embeddings import Embedder
 from dramaturg.nodes.identity.chronicle import Identity, identity_of
 from dramaturg.nodes.identity.recall import IdentityRecallSettings
 from dramaturg.nodes.run import Name, RunContext, embedder_of, respondent_in, respondent_of
-from dramaturg.stores.file_lock import file_lock
 from dramaturg.stores.files import canonical, write_bytes
+from dramaturg.stores.kept_run import alone
 from dramaturg.stores.reading import read_lines
 from dramaturg.stores.role_files import Question
 
 Measure = Literal["recall", "recall_with_retrieval", "alignment"]
-
-
 QUESTIONS: Mapping[Measure, int] = {"recall": 1, "recall_with_retrieval": 2, "alignment": 2}
 """How many questions a score takes, re-asks left out."""
-
-
 NO_QUIZ = 'no agent has questions with the attribute "identity" in its questions.jsonl: write some'
-
-
 LACKS: Mapping[Measure, str] = {
     "recall": NO_QUIZ,
     "recall_with_retrieval": NO_QUIZ,
@@ -57,13 +52,6 @@ class MeasureSettings(RunContext):
     judge: Literal[""] | Name | SkipJsonSchema[InstanceOf[BaseChatModel]] = Field(
         default="", description="The chat model that judges deeds; empty: the one that answers."
     )
-
-
-class Scored(NamedTuple):
-    """What was answered, and its score."""
-
-    answer: str
-    score: float
 
 
 class Task(NamedTuple):
@@ -83,10 +71,6 @@ class Task(NamedTuple):
     model: str
     key: str
     take: Callable[[], Awaitable[Scored]]
-
-
-class MeasuresBusy(RuntimeError):
-    """Another program takes measures of the same run."""
 
 
 class MeasureScore(BaseModel):
@@ -113,49 +97,30 @@ class MeasureScore(BaseModel):
 
 
 class ScoreFile:
-    """The scores of one run: what is there, and what is added, each time as a whole file or not at all."""
+    """The scores of one run, in a file beside its log that is replaced as a whole."""
 
     def __init__(self, log: Path) -> None:
         self.path = log.with_suffix(".measures.jsonl")
 
     @contextmanager
     def opened(self) -> Iterator[dict[str, MeasureScore]]:
-        """Hold the file, and give its scores by their keys.
-
-        Raises:
-            MeasuresBusy: another program holds it.
-            RoleFileError: a line of it cannot be used.
-        """
-        busy = MeasuresBusy(f"Another program measures {self.path.name}: wait for it.")
-        with file_lock(self.path.with_name(f".{self.path.name}.lock"), patience=0, busy=busy):
+        """Hold the file, and give its scores by their keys."""
+        with alone(self.path, f"measures {self.path.name}"):
             yield self.read()
 
     def read(self) -> dict[str, MeasureScore]:
-        """The scores by their keys; none if nothing was measured yet.
-
-        Raises:
-            RoleFileError: a line cannot be used.
-        """
+        """The scores by their keys; none if nothing was measured yet."""
         found = read_lines(self.path, MeasureScore, self.path.parent) if self.path.exists() else []
         return {one.key: one for one in found}
 
     def write(self, scores: Mapping[str, MeasureScore]) -> None:
-        """Put all scores in place.
-
-        Raises:
-            StorageError: the file system refuses.
-        """
+        """Put all scores in place."""
         lines = "".join(one.model_dump_json() + "\n" for one in scores.values())
         write_bytes(self.path, lines.encode(), within=self.path.parent)
 
 
 async def planned(run: MeasuredRun, measures: Sequence[Measure], context: MeasureSettings) -> list[Task]:
-    """Return all scores that measures of a run are made of, step by step and agent by agent.
-
-    Raises:
-        RoleError: an agent is not in the library, or its files cannot be read.
-        ValueError: there is nothing to measure.
-    """
+    """Return all scores that measures of a run are made of, step by step and agent by agent; none is an error."""
     tasks = []
     for measure in measures:
         plan = alignment_tasks(run, context) if measure == "alignment" else recall_tasks(run, measure, context)
@@ -166,7 +131,7 @@ async def planned(run: MeasuredRun, measures: Sequence[Measure], context: Measur
 
 
 async def recall_tasks(run: MeasuredRun, measure: Measure, context: MeasureSettings) -> list[Task]:
-    """A score a step, agent and question of its quiz."""
+    """Return a score for each step, agent and question of its quiz."""
     tasks = []
     for at in run.contexts:
         own = agent_settings(context, at.agent)
@@ -184,7 +149,7 @@ async def quizzed(
     at: Context,
     quiz: Sequence[Question],
 ) -> list[Task]:
-    """The scores of one quiz."""
+    """Return the scores of one quiz."""
     chat, model = await respondent_of(own, identity.role), await embedder_of(own, identity.role)
     anew = measure == "recall_with_retrieval" and at.identity.how in LOOKED_UP
     taken_as: Measure = "recall_with_retrieval" if anew else "recall"
@@ -200,7 +165,7 @@ async def quizzed(
 
 
 async def alignment_tasks(run: MeasuredRun, context: MeasureSettings) -> list[Task]:
-    """A score a deed of an agent that has a chronicle."""
+    """Return a score for each deed of an agent that has a chronicle."""
     tasks = []
     for at in run.actions:
         own = agent_settings(context, at.agent)
@@ -229,19 +194,14 @@ async def recalled(
     return Scored(answer, await correctness(model, answer, right))
 
 
-async def judged_deed(judge: ChatModel, identity: Identity, deed: str) -> Scored:
-    """Have a deed judged."""
-    return Scored(*await alignment(judge, identity, deed))
-
-
 def agent_settings(context: MeasureSettings, agent: str) -> IdentityRecallSettings:
-    """How an agent's identity is looked up: as in the run."""
+    """Return how an agent's identity is looked up: as in the run."""
     shared = {name: getattr(context, name) for name in RunContext.model_fields}
     return IdentityRecallSettings(role=agent, **shared)
 
 
 async def known_of(context: IdentityRecallSettings, at: Context | Action) -> Identity:
-    """All that is on record of an agent on the day of an event."""
+    """Return all that is on record of an agent on the day of an event."""
     state: Any = {"percept": {"now": at.time}}
     return await identity_of(context, state)
 

@@ -16,16 +16,10 @@ from dramaturg.workflows.amadeus_index import AmadeusIndexContext, graph
 
 N, K = (SelectionSettings.model_fields[name].default for name in ("search_limit", "slots"))
 """Algorithm 1: the most passages that are judged, and how many are selected."""
-
-
 JUDGED = "en"
 """The language that the cross-encoder reads."""
-
-
 MOST_SHOWN = 6
-"""From so many questions on, a passage stands in the last column of the histogram."""
-
-
+"""The last column of the histogram: passages given for this many questions or more."""
 PassageJudge = Callable[[str, Sequence[str]], Sequence[float]]
 
 
@@ -43,7 +37,7 @@ class Used(NamedTuple):
     nearest: tuple[str, ...]
     """The K + 1 nearest, without guided selection."""
     selected: tuple[str, ...] | None
-    """Before the fallback; None where nobody judges this language."""
+    """Before the fallback; None where the cross-encoder does not read the language."""
     judged: int
 
 

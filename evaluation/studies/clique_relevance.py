@@ -24,11 +24,12 @@ from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import rate
 from dramaturg.nodes.dialogues.cast import Cast, cast_of
-from dramaturg.nodes.dialogues.edge_scores import Edge, edges_of
+from dramaturg.nodes.dialogues.edge_scores import DialogueEdge, edges_of
 from dramaturg.nodes.dialogues.recall import DialogueRecallSettings, conversation_text, nearest_of_both, ranked
 from dramaturg.nodes.dialogues.relations import best_clique
 from dramaturg.nodes.dialogues.role_memory import RoleMemorySettings
 from dramaturg.nodes.judgement import HIGH, LOW
+from dramaturg.nodes.run import run_of
 from dramaturg.prompts import load
 from dramaturg.stores.index.dialogues import StoredDialogue
 from dramaturg.workflows.drmr_index import DrmrIndexContext, graph
@@ -64,11 +65,7 @@ class Chosen(NamedTuple):
 
 
 async def records(bench: Bench) -> list[Chosen]:
-    """Recall for each question of each user, and choose with the clique and without.
-
-    Raises:
-        ValueError: no role has marks.
-    """
+    """Recall for each question of each user, and choose with the clique and without."""
     found: list[Chosen] = []
     for name, relations in marked(gold().relations, bench.roles).items():
         await graph.ainvoke({}, context=bench.context(DrmrIndexContext, name))
@@ -83,7 +80,7 @@ async def records(bench: Bench) -> list[Chosen]:
 async def chosen(bench: Bench, name: str, relation: MarkedRelation, question: str) -> Chosen:
     """One question of one user."""
     role, context = bench.role(name), bench.context(DialogueRecallSettings, name, user_role=relation.user)
-    cast = await cast_of(context, "")
+    cast = await cast_of(await run_of(context), "")
     model = await asyncio.to_thread(bench.embedder, role)
     near = await ranked(cast, model, conversation_text([HumanMessage(question)], cast))
     brought = [dialogue for dialogue, _ in nearest_of_both(near, cast, RECALLED)]
@@ -94,7 +91,7 @@ async def chosen(bench: Bench, name: str, relation: MarkedRelation, question: st
     return choice(relation, question, cast, brought, scores)
 
 
-async def score(edge: Edge, chat: ChatModel, language: str) -> float | None:
+async def score(edge: DialogueEdge, chat: ChatModel, language: str) -> float | None:
     """How much two roles matter in a dialogue (Equation 2), without the reason; None where there is no answer."""
     data = {"dialogue": edge.dialogue.text, "pair": "\n".join(edge.pair)}
     try:
@@ -108,7 +105,7 @@ def choice(
     question: str,
     cast: Cast,
     brought: Sequence[StoredDialogue],
-    scores: Mapping[Edge, float | None],
+    scores: Mapping[DialogueEdge, float | None],
 ) -> Chosen:
     """What is taken of the dialogues that were recalled."""
     clique = clique_of(scores, cast)
@@ -133,7 +130,7 @@ def choice(
     )
 
 
-def clique_of(scores: Mapping[Edge, float | None], cast: Cast) -> list[str]:
+def clique_of(scores: Mapping[DialogueEdge, float | None], cast: Cast) -> list[str]:
     """The best clique; an edge weighs what its best dialogue gives it."""
     best: dict[tuple[str, str], float] = {}
     for edge, value in scores.items():
@@ -149,7 +146,7 @@ def on_clique(brought: Sequence[StoredDialogue], clique: Sequence[str], model: s
     return [one for one in brought if any({*pair} <= {*clique} for pair in one.pairs)]
 
 
-def weight(dialogue: StoredDialogue, user: str, model: str, scores: Mapping[Edge, float | None]) -> float:
+def weight(dialogue: StoredDialogue, user: str, model: str, scores: Mapping[DialogueEdge, float | None]) -> float:
     """The edge score of the two in a dialogue; the lowest where they have none there."""
     found = [
         value for edge, value in scores.items() if edge.dialogue.id == dialogue.id and {*edge.pair} == {user, model}
@@ -228,13 +225,6 @@ def role_rows(records: Sequence[Chosen]) -> StudyTable:
     return StudyTable("Each role: dialogues that bear on the relation", columns, tuple(rows))
 
 
-def check(bench: Bench) -> None:
-    """Refuse roles without marks.
-
-    Raises:
-        ValueError: no role has any.
-    """
-    marked(gold().relations, bench.roles)
-
-
-STUDY = Study("clique-relevance", "Clique relevance", records, findings, check)
+STUDY = Study(
+    "clique-relevance", "Clique relevance", records, findings, lambda bench: marked(gold().relations, bench.roles)
+)

@@ -17,6 +17,7 @@ from dramaturg.evaluation.studies.study import (
     MarkedName,
     Study,
     StudyTable,
+    certainty_of,
     few,
     gold,
     marked,
@@ -35,15 +36,9 @@ from dramaturg.workflows.role_rag_index import RoleRagIndexContext
 
 NEIGHBOURS: int = RoleRagIndexContext.model_fields["neighbours"].default
 """k of Algorithm 1."""
-
-
 MOST = 16
 """Names of a role that are compared: more take too long with the embedded model."""
-
-
 WORD = re.compile(r"[a-zà-ÿ]{4,}")
-
-
 G = TypeVar("G", bound=Sequence[MarkedName])
 
 
@@ -81,11 +76,7 @@ class PairCounts(NamedTuple):
 
 
 async def records(bench: Bench) -> list[Merging]:
-    """Compare the marked names of each role as indexing does.
-
-    Raises:
-        ValueError: no role has marks.
-    """
+    """Compare the marked names of each role as indexing does."""
     return [await merging(bench, name, fewer(groups)) for name, groups in marked(gold().aliases, bench.roles).items()]
 
 
@@ -133,7 +124,7 @@ async def same(pair: Pair, chat: ChatModel, language: str) -> float | None:
         decision = await decide(chat, messages)
     except UNANSWERED:
         return None
-    return float(decision.answer) if decision.probability is None else decision.probability
+    return certainty_of(decision)
 
 
 def scored(record: Merging, joined: Iterable[tuple[str, str]]) -> PairCounts:
@@ -249,13 +240,10 @@ def separation_rows(records: Sequence[Merging]) -> StudyTable:
     return StudyTable("P(same) on the pairs that were compared", columns, tuple(rows))
 
 
-def check(bench: Bench) -> None:
-    """Refuse roles without marks.
-
-    Raises:
-        ValueError: no role has any.
-    """
-    marked(gold().aliases, bench.roles)
-
-
-STUDY = Study("entity-merges", "Entity merges against names that belong together", records, findings, check)
+STUDY = Study(
+    "entity-merges",
+    "Entity merges against names that belong together",
+    records,
+    findings,
+    lambda bench: marked(gold().aliases, bench.roles),
+)

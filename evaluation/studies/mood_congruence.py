@@ -19,8 +19,8 @@ from dramaturg.evaluation.studies.study import (
     over_roles,
 )
 from dramaturg.models.embeddings import Embedder, embedder
+from dramaturg.nodes.memories.bank import MemoryBank, Strategy
 from dramaturg.nodes.memories.emotions import EMOTIONS, SimilarityEncoder
-from dramaturg.nodes.memories.query import MemoryBank, Strategy
 from dramaturg.stores.index.kinds import MEMORY_KIND
 from dramaturg.stores.index.memories import MemoryStore, Mood
 from dramaturg.stores.index.vectors import Vectors, unit_rows
@@ -117,18 +117,14 @@ def mood_rows(moods: Iterable[Mood]) -> NDArray[np.float64]:
 
 
 def questions_of(role: Role) -> list[tuple[str, str]]:
-    """Emotion and text: the questions with a mood, and the role's own, whose emotion nobody marked."""
+    """Emotion and text: the questions with a mood, and the role's own, which have no marked emotion."""
     marked = gold().moods.questions.get(role.card.language, {})
     own = [("", one.question) for one in role.questions() if one.scope == "in"]
     return [(str(emotion), text) for emotion, texts in marked.items() for text in texts] + own
 
 
 def labels_of(role: str, store: MemoryStore) -> dict[int, str]:
-    """The rows of a bank that people labelled.
-
-    Raises:
-        ValueError: a label fits no memory, or more than one.
-    """
+    """The rows of a bank that people labelled."""
     found: dict[int, str] = {}
     for emotion, beginnings in gold().moods.memories.get(role, {}).items():
         for begins in beginnings:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from dramaturg.evaluation.metrics.calibration import Separation
 from dramaturg.evaluation.metrics.figures import calibration_figure, svg
 from dramaturg.evaluation.metrics.intervals import Interval, Share
-from dramaturg.evaluation.reports.tables import bounds, cells, signed
+from dramaturg.evaluation.reports.tables import bounds, signed, table
 from dramaturg.evaluation.studies import (
     chunk_usage,
     clique_relevance,
@@ -37,11 +37,7 @@ class Finished(NamedTuple):
 
 
 def studies_of(names: Iterable[str]) -> list[Study]:
-    """The studies of these names; all, if there are none.
-
-    Raises:
-        ValueError: there is no such study.
-    """
+    """The studies of these names; all, if there are none."""
     wanted = tuple(dict.fromkeys(names)) or tuple(STUDIES)
     for name in wanted:
         if name not in STUDIES:
@@ -51,11 +47,7 @@ def studies_of(names: Iterable[str]) -> list[Study]:
 
 
 async def run(studies: Sequence[Study], bench: Bench) -> list[Finished]:
-    """Run studies one after the other; what was indexed or answered before in the bench's folder is not made again.
-
-    Raises:
-        ValueError: one of them cannot be made of these roles.
-    """
+    """Run studies one after the other; what was indexed or answered before in the bench's folder is not made again."""
     for study in studies:
         study.check(bench)
     done = []
@@ -88,18 +80,16 @@ def markdown(done: Sequence[Finished], roles: Sequence[str], picture: str = "", 
 def section(one: Finished, picture: str) -> str:
     """One study."""
     parts = [f"## {one.study.title}", f"`dramaturg studies {one.study.name}`, {one.seconds:.0f} seconds."]
-    parts += [*one.findings.how, *(table_text(table) for table in one.findings.tables)]
+    parts += [*one.findings.how, *map(table_text, one.findings.tables)]
     if one.findings.calibration and picture:
         parts.append(f"![Calibration of P(known)]({picture})")
     parts += ["What cannot be concluded:", "\n".join(f"- {line}" for line in one.findings.limits)]
     return "\n\n".join(parts)
 
 
-def table_text(table: StudyTable) -> str:
+def table_text(found: StudyTable) -> str:
     """A table under its title."""
-    rows = [cells(*table.columns), cells(*["---"] * len(table.columns))]
-    rows += [cells(*map(shown, row)) for row in table.rows]
-    return f"**{table.title}**\n\n" + "\n".join(rows)
+    return f"**{found.title}**\n\n{table(found.columns, *(map(shown, row) for row in found.rows))}"
 
 
 def shown(cell: Cell) -> str:
@@ -136,11 +126,7 @@ def row_record(columns: Sequence[str], row: Sequence[Cell]) -> Iterator[dict[str
 
 
 def within(page: str, found: str) -> str:
-    """A page with what was found between its lines, in place of what was there; a new page for an empty one.
-
-    Raises:
-        ValueError: the page is not empty and lacks one of the lines.
-    """
+    """A page with what was found between its lines, in place of what was there; a new page for an empty one."""
     if not page.strip():
         return f"# Retrieval studies\n\n{BEGIN}\n\n{found}\n\n{END}\n"
     before, begin, rest = page.partition(BEGIN)
@@ -151,11 +137,7 @@ def within(page: str, found: str) -> str:
 
 
 def calibration_plot(bins: Sequence[tuple[float, Share]]) -> bytes:
-    """The share in scope over the mean P(known) of each bin, with its interval, as an SVG file.
-
-    Raises:
-        RuntimeError: matplotlib is not installed.
-    """
+    """The share in scope over the mean P(known) of each bin, with its interval, as an SVG file."""
     return svg(calibration_figure(bins, "P(known)", "share in scope"))
 
 

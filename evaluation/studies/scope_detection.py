@@ -7,9 +7,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dramaturg.evaluation.metrics.calibration import separation
+from dramaturg.evaluation.metrics.calibration import brier, separation
 from dramaturg.evaluation.metrics.intervals import Share, wilson
-from dramaturg.evaluation.studies.study import Bench, Cell, Findings, Study, StudyTable, few, over_roles, spaced
+from dramaturg.evaluation.studies.study import (
+    Bench,
+    Cell,
+    Findings,
+    Study,
+    StudyTable,
+    certainty_of,
+    few,
+    over_roles,
+    spaced,
+)
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import decide, extract
@@ -70,9 +80,8 @@ async def of_role(bench: Bench, role: Role) -> list[Scoped]:
 
 def similarity(bench: Bench, role: Role, question: str) -> float:
     """How near the nearest passage is."""
-    return (
-        role.index(passage_kind("acts")).open().search(bench.embedder(role).embeddings.embed_query(question), 1)[0][1]
-    )
+    store = role.index(passage_kind("acts")).open()
+    return store.search(bench.embedder(role).embeddings.embed_query(question), 1)[0][1]
 
 
 async def certainty(question: str, card: RoleCard, chat: ChatModel) -> tuple[float | None, int]:
@@ -94,14 +103,10 @@ async def certainty(question: str, card: RoleCard, chat: ChatModel) -> tuple[flo
 
 
 async def known(one: PlainName, card: RoleCard, chat: ChatModel) -> float:
-    """P(known) of one entity, of which no notes are there.
-
-    Raises:
-        ModelError: there is no answer.
-    """
+    """P(known) of one entity, of which no notes are there."""
     data = {"profile": card.profile, "entity": f"{one.name} ({one.type})", "notes": ""}
     decision = await decide(chat, load("judge_scope", card.language).messages(role=card.name, data=data))
-    return float(decision.answer) if decision.probability is None else decision.probability
+    return certainty_of(decision)
 
 
 def findings(records: Sequence[Scoped]) -> Findings:
@@ -195,10 +200,8 @@ def calibration_rows(bins: Sequence[tuple[str, float, Share]], records: Sequence
     """The bins, and the Brier score beside that of always saying the share in scope."""
     rows: list[tuple[Cell, ...]] = [*bins]
     if records:
-        known = np.array([float(one.known) for one in records])
-        sure = np.array([one.certainty for one in records], float)
-        brier, floor = float(np.mean((sure - known) ** 2)), float(np.var(known))
-        rows.append((f"Brier score of {len(records)}; always the share in scope: {floor:.3f}", brier, None))
+        found = brier([one.certainty or 0.0 for one in records], [one.known for one in records])
+        rows.append((f"Brier score of {found.n}; always the share in scope: {found.reference:.3f}", found.score, None))
     return StudyTable("Calibration of P(known), all roles", ("P(known)", "mean P", "in scope"), tuple(rows))
 
 

@@ -1,7 +1,7 @@
 """Splitters compared (AMADEUS Table 1): similarity of what is retrieved, and whether the answer is in it."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import comb
 from typing import NamedTuple
 
@@ -55,11 +55,7 @@ class Retrieved(NamedTuple):
 
 
 async def records(bench: Bench) -> list[Retrieved]:
-    """Index each role by each splitter and look its questions up.
-
-    Raises:
-        ValueError: a role has no questions to look up.
-    """
+    """Index each role by each splitter and look its questions up."""
     found: list[Retrieved] = []
     told = bench.told("splitters", len(bench.roles) * len(SPLITTERS))
     for name in bench.roles:
@@ -74,11 +70,7 @@ async def records(bench: Bench) -> list[Retrieved]:
 
 
 def answerable(role: Role) -> list[Question]:
-    """The questions in scope that have an answer.
-
-    Raises:
-        ValueError: there are none.
-    """
+    """The questions in scope that have an answer."""
     if found := [one for one in role.questions() if one.scope == "in" and one.answer]:
         return found
     raise ValueError(f"{role.id!r} has no answered questions in scope: write some in questions.jsonl, or leave it out.")
@@ -98,11 +90,7 @@ def answer_sentences(role: Role, questions: Sequence[Question], bench: Bench) ->
 def look_up(
     role: Role, splitter: Method, questions: Sequence[Question], answers: Sequence[Sentence], bench: Bench
 ) -> list[Retrieved]:
-    """Rank all passages for each question.
-
-    Raises:
-        ValueError: there are fewer passages than are compared.
-    """
+    """Rank all passages for each question."""
     store = role.index(passage_kind(splitter)).open()
     if len(store.passages) < K:
         msg = f"{role.id!r} has {len(store.passages)} passages by {splitter}: leave roles with fewer than {K} out."
@@ -225,39 +213,30 @@ def role_rows(records: Sequence[Retrieved]) -> StudyTable:
     return StudyTable("Each role", columns, tuple(rows))
 
 
+VALUES: Mapping[str, Callable[[Retrieved], float]] = {
+    "similarity": lambda one: float(np.mean(one.similarities)),
+    f"recall at {K}": lambda one: float(one.rank is not None and one.rank <= K),
+    "words": lambda one: one.words,
+}
+
+
 def difference_rows(records: Sequence[Retrieved]) -> StudyTable:
     """ACTS against the others on the same questions."""
     by = {name: of_splitter(records, name) for name in SPLITTERS}
     rows: list[tuple[Cell, ...]] = []
     for other in ("fixed", "ats"):
-        for what, value in (("similarity", means), (f"recall at {K}", recalled), ("words", shares)):
-            rows.append((f"acts − {other}", what, difference(value(by["acts"]), value(by[other]))))
+        for what, value in VALUES.items():
+            sides = (
+                {role: [value(one) for one in of] for role, of in by[splitter].items()} for splitter in ("acts", other)
+            )
+            rows.append((f"acts − {other}", what, difference(*sides)))
     return StudyTable("Differences, paired by question", ("", "of", "difference"), tuple(rows))
 
 
-def means(by: Mapping[str, Sequence[Retrieved]]) -> dict[str, list[float]]:
-    """The mean similarity of each question."""
-    return {role: [float(np.mean(one.similarities)) for one in of] for role, of in by.items()}
-
-
-def recalled(by: Mapping[str, Sequence[Retrieved]]) -> dict[str, list[float]]:
-    """Answer recall at K of each question."""
-    return hits(by, K)
-
-
-def shares(by: Mapping[str, Sequence[Retrieved]]) -> dict[str, list[float]]:
-    """The share of words of each question."""
-    return {role: [one.words for one in of] for role, of in by.items()}
-
-
-def check(bench: Bench) -> None:
-    """Refuse roles without questions to look up.
-
-    Raises:
-        ValueError: there is one.
-    """
-    for name in bench.roles:
-        answerable(bench.role(name))
-
-
-STUDY = Study("splitters", "Splitters: fixed, ATS, ACTS", records, findings, check)
+STUDY = Study(
+    "splitters",
+    "Splitters: fixed, ATS, ACTS",
+    records,
+    findings,
+    lambda bench: [*map(answerable, map(bench.role, bench.roles))],
+)

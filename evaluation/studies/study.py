@@ -1,8 +1,8 @@
-"""Where a study works: copies of the roles in a folder of its own, and the models that it asks."""
+"""What a study is: copies of roles in a folder of its own, marks that people made, and tables with intervals."""
 
 import shutil
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import as_file, files
@@ -19,33 +19,22 @@ from dramaturg.evaluation.metrics.calibration import Separation
 from dramaturg.evaluation.metrics.intervals import Interval, Share, cluster_interval, paired_interval
 from dramaturg.models.chat import ChatModel, chat_model
 from dramaturg.models.embeddings import Embedder, embedder
+from dramaturg.models.questions import Decision
 from dramaturg.nodes.run import RoleContext
-from dramaturg.stores.file_lock import file_lock
 from dramaturg.stores.index.graph import EntityType
+from dramaturg.stores.kept_run import alone
 from dramaturg.stores.library import Library, examples
 from dramaturg.stores.role import Role
 
 INDEX = "index"
 """What a role's copy keeps where its files are copied anew."""
-
-
 AT_ONCE = 2
 """Questions asked of the chat model at once: as many as the embedded one answers."""
-
-
 DEADLINE = 600
 """Seconds for one question: a busy machine is slow, and a study is no conversation."""
-
-
 AnnounceStep = Callable[[str, int, int], None]
 """Is told what is done, how much of it, and how much there is."""
-
-
 C = TypeVar("C", bound=RoleContext)
-
-
-class StudiesBusy(RuntimeError):
-    """Another program works at the same bench."""
 
 
 @dataclass(frozen=True)
@@ -70,22 +59,17 @@ class Bench:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep others away from the folder.
-
-        Raises:
-            StudiesBusy: another program works there.
-        """
+        """Keep others away from the folder."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        busy = StudiesBusy(f"Another program makes studies in {self.folder}: wait for it.")
-        with file_lock(self.folder / ".lock", patience=0, busy=busy):
+        with alone(self.folder, f"makes studies in {self.folder}"):
             yield
 
     def role(self, role: str) -> Role:
-        """A copy."""
+        """Open a copy."""
         return self.library.role(role)
 
     def context(self, kind: type[C], role: str, **settings: Any) -> C:
-        """The settings of a workflow on a copy."""
+        """Return the context of a workflow on a copy."""
         models: dict[str, Any] = {"chat_model": self.chat_model, "embedding_model": self.embedding_model}
         return kind(role=role, library=str(self.library.root), **models, **settings)
 
@@ -100,12 +84,12 @@ class Bench:
         return chat_model(self.chat_model, cache=kept, **settings)
 
     def told(self, what: str, total: int) -> "Progress":
-        """Count something down."""
+        """Announce a piece of work and count its steps."""
         return Progress(self.announce, what, total)
 
 
 class Progress:
-    """How far a study is with one thing."""
+    """The progress of one piece of work of a study."""
 
     def __init__(self, announce: AnnounceStep, what: str, total: int) -> None:
         self.announce, self.what, self.total, self.done = announce, what, total, 0
@@ -118,12 +102,8 @@ class Progress:
 
 
 T = TypeVar("T")
-
-
 SEED = 0
 """Of all draws in the studies."""
-
-
 Cell = str | int | float | Interval | Share | Separation | None
 
 
@@ -159,8 +139,6 @@ class Study(NamedTuple):
 
 
 Emotion = Literal["joy", "acceptance", "fear", "surprise", "sadness", "disgust", "anger", "anticipation"]
-
-
 M = TypeVar("M")
 
 
@@ -199,49 +177,30 @@ class Gold(NamedTuple):
     relations: Mapping[str, tuple[MarkedRelation, ...]]
 
 
-ALIASES: TypeAdapter[dict[str, tuple[tuple[MarkedName, ...], ...]]] = TypeAdapter(
-    dict[str, tuple[tuple[MarkedName, ...], ...]]
-)
-
-
-RELATIONS: TypeAdapter[dict[str, tuple[MarkedRelation, ...]]] = TypeAdapter(dict[str, tuple[MarkedRelation, ...]])
-
-
 def copy_roles(bench: Bench, library: Path) -> None:
     """Copy the roles of a bench from a library, or from the examples where the library has none; keep their indexes.
 
     The library is only read. A copy that is there is brought up to date, so that an index of it says what is stale.
-
-    Raises:
-        RoleError: neither has a role of this id.
     """
     for name in bench.roles:
-        with source_of(name, library) as source:
+        shipped = name in examples() and name not in Library(library).roles()
+        kept = as_file(files("dramaturg.examples") / name) if shipped else nullcontext(Library(library).role(name).root)
+        with kept as source:
             target = bench.library.root / name
             for old in (one for one in (target.iterdir() if target.is_dir() else ()) if one.name != INDEX):
                 shutil.rmtree(old) if old.is_dir() else old.unlink()
             shutil.copytree(source, target, ignore=shutil.ignore_patterns(INDEX, ".*"), dirs_exist_ok=True)
 
 
-@contextmanager
-def source_of(role: str, library: Path) -> Iterator[Path]:
-    """The folder that a role is copied from."""
-    if role in examples() and role not in Library(library).roles():
-        with as_file(files("dramaturg.examples") / role) as folder:
-            yield folder
-    else:
-        yield Library(library).role(role).root
-
-
 def spaced(items: Sequence[T], most: int) -> list[T]:
-    """At most so many, evenly spaced."""
+    """At most `most` of the items, evenly spaced."""
     if not items:
         return []
     return [items[at] for at in np.unique(np.linspace(0, len(items) - 1, min(most, len(items))).astype(int)).tolist()]
 
 
 def few(roles: int) -> str:
-    """What as many roles can say."""
+    """The limit that holds for numbers of so few roles."""
     return f"Numbers of {roles} roles say little about others: an interval over them is wide, and no test is worth it."
 
 
@@ -258,20 +217,13 @@ def difference(first: Mapping[str, Sequence[float]], second: Mapping[str, Sequen
 @cache
 def gold() -> Gold:
     """Read the marks that come with the package."""
-    found = {name: safe_load(text_of(f"{name}.yaml")) for name in ("aliases", "moods", "relations")}
-    return Gold(
-        ALIASES.validate_python(found["aliases"]),
-        MarkedMoods.model_validate(found["moods"]),
-        RELATIONS.validate_python(found["relations"]),
-    )
+    folder = files("dramaturg.evaluation.studies") / "gold"
+    texts = {name: (folder / f"{name}.yaml").read_text(encoding="utf-8") for name in Gold._fields}
+    return TypeAdapter(Gold).validate_python({name: safe_load(text) for name, text in texts.items()})
 
 
 def marked(marks: Mapping[str, M], roles: Iterable[str]) -> dict[str, M]:
-    """The marks of these roles; roles without any are left out.
-
-    Raises:
-        ValueError: none of them has marks.
-    """
+    """Return the marks of these roles; roles without any are left out, and it is an error if none has any."""
     found = {role: marks[role] for role in roles if role in marks}
     if not found:
         raise ValueError(
@@ -280,6 +232,6 @@ def marked(marks: Mapping[str, M], roles: Iterable[str]) -> dict[str, M]:
     return found
 
 
-def text_of(name: str) -> str:
-    """A file of marks."""
-    return (files("dramaturg.evaluation.studies") / "gold" / name).read_text(encoding="utf-8")
+def certainty_of(decision: Decision) -> float:
+    """P(yes) of a decision; 1 or 0 where the model gives no probabilities."""
+    return float(decision.answer) if decision.probability is None else decision.probability

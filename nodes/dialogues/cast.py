@@ -1,18 +1,48 @@
-"""The role that the user plays, E_u (DRMR 3.1): who it is to the library and in the dialogues, or a stranger."""
+"""Who speaks: one name for a speaker, however a line spells it, and the role that the user plays, E_u (DRMR 3.1)."""
 
 import asyncio
-from typing import NamedTuple
+import unicodedata
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 from pydantic import Field
 
-from dramaturg.nodes.dialogues.index import DialogueSettings, dialogues_of_turn
-from dramaturg.nodes.run import RoleContext, language_of, role_of, run_of
-from dramaturg.nodes.speakers import spelling
-from dramaturg.prompts import load
+from dramaturg.nodes.run import RoleContext, Run
+from dramaturg.nodes.turn import stranger_name
 from dramaturg.stores.index.dialogues import DialogueStore
+from dramaturg.stores.index.kinds import DIALOGUE_KIND
 from dramaturg.stores.library import find_card
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import RoleCard
+
+
+class Speakers:
+    """The name of each speaker: the first spelling that was met, or the name that these spellings are said to mean.
+
+    Args:
+        names: a name and its other spellings, such as a role's name and its aliases; the first of each is the name.
+    """
+
+    def __init__(self, *names: Iterable[str]) -> None:
+        self._names: dict[str, str] = {}
+        for spellings in names:
+            first, *others = spellings
+            for one in (first, *others):
+                self._names.setdefault(spelling(one), first)
+
+    def name(self, speaker: str) -> str:
+        """The name of a speaker, which is remembered if it is new."""
+        return self._names.setdefault(spelling(speaker), " ".join(speaker.split()))
+
+
+def spelling(speaker: str) -> str:
+    """What two spellings of one name have in common: letters and digits, whatever their case and width."""
+    return letters_of(speaker) or speaker.strip()
+
+
+def letters_of(text: str) -> str:
+    """The letters and digits of a text, whatever their case and width."""
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
 
 
 class UserRoleSettings(RoleContext):
@@ -24,10 +54,6 @@ class UserRoleSettings(RoleContext):
         description="The role that the user plays: a role of the library by its id or name, or any name that speaks in "
         "the dialogues; empty: a stranger.",
     )
-
-
-class CastSettings(DialogueSettings, UserRoleSettings):
-    """Who speaks in a turn, and what was said before it."""
 
 
 class UserRole(NamedTuple):
@@ -58,40 +84,29 @@ class Cast(NamedTuple):
     user: UserRole
 
 
-async def cast_of(context: CastSettings, version: str) -> Cast:
+async def cast_of(run: Run[Any], version: str) -> Cast:
     """Find out who speaks in a turn.
+
+    Args:
+        run: of settings that inherit `UserRoleSettings`.
+        version: of the dialogues, which a turn reads to its end, whatever is published meanwhile; empty: the newest.
 
     Raises:
         ValueError: the user would play the role that answers.
         MissingIndex: the role has no index of dialogues.
+        RoleError: the card of the user's role cannot be read.
     """
-    role = await role_of(context)
-    store = await dialogues_of_turn(await run_of(context), version)
-    return Cast(role, role.card, store, await user_role_of(context, role, store))
-
-
-async def user_role_of(context: UserRoleSettings, role: Role, store: DialogueStore) -> UserRole:
-    """Find out who the user is.
-
-    Raises:
-        ValueError: it is the role that answers.
-        RoleError: its card cannot be read.
-    """
-    wanted = " ".join(context.user_role.split())
+    role, own = run.role, run.role.card
+    store = await asyncio.to_thread(role.index(DIALOGUE_KIND).open, version or None)
+    wanted = " ".join(run.settings.user_role.split())
     if not wanted:
-        return UserRole(stranger_name(language_of(context, role)), "", None, True)
+        return Cast(role, own, store, UserRole(stranger_name(run.language), "", None, True))
     card = await asyncio.to_thread(find_card, wanted, role.root.parent)
-    names, own = (card.name, *card.aliases) if card else (wanted,), role.card
+    names = (card.name, *card.aliases) if card else (wanted,)
     if {spelling(wanted), spelling(names[0])} & {spelling(name) for name in (role.id, own.name, *own.aliases)}:
         msg = f"The user cannot play {own.name}, who answers: name somebody else with --user-role, or nobody."
         raise ValueError(msg)
     spoken = {spelling(speaker): speaker for speaker in store.graph if speaker != own.name}
     speaker = next((spoken[key] for name in names if (key := spelling(name)) in spoken), None)
-    name = card.name if card else speaker or wanted
-    return UserRole(name, card.profile.strip() if card else "", speaker, False)
-
-
-def stranger_name(language: str) -> str:
-    """What prompts call a user of whom nothing is known."""
-    (only,) = load("stranger", language).messages()
-    return only.text
+    user = UserRole(card.name if card else speaker or wanted, card.profile.strip() if card else "", speaker, False)
+    return Cast(role, own, store, user)

@@ -13,10 +13,8 @@ from dramaturg.stores.index.answers import answer_key
 from dramaturg.stores.index.dialogues import Pair, StoredDialogue
 from dramaturg.stores.role_files import RoleCard
 
-Keep = Callable[[Answers], Awaitable[None]]
 
-
-class Edge(NamedTuple):
+class DialogueEdge(NamedTuple):
     """Two roles who speak with each other in a dialogue."""
 
     pair: Pair
@@ -30,55 +28,53 @@ class EdgeScoring(NamedTuple):
     card: RoleCard
     context: AppraisalSettings
 
-    async def answers(self, edge: Edge) -> Answers:
-        """Have the score of an edge, under the key that it is kept by.
 
-        Raises:
-            ModelError: there is no score.
-        """
-        found = await self.score(edge)
-        return {edge_key(edge, self.card): {"score": found.score, "reason": found.reason}}
+async def ask_scores(
+    scoring: EdgeScoring,
+    left: Mapping[str, DialogueEdge],
+    keep: Callable[[Answers], Awaitable[None]],
+    announce: Announce,
+) -> dict[str, str]:
+    """Have the scores s_ij of edges, 1 … 5 with a reason, by their keys.
 
-    async def score(self, edge: Edge) -> Appraisal:
-        """s_ij in 1 … 5 with its reason."""
-        asked = Appraising(
+    Returns:
+        Why there is none, by the keys of the edges that have none.
+
+    Raises:
+        ModelError: the model cannot be reached or refuses every question; what came before is kept.
+    """
+    chat, card, context = scoring
+    errors: dict[str, str] = {}
+
+    async def asked(edge: DialogueEdge) -> Answers:
+        key = edge_key(edge, card)
+        question = Appraising(
             together="score_edge",
             score="rate_edge",
             reason="why_edge",
             values={},
             data={"dialogue": edge.dialogue.text, "pair": "\n".join(edge.pair)},
-            language=self.card.language,
+            language=card.language,
         )
-        return await (asked.rated_by if self.context.apart(self.chat) else asked.together_by)(self.chat)
-
-
-async def ask_scores(scoring: EdgeScoring, left: Mapping[str, Edge], keep: Keep, announce: Announce) -> dict[str, str]:
-    """Have the scores of edges, by their keys; return why there is none, for those that have none.
-
-    Raises:
-        ModelError: the model cannot be reached or refuses every question; what came before is kept.
-    """
-    errors: dict[str, str] = {}
-
-    async def asked(edge: Edge) -> Answers:
         try:
-            return await scoring.answers(edge)
+            found = await (question.rated_by if context.apart(chat) else question.together_by)(chat)
         except UNANSWERED as error:
-            errors[edge_key(edge, scoring.card)] = str(error)
+            errors[key] = str(error)
             return {}
+        return {key: {"score": found.score, "reason": found.reason}}
 
     await answer_all(left, asked, keep=keep, announce=announce)
     return errors
 
 
-def edge_key(edge: Edge, card: RoleCard) -> str:
+def edge_key(edge: DialogueEdge, card: RoleCard) -> str:
     """What the score of an edge is kept by: the two roles and the text; not the model that gave it."""
     return answer_key("edge", list(edge.pair), edge.dialogue.text, card.language)
 
 
-def edges_of(dialogues: Iterable[StoredDialogue]) -> list[Edge]:
+def edges_of(dialogues: Iterable[StoredDialogue]) -> list[DialogueEdge]:
     """All edges that dialogues give, dialogue by dialogue."""
-    return [Edge(pair, dialogue) for dialogue in dialogues for pair in dialogue.pairs]
+    return [DialogueEdge(pair, dialogue) for dialogue in dialogues for pair in dialogue.pairs]
 
 
 def score_in(answers: Mapping[str, JsonValue], key: str) -> Appraisal | None:

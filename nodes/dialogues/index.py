@@ -9,6 +9,7 @@ from langgraph.runtime import Runtime
 from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
+from dramaturg.nodes.dialogues.cast import Speakers, letters_of
 from dramaturg.nodes.dialogues.edge_scores import EdgeScoring, ask_scores, edge_key, edges_of, score_in
 from dramaturg.nodes.index_steps import (
     DraftState,
@@ -28,8 +29,7 @@ from dramaturg.nodes.index_steps import (
     unless_overtaken,
 )
 from dramaturg.nodes.judgement import AppraisalSettings
-from dramaturg.nodes.run import RoleContext, Run, open_run, run_of
-from dramaturg.nodes.speakers import Speakers, letters_of
+from dramaturg.nodes.run import RoleContext, open_run, run_of
 from dramaturg.stores.dialogue_files import read_dialogue_files
 from dramaturg.stores.errors import MissingIndex
 from dramaturg.stores.files import canonical, sha256
@@ -206,11 +206,6 @@ async def publish_dialogues(state: DialogueDraftState, runtime: Runtime[Any]) ->
     cost = asked_in_all(state["usage"])
     done = {"scored": scored, "failed": state["failures"], **cost, "version": manifest.version}
     return published(runtime, {**state["index"], **done}, "rebuild", "scores")
-
-
-async def dialogues_of_turn(run: Run[Any], version: str) -> DialogueStore:
-    """The dialogues that this turn reads, also when a newer version was published meanwhile."""
-    return await asyncio.to_thread(run.role.index(DIALOGUE_KIND).open, version or None)
 
 
 def recipe(card: RoleCard, context: DialogueSettings) -> dict[str, JsonValue]:

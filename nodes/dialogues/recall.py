@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from itertools import islice
 from typing import Any, Literal, NotRequired
 
 from langchain_core.messages import AnyMessage
@@ -12,20 +11,19 @@ from typing_extensions import TypedDict
 
 from dramaturg.models.embeddings import Embedder
 from dramaturg.models.reading import encodable
-from dramaturg.nodes.dialogues.cast import Cast, CastSettings, cast_of
+from dramaturg.nodes.dialogues.cast import Cast, UserRoleSettings, cast_of
+from dramaturg.nodes.dialogues.index import DialogueSettings
 from dramaturg.nodes.reply import AskedState
-from dramaturg.nodes.run import embedder_of, settings
+from dramaturg.nodes.run import open_run, settings
 from dramaturg.nodes.turn import Report
 from dramaturg.stores.index.dialogues import DialogueStore, StoredDialogue
 
 DIGITS = 6  # of a similarity
-
-
 QUERY = 1000  # characters of the conversation, its last: embedding models read the beginning of a text only
 
 
-class DialogueRecallSettings(CastSettings):
-    """How much is recalled."""
+class DialogueRecallSettings(DialogueSettings, UserRoleSettings):
+    """How much is recalled, and whose dialogues."""
 
     recalled_dialogues: int = Field(
         default=3, ge=1, le=50, description="Dialogues that the conversation brings back (the paper's N)."
@@ -72,7 +70,7 @@ class DialogueRecallState(AskedState, Report):
     known_dialogues: NotRequired[list[KnownDialogue]]
 
 
-Ranked = Sequence[tuple[StoredDialogue, float]]
+RankedDialogues = Sequence[tuple[StoredDialogue, float]]
 
 
 async def recall_dialogues(state: DialogueRecallState, runtime: Runtime[Any]) -> dict[str, Any]:
@@ -85,20 +83,19 @@ async def recall_dialogues(state: DialogueRecallState, runtime: Runtime[Any]) ->
         MissingIndex: the role has no index of dialogues.
         EmbeddingMismatch: the index was made with another embedding model.
     """
-    context = settings(runtime, DialogueRecallSettings)
-    cast = await cast_of(context, state["version"])
-    near = await ranked(cast, await embedder_of(context, cast.role), conversation_text(state["messages"], cast))
-    brought = recalled(nearest_of_both(near, cast, context.recalled_dialogues), 0)
-    known = known_now(state.get("known_dialogues", []), brought, near, context.graph_dialogues)
-    store, shown = cast.store, as_evidence(brought, cast.store)
+    run = await open_run(runtime, DialogueRecallSettings)
+    cast = await cast_of(run, state["version"])
+    near = await ranked(cast, await run.embedder(), conversation_text(state["messages"], cast))
+    brought = as_recalled(nearest_of_both(near, cast, run.settings.recalled_dialogues), 0)
+    shown = dialogue_evidence(brought, cast.store)
     runtime.stream_writer({"event": "dialogues", "dialogues": shown})
-    evidence = {"dialogues": shown, **({"warning": store.warning} if store.warning else {})}
+    warning = {"warning": cast.store.warning} if cast.store.warning else {}
     return {
-        "version": store.version,
+        "version": cast.store.version,
         "dialogues": brought,
         "added": len(brought),
-        "known_dialogues": known,
-        "evidence": evidence,
+        "known_dialogues": known_now(state.get("known_dialogues", []), brought, near, run.settings.graph_dialogues),
+        "evidence": {"dialogues": shown, **warning},
     }
 
 
@@ -107,18 +104,17 @@ async def recall_more(state: DialogueRecallState, runtime: Runtime[Any]) -> dict
 
     One that it holds would add nothing, and the utterance is the same in every revision of a turn.
     """
-    context = settings(runtime, DialogueRevisionSettings)
-    cast = await cast_of(context, state["version"])
-    model = await embedder_of(context, cast.role)
+    run = await open_run(runtime, DialogueRevisionSettings)
+    context, model, cast = run.settings, await run.embedder(), await cast_of(run, state["version"])
     before, known = state["dialogues"], state.get("known_dialogues", [])
     held = {one["dialogue"] for one in (*before, *(known if context.role_memory else []))}
-    fitting = (one for one in await ranked(cast, model, state["question"]) if concerns(one[0], cast))
-    found = list(islice((one for one in fitting if one[0].id not in held), context.revision_dialogues))
+    near = await ranked(cast, model, state["question"])
+    found = [one for one in near if concerns(one[0], cast) and one[0].id not in held][: context.revision_dialogues]
     if not found:
         return {"added": 0}
-    brought = [*before, *recalled(found, before[-1]["revision"] + 1 if before else 1)]
+    brought = [*before, *as_recalled(found, before[-1]["revision"] + 1 if before else 1)]
     near = await ranked(cast, model, conversation_text(state["messages"], cast))
-    shown = as_evidence(brought, cast.store)
+    shown = dialogue_evidence(brought, cast.store)
     runtime.stream_writer({"event": "dialogues", "dialogues": shown})
     now = known_now(known, brought, near, context.graph_dialogues)
     return {"dialogues": brought, "added": len(found), "known_dialogues": now, "evidence": {"dialogues": shown}}
@@ -134,18 +130,34 @@ def more_outcome(state: DialogueRecallState, runtime: Runtime[Any]) -> Literal["
     return relating_outcome(state, runtime) if state["added"] else "nothing more"
 
 
-async def ranked(cast: Cast, model: Embedder, text: str) -> Ranked:
+def conversation_text(messages: Sequence[AnyMessage], cast: Cast) -> str:
+    """C as it is embedded: the last of what was said, each line with its speaker, as dialogues are written."""
+    names = {"human": cast.user.known_as, "ai": cast.card.name}
+    said = [": ".join(filter(None, [names[m.type], " ".join(m.text.split())])) for m in messages if m.type in names]
+    text, *before = reversed(said)
+    for line in before:
+        if len(line) + len(text) > QUERY:
+            break
+        text = f"{line}\n{text}"
+    return encodable(text)
+
+
+async def ranked(cast: Cast, model: Embedder, text: str) -> RankedDialogues:
     """All dialogues by φ = cos(Emb(U), Emb(text)), the nearest first (Equation 1)."""
     vector = await model.embeddings.aembed_query(text)
     cast.store.require(model.name, len(vector))
     return await asyncio.to_thread(cast.store.ranked, vector)
 
 
-def nearest_of_both(near: Ranked, cast: Cast, most: int) -> Ranked:
+def nearest_of_both(near: RankedDialogues, cast: Cast, most: int) -> RankedDialogues:
     """The nearest that concern one of the two, one of them a dialogue of both if there is any."""
+
+    def of_both(dialogue: StoredDialogue) -> bool:
+        return any({cast.user.speaker, cast.card.name} == {*pair} for pair in dialogue.pairs)
+
     found = [one for one in near if concerns(one[0], cast)][:most]
-    both = next((one for one in near if of_both(one[0], cast)), None)
-    if both is None or any(of_both(one[0], cast) for one in found):
+    both = next((one for one in near if of_both(one[0])), None)
+    if both is None or any(of_both(dialogue) for dialogue, _ in found):
         return found
     return [*found[: most - 1], both]
 
@@ -155,25 +167,16 @@ def concerns(dialogue: StoredDialogue, cast: Cast) -> bool:
     return not {cast.user.speaker, cast.card.name}.isdisjoint(dialogue.speakers)
 
 
-def of_both(dialogue: StoredDialogue, cast: Cast) -> bool:
-    """Whether the two speak with each other in a dialogue."""
-    return any({cast.user.speaker, cast.card.name} == {*pair} for pair in dialogue.pairs)
-
-
-def conversation_text(messages: Sequence[AnyMessage], cast: Cast) -> str:
-    """C as it is embedded: the last of what was said, each line with its speaker, as dialogues are written."""
-    names = {"human": cast.user.known_as, "ai": cast.card.name}
-    told = [": ".join(filter(None, [names[m.type], " ".join(m.text.split())])) for m in messages if m.type in names]
-    text, *before = reversed(told)
-    for line in before:
-        if len(line) + len(text) > QUERY:
-            break
-        text = f"{line}\n{text}"
-    return encodable(text)
+def as_recalled(found: RankedDialogues, revision: int) -> list[RecalledDialogue]:
+    """Dialogues, as the state holds them."""
+    return [
+        {"dialogue": dialogue.id, "similarity": round(similarity, DIGITS), "revision": revision}
+        for dialogue, similarity in found
+    ]
 
 
 def known_now(
-    before: Sequence[KnownDialogue], found: Sequence[RecalledDialogue], near: Ranked, most: int
+    before: Sequence[KnownDialogue], found: Sequence[RecalledDialogue], near: RankedDialogues, most: int
 ) -> list[KnownDialogue]:
     """The dialogues in the graph, the newest last, each as near as it is now; the oldest leave where there are many."""
     similarity = {dialogue.id: score for dialogue, score in near}
@@ -183,15 +186,7 @@ def known_now(
     return [{"dialogue": one, "similarity": round(similarity[one], DIGITS)} for one in kept]
 
 
-def recalled(found: Ranked, revision: int) -> list[RecalledDialogue]:
-    """Dialogues, as the state holds them."""
-    return [
-        {"dialogue": dialogue.id, "similarity": round(similarity, DIGITS), "revision": revision}
-        for dialogue, similarity in found
-    ]
-
-
-def as_evidence(brought: Sequence[RecalledDialogue], store: DialogueStore) -> list[dict[str, Any]]:
+def dialogue_evidence(brought: Sequence[RecalledDialogue], store: DialogueStore) -> list[dict[str, Any]]:
     """Dialogues, as the evidence of a reply shows them: where each is written, who speaks, and what is said."""
     found = ((one, store.get(one["dialogue"])) for one in brought)
     return [

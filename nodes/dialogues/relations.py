@@ -11,13 +11,13 @@ from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from dramaturg.nodes.dialogues.cast import Cast, cast_of
-from dramaturg.nodes.dialogues.edge_scores import Edge, EdgeScoring, ask_scores, edge_key, edges_of, score_in
-from dramaturg.nodes.dialogues.index import dialogues_of_turn
+from dramaturg.nodes.dialogues.edge_scores import DialogueEdge, EdgeScoring, ask_scores, edge_key, edges_of, score_in
 from dramaturg.nodes.dialogues.recall import DialogueRecallState, DialogueRevisionSettings
 from dramaturg.nodes.index_steps import progress
 from dramaturg.nodes.judgement import Appraisal, AppraisalSettings
-from dramaturg.nodes.run import respondent_of, role_of, run_of, settings
+from dramaturg.nodes.run import open_run
 from dramaturg.stores.index.dialogues import Graph
+from dramaturg.stores.index.kinds import DIALOGUE_KIND
 
 
 class RelationSettings(DialogueRevisionSettings, AppraisalSettings):
@@ -50,9 +50,6 @@ class RelationState(DialogueRecallState):
     clique: list[str]
 
 
-ScoredEdge: TypeAlias = tuple[str, str, float]
-
-
 async def score_edges(state: RelationState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Put the dialogues into G, and score the edges that have no score yet (Equation 2), all at once.
 
@@ -62,45 +59,41 @@ async def score_edges(state: RelationState, runtime: Runtime[Any]) -> dict[str, 
     Raises:
         ModelError: the model cannot be reached or refuses every question; what came before is kept.
     """
-    context = settings(runtime, RelationSettings)
-    role = await role_of(context)
-    store, card = await dialogues_of_turn(await run_of(context), state["version"]), role.card
-    builder = role.index(context.index_kind).builder
-    known = await asyncio.to_thread(builder.known)
+    run = await open_run(runtime, RelationSettings)
+    index, card = run.role.index(DIALOGUE_KIND), run.role.card
+    store = await asyncio.to_thread(index.open, state["version"] or None)
+    known = await asyncio.to_thread(index.builder.known)
     found = edges_of(store.get(one["dialogue"]) for one in state.get("known_dialogues", []))
     edges = [(edge_key(edge, card), edge) for edge in found]
     errors = failed_before(state, edges)
     left = {key: edge for key, edge in edges if key not in errors and score_in(known, key) is None}
-    scoring = EdgeScoring(await respondent_of(context, role), card, context)
-
     errors |= await ask_scores(
-        scoring, left, lambda had: asyncio.to_thread(builder.keep, had), progress(runtime, "edges", len(left))
+        EdgeScoring(run.chat, card, run.settings),
+        left,
+        lambda had: asyncio.to_thread(index.builder.keep, had),
+        progress(runtime, "edges", len(left)),
     )
-    known = await asyncio.to_thread(builder.known) if left else known
+    known = await asyncio.to_thread(index.builder.known) if left else known
     relations = [relation(edge, score_in(known, key), errors.get(key, "")) for key, edge in edges]
     # What has not changed is not written: it would be stored with every turn.
     changed = {"relations": relations} if relations != state.get("relations") else {}
-    return {**changed, "usage": {"score_edges": scoring.chat.account.usage()}}
+    return {**changed, "usage": {"score_edges": run.usage}}
 
 
-def failed_before(state: RelationState, edges: Sequence[tuple[str, Edge]]) -> dict[str, str]:
+def failed_before(state: RelationState, edges: Sequence[tuple[str, DialogueEdge]]) -> dict[str, str]:
     """The edges that were asked about in this turn before its revision, without an answer, and why."""
     if not any(one["revision"] for one in state["dialogues"]):
         return {}
-    errors = {(*one["roles"], one["dialogue"]): one["error"] for one in state.get("relations", []) if one["error"]}
+    errors = {(*one["roles"], one["dialogue"]): one["error"] for one in state.get("relations", [])}
     asked = ((key, errors.get((*edge.pair, edge.dialogue.id))) for key, edge in edges)
     return {key: error for key, error in asked if error}
 
 
-def relation(edge: Edge, found: Appraisal | None, error: str = "") -> Relation:
+def relation(edge: DialogueEdge, found: Appraisal | None, error: str = "") -> Relation:
     """An edge as the state holds it."""
-    return {
-        "roles": list(edge.pair),
-        "dialogue": edge.dialogue.id,
-        "score": found.score if found else None,
-        "reason": found.reason if found else "",
-        "error": error,
-    }
+    score, reason = found or (None, "")
+    pair, dialogue = edge
+    return {"roles": list(pair), "dialogue": dialogue.id, "score": score, "reason": reason, "error": error}
 
 
 async def find_clique(state: RelationState, runtime: Runtime[Any]) -> dict[str, Any]:
@@ -108,21 +101,33 @@ async def find_clique(state: RelationState, runtime: Runtime[Any]) -> dict[str, 
 
     It is empty where the two never speak with each other: an edge is not made up for them.
     """
-    cast = await cast_of(settings(runtime, RelationSettings), state["version"])
-    pairs = scored_pairs(state.get("relations", []))
+    cast = await cast_of(await open_run(runtime, RelationSettings), state["version"])
+    relations = state.get("relations", [])
+    pairs = scored_pairs(relations)
     clique = clique_of(pairs, cast)
-    within = [pair for pair in pairs if {*pair["roles"]} <= {*clique}]
     found = {
         "role": cast.card.name,
         "user_role": cast.user.known_as,
         "profile": bool(cast.user.profile),
         "clique": clique,
-        "edges": within,
+        "edges": [pair for pair in pairs if {*pair["roles"]} <= {*clique}],
         "roles": sorted({name for pair in pairs for name in pair["roles"]}),
-        "unscored": sum(one["score"] is None for one in state.get("relations", [])),
+        "unscored": sum(one["score"] is None for one in relations),
     }
     runtime.stream_writer({"event": "clique", **found})
     return {"clique": clique, "evidence": {"relations": found}}
+
+
+def scored_pairs(relations: Sequence[Relation]) -> list[ScoredPair]:
+    """The edges of G, one for two roles: with the score of the dialogue in which they matter most, and why."""
+    pairs: dict[tuple[str, ...], ScoredPair] = {}
+    for one in relations:
+        new: ScoredPair = {"roles": one["roles"], "score": None, "reason": "", "dialogues": []}
+        pair = pairs.setdefault(tuple(one["roles"]), new)
+        pair["dialogues"].append(one["dialogue"])
+        if one["score"] is not None and (pair["score"] is None or one["score"] > pair["score"]):
+            pair["score"], pair["reason"] = one["score"], one["reason"]
+    return list(pairs.values())
 
 
 def clique_of(pairs: Sequence[ScoredPair], cast: Cast) -> list[str]:
@@ -131,16 +136,7 @@ def clique_of(pairs: Sequence[ScoredPair], cast: Cast) -> list[str]:
     return best_clique(weighed, cast.user.speaker, cast.card.name) if cast.user.speaker else []
 
 
-def scored_pairs(relations: Sequence[Relation]) -> list[ScoredPair]:
-    """The edges of G, one for two roles: with the score of the dialogue in which they matter most, and why."""
-    pairs: dict[tuple[str, str], ScoredPair] = {}
-    for one in relations:
-        first, second = one["roles"]
-        pair = pairs.setdefault((first, second), {"roles": one["roles"], "score": None, "reason": "", "dialogues": []})
-        pair["dialogues"].append(one["dialogue"])
-        if one["score"] is not None and (pair["score"] is None or one["score"] > pair["score"]):
-            pair["score"], pair["reason"] = one["score"], one["reason"]
-    return list(pairs.values())
+ScoredEdge: TypeAlias = tuple[str, str, float]
 
 
 def best_clique(edges: Iterable[ScoredEdge], user: str, model: str) -> list[str]:
@@ -163,7 +159,10 @@ def best_clique(edges: Iterable[ScoredEdge], user: str, model: str) -> list[str]
     """
     if user == model:
         raise ValueError(f"The user and the model play two roles, not {user!r} twice.")
-    scored = checked(edges)
+    scored = list(edges)
+    for one, other, score in scored:
+        if one == other or not isfinite(score):
+            raise ValueError(f"An edge joins two roles and has a finite score, not {(one, other, score)!r}.")
     common = neighbours(scored, user) & neighbours(scored, model)
     near, looked_at = Graph(), {user, model, *common}
     near.add_weighted_edges_from(edge for edge in scored if edge[0] in looked_at and edge[1] in looked_at)
@@ -172,19 +171,6 @@ def best_clique(edges: Iterable[ScoredEdge], user: str, model: str) -> list[str]
     around = near.subgraph(common).copy()  # of a view, find_cliques would look through all at each step
     cliques = [sorted((user, model, *roles)) for roles in nx.find_cliques(around)] or [sorted((user, model))]
     return min(cliques, key=lambda roles: (-weight(near, roles), -len(roles), roles))
-
-
-def checked(edges: Iterable[ScoredEdge]) -> Sequence[ScoredEdge]:
-    """The edges, each of two roles and with a score.
-
-    Raises:
-        ValueError: a role is joined with itself, or a score is no finite number.
-    """
-    scored = list(edges)
-    for one, other, score in scored:
-        if one == other or not isfinite(score):
-            raise ValueError(f"An edge joins two roles and has a finite score, not {(one, other, score)!r}.")
-    return scored
 
 
 def neighbours(edges: Iterable[ScoredEdge], role: str) -> set[str]:

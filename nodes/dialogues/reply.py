@@ -10,7 +10,7 @@ from dramaturg.nodes.dialogues.cast import cast_of
 from dramaturg.nodes.dialogues.recall import DialogueRecallSettings, DialogueRecallState, RecalledDialogue
 from dramaturg.nodes.dialogues.role_memory import RoleMemorySettings, RoleMemoryState, of_user, records_text
 from dramaturg.nodes.reply import ReplySettings, spoken
-from dramaturg.nodes.run import settings
+from dramaturg.nodes.run import open_run, settings
 from dramaturg.nodes.verification import DraftState, VerificationSettings, drafted
 from dramaturg.stores.index.dialogues import DialogueStore
 
@@ -37,21 +37,17 @@ async def draft_related(state: RelatedDraftState, runtime: Runtime[Any]) -> dict
     """Draft the reply, c = GenResp(M, C) (Equation 5): to a user whose role and standing the role memory tells.
 
     Without the role memory the dialogues that were brought back take its place.
-
-    Raises:
-        ModelError: the model gave no reply.
     """
-    context = settings(runtime, RelatedReplySettings)
-    cast = await cast_of(context, state["version"])
+    run = await open_run(runtime, RelatedReplySettings)
+    cast = await cast_of(run, state["version"])
     user = cast.user
-    rests_on = (
-        {"memory": records_text(of_user(state.get("memory_records", []), cast))}
-        if context.role_memory
-        else {"dialogues": dialogues_text(state["dialogues"], cast.store)}
-    )
-    name = "respond_from_memory" if context.role_memory else "respond_from_dialogues"
-    grounds = "\n\n".join(filter(None, [cast.card.profile.strip(), user.profile, *rests_on.values()]))
-    return await drafted(context, state, name, {"other": user.profile, **rests_on}, grounds, asker=user.name)
+    if run.settings.role_memory:
+        name, rests_on = "respond_from_memory", records_text(of_user(state.get("memory_records", []), cast))
+    else:
+        name, rests_on = "respond_from_dialogues", dialogues_text(state["dialogues"], cast.store)
+    data = {"other": user.profile, "memory" if run.settings.role_memory else "dialogues": rests_on}
+    grounds = "\n\n".join(filter(None, [cast.card.profile.strip(), user.profile, rests_on]))
+    return await drafted(run.settings, state, name, data, grounds, asker=user.name)
 
 
 def drafting_outcome(state: RelatedDraftState, runtime: Runtime[Any]) -> Literal["new", "nothing new"]:
@@ -60,20 +56,16 @@ def drafting_outcome(state: RelatedDraftState, runtime: Runtime[Any]) -> Literal
     From the same memory the next draft would be a second throw, and no revision.
     """
     revision = any(one["revision"] for one in state["dialogues"])
-    told = state["recorded"] or settings(runtime, RelatedReplySettings).notes
-    return "new" if told or not revision else "nothing new"
+    changed = state["recorded"] or settings(runtime, RelatedReplySettings).notes
+    return "new" if changed or not revision else "nothing new"
 
 
 async def respond_from_dialogues(state: DialogueRecallState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Answer from the dialogues that were brought back, without a graph and without a second look (RoleGPT).
-
-    Raises:
-        ModelError: the model gave no reply.
-    """
-    context = settings(runtime, DialogueReplySettings)
-    cast = await cast_of(context, state["version"])
+    """Answer from the dialogues that were brought back, without a graph and without a second look (RoleGPT)."""
+    run = await open_run(runtime, DialogueReplySettings)
+    cast = await cast_of(run, state["version"])
     data = {"other": cast.user.profile, "dialogues": dialogues_text(state["dialogues"], cast.store)}
-    reply, usage = await spoken(context, state, "respond_from_dialogues", data, user=cast.user.name)
+    reply, usage = await spoken(run.settings, state, "respond_from_dialogues", data, user=cast.user.name)
     return {"messages": [reply], "usage": {"respond_from_dialogues": usage}}
 
 

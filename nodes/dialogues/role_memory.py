@@ -8,21 +8,17 @@ from langgraph.runtime import Runtime
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import UNANSWERED, ModelError
 from dramaturg.models.questions import write
-from dramaturg.nodes.dialogues.cast import Cast, cast_of
+from dramaturg.nodes.dialogues.cast import Cast, cast_of, spelling
 from dramaturg.nodes.dialogues.relations import RelationSettings, RelationState
 from dramaturg.nodes.reply import ReplySettings
-from dramaturg.nodes.run import language_of, respondent_of, settings
-from dramaturg.nodes.speakers import spelling
+from dramaturg.nodes.run import Run, open_run
 from dramaturg.nodes.summary import notes_in
 from dramaturg.prompts import load
 from dramaturg.stores.index.dialogues import StoredDialogue
 
 A_TOKEN = 6  # bytes of UTF-8: a record that keeps to its tokens is never cut
-
-
 MOST_SOURCES = 200  # dialogues that a record is said to come from
 
 
@@ -64,80 +60,74 @@ async def build_memory(state: RoleMemoryState, runtime: Runtime[Any]) -> dict[st
     C' are the K dialogues on the clique's edges that are nearest to the conversation and in no record yet; where there
     are none, there is nothing to add. Where the model gives no record, M stays as it is, and the evidence says why.
     """
-    context = settings(runtime, RoleMemorySettings)
-    cast = await cast_of(context, state["version"])
+    run = await open_run(runtime, RoleMemorySettings)
+    cast = await cast_of(run, state["version"])
     records = state.get("memory_records", [])
-    told = {dialogue for record in of_user(records, cast) for dialogue in record["dialogues"]}
-    events = [one for one in of_clique(state, cast) if one.id not in told][: context.memory_dialogues]
+    recorded = {dialogue for record in of_user(records, cast) for dialogue in record["dialogues"]}
+    events = [one for one in of_clique(state, cast) if one.id not in recorded][: run.settings.memory_dialogues]
     if not events:
         return {"recorded": False}
-    chat = await respondent_of(context, cast.role)
+    card, user = cast.card, cast.user
+    (bond,) = load("met" if state["clique"] else "never_met", run.language).messages(role=card.name, user=user.name)
+    data = {"profile": card.profile, "other": user.profile, "events": "\n\n".join(one.text for one in events)}
+    prompt = load("build_record", run.language)
     try:
-        text = await written(context, chat, record_prompt(context, cast, events, state["clique"]))
+        text = await write_record(run, prompt.messages(role=card.name, user=user.name, bond=bond.text, data=data))
     except UNANSWERED as error:
-        usage = {"build_memory": chat.account.usage()}
-        return {"recorded": False, "evidence": {"memory_error": str(error)}, "usage": usage}
+        return {"recorded": False, "evidence": {"memory_error": str(error)}, "usage": {"build_memory": run.usage}}
     turn = str(state["messages"][-1].id)
     after = appended(records, new_record(cast, turn, text, [one.id for one in events]))
-    made = [one for one in of_user(after, cast) if one["turn"] == turn]
     runtime.stream_writer({"event": "record", "text": text})
-    usage = {"build_memory": chat.account.usage()}
-    return {"recorded": True, "memory_records": after, "evidence": {"records": made}, "usage": usage}
+    return {
+        "recorded": True,
+        "memory_records": after,
+        "evidence": {"records": [one for one in of_user(after, cast) if one["turn"] == turn]},
+        "usage": {"build_memory": run.usage},
+    }
 
 
 async def condense_memory(state: RoleMemoryState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Make one record of the oldest, so that all of them are about half as long as they may be.
 
-    It comes after the reply, so that no word of that waits for it. Where the model gives no record they stay as they
-    are, and it is tried again after the next turn.
+    It comes after the reply, which does not wait for it. Where the model gives no record they stay as they are, and it
+    is tried again after the next turn.
     """
-    context = settings(runtime, RoleMemorySettings)
-    cast = await cast_of(context, state["version"])
+    run = await open_run(runtime, RoleMemorySettings)
+    cast = await cast_of(run, state["version"])
     records = state.get("memory_records", [])
-    oldest = too_old(of_user(records, cast), context.memory_length)
-    chat = await respondent_of(context, cast.role)
-    messages = load("merge_records", language_of(context, cast.role)).messages(
-        role=cast.card.name, user=cast.user.name, data={"records": records_text(oldest)}
-    )
+    oldest = too_old(of_user(records, cast), run.settings.memory_length)
+    prompt = load("merge_records", run.language)
+    data = {"records": records_text(oldest)}
     try:
-        text = await written(context, chat, messages)
+        text = await write_record(run, prompt.messages(role=cast.card.name, user=cast.user.name, data=data))
     except ModelError as error:  # also where the model cannot be reached: the turn has its reply
-        return {"evidence": {"condense_error": str(error)}, "usage": {"condense_memory": chat.account.usage()}}
+        return {"evidence": {"condense_error": str(error)}, "usage": {"condense_memory": run.usage}}
     dialogues = list(dict.fromkeys(dialogue for one in oldest for dialogue in one["dialogues"]))[-MOST_SOURCES:]
     after = [new_record(cast, oldest[-1]["turn"], text, dialogues)]
     for one in (one for one in records if one not in oldest):
         after = appended(after, one)
-    usage = {"condense_memory": chat.account.usage()}
-    return {"memory_records": after, "evidence": {"condensed": {"records": len(oldest), "text": text}}, "usage": usage}
+    condensed = {"records": len(oldest), "text": text}
+    return {"memory_records": after, "evidence": {"condensed": condensed}, "usage": {"condense_memory": run.usage}}
 
 
 async def memory_outcome(state: RoleMemoryState, runtime: Runtime[Any]) -> Literal["room", "long"]:
     """Whether the records are longer than they may be together; one alone cannot become fewer."""
-    context = settings(runtime, RoleMemorySettings)
-    if not context.role_memory:
+    run = await open_run(runtime, RoleMemorySettings)
+    if not run.settings.role_memory:
         return "room"
-    records = of_user(state.get("memory_records", []), await cast_of(context, state["version"]))
-    return "long" if len(records) > 1 and length_of(records) > context.memory_length else "room"
+    records = of_user(state.get("memory_records", []), await cast_of(run, state["version"]))
+    return "long" if len(records) > 1 and length_of(records) > run.settings.memory_length else "room"
 
 
-async def written(context: RoleMemorySettings, chat: ChatModel, messages: Sequence[BaseMessage]) -> str:
+async def write_record(run: Run[RoleMemorySettings], messages: Sequence[BaseMessage]) -> str:
     """Have a record written, at most `record_tokens` long.
 
     Raises:
         ModelError: there is none.
     """
-    text = await write(chat, messages, temperature=context.temperature, max_tokens=context.record_tokens, quiet=True)
-    return notes_in(text, context.record_tokens * A_TOKEN)
-
-
-def record_prompt(
-    context: RoleMemorySettings, cast: Cast, events: Sequence[StoredDialogue], clique: Sequence[str]
-) -> list[BaseMessage]:
-    """Show both profiles and what happened, and ask how the role stands to the user's."""
-    language, card, user = language_of(context, cast.role), cast.card, cast.user
-    (bond,) = load("met" if clique else "never_met", language).messages(role=card.name, user=user.name)
-    data = {"profile": card.profile, "other": user.profile, "events": "\n\n".join(one.text for one in events)}
-    return load("build_record", language).messages(role=card.name, user=user.name, bond=bond.text, data=data)
+    most, temperature = run.settings.record_tokens, run.settings.temperature
+    text = await write(run.chat, messages, temperature=temperature, max_tokens=most, quiet=True)
+    return notes_in(text, most * A_TOKEN)
 
 
 def of_clique(state: RoleMemoryState, cast: Cast) -> list[StoredDialogue]:
@@ -159,26 +149,21 @@ def of_user(records: Sequence[RoleRecord], cast: Cast) -> list[RoleRecord]:
 
 
 def new_record(cast: Cast, turn: str, text: str, dialogues: list[str]) -> RoleRecord:
-    """A record."""
-    return {
-        "role": cast.role.id,
-        "user_role": cast.user.known_as,
-        "turn": turn,
-        "text": text,
-        "dialogues": dialogues,
-    }
+    """A record of what the role remembers of the user."""
+    role, user = cast.role.id, cast.user.known_as
+    return {"role": role, "user_role": user, "turn": turn, "text": text, "dialogues": dialogues}
 
 
 def appended(records: Sequence[RoleRecord], new: RoleRecord) -> list[RoleRecord]:
     """Records with a new one; one that says the same is there once, with the dialogues of both."""
-    before = [one for one in records if identity(one) == identity(new)]
+
+    def same(one: RoleRecord) -> bool:
+        names = spelling(one["user_role"]) == spelling(new["user_role"])
+        return names and (one["role"], one["text"]) == (new["role"], new["text"])
+
+    before = [one for one in records if same(one)]
     dialogues = dict.fromkeys(dialogue for one in [*before, new] for dialogue in one["dialogues"])
-    return [*(one for one in records if one not in before), {**new, "dialogues": list(dialogues)}]
-
-
-def identity(record: RoleRecord) -> tuple[str, str, str]:
-    """What makes two records the same."""
-    return record["role"], spelling(record["user_role"]), record["text"]
+    return [*(one for one in records if not same(one)), {**new, "dialogues": list(dialogues)}]
 
 
 def too_old(records: Sequence[RoleRecord], most: int) -> list[RoleRecord]:

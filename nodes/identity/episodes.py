@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from dramaturg.nodes.dialogues.cast import stranger_name
 from dramaturg.nodes.identity.embedded_texts import likeness
 from dramaturg.nodes.identity.perception import DecisionInput, PerceptionState, about, speaks, when
 from dramaturg.nodes.run import RoleContext, embedder_of, language_of, role_of, settings
+from dramaturg.nodes.turn import stranger_name
 from dramaturg.prompts import fence
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import Memory

@@ -1,4 +1,4 @@
-"""Vectors and emotions of a role's memories, checked once, and recall out of them (Emotional RAG II.B.3)."""
+"""Recall by meaning and mood out of arrays (Emotional RAG II.B.3, Eqs. 6 to 8), without a model."""
 
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, get_args
@@ -10,11 +10,8 @@ from dramaturg.nodes.memories.distances import (
     Floats,
     Rows,
     SemanticDistance,
-    check_choice,
-    check_count,
     columnwise_products,
     emotional_distances,
-    flags,
     number_array,
     one_vector,
     semantic_bounds,
@@ -24,8 +21,73 @@ from dramaturg.nodes.memories.distances import (
 
 SIZE = 8  # emotions
 
+Normalize = Literal["none", "rank", "minmax"]
+Strategy = Literal["semantic", "C-A", "C-M", "S-S", "S-E"]
 
-class Ranked(NamedTuple):
+
+def rank_memories(
+    query: ArrayLike,
+    memories: ArrayLike,
+    query_emotion: ArrayLike,
+    memory_emotions: ArrayLike,
+    *,
+    strategy: Strategy,
+    k: int = 10,
+    pool: int = 20,
+    semantic_distance: SemanticDistance = "euclidean",
+    normalize: Normalize = "none",
+) -> list[tuple[int, float]]:
+    """Recall the memories nearest to a query by meaning and mood (Emotional RAG II.B.3, Eqs. 6 to 8).
+
+    s is the semantic distance (Eq. 6), e = 1 - cosine of the emotion vectors the emotional one (Eq. 7). The strategies
+    of Eq. 8, by the paper's names: C-A ranks by s + e, C-M by s · e; S-S takes the `pool` nearest by s and ranks these
+    by e, S-E takes the `pool` nearest by e and ranks these by s. "semantic" ranks by s. Ties break by memory order, in
+    both stages. Distances are those of float64, whatever the type of the arrays.
+
+    C-M puts a memory whose emotions are parallel to the query's first, whatever it means: its product is 0.
+
+    >>> meanings = [[1.0, 0.0], [-1.0, 0.0]]  # almost the query's words, and their opposite
+    >>> emotions = [[9, 1, 1, 1, 1, 1, 1, 2], [8, 2, 2, 2, 2, 2, 2, 2]]
+    >>> rank_memories([1.0, 0.1], meanings, [4, 1, 1, 1, 1, 1, 1, 1], emotions, strategy="C-M")
+    [(1, 0.0), (0, 0.0038...)]
+    >>> rank_memories([1.0, 0.1], meanings, [4, 1, 1, 1, 1, 1, 1, 1], emotions, strategy="C-A")
+    [(0, 0.138...), (1, 2.002...)]
+
+    C-A adds distances that need not be of the same size or spread: on one measured bank s was 1.37 ± 0.08 and e
+    0.18 ± 0.09, and with other models either may drown the other. `normalize` puts both on one scale first.
+
+    Args:
+        query: semantic vector, shape (d,).
+        memories: semantic vectors, shape (n, d).
+        query_emotion: scores of the eight emotions, shape (8,).
+        memory_emotions: scores of the eight emotions, shape (n, 8).
+        strategy: how both distances are used.
+        k: how many memories; the paper says 10.
+        pool: how many the first stage of S-S and S-E keeps; the paper does not say, the released code has 20.
+        semantic_distance: "euclidean" is the released code's; "cosine" is 1 - cosine.
+        normalize: for C-A and C-M only. "none" is the paper; "minmax" scales each distance to 0 to 1 over the bank;
+            "rank" takes its place among the distinct distances, scaled to 0 to 1. If all are equal, they become 0.
+
+    Returns:
+        (index, the distance it was finally ranked by), best first: min(k, n), under S-S and S-E min(k, pool, n).
+
+    Raises:
+        ValueError: a shape that does not fit, NaN, an infinite number or a zero vector (the message names the array and
+            the row), an unknown strategy or option, `k` or `pool` below 1.
+    """
+    found = MemoryBank(memories, memory_emotions).rank(
+        query,
+        query_emotion,
+        strategy=strategy,
+        k=k,
+        pool=pool,
+        semantic_distance=semantic_distance,
+        normalize=normalize,
+    )
+    return [(memory.index, memory.score) for memory in found]
+
+
+class RankedMemory(NamedTuple):
     """A memory that was recalled: its distances by meaning and by mood, and the one it was finally ranked by."""
 
     index: int  # type: ignore[assignment]  # a tuple has a method of this name, which nobody needs here
@@ -35,17 +97,12 @@ class Ranked(NamedTuple):
     score: float
 
 
-Normalize = Literal["none", "rank", "minmax"]
-
-
-Strategy = Literal["semantic", "C-A", "C-M", "S-S", "S-E"]
-
-
-class _Question(NamedTuple):
+class _Query(NamedTuple):
     """What is asked of the bank, after all checks."""
 
-    query: Floats
-    moods: Floats | None
+    vector: Floats
+    emotional: Floats | None
+    """The emotional distances of all memories."""
     strategy: Strategy
     distance: SemanticDistance
     normalize: Normalize
@@ -86,7 +143,9 @@ class MemoryBank:
         self._memories = number_array(memories, "memories", (None, None))
         self._squares = squared_lengths(self._memories, "memories")
         count = len(self._memories)
-        self._known = flags(known, "known", count)
+        self._known = np.ones(count, dtype=np.bool_) if known is None else np.asarray(known)
+        if self._known.dtype != np.bool_ or self._known.shape != (count,):
+            raise ValueError(f"`known` must hold bools and have the shape ({count},).")
         emotions = number_array(memory_emotions, "memory_emotions", (count, SIZE))
         squared_lengths(emotions, "memory_emotions", self._known)
         self._emotions = np.ascontiguousarray(np.where(self._known, emotions.T, 1.0), dtype=np.float64)
@@ -105,7 +164,7 @@ class MemoryBank:
         pool: int = 20,
         semantic_distance: SemanticDistance = "euclidean",
         normalize: Normalize = "none",
-    ) -> list[Ranked]:
+    ) -> list[RankedMemory]:
         """Recall the memories nearest to a query, best first; without a `query_emotion` by "semantic" only.
 
         Semantic distances are computed for those rows that a quick pass over all cannot rule out; for all rows, which
@@ -114,17 +173,16 @@ class MemoryBank:
         Raises:
             ValueError: the same as for `rank_memories`.
         """
-        check_count(k, "k")
-        check_count(pool, "pool")
-        asked = self._asked(query, query_emotion, strategy, semantic_distance, normalize)
-        one_stage = strategy not in ("S-S", "S-E")
-        k, pool = (k, k) if one_stage else (min(k, pool), pool)
+        for name, number in (("k", k), ("pool", pool)):
+            if not isinstance(number, int | np.integer) or number < 1:
+                raise ValueError(f"`{name}` must be a whole number and at least 1, not {number!r}.")
+        asked = self._checked(query, query_emotion, strategy, semantic_distance, normalize)
+        k, pool = (min(k, pool), pool) if strategy in ("S-S", "S-E") else (k, k)
         found = self._measured(asked, self._candidates(asked, pool))
         taken = np.lexsort((found.rows, found.first))[:pool]
         best = taken[np.lexsort((found.rows[taken], found.final[taken]))][:k]
-        return self._ranked(
-            asked, _Measured(found.rows[best], found.semantic[best], found.first[best], found.final[best])
-        )
+        rows, semantic, first, final = found
+        return self._ranked(asked, _Measured(rows[best], semantic[best], first[best], final[best]))
 
     def at(
         self,
@@ -135,7 +193,7 @@ class MemoryBank:
         strategy: Strategy,
         semantic_distance: SemanticDistance = "euclidean",
         normalize: Normalize = "none",
-    ) -> list[Ranked]:
+    ) -> list[RankedMemory]:
         """Measure chosen memories, in the order given: those that are shown whatever their rank.
 
         Raises:
@@ -144,49 +202,50 @@ class MemoryBank:
         absent = [row for row in rows if not 0 <= row < len(self)]
         if absent:
             raise ValueError(f"There is no row {absent[0]} in a bank of {len(self)} memories.")
-        asked = self._asked(query, query_emotion, strategy, semantic_distance, normalize)
+        asked = self._checked(query, query_emotion, strategy, semantic_distance, normalize)
         return self._ranked(asked, self._measured(asked, np.array(rows, dtype=np.intp)))
 
-    def _asked(
+    def _checked(
         self,
         query: ArrayLike,
         query_emotion: ArrayLike | None,
         strategy: Strategy,
         distance: SemanticDistance,
         normalize: Normalize,
-    ) -> _Question:
-        check_choice(strategy, "strategy", get_args(Strategy))
-        check_choice(distance, "semantic_distance", get_args(SemanticDistance))
-        check_choice(normalize, "normalize", get_args(Normalize))
-        vector, moods = one_vector(query, "query", self._memories.shape[1]), None
+    ) -> _Query:
+        chosen = {"strategy": strategy, "semantic_distance": distance, "normalize": normalize}
+        for (name, value), kind in zip(chosen.items(), (Strategy, SemanticDistance, Normalize), strict=True):
+            if value not in get_args(kind):
+                raise ValueError(f"`{name}` must be one of {', '.join(get_args(kind))}, not {value!r}.")
+        vector, emotional = one_vector(query, "query", self._memories.shape[1]), None
         if query_emotion is not None:
             emotion = one_vector(query_emotion, "query_emotion", SIZE)
-            moods = emotional_distances(self._emotions, self._emotion_squares, emotion)
+            emotional = emotional_distances(self._emotions, self._emotion_squares, emotion)
         elif strategy != "semantic":
             raise ValueError(f"The strategy {strategy} compares moods: give a `query_emotion`, or choose `semantic`.")
         strategy = strategy if self._known.any() else "semantic"
         normalize = normalize if strategy in ("C-A", "C-M") else "none"
         whole = normalize != "none" or (strategy != "semantic" and not self._known.all())
-        return _Question(vector, moods, strategy, distance, normalize, whole)
+        return _Query(vector, emotional, strategy, distance, normalize, whole)
 
-    def _candidates(self, asked: _Question, count: int) -> Rows:
+    def _candidates(self, asked: _Query, count: int) -> Rows:
         """Leave out rows that cannot be among the first `count`."""
         if asked.whole or count >= len(self):
             return np.arange(len(self))
-        first, moods = STAGES[asked.strategy].first, self._moods(asked)
-        if first is by_mood:
-            lower = upper = moods
+        (first, _), mood = STAGES[asked.strategy], self._moods(asked)
+        if first is _by_mood:
+            lower = upper = mood
         else:
-            bounds = semantic_bounds(self._memories, self._squares, asked.query, asked.distance)
-            lower, upper = (first(bound, moods) for bound in bounds)
+            bounds = semantic_bounds(self._memories, self._squares, asked.vector, asked.distance)
+            lower, upper = (first(bound, mood) for bound in bounds)
         return np.flatnonzero(lower <= np.partition(upper, count - 1)[count - 1])
 
-    def _moods(self, asked: _Question) -> Floats:
-        return np.zeros(len(self)) if asked.moods is None else asked.moods
+    def _moods(self, asked: _Query) -> Floats:
+        return np.zeros(len(self)) if asked.emotional is None else asked.emotional
 
-    def _measured(self, asked: _Question, rows: Rows) -> _Measured:
+    def _measured(self, asked: _Query, rows: Rows) -> _Measured:
         needed = np.arange(len(self)) if asked.whole else rows
-        semantic = semantic_distances(self._memories, needed, asked.query, asked.distance)
+        semantic = semantic_distances(self._memories, needed, asked.vector, asked.distance)
         meaning, mood = semantic, self._moods(asked)[needed]
         if asked.whole:
             mood = placed_by_meaning(mood, semantic, self._known)
@@ -195,39 +254,33 @@ class MemoryBank:
         first, final = STAGES[asked.strategy]
         return _Measured(rows, semantic, first(meaning, mood), final(meaning, mood))
 
-    def _ranked(self, asked: _Question, found: _Measured) -> list[Ranked]:
-        known = self._known[found.rows] & (asked.moods is not None)
-        moods = [
-            mood if had else None for mood, had in zip(self._moods(asked)[found.rows].tolist(), known, strict=True)
-        ]
-        return list(map(Ranked, found.rows.tolist(), found.semantic.tolist(), moods, found.final.tolist()))
+    def _ranked(self, asked: _Query, found: _Measured) -> list[RankedMemory]:
+        known = self._known[found.rows] & (asked.emotional is not None)
+        moods = zip(self._moods(asked)[found.rows].tolist(), known, strict=True)
+        emotional = [mood if had else None for mood, had in moods]
+        return list(map(RankedMemory, found.rows.tolist(), found.semantic.tolist(), emotional, found.final.tolist()))
 
 
-class Stages(NamedTuple):
-    """What the first stage takes memories by, and what these are ranked by in the end."""
-
-    first: Callable[[Floats, Floats], Floats]
-    final: Callable[[Floats, Floats], Floats]
-
-
-def by_meaning(meaning: Floats, mood: Floats) -> Floats:
-    """Leave the mood aside."""
+def _by_meaning(meaning: Floats, mood: Floats) -> Floats:
     return meaning
 
 
-def by_mood(meaning: Floats, mood: Floats) -> Floats:
-    """Leave the meaning aside."""
+def _by_mood(meaning: Floats, mood: Floats) -> Floats:
     return mood
 
 
-STAGES: dict[Strategy, Stages] = {
-    "semantic": Stages(by_meaning, by_meaning),
-    "C-A": Stages(np.add, np.add),
-    "C-M": Stages(np.multiply, np.multiply),
-    "S-S": Stages(by_meaning, by_mood),
-    "S-E": Stages(by_mood, by_meaning),
+Combine = Callable[[Floats, Floats], Floats]
+STAGES: dict[Strategy, tuple[Combine, Combine]] = {
+    "semantic": (_by_meaning, _by_meaning),
+    "C-A": (np.add, np.add),
+    "C-M": (np.multiply, np.multiply),
+    "S-S": (_by_meaning, _by_mood),
+    "S-E": (_by_mood, _by_meaning),
 }
-"""By the paper's names: the released code calls S-S "S-C", and S-E "S-S"."""
+"""What the first stage takes memories by, and what these are ranked by in the end.
+
+By the paper's names: the released code calls S-S "S-C", and S-E "S-S".
+"""
 
 
 def normalized(distances: Floats, normalize: Normalize) -> Floats:

@@ -1,43 +1,18 @@
 """Distances by meaning and by mood (Emotional RAG II.B.3, Eqs. 6 and 7), the same wherever a memory stands."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+BLOCK = 256  # rows that are measured at a time: their float64 copies stay in the processor's cache
+SHORTEST, LONGEST = 1e-15, 1e15  # between these lengths, squares and products keep their accuracy in single precision
+
 SemanticDistance = Literal["euclidean", "cosine"]
-
-
 Rows = NDArray[np.intp]
-
-
-_BLOCK = 256  # rows that are measured at a time: their float64 copies stay in the processor's cache
-
-
 Floats = NDArray[np.float64]
-
-
-def _cosine(rows: Floats, query: Floats) -> Floats:
-    products, squares = (rows * query).sum(axis=1), (rows * rows).sum(axis=1)
-    return _from_products(products, squares, (query * query).sum())
-
-
-def _euclidean(rows: Floats, query: Floats) -> Floats:
-    rows -= query
-    rows *= rows
-    lengths: Floats = np.sqrt(rows.sum(axis=1))
-    return lengths
-
-
-_FORMULAS: dict[SemanticDistance, Callable[[Floats, Floats], Floats]] = {"euclidean": _euclidean, "cosine": _cosine}
-
-
 Numbers = NDArray[np.floating[Any]]
-
-
-_SHORTEST, _LONGEST = 1e-15, 1e15
-"""Lengths between which squares and products keep their accuracy, also in single precision."""
 
 
 def semantic_distances(memories: Numbers, rows: Rows, query: Floats, distance: SemanticDistance) -> Floats:
@@ -48,21 +23,17 @@ def semantic_distances(memories: Numbers, rows: Rows, query: Floats, distance: S
     Returns:
         ‖x - q‖ or 1 - cos(x, q), shape (m,).
     """
-    found, formula = np.empty(len(rows)), _FORMULAS[distance]
-    for start in range(0, len(rows), _BLOCK):
-        found[start : start + _BLOCK] = formula(memories[rows[start : start + _BLOCK]].astype(np.float64), query)
+    found, square = np.empty(len(rows)), float((query * query).sum())
+    for start in range(0, len(rows), BLOCK):
+        block = memories[rows[start : start + BLOCK]].astype(np.float64)
+        if distance == "cosine":
+            measured = cosine_distances((block * query).sum(axis=1), (block * block).sum(axis=1), square)
+        else:
+            block -= query
+            block *= block
+            measured = np.sqrt(block.sum(axis=1))
+        found[start : start + BLOCK] = measured
     return found
-
-
-def _from_products(products: Floats, squares: Floats, square: float) -> Floats:
-    """Return 1 - x·q / (‖x‖‖q‖) out of x·q, ‖x‖², both of shape (m,), and ‖q‖².
-
-    The quotient is squared before the root is taken: whole numbers then give equal distances wherever the cosines are
-    equal, and exactly 0 where vectors are parallel.
-    """
-    cosines = np.copysign(np.sqrt(products * products / (squares * square)), products)
-    distances: Floats = np.clip(1.0 - cosines, 0.0, 2.0)
-    return distances
 
 
 def emotional_distances(columns: Floats, squares: Floats, query_emotion: Floats) -> Floats:
@@ -73,8 +44,8 @@ def emotional_distances(columns: Floats, squares: Floats, query_emotion: Floats)
         squares: `columnwise_products(columns, columns)`, shape (n,).
         query_emotion: shape (8,).
     """
-    square = columnwise_products(query_emotion[:, None], query_emotion[:, None])
-    return _from_products(columnwise_products(columns, query_emotion[:, None]), squares, float(square[0]))
+    query = query_emotion[:, None]
+    return cosine_distances(columnwise_products(columns, query), squares, float(columnwise_products(query, query)[0]))
 
 
 def columnwise_products(columns: Floats, others: Floats) -> Floats:
@@ -83,6 +54,17 @@ def columnwise_products(columns: Floats, others: Floats) -> Floats:
     for column, other in zip(columns, others, strict=True):
         products += column * other
     return products
+
+
+def cosine_distances(products: Floats, squares: Floats, square: float) -> Floats:
+    """Return 1 - x·q / (‖x‖‖q‖) out of x·q, ‖x‖², both of shape (m,), and ‖q‖².
+
+    The quotient is squared before the root is taken: whole numbers then give equal distances wherever the cosines are
+    equal, and exactly 0 where vectors are parallel.
+    """
+    cosines = np.copysign(np.sqrt(products * products / (squares * square)), products)
+    distances: Floats = np.clip(1.0 - cosines, 0.0, 2.0)
+    return distances
 
 
 def semantic_bounds(
@@ -138,7 +120,7 @@ def squared_lengths(rows: Numbers, name: str, used: NDArray[np.bool_] | None = N
     """
     with np.errstate(all="ignore"):  # the next line sees it
         squares: Floats = np.vecdot(rows, rows).astype(np.float64)
-    wrong = ~((squares >= _SHORTEST**2) & (squares <= _LONGEST**2))
+    wrong = ~((squares >= SHORTEST**2) & (squares <= LONGEST**2))
     odd = np.flatnonzero(wrong if used is None else wrong & used)
     if odd.size:
         raise ValueError(f"Row {odd[0]} of `{name}` {_fault(rows[odd[0]])}.")
@@ -154,47 +136,14 @@ def one_vector(values: ArrayLike, name: str, size: int) -> Floats:
     vector = number_array(values, name, (size,)).astype(np.float64)
     with np.errstate(all="ignore"):
         square = float(vector @ vector)
-    if not _SHORTEST**2 <= square <= _LONGEST**2:
+    if not SHORTEST**2 <= square <= LONGEST**2:
         raise ValueError(f"`{name}` {_fault(vector)}.")
     return vector
 
 
 def _fault(vector: Numbers) -> str:
-    """Say why a vector cannot be compared."""
     if not np.isfinite(vector).all():
         return "holds NaN or an infinite number"
     if not vector.any():
         return "is a zero vector, which is like nothing and unlike nothing"
-    return f"has a length outside {_SHORTEST:g} to {_LONGEST:g}, where rounding spoils distances"
-
-
-def flags(values: ArrayLike | None, name: str, count: int) -> NDArray[np.bool_]:
-    """Return bools of shape (count,), all True if None is given.
-
-    Raises:
-        ValueError: not bools, or another shape.
-    """
-    array = np.ones(count, dtype=np.bool_) if values is None else np.asarray(values)
-    if array.dtype != np.bool_ or array.shape != (count,):
-        raise ValueError(f"`{name}` must hold bools and have the shape ({count},).")
-    return array
-
-
-def check_count(number: object, name: str) -> None:
-    """Refuse a number of things that is not whole or below 1.
-
-    Raises:
-        ValueError: it is.
-    """
-    if not isinstance(number, int | np.integer) or number < 1:
-        raise ValueError(f"`{name}` must be a whole number and at least 1, not {number!r}.")
-
-
-def check_choice(value: object, name: str, choices: Sequence[str]) -> None:
-    """Refuse what is not among the choices.
-
-    Raises:
-        ValueError: it is not; the message has the choices.
-    """
-    if value not in choices:
-        raise ValueError(f"`{name}` must be one of {', '.join(choices)}, not {value!r}.")
+    return f"has a length outside {SHORTEST:g} to {LONGEST:g}, where rounding spoils distances"

@@ -25,12 +25,9 @@ from dramaturg.stores.role_files import RoleCard
 
 EMOTIONS = ("joy", "acceptance", "fear", "surprise", "sadness", "disgust", "anger", "anticipation")
 """The dimensions of an emotional vector, in the paper's order."""
-
-
 BATCH = 64  # texts that are embedded together
-
-
 REASON = 120  # characters of a reason
+FULL = 0.5  # of the distance of one description from all: a text that stands out so much is given a 10
 
 
 class EmotionSettings(RoleContext):
@@ -44,7 +41,7 @@ class EmotionSettings(RoleContext):
     )
 
 
-class Told(Protocol):
+class MemoryText(Protocol):
     """A memory as encoders read it."""
 
     @property
@@ -56,33 +53,7 @@ class Told(Protocol):
         """The role's own words alone."""
 
 
-class EmotionEncoder(Protocol):
-    """G, what gives texts their moods."""
-
-    @property
-    def name(self) -> str:
-        """Who scores: vectors of two encoders are not compared."""
-
-    @property
-    def at_once(self) -> int:
-        """How many memories are worth one call."""
-
-    async def of_memories(self, memories: Sequence[Told]) -> list[Mood]:
-        """What the role feels in each memory, or why that cannot be had.
-
-        Raises:
-            ModelError: no memory will have an answer now.
-        """
-
-    async def of_question(self, text: str) -> Mood:
-        """What speaks from a question.
-
-        Raises:
-            ModelError: there is no answer.
-        """
-
-
-def clipped(reason: object) -> object:
+def clipped_reason(reason: object) -> object:
     """The beginning of a reason: too many words are no reason to lose the scores."""
     return reason.strip()[:REASON].strip() if isinstance(reason, str) else reason
 
@@ -93,14 +64,12 @@ class Feeling(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     reason: Annotated[
-        str, StringConstraints(strip_whitespace=True, min_length=1, max_length=REASON), BeforeValidator(clipped)
+        str, StringConstraints(strip_whitespace=True, min_length=1, max_length=REASON), BeforeValidator(clipped_reason)
     ]
     score: int = Field(strict=True, ge=1, le=10)
 
 
 EACH: dict[str, Any] = dict.fromkeys(EMOTIONS, (Feeling, ...))
-
-
 Feelings = create_model("Feelings", __config__=ConfigDict(extra="forbid"), **EACH)
 
 
@@ -114,14 +83,15 @@ class ModelEncoder:
     language: str
     name: str = "model"
     at_once: int = 1
+    """How many memories are worth one call."""
 
-    async def of_memories(self, memories: Sequence[Told]) -> list[Mood]:
+    async def of_memories(self, memories: Sequence[MemoryText]) -> list[Mood]:
         """Ask what the role feels in each memory; where no answer can be used, the mood says why.
 
         Raises:
             ModelError: the model cannot be reached or refuses every question.
         """
-        tasks = [asyncio.create_task(self.of_memory(memory.text)) for memory in memories]
+        tasks = [asyncio.create_task(self._of_memory(memory.text)) for memory in memories]
         try:
             return await asyncio.gather(*tasks)
         finally:
@@ -129,23 +99,17 @@ class ModelEncoder:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def of_memory(self, text: str) -> Mood:
-        """Ask what the role feels in a memory."""
-        messages = load("feel_memory", self.language).messages(role=self.role, data={"memory": text})
+    async def _of_memory(self, text: str) -> Mood:
         try:
-            return await self.judged(messages)
+            return await self._felt(load("feel_memory", self.language).messages(role=self.role, data={"memory": text}))
         except UNANSWERED as error:
             return Mood(emotions=None, error=str(error))
 
     async def of_question(self, text: str) -> Mood:
-        """Ask what speaks from a question, whoever is asked.
+        """Ask what speaks from a question, whoever is asked."""
+        return await self._felt(load("feel_question", self.language).messages(data={"said": text}))
 
-        Raises:
-            ModelError: there is no answer.
-        """
-        return await self.judged(load("feel_question", self.language).messages(data={"said": text}))
-
-    async def judged(self, messages: Sequence[BaseMessage]) -> Mood:
+    async def _felt(self, messages: Sequence[BaseMessage]) -> Mood:
         """Have all eight emotions; an answer that lacks one, or scores beyond the scale, is asked for again."""
         found = (await extract(self.chat, messages, Feelings)).model_dump()
         return Mood(emotions={emotion: Felt(**found[emotion]) for emotion in EMOTIONS})
@@ -167,71 +131,30 @@ class SimilarityEncoder:
         """The encoder with its model."""
         return encoder_name("embedding", self.embedder)
 
-    async def of_memories(self, memories: Sequence[Told]) -> list[Mood]:
-        """Compare memories. After what someone else said, only the role's own words count.
-
-        Raises:
-            ModelError: the embedding model cannot be reached.
-        """
+    async def of_memories(self, memories: Sequence[MemoryText]) -> list[Mood]:
+        """Compare memories. After what someone else said, only the role's own words count."""
         async with self.turn:
             return await asyncio.to_thread(self.compared, [memory.own for memory in memories])
 
     async def of_question(self, text: str) -> Mood:
-        """Compare a question.
-
-        Raises:
-            ModelError: the embedding model cannot be reached.
-        """
+        """Compare a question."""
         return (await asyncio.to_thread(self.compared, [text]))[0]
 
     def compared(self, texts: Sequence[str]) -> list[Mood]:
-        """The moods of texts, a batch at a time."""
+        """The moods of texts, a batch at a time.
+
+        Raises:
+            ValueError: the embedding model gives no direction for one of them.
+        """
         described = described_emotions(self.embedder, self.language, EMOTIONS)
         found = list[Mood]()
         for start in range(0, len(texts), BATCH):
-            cosines = similarities(texts[start : start + BATCH], described, self.embedder)
+            vectors = unit_rows(self.embedder.embeddings.embed_documents(list(texts[start : start + BATCH])))
+            cosines = np.asarray(vectors, np.float64) @ np.asarray(described, np.float64).T  # (n, 8)
             for row, near in zip(intensities(cosines, described).tolist(), cosines.tolist(), strict=True):
                 felt = (Felt(score=score, reason=f"similarity {one:.2f}") for score, one in zip(row, near, strict=True))
                 found.append(Mood(emotions=dict(zip(EMOTIONS, felt, strict=True))))
         return found
-
-
-FULL = 0.5  # of the distance of one description from all: a text that stands out so much is given a 10
-
-
-_described: dict[tuple[int, str, tuple[str, ...]], Vectors] = {}
-
-
-_lock = threading.Lock()
-
-
-def encoder_kind(context: EmotionSettings, chat: ChatModel) -> Literal["model", "embedding"]:
-    """Who scores emotions where nothing is indexed yet."""
-    if context.emotion_encoder == "auto":
-        return "embedding" if is_embedded(chat.model) else "model"
-    return context.emotion_encoder
-
-
-def encoder_name(kind: Literal["model", "embedding"], embedder: Embedder) -> str:
-    """The name that moods are kept under."""
-    return kind if kind == "model" else f"{kind}:{embedder.name}"
-
-
-def emotion_encoder(name: str, *, chat: ChatModel, embedder: Embedder, card: RoleCard) -> EmotionEncoder:
-    """The encoder of a name; prompts and descriptions are in the role's own language."""
-    if name == "model":
-        return ModelEncoder(chat, card.name, card.language)
-    return SimilarityEncoder(embedder, card.language)
-
-
-def similarities(texts: Sequence[str], described: Vectors, embedder: Embedder) -> NDArray[np.float64]:
-    """Cosines, of shape (n, 8), of texts to the described emotions, of shape (8, d).
-
-    Raises:
-        ValueError: the embedding model gives no direction for one of them.
-    """
-    vectors = unit_rows(embedder.embeddings.embed_documents(list(texts)))
-    return np.asarray(vectors, np.float64) @ np.asarray(described, np.float64).T
 
 
 def intensities(cosines: NDArray[np.float64], described: Vectors) -> NDArray[np.int64]:
@@ -246,6 +169,10 @@ def intensities(cosines: NDArray[np.float64], described: Vectors) -> NDArray[np.
     return np.asarray(np.rint(1 + 9 * shares), np.int64)
 
 
+_described: dict[tuple[int, str, tuple[str, ...]], Vectors] = {}
+_lock = threading.Lock()
+
+
 def described_emotions(embedder: Embedder, language: str, emotions: Sequence[str]) -> Vectors:
     """Directions of emotions, of shape (8, d): the mean over the sentences of each. Embedded once a process and model.
 
@@ -257,11 +184,8 @@ def described_emotions(embedder: Embedder, language: str, emotions: Sequence[str
     with _lock:
         if key not in _described:
             sentences = descriptions(language)
-            means = [
-                unit_rows(model.embed_documents(sentences[emotion])).mean(axis=0, dtype=np.float64)
-                for emotion in emotions
-            ]
-            _described[key] = unit_rows(means)
+            rows = (unit_rows(model.embed_documents(sentences[emotion])) for emotion in emotions)
+            _described[key] = unit_rows([one.mean(axis=0, dtype=np.float64) for one in rows])
             weakref.finalize(model, _described.pop, key)
         return _described[key]
 
@@ -274,3 +198,26 @@ def descriptions(language: str) -> dict[str, list[str]]:
             emotion, _, sentence = line.partition(": ")
             found.setdefault(emotion, []).append(sentence)
     return found
+
+
+EmotionEncoder = ModelEncoder | SimilarityEncoder
+"""G, what gives texts their moods."""
+
+
+def emotion_encoder(name: str, *, chat: ChatModel, embedder: Embedder, card: RoleCard) -> EmotionEncoder:
+    """The encoder of a name; prompts and descriptions are in the role's own language."""
+    if name == "model":
+        return ModelEncoder(chat, card.name, card.language)
+    return SimilarityEncoder(embedder, card.language)
+
+
+def encoder_name(kind: Literal["model", "embedding"], embedder: Embedder) -> str:
+    """The name that moods are kept under: moods by two encoders are not compared."""
+    return kind if kind == "model" else f"{kind}:{embedder.name}"
+
+
+def encoder_kind(context: EmotionSettings, chat: ChatModel) -> Literal["model", "embedding"]:
+    """Who scores emotions where nothing is indexed yet."""
+    if context.emotion_encoder == "auto":
+        return "embedding" if is_embedded(chat.model) else "model"
+    return context.emotion_encoder

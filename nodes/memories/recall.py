@@ -1,4 +1,4 @@
-"""Recall (Emotional RAG, II.B.3): a role's own memories, and those of the conversation, by meaning and by mood."""
+"""Recall (Emotional RAG, II.B.1 and 3): meaning and mood of the question, and the memories that are nearest to both."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -12,19 +12,39 @@ from numpy.typing import NDArray
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from dramaturg.models.embeddings import Embedder
-from dramaturg.nodes.memories.emotions import EMOTIONS
-from dramaturg.nodes.memories.index import memories_of
-from dramaturg.nodes.memories.query import MemoryBank, Normalize, QueryState, Ranked, SemanticDistance, Strategy
-from dramaturg.nodes.memories.remembering import RememberSettings, exchange_text, kept_memories, unfaded
-from dramaturg.nodes.run import embedder_of, role_of, run_of, settings
-from dramaturg.stores.conversation_memories import ConversationMemories, ConversationMemory
-from dramaturg.stores.index.memories import MemoryStore
+from dramaturg.models.errors import UNANSWERED
+from dramaturg.nodes.memories.bank import MemoryBank, Normalize, Strategy
+from dramaturg.nodes.memories.distances import SemanticDistance
+from dramaturg.nodes.memories.emotions import EMOTIONS, emotion_encoder
+from dramaturg.nodes.memories.index import MemorySettings, memories_of
+from dramaturg.nodes.memories.remembering import (
+    RememberSettings,
+    exchange_text,
+    kept_memories,
+    unfaded,
+    with_vectors_of,
+)
+from dramaturg.nodes.run import open_run
+from dramaturg.nodes.turn import Report
+from dramaturg.stores.conversation_memories import ConversationMemory
+from dramaturg.stores.index.memories import MemoryStore, Mood
 from dramaturg.stores.index.vectors import unit_rows
 from dramaturg.stores.role import Role
 
+Scores = Mapping[str, int]
 
-class MemoryRecallSettings(RememberSettings):
+
+class StrategySettings(MemorySettings):
+    """How meaning and mood are put together."""
+
+    strategy: Strategy = Field(
+        default="C-A",
+        description="C-A: sum of both distances; C-M: their product; S-S: by meaning, then re-ranked by mood; "
+        "S-E: by mood, then re-ranked by meaning; semantic: meaning alone.",
+    )
+
+
+class MemoryRecallSettings(RememberSettings, StrategySettings):
     """How much is recalled, and how distances are measured."""
 
     recalled: int = Field(default=10, ge=1, le=100, description="Memories that are recalled (the paper: 10).")
@@ -50,11 +70,8 @@ class MemoryRecallSettings(RememberSettings):
     )
 
 
-Scores = Mapping[str, int]
-
-
-class MemoryEvidence(TypedDict):
-    """A recalled memory: where it is written, its distances by meaning and by mood, and the one it is ranked by."""
+class Recallable(TypedDict):
+    """A memory, whoever keeps it, and where it is written."""
 
     memory: str
     text: str
@@ -64,10 +81,24 @@ class MemoryEvidence(TypedDict):
     pinned: bool
     count: int
     when: str | None
+
+
+class MemoryEvidence(Recallable):
+    """A recalled memory: its distances by meaning and by mood, and the one it is ranked by."""
+
     semantic: float
     emotional: float | None
     score: float
     emotions: Scores | None
+
+
+class QueryState(Report):
+    """What encoding reads and writes; `version` is the index that the turn reads."""
+
+    question: str
+    version: str
+    query_vector: list[float]
+    mood: dict[str, Any] | None
 
 
 class MemoryRecallState(QueryState):
@@ -75,6 +106,72 @@ class MemoryRecallState(QueryState):
 
     remembered: NotRequired[list[str]]
     recalled: list[MemoryEvidence]
+
+
+async def encode_meaning(state: QueryState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Embed the query: semantic_q = F(q) (Eq. 2), of length 1 as the memories are.
+
+    The vector leaves the state when memories are recalled.
+    """
+    model = await (await open_run(runtime, StrategySettings)).embedder()
+    vector = await model.embeddings.aembed_query(state["question"])
+    return {"query_vector": unit_rows([vector])[0].tolist()}
+
+
+async def encode_mood(state: QueryState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Encode the mood of the query: emotion_q = G(q) (Eq. 3), by what encoded the memories of this version.
+
+    A mood that cannot be had leaves recall by meaning alone, and the evidence says so.
+
+    Raises:
+        ModelError: the model cannot be reached or refuses the question.
+    """
+    run = await open_run(runtime, StrategySettings)
+    if run.settings.strategy == "semantic":
+        return {"mood": None}
+    store = await memories_of(run, state["version"])
+    encoder = emotion_encoder(store.encoder, chat=run.chat, embedder=await run.embedder(), card=run.role.card)
+    try:
+        mood = await encoder.of_question(state["question"])
+    except UNANSWERED as error:
+        mood = Mood(emotions=None, error=str(error))
+    found = {"encoder": encoder.name, **mood.model_dump(mode="json", exclude_defaults=True)}
+    runtime.stream_writer({"event": "mood", **found})
+    return {"mood": found, "evidence": {"mood": found}, "usage": {"encode_mood": run.usage}}
+
+
+async def recall_memories(state: MemoryRecallState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Recall the memories nearest to the question by the strategy of the run (Eqs. 6 to 8).
+
+    A memory of the conversation that is damaged is left out, and the evidence says so; one that is gone was removed, or
+    is another role's who speaks on the same thread.
+
+    Raises:
+        MissingIndex: the role has no index of memories.
+        EmbeddingMismatch: the index was made with another embedding model.
+    """
+    run = await open_run(runtime, MemoryRecallSettings)
+    role, model = run.role, await run.embedder()
+    store = await memories_of(run, state["version"])
+    store.require(model.name, len(state["query_vector"]))
+    said, lost = list[ConversationMemory](), 0
+    if kept := kept_memories(runtime, role):
+        ids = unfaded(state.get("remembered", []), run.settings)
+        readable = await kept.get(ids)
+        lost = len((await kept.ids()) & set(ids) - set(readable)) if len(readable) < len(ids) else 0
+        said = await with_vectors_of(model, [*readable.values()], kept, role, store.manifest.embedding.dimension)
+    felt = (state["mood"] or {}).get("emotions")
+    mood = [felt[name]["score"] for name in EMOTIONS] if felt else None
+    query = Query(state["query_vector"], mood, run.settings)
+    found = await asyncio.to_thread(lambda: nearest_memories(store, conversation_bank(said, store, role), query))
+    runtime.stream_writer({"event": "recalled", "memories": found})
+    evidence = {
+        "strategy": query.strategy,
+        "memories": found,
+        **({"lost_memories": lost} if lost else {}),
+        **({"warning": store.warning} if store.warning else {}),
+    }
+    return {"version": store.version, "recalled": found, "query_vector": [], "evidence": evidence}
 
 
 class Query(NamedTuple):
@@ -90,178 +187,88 @@ class Query(NamedTuple):
         return "semantic" if self.mood is None else self.context.strategy
 
 
-class Entry(NamedTuple):
-    """A memory, whoever keeps it."""
+class Bank:
+    """Memories with what they are compared by, checked once: `vectors` of shape (n, d), and the known moods."""
 
-    id: str
-    text: str
-    source: str
-    canon: bool
-    pinned: bool
-    copies: int
-    when: str | None
-    emotions: Scores | None
+    def __init__(
+        self, memories: Sequence[Recallable], vectors: NDArray[np.float32], moods: Sequence[Scores | None]
+    ) -> None:
+        self.memories, self.vectors, self.moods = memories, vectors, moods
+        rows = [[(mood or {}).get(name, 0) for name in EMOTIONS] for mood in moods]
+        known = [mood is not None for mood in moods]
+        self.numbers = MemoryBank(vectors, np.array(rows, float).reshape(-1, len(EMOTIONS)), known)
 
-
-class Bank(NamedTuple):
-    """Memories and what they are compared by; `vectors` of shape (n, d)."""
-
-    entries: Sequence[Entry]
-    vectors: NDArray[np.float32]
-
-    def numbers(self) -> MemoryBank:
-        """Their meanings and moods, checked."""
-        known = [entry.emotions is not None for entry in self.entries]
-        moods = [[(entry.emotions or {}).get(name, 0) for name in EMOTIONS] for entry in self.entries]
-        return MemoryBank(self.vectors, np.array(moods, float).reshape(-1, len(EMOTIONS)), known)
-
-    def with_others(self, others: "Bank") -> "Bank":
-        """Both in one bank, these first."""
-        return Bank([*self.entries, *others.entries], np.concatenate([self.vectors, others.vectors]))
-
-
-class OwnBank(NamedTuple):
-    """The role's own memories, their numbers checked once a version."""
-
-    bank: Bank
-    numbers: MemoryBank
+    def nearest(self, query: Query, most: int) -> list[MemoryEvidence]:
+        """The pinned memories, all of them, then the nearest others, up to `most` together."""
+        pinned = [at for at, memory in enumerate(self.memories) if memory["pinned"]]
+        context = query.context
+        how: dict[str, Any] = {
+            "strategy": query.strategy,
+            "semantic_distance": context.semantic_distance,
+            "normalize": context.normalize,
+        }
+        always = self.numbers.at(pinned, query.vector, query.mood, **how) if pinned else []
+        always.sort(key=lambda one: (one.score, one.index))
+        ranked = self.numbers.rank(query.vector, query.mood, k=most + len(pinned), pool=context.pool, **how)
+        others = [one for one in ranked if one.index not in pinned][: max(most - len(pinned), 0)]
+        return [
+            {**self.memories[at], "semantic": s, "emotional": e, "score": score, "emotions": self.moods[at]}
+            for at, s, e, score in [*always, *others]
+        ]
 
 
-_banks: WeakKeyDictionary[MemoryStore, OwnBank] = WeakKeyDictionary()
+def nearest_memories(store: MemoryStore, conversation: Bank | None, query: Query) -> list[MemoryEvidence]:
+    """The memories that come back, the role's own before those of the conversation unless all are equal; blocks."""
+    own, context = own_bank(store), query.context
+    if conversation and context.conversation == "equal":
+        vectors = np.concatenate([own.vectors, conversation.vectors])
+        both = Bank([*own.memories, *conversation.memories], vectors, [*own.moods, *conversation.moods])
+        return both.nearest(query, context.recalled)
+    found = own.nearest(query, context.recalled)
+    if conversation and context.recalled_of_conversation:
+        found += conversation.nearest(query, context.recalled_of_conversation)
+    return found
 
 
+_banks: WeakKeyDictionary[MemoryStore, Bank] = WeakKeyDictionary()
 _lock = Lock()
 
 
-async def recall_memories(state: MemoryRecallState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Recall the memories nearest to the question by the strategy of the run (Eqs. 6 to 8).
-
-    A memory of the conversation that is damaged is left out, and the evidence says so; one that is gone was removed, or
-    is another role's who speaks on the same thread.
-
-    Raises:
-        MissingIndex: the role has no index of memories.
-        EmbeddingMismatch: the index was made with another embedding model.
-    """
-    context = settings(runtime, MemoryRecallSettings)
-    role = await role_of(context)
-    model = await embedder_of(context, role)
-    store = await memories_of(await run_of(context), state["version"])
-    store.require(model.name, len(state["query_vector"]))
-    kept = kept_memories(runtime, role)
-    ids = unfaded(state.get("remembered", []), context)
-    told = await kept.get(ids) if kept else {}
-    said = await embedded_anew(told, kept, store, model, role) if kept else []
-    damaged = len((await kept.ids()) & set(ids) - set(told)) if kept and len(told) < len(ids) else 0
-    query = Query(state["query_vector"], mood_scores(state["mood"]), context)
-    found = await asyncio.to_thread(lambda: recalled(own_bank(store), bank_of_conversation(said, store, role), query))
-    runtime.stream_writer({"event": "recalled", "memories": found})
-    warned = {"warning": store.warning} if store.warning else {}
-    lost = {"lost_memories": damaged} if damaged else {}
-    evidence = {"strategy": query.strategy, "memories": found, **lost, **warned}
-    return {"version": store.version, "recalled": found, "query_vector": [], "evidence": evidence}
-
-
-def recalled(own: OwnBank, conversation: Bank, query: Query) -> list[MemoryEvidence]:
-    """The memories that come back, the role's own before those of the conversation unless all are equal."""
-    context = query.context
-    if context.conversation == "equal" and conversation.entries:
-        both = own.bank.with_others(conversation)
-        return nearest(both.entries, both.numbers(), query, context.recalled)
-    mine = nearest(own.bank.entries, own.numbers, query, context.recalled)
-    if not (conversation.entries and context.recalled_of_conversation):
-        return mine
-    return mine + nearest(conversation.entries, conversation.numbers(), query, context.recalled_of_conversation)
-
-
-def nearest(entries: Sequence[Entry], bank: MemoryBank, query: Query, most: int) -> list[MemoryEvidence]:
-    """The pinned memories, all of them, then the nearest others, up to `most` together."""
-    pinned = {at for at, entry in enumerate(entries) if entry.pinned}
-    how: dict[str, Any] = {
-        "strategy": query.strategy,
-        "semantic_distance": query.context.semantic_distance,
-        "normalize": query.context.normalize,
-    }
-    always = bank.at(sorted(pinned), query.vector, query.mood, **how) if pinned else []
-    always.sort(key=lambda one: (one.score, one.index))
-    ranked = bank.rank(query.vector, query.mood, k=most + len(pinned), pool=query.context.pool, **how)
-    others = [one for one in ranked if one.index not in pinned][: max(most - len(pinned), 0)]
-    return [as_evidence(entries[one.index], one) for one in [*always, *others]]
-
-
-def as_evidence(entry: Entry, ranked: Ranked) -> MemoryEvidence:
-    """A memory with its distances."""
-    memory, text, source, canon, pinned, copies, when, emotions = entry
-    return {
-        "memory": memory,
-        "text": text,
-        "source": source,
-        "canon": canon,
-        "pinned": pinned,
-        "count": copies,
-        "when": when,
-        "semantic": ranked.semantic,
-        "emotional": ranked.emotional,
-        "score": ranked.score,
-        "emotions": emotions,
-    }
-
-
-def mood_scores(mood: Mapping[str, Any] | None) -> list[int] | None:
-    """The emotional vector of the question, of shape (8,)."""
-    emotions = (mood or {}).get("emotions")
-    return [emotions[name]["score"] for name in EMOTIONS] if emotions else None
-
-
-def own_bank(store: MemoryStore) -> OwnBank:
-    """The memories of a version, put together once and forgotten with it; blocks."""
+def own_bank(store: MemoryStore) -> Bank:
+    """The memories of a version, put together once and forgotten with it."""
     with _lock:
-        return _banks.get(store) or _banks.setdefault(store, bank_of(store))
+        if store not in _banks:
+            memories: list[Recallable] = [
+                {
+                    "memory": one.id,
+                    "text": one.text,
+                    "source": one.places[0],
+                    "canon": True,
+                    "pinned": one.pinned,
+                    "count": len(one.places),
+                    "when": one.when,
+                }
+                for one in store.memories
+            ]
+            _banks[store] = Bank(memories, store.vectors(), [mood.scores for mood in store.moods])
+        return _banks[store]
 
 
-def bank_of(store: MemoryStore) -> OwnBank:
-    """The memories of a version."""
-    entries = [
-        Entry(one.id, one.text, one.places[0], True, one.pinned, len(one.places), one.when, mood.scores)
-        for one, mood in zip(store.memories, store.moods, strict=True)
+def conversation_bank(said: Sequence[ConversationMemory], store: MemoryStore, role: Role) -> Bank | None:
+    """The memories of the conversation; moods count where the encoder of the role's own memories gave them."""
+    if not said:
+        return None
+    memories: list[Recallable] = [
+        {
+            "memory": one.id,
+            "text": exchange_text(one.question, one.answer, one.speaker, role),
+            "source": f"turn {one.turn}",
+            "canon": False,
+            "pinned": one.pinned,
+            "count": 1,
+            "when": None,
+        }
+        for one in said
     ]
-    bank = Bank(entries, store.vectors())
-    return OwnBank(bank, bank.numbers())
-
-
-def bank_of_conversation(told: Sequence[ConversationMemory], store: MemoryStore, role: Role) -> Bank:
-    """The memories of the conversation."""
-    if not told:
-        return Bank([], np.zeros((0, store.manifest.embedding.dimension), np.float32))
-    entries = [
-        Entry(one.id, words_in(one, role), f"turn {one.turn}", False, one.pinned, 1, None, comparable(one, store))
-        for one in told
-    ]
-    return Bank(entries, unit_rows([one.vector for one in told]))
-
-
-async def embedded_anew(
-    told: Mapping[str, ConversationMemory], kept: ConversationMemories, store: MemoryStore, model: Embedder, role: Role
-) -> list[ConversationMemory]:
-    """Memories with vectors of the embedding model of now; where another one embedded them, they are kept anew."""
-    size = store.manifest.embedding.dimension
-    others = [one for one in told.values() if (one.embedding, len(one.vector)) != (model.name, size)]
-    texts = [words_in(one, role) for one in others]
-    vectors = unit_rows(await model.embeddings.aembed_documents(texts)).tolist() if texts else []
-    anew = {
-        one.id: one.model_copy(update={"embedding": model.name, "vector": vector})
-        for one, vector in zip(others, vectors, strict=True)
-    }
-    for one in anew.values():
-        await kept.save(one)
-    return [anew.get(name, one) for name, one in told.items()]
-
-
-def words_in(memory: ConversationMemory, role: Role) -> str:
-    """What was said in the turn of a memory."""
-    return exchange_text(memory.question, memory.answer, memory.speaker, role)
-
-
-def comparable(memory: ConversationMemory, store: MemoryStore) -> Scores | None:
-    """The mood of a memory, if the encoder of the role's own memories gave it."""
-    return memory.mood.scores if memory.encoder == store.encoder else None
+    moods = [one.mood.scores if one.encoder == store.encoder else None for one in said]
+    return Bank(memories, unit_rows([one.vector for one in said]), moods)

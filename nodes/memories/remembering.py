@@ -8,13 +8,12 @@ from typing import Any, NamedTuple, NotRequired
 from langgraph.runtime import Runtime
 from pydantic import Field
 
-from dramaturg.models.chat import ChatModel
+from dramaturg.models.embeddings import Embedder
 from dramaturg.models.errors import ModelError
 from dramaturg.nodes.memories.emotions import EmotionEncoder, emotion_encoder
-from dramaturg.nodes.memories.index import memories_of
-from dramaturg.nodes.memories.query import StrategySettings
+from dramaturg.nodes.memories.index import MemorySettings, memories_of
 from dramaturg.nodes.reply import AskedState
-from dramaturg.nodes.run import embedder_of, respondent_of, role_of, run_of, settings
+from dramaturg.nodes.run import Run, open_run
 from dramaturg.stores.conversation_memories import ConversationMemories, ConversationMemory
 from dramaturg.stores.index.memories import Mood
 from dramaturg.stores.index.vectors import unit_rows
@@ -23,7 +22,7 @@ from dramaturg.stores.role import Role
 SPEAKER = 100  # characters of a user's name
 
 
-class RememberSettings(StrategySettings):
+class RememberSettings(MemorySettings):
     """How much of a conversation is remembered."""
 
     conversation_memories: int = Field(
@@ -38,11 +37,29 @@ class RememberedState(AskedState):
     remembered: NotRequired[list[str]]
 
 
-class Exchange(NamedTuple):
-    """What was said in a turn, as encoders read it."""
+async def remember(state: RememberedState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Make the exchange a memory of this conversation, with its meaning and its mood (Emotional RAG, II.B.2).
 
-    text: str
-    own: str
+    It comes after the reply, which does not wait for it. A turn that runs twice makes the same memory. A model that
+    cannot be asked does not lose the turn: without a mood the memory says why, without a meaning there is no memory,
+    and the evidence says why.
+
+    Raises:
+        StorageError: the store cannot be written.
+    """
+    run = await open_run(runtime, RememberSettings)
+    kept = kept_memories(runtime, run.role)
+    if kept is None:
+        return {}
+    if not run.settings.conversation_memories:
+        return {"remembered": []}
+    try:
+        memory = await exchange_memory(state, run, kept.thread)
+    except (ModelError, ValueError) as error:
+        return {"evidence": {"remember_error": str(error)}, "usage": {"remember": run.usage}}
+    await kept.save(memory)
+    ids = [one for one in state.get("remembered", []) if one != memory.id]
+    return {"remembered": unfaded([*ids, memory.id], run.settings), "usage": {"remember": run.usage}}
 
 
 def kept_memories(runtime: Runtime[Any], role: Role) -> ConversationMemories | None:
@@ -53,48 +70,28 @@ def kept_memories(runtime: Runtime[Any], role: Role) -> ConversationMemories | N
     return ConversationMemories(runtime.store, role.id, thread)
 
 
-async def remember(state: RememberedState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Make the exchange a memory of this conversation, with its meaning and its mood (Emotional RAG, II.B.2).
-
-    It comes after the reply, so that no word of that waits for it. A turn that runs twice makes the same memory. What
-    no model can be asked for is no reason to lose the turn: without a mood the memory says why, without a meaning there
-    is no memory, and the evidence says why.
-
-    Raises:
-        StorageError: the store cannot be written.
-    """
-    context = settings(runtime, RememberSettings)
-    role = await role_of(context)
-    kept = kept_memories(runtime, role)
-    if kept is None:
-        return {}
-    if not context.conversation_memories:
-        return {"remembered": []}
-    chat = await respondent_of(context, role)
-    try:
-        memory = await memory_of(state, context, chat, kept.thread)
-    except (ModelError, ValueError) as error:
-        return {"evidence": {"remember_error": str(error)}, "usage": {"remember": chat.account.usage()}}
-    await kept.save(memory)
-    ids = [one for one in state.get("remembered", []) if one != memory.id]
-    usage = {"remember": chat.account.usage()}
-    return {"remembered": unfaded([*ids, memory.id], context), "usage": usage}
+def unfaded(ids: Sequence[str], context: RememberSettings) -> list[str]:
+    """The ids of the latest memories, as many as a conversation may have."""
+    return list(ids[max(len(ids) - context.conversation_memories, 0) :])
 
 
-async def memory_of(
-    state: RememberedState, context: RememberSettings, chat: ChatModel, thread: str
-) -> ConversationMemory:
+class Exchange(NamedTuple):
+    """What was said in a turn, as encoders read it."""
+
+    text: str
+    own: str
+
+
+async def exchange_memory(state: RememberedState, run: Run[RememberSettings], thread: str) -> ConversationMemory:
     """The exchange of a turn with its meaning and its mood.
 
     Raises:
         ModelError: the embedding model cannot be reached.
         ValueError: it gives no direction for what was said.
     """
-    role = await role_of(context)
-    model = await embedder_of(context, role)
-    encoder = emotion_encoder(
-        (await memories_of(await run_of(context), state["version"])).encoder, chat=chat, embedder=model, card=role.card
-    )
+    model, role = await run.embedder(), run.role
+    store = await memories_of(run, state["version"])
+    encoder = emotion_encoder(store.encoder, chat=run.chat, embedder=model, card=role.card)
     asked, answer = state["messages"][-2:]
     speaker = (asked.name or "")[:SPEAKER]
     exchange = Exchange(exchange_text(state["question"], answer.text, speaker, role), answer.text)
@@ -116,9 +113,13 @@ async def memory_of(
     )
 
 
-def unfaded(ids: Sequence[str], context: RememberSettings) -> list[str]:
-    """The ids of the latest memories, as many as a conversation may have."""
-    return list(ids[max(len(ids) - context.conversation_memories, 0) :])
+async def mood_or_reason(encoder: EmotionEncoder, exchange: Exchange) -> Mood:
+    """The mood of an exchange, or why it could not be had."""
+    try:
+        (mood,) = await encoder.of_memories([exchange])
+    except ModelError as error:
+        return Mood(emotions=None, error=str(error))
+    return mood
 
 
 def exchange_text(question: str, answer: str, speaker: str, role: Role) -> str:
@@ -127,10 +128,17 @@ def exchange_text(question: str, answer: str, speaker: str, role: Role) -> str:
     return f"{asked}\n{role.card.name}: {answer}"
 
 
-async def mood_or_reason(encoder: EmotionEncoder, exchange: Exchange) -> Mood:
-    """The mood of an exchange, or why it could not be had."""
-    try:
-        (mood,) = await encoder.of_memories([exchange])
-    except ModelError as error:
-        return Mood(emotions=None, error=str(error))
-    return mood
+async def with_vectors_of(
+    model: Embedder, memories: Sequence[ConversationMemory], kept: ConversationMemories, role: Role, dimension: int
+) -> list[ConversationMemory]:
+    """Memories with vectors of the embedding model of now; those that another one embedded are kept with the new."""
+    others = [one for one in memories if (one.embedding, len(one.vector)) != (model.name, dimension)]
+    texts = [exchange_text(one.question, one.answer, one.speaker, role) for one in others]
+    vectors = unit_rows(await model.embeddings.aembed_documents(texts)).tolist() if texts else []
+    anew = {
+        one.id: one.model_copy(update={"embedding": model.name, "vector": vector})
+        for one, vector in zip(others, vectors, strict=True)
+    }
+    for one in anew.values():
+        await kept.save(one)
+    return [anew.get(one.id, one) for one in memories]

@@ -26,20 +26,17 @@ async def respond_from_memories(state: MemoryReplyState, runtime: Runtime[Any]) 
 
     What the conversation itself made the role remember is left out as long as the window still shows it. It stands
     apart, after the question, unless both are equal.
-
-    Raises:
-        ModelError: the model gave no reply.
     """
     context = settings(runtime, MemoryReplySettings)
     shown = {memory_id(str(message.id)) for message in state["messages"]}
     new = [one for one in state["recalled"] if one["canon"] or one["memory"] not in shown]
     canon = [one for one in new if one["canon"] or context.conversation == "equal"]
     said = [one for one in new if one not in canon]
-    data, limits = {"memories": told(canon)}, {"was_said": told(said)}
+    data, limits = {"memories": memories_text(canon)}, {"was_said": memories_text(said)}
     reply, usage = await spoken(context, state, "respond_from_memories", data, limits)
     return {"messages": [reply], "recalled": [], "usage": {"respond_from_memories": usage}}
 
 
-def told(memories: Sequence[MemoryEvidence]) -> str:
+def memories_text(memories: Sequence[MemoryEvidence]) -> str:
     """Memories as the model reads them, each with the time that it is of."""
     return "\n\n".join(f"({one['when']}) {one['text']}" if one["when"] else one["text"] for one in memories)

@@ -4,25 +4,17 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 
-from dramaturg.nodes.speakers import letters_of, spelling
+from dramaturg.nodes.dialogues.cast import letters_of, spelling
 from dramaturg.stores.files import sha256
 from dramaturg.stores.index.memories import StoredMemory
 from dramaturg.stores.memory_files import Lines
 from dramaturg.stores.role_files import DialogueLine, Memory, RoleCard
 
-_NO_NUMBER = re.compile(r"(?<![0-9])[.,:/]|[.,:/](?![0-9])|(?<=\w)-|-(?![0-9])")  # what stands in or before none
-
-
-_HAN = r"[\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
-
-
-_AROUND_HAN = re.compile(f"(?<={_HAN}) | (?={_HAN})")
-
-
-_SAME = str.maketrans("\N{MINUS SIGN}", "-", "\ufe0e\ufe0f")  # what decides only how a symbol is drawn goes
-
-
-_DASHES = "~\u2500\u2501"  # symbols to Unicode, but written as dashes
+NO_NUMBER = re.compile(r"(?<![0-9])[.,:/]|[.,:/](?![0-9])|(?<=\w)-|-(?![0-9])")  # what stands in or before none
+HAN = r"[\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+AROUND_HAN = re.compile(f"(?<={HAN}) | (?={HAN})")
+SAME = str.maketrans("\N{MINUS SIGN}", "-", "\ufe0e\ufe0f")  # what decides only how a symbol is drawn goes
+DASHES = "~\u2500\u2501"  # symbols to Unicode, but written as dashes
 
 
 def memory_unit(files: Mapping[str, Lines], card: RoleCard) -> list[StoredMemory]:
@@ -38,51 +30,34 @@ def memory_unit(files: Mapping[str, Lines], card: RoleCard) -> list[StoredMemory
     found: dict[str, StoredMemory] = {}
     for name, lines in files.items():
         for memory in memories_in(name, lines, card):
-            first = found.get(memory.id)
-            found[memory.id] = joined(first, memory) if first else memory
+            first = found.setdefault(memory.id, memory)
+            if first is not memory:
+                places, pinned = (*first.places, *memory.places), first.pinned or memory.pinned
+                joined = {"places": places, "pinned": pinned, "when": first.when or memory.when}
+                found[memory.id] = first.model_copy(update=joined)
     return list(found.values())
 
 
-def joined(first: StoredMemory, copy: StoredMemory) -> StoredMemory:
-    """A memory together with a copy of it."""
-    places, pinned = (*first.places, *copy.places), first.pinned or copy.pinned
-    return first.model_copy(update={"places": places, "pinned": pinned, "when": first.when or copy.when})
-
-
 def memories_in(name: str, lines: Lines, card: RoleCard) -> Iterator[StoredMemory]:
-    """The memories of one file."""
-    told = {number: line for number, line in lines.items() if isinstance(line, Memory)}
-    for number, memory in told.items():
-        yield from written_memory(memory, f"{name}:{number}", card)
-    said = {number: line for number, line in lines.items() if isinstance(line, DialogueLine)}
+    """The memories of one file: what is written down, or what the role says in a scene after the line before it there.
+
+    A memory in which the role says nothing is none.
+    """
+    names = {spelling(one) for one in (card.name, *card.aliases)}
     before: dict[str, DialogueLine] = {}  # the last line of each scene: scenes may take turns in a file
-    for number, line in said.items():
-        if line.memory and is_role(line.speaker, card):
-            yield from spoken_memory(before.get(line.scene), line, f"{name}:{number}", card)
-        before[line.scene] = line
-
-
-def written_memory(memory: Memory, place: str, card: RoleCard) -> Iterator[StoredMemory]:
-    """A line of `memories.jsonl`."""
-    own = (memory.text or memory.answer or "").strip()
-    text = own if memory.question is None else f"{memory.question.strip()}\n{card.name}: {own}"
-    yield from memory_of(text, own, memory.when, place, memory)
-
-
-def spoken_memory(
-    before: DialogueLine | None, line: DialogueLine, place: str, card: RoleCard
-) -> Iterator[StoredMemory]:
-    """What the role says in a scene, after what was said before it there."""
-    own = line.text.strip()
-    asked = f"{before.speaker}: {before.text.strip()}\n" if before else ""
-    yield from memory_of(f"{asked}{card.name}: {own}", own, line.date, place, line)
-
-
-def memory_of(text: str, own: str, when: str | None, place: str, line: Memory | DialogueLine) -> Iterator[StoredMemory]:
-    """A memory, unless the role says nothing in it."""
-    if letters_of(own):
-        identity = sha256(words_of(text).encode())[:12]
-        yield StoredMemory(id=identity, text=text, own=own, when=when, pinned=line.pinned, places=(place,))
+    for number, line in lines.items():
+        if isinstance(line, Memory):
+            own, when = (line.text or line.answer or "").strip(), line.when
+            text = own if line.question is None else f"{line.question.strip()}\n{card.name}: {own}"
+        else:
+            said, before[line.scene] = before.get(line.scene), line
+            if not line.memory or spelling(line.speaker) not in names:
+                continue
+            own, when = line.text.strip(), line.date
+            text = (f"{said.speaker}: {said.text.strip()}\n" if said else "") + f"{card.name}: {own}"
+        if letters_of(own):
+            identity, place = sha256(words_of(text).encode())[:12], f"{name}:{number}"
+            yield StoredMemory(id=identity, text=text, own=own, when=when, pinned=line.pinned, places=(place,))
 
 
 def words_of(text: str) -> str:
@@ -90,21 +65,11 @@ def words_of(text: str) -> str:
 
     Around Chinese characters and kana there is none: only there, spaces and punctuation part no words.
     """
-    folded = unicodedata.normalize("NFKC", text).casefold().translate(_SAME)
-    kept = "".join(f" {one} " if is_symbol(one) else one if is_part_of_word(one) else " " for one in folded)
-    return _AROUND_HAN.sub("", " ".join(_NO_NUMBER.sub(" ", kept).split()))
-
-
-def is_symbol(letter: str) -> bool:
-    """Whether it counts like a word: currencies, signs of arithmetic, pictures, "%" and "#"; accents are none."""
-    return letter in "%#" or (unicodedata.category(letter) in ("Sc", "Sm", "So") and letter not in _DASHES)
-
-
-def is_part_of_word(letter: str) -> bool:
-    """Whether it may be a part of a word or a number."""
-    return letter in ".,:/-" or unicodedata.category(letter)[0] in "LMN"
-
-
-def is_role(speaker: str, card: RoleCard) -> bool:
-    """Whether a line is the role's."""
-    return spelling(speaker) in map(spelling, (card.name, *card.aliases))
+    kept = ""
+    for letter in unicodedata.normalize("NFKC", text).casefold().translate(SAME):
+        kind = unicodedata.category(letter)
+        if letter in "%#" or (kind in ("Sc", "Sm", "So") and letter not in DASHES):  # "Sk", accents, are no symbols
+            kept += f" {letter} "
+        else:
+            kept += letter if letter in ".,:/-" or kind[0] in "LMN" else " "
+    return AROUND_HAN.sub("", " ".join(NO_NUMBER.sub(" ", kept).split()))

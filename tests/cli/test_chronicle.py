@@ -133,7 +133,7 @@ def test_a_slip_in_a_chronicle_is_named_with_its_line(run: Command, tmp_path: Pa
 
 def test_a_draft_is_made_of_the_documents_and_waits_for_a_person(run: Command, tmp_path: Path) -> None:
     code, out, err = run("chronicle", "ada", "--draft")
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, "Drafting: 0 of 1 Drafting: 1 of 1")
     assert all(part in out for part in ("Draft for ada: 2", "core", "preference", "storms.", "life.md: ", "--review"))
     assert [(one["relation"], one["core"]) for one in shown(run)["draft"]] == [("loves", True), ("fears", False)]
     assert not (tmp_path / "ada" / CHRONICLE).exists()

@@ -25,7 +25,7 @@ def model(stub: Endpoint) -> Iterator[None]:
 
 def test_a_text_has_a_mood_and_brings_memories_back(run: Command) -> None:
     code, out, err = run("emotions", "ada", f"  {TEXT} ")
-    assert (code, err) == (0, "")
+    assert (code, err.startswith("Reading … "), "Reading moods: 5 of 5" in err) == (0, True, True)
     mood, memories = out.split("Memories, recalled by C-A")
     assert "Mood of the question (model)" in mood
     assert all(name in mood for name in EMOTIONS)

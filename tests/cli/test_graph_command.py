@@ -118,6 +118,6 @@ def test_a_method_without_a_graph_is_refused(run: Command) -> None:
 
 
 def test_every_format_has_a_writer() -> None:
-    command: Any = import_module("dramaturg.cli.graph")
+    command: Any = import_module("dramaturg.cli.drawing.graph")
     assert set(command.WRITERS) == set(command.Format)
     assert json.loads(command.WRITERS["json"](star(["Tom"]), None))["nodes"][1]["id"] == "Tom"

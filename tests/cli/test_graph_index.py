@@ -58,7 +58,7 @@ def test_a_plan_is_read_edited_and_carried_out(run: Command, tmp_path: Path) -> 
     assert "reason: Both names stand for one person." in text
     plan.write_text(text.replace("name: Her brother", "name: Thomas Quill"), encoding="utf-8")
     code, _, err = run(*INDEX, "--apply")
-    assert (code, err) == (0, "")
+    assert (code, err.endswith("Summing up: 3 of 3 Embedding: 3 of 3")) == (0, True)
     assert "Tom" in names(run)["Thomas Quill"]
     assert not plan.exists()
     assert "Thomas Quill" in (tmp_path / "ada" / "merges.yaml").read_text(encoding="utf-8")
@@ -151,6 +151,6 @@ def test_evidence_of_a_reply_from_a_graph(run: Command, stub: Endpoint) -> None:
     stub.model = graph_actor(lambda text: json.dumps({"entities": entities}) if "<context>" in text else None)
     settings = ("--method", "role-rag", "--set", "descriptions=written", "--set", "neighbours=50")
     code, out, err = run("ask", "ada", "Who is Tom, and do you like radio?", *settings, "--evidence")
-    assert (code, err) == (0, "")
+    assert (code, err.endswith("Looking for what the question is about … Recalling …")) == (0, True)
     words = " ".join(out.split())
     assert all(part in words for part in ("Hypothetical context", "out of scope", "Of a later time.", "Recalled"))

@@ -166,7 +166,7 @@ def test_what_is_no_log_is_refused(run: Command, tmp_path: Path) -> None:
     path = written(tmp_path / "x.jsonl", [{"format": "dramaturg-conversation"}])
     code, _, err = run("measure", str(path))
     assert code == 2
-    assert "x.jsonl is the log of no run: give a file that `dramaturg simulate` wrote." in err
+    assert "x.jsonl is no log of a run: name a file that `dramaturg simulate` wrote." in err
 
 
 def test_a_name_cannot_talk_to_the_terminal(run: Command, logs: list[str], tmp_path: Path) -> None:

@@ -353,7 +353,7 @@ def test_what_does_not_go_together_is_said(run: Command, arguments: tuple[str, .
 
 def test_a_reply_with_its_evidence(run: Command) -> None:
     code, out, err = run("ask", "ada", "My wedding?", "Then?", *METHOD, "--strategy", "S-E", "--evidence")
-    assert (code, err) == (0, "")
+    assert (code, err.count("Looking into the persona …"), "Reading moods: 5 of 5 …" in err) == (0, 2, True)
     assert "Ada Quill: I keep the light." in out
     first, second = out.split("You: Then?")
     assert "Mood of the question (model)" in first

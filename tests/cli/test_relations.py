@@ -11,10 +11,9 @@ import pytest
 from langchain_core.messages import HumanMessage
 from rich.console import Console
 
-from dramaturg.cli.indexing import failures_table
-from dramaturg.cli.known_relations import known_relations
-from dramaturg.cli.relations_page import html
-from dramaturg.cli.stage import Stage
+from dramaturg.cli.drawing.relations import html, known_relations
+from dramaturg.cli.library.indexing import failures_table
+from dramaturg.cli.progress import Stage
 from dramaturg.nodes.dialogues.relations import RelationSettings
 from dramaturg.stores.library import Library, open_role
 from dramaturg.stores.role_files import RoleCard
@@ -162,7 +161,7 @@ def test_a_wish_that_an_index_cannot_fulfil_is_refused(run: Command, method: str
 def test_each_step_has_a_line_of_progress(event: dict[str, Any], line: str) -> None:
     stage = Stage("Ada")
     stage.show({"type": "custom", "ns": (), "data": event})
-    assert str(stage.status.renderable.text) == line
+    assert stage.line == line
 
 
 def test_relations_need_an_index(run: Command) -> None:

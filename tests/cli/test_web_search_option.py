@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dramaturg.cli.given_objects import given_object
+from dramaturg.cli.options import given_object
 from dramaturg.evaluation.comparison.contestants import contestant, key_of
 from dramaturg.evaluation.comparison.run import EvaluationSettings
 from dramaturg.evaluation.datasets.dataset import Question

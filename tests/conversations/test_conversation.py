@@ -1,4 +1,4 @@
-"""Turns that are whole or not there, and a past that can be changed: with each saver."""
+"""Turns that are whole or not there, and a past that can be changed: with our saver, and what matters with others."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -49,11 +49,16 @@ def player() -> Player:
     return Player()
 
 
-@pytest.fixture(params=[in_memory, stock, ours], ids=["memory", "stock", "ours"])
+@pytest.fixture
 async def saver(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Saver]:
-    opened: Opened = request.param
+    """Our own, or that of the test's parameter."""
+    opened: Opened = getattr(request, "param", ours)
     async with opened(tmp_path) as saver:
         yield saver
+
+
+# What a conversation asks of a saver: write, list, go back, delete. Our own passes LangGraph's whole suite besides.
+each_saver = pytest.mark.parametrize("saver", [in_memory, stock, ours], ids=["memory", "stock", "ours"], indirect=True)
 
 
 @pytest.fixture
@@ -61,6 +66,7 @@ def talk(saver: Saver, tmp_path: Path, player: Player) -> Conversation:
     return conversation(saver, tmp_path, player)
 
 
+@each_saver
 async def test_turns_are_remembered(talk: Conversation) -> None:
     output = await talk.take_turn("one")
     await talk.take_turn("two")
@@ -87,6 +93,7 @@ async def test_a_turn_whose_listener_fails_is_unfinished_at_once(talk: Conversat
     assert await questions(talk) == ["one"]
 
 
+@each_saver
 async def test_a_fork_remembers_its_own_past_only(talk: Conversation, player: Player) -> None:
     for text in ("one", "two", "three"):
         await talk.take_turn(text)
@@ -112,6 +119,7 @@ async def test_branches_begin_with_the_one_that_was_spoken_on_last(talk: Convers
     assert [len(branch) for branch in await talk.branches()] == [1, 2]
 
 
+@each_saver
 @pytest.mark.parametrize("number", [0, 1, 2, None])
 async def test_a_turn_is_asked_again(talk: Conversation, number: int | None) -> None:
     for text in ("one", "two", "three"):
@@ -135,6 +143,7 @@ async def test_a_turn_is_edited(talk: Conversation, number: int) -> None:
     assert await memory(talk) == set(await questions(talk))
 
 
+@each_saver
 @pytest.mark.parametrize("number", [0, 1, 2])
 async def test_a_turn_is_deleted_with_what_followed(talk: Conversation, number: int) -> None:
     for text in ("one", "two", "three"):
@@ -175,6 +184,7 @@ async def test_a_message_that_is_delivered_twice_is_one_turn(talk: Conversation,
     assert player.replies == 2
 
 
+@each_saver
 async def test_a_failed_turn_is_withdrawn_by_another_message(talk: Conversation, player: Player) -> None:
     await talk.take_turn("one")
     player.down = True
@@ -191,6 +201,7 @@ async def test_a_failed_turn_is_withdrawn_by_another_message(talk: Conversation,
     assert "two" not in player.shown[-1]
 
 
+@each_saver
 async def test_a_failed_turn_is_finished_by_the_same_message(talk: Conversation, player: Player) -> None:
     player.down = True
     message = HumanMessage("one", id="m-1")
@@ -238,6 +249,7 @@ async def test_a_turn_that_fails_when_asked_again_leaves_the_branch_of_before(
     assert await memory(talk) == {"one", "two"}
 
 
+@each_saver
 @pytest.mark.parametrize("durability", ["sync", "async"])
 async def test_a_turn_that_another_program_left_step_by_step_is_finished(
     talk: Conversation, player: Player, durability: Any
@@ -325,6 +337,7 @@ async def test_a_turn_that_is_not_there(talk: Conversation) -> None:
     assert await questions(talk) == ["one"]
 
 
+@each_saver
 async def test_a_thread_is_erased(talk: Conversation) -> None:
     await talk.take_turn("one")
     await talk.erase()
@@ -334,6 +347,7 @@ async def test_a_thread_is_erased(talk: Conversation) -> None:
     assert await memory(talk) == {"two"}
 
 
+@each_saver
 async def test_one_query_and_a_listing_read_the_same_past(talk: Conversation) -> None:
     for text in ("one", "two", "three"):
         await talk.take_turn(text)
@@ -361,6 +375,7 @@ async def test_turns_that_were_kept_step_by_step_are_deleted(talk: Conversation,
     assert b"secret" not in all_bytes(tmp_path)
 
 
+@each_saver
 async def test_turns_that_were_kept_step_by_step_are_forked_and_delivered_again(
     talk: Conversation, player: Player
 ) -> None:
@@ -387,6 +402,7 @@ async def test_a_turn_kept_step_by_step_that_is_withdrawn_takes_no_other_with_it
     assert await questions(talk) == ["one", "three"]
 
 
+@each_saver
 @pytest.mark.parametrize("same", [True, False])
 async def test_an_input_that_was_stored_and_no_more(
     talk: Conversation, same: bool, monkeypatch: pytest.MonkeyPatch
@@ -504,6 +520,7 @@ def noting(saver: Saver) -> Noting:
     return Noting(saver)
 
 
+@each_saver
 async def test_a_turn_that_stopped_after_its_reply_is_finished_before_the_next(noting: Noting) -> None:
     await noting.talk.take_turn("one")
     await noting.stopped("two")

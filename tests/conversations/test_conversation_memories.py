@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
@@ -32,6 +32,7 @@ from dramaturg.stores.item_store import ItemStore
 from dramaturg.stores.saver import ConversationSaver
 
 from crash_points import killed_at, writes_of
+from property_settings import property_settings
 from talks import Player, conversation
 from turns_in_processes import context as role_context
 from turns_in_processes import prepared
@@ -225,7 +226,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@property_settings(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STEPS)
 async def test_saves_and_drops_in_any_order_are_those_of_a_dictionary(
     tmp_path: Path, steps: list[tuple[str, str, str]]
@@ -552,7 +553,7 @@ async def test_a_turn_that_is_killed_after_it_remembered_leaves_nothing_that_har
     # The store's commit is the first after the thread was begun; the checkpoint's comes after it.
     writes = await asyncio.to_thread(writes_of, say_two, copied(tmp_path, "dry"))
     last = len(writes) - writes[::-1].index("commit")
-    assert await asyncio.to_thread(killed_at, say_two, tmp_path, last, "before")
+    assert await asyncio.to_thread(killed_at, say_two, tmp_path, last)
     async with opened(tmp_path) as talk:
         assert [turn.id for turn in await talk.history()] == ["one"]
         assert await recalled(talk) == ["one"]

@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
-from dramaturg.conversations.simulation import RunBusy, Simulation, open_simulation
+from dramaturg.conversations.simulation import Simulation, open_simulation
 from dramaturg.models.errors import ModelUnavailable
+from dramaturg.stores.kept_run import Busy
 from dramaturg.stores.saver import ConversationSaver
 from dramaturg.workflows import riverbend
 from dramaturg.workflows.riverbend_agents import RiverbendContext
 
 from commands import Command
-from crash_points import sampled
+from crash_points import kills
 from fakes import ScriptedChatModel
 from passage_samples import quick
 from stub_endpoint import Endpoint
@@ -64,10 +65,9 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     quick(monkeypatch)
 
 
-@pytest.fixture
-def undisturbed(tmp_path: Path) -> Events:
-    (tmp_path / "alone").mkdir()
-    return whole(tmp_path / "alone")
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Events:
+    return whole(tmp_path_factory.mktemp("alone"))
 
 
 def test_the_log_is_what_has_happened(tmp_path: Path, undisturbed: Events) -> None:
@@ -75,11 +75,12 @@ def test_the_log_is_what_has_happened(tmp_path: Path, undisturbed: Events) -> No
     assert timeless(events) == written(tmp_path / LOG) == undisturbed
 
 
-def killed_somewhere(tmp_path: Path, undisturbed: Events, count: int) -> None:
+@pytest.mark.parametrize("count", [3, pytest.param(16, marks=pytest.mark.crash)])
+def test_a_run_killed_at_some_writes_goes_on(tmp_path: Path, undisturbed: Events, count: int) -> None:
     prepared = tmp_path / "prepared"
     prepared.mkdir()
     crashes = 0
-    for crash in sampled(play, prepared, tmp_path, count):
+    for crash in kills(play, prepared, tmp_path, count):
         crashes += 1
         log = crash.folder / LOG
         before = written(log) if log.exists() else []
@@ -87,15 +88,6 @@ def killed_somewhere(tmp_path: Path, undisturbed: Events, count: int) -> None:
         play(crash.folder)
         assert written(log) == undisturbed, crash
     assert crashes > count / 2
-
-
-def test_a_run_killed_here_and_there_goes_on(tmp_path: Path, undisturbed: Events) -> None:
-    killed_somewhere(tmp_path, undisturbed, 3)
-
-
-@pytest.mark.slow
-def test_a_run_killed_at_many_writes_goes_on(tmp_path: Path, undisturbed: Events) -> None:
-    killed_somewhere(tmp_path, undisturbed, 16)
 
 
 def test_a_step_that_failed_goes_on_where_it_was(tmp_path: Path, undisturbed: Events) -> None:
@@ -167,7 +159,7 @@ def test_a_run_that_is_over_asks_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "says"),
     [
-        ({"condition": "full"}, "was begun with condition id-rag, not full"),
+        ({"condition": "full"}, "was begun with condition 'id-rag', not 'full'"),
         ({"seed": 3}, "was begun with seed 0, not 3"),
         ({"steps": 3}, "was begun with steps 2, not 3"),
     ],
@@ -219,7 +211,7 @@ def test_a_step_that_was_not_played_is_no_place_to_branch_from(tmp_path: Path) -
 async def test_one_program_plays_a_run(tmp_path: Path) -> None:
     async with open_simulation(riverbend.build(), context(tmp_path), tmp_path / LOG) as run:
         assert isinstance(run, Simulation)
-        with pytest.raises(RunBusy, match="Another program plays"):
+        with pytest.raises(Busy, match="Another program plays"):
             async with open_simulation(riverbend.build(), context(tmp_path), tmp_path / LOG):
                 pass
 

@@ -3,7 +3,8 @@
 import asyncio
 import errno
 import random
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from dramaturg.stores.role import Role
 from dramaturg.stores.versions import erase_past, take_back
 from dramaturg.workflows.amadeus_index import AmadeusIndexContext, graph
 
-from crash_points import Crash, failures, killed_after, kills
+from crash_points import SOME_OR_ALL, Crash, failures, killed_after, kills
 from passage_samples import build, embed, new_role, passages_of, quick, texts_of
 from roles import LIFE, WordEmbeddings, small_role
 
@@ -96,65 +97,38 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     quick(monkeypatch)
 
 
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A role with one made-up version."""
-    build(new_role(tmp_path / "small"), OLD)
-    return tmp_path / "small"
+    folder = tmp_path_factory.mktemp("small")
+    build(new_role(folder), OLD)
+    return folder
 
 
-@pytest.fixture
-def indexed(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A role with one document, indexed."""
-    small_role(tmp_path / "one")
-    index(tmp_path / "one")
-    return tmp_path / "one"
+    folder = tmp_path_factory.mktemp("indexed")
+    small_role(folder)
+    index(folder)
+    return folder
 
 
-@pytest.fixture
-def taught(indexed: Path) -> Path:
+@pytest.fixture(scope="module")
+def taught(indexed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same after it learned and changed a document."""
-    learn_and_index(indexed)
-    return indexed
+    folder = Path(shutil.copytree(indexed, tmp_path_factory.mktemp("taught") / "library"))
+    learn_and_index(folder)
+    return folder
 
 
-def test_a_build_killed_at_any_write(small: Path, tmp_path: Path) -> None:
-    points = 0
-    for crash in kills(build_new, small, tmp_path, ("before",)):
-        points += 1
-        assert seen(crash.folder) in (OLD, NEW)
-        build_new(crash.folder)
-        assert seen(crash.folder) == NEW
-        assert leftovers(crash.folder) == []
-    assert points > 50
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO])
-def test_a_build_that_the_disk_refuses_at_any_write(small: Path, tmp_path: Path, error: int) -> None:
-    refused = 0
-    for crash in failures(build_new, small, tmp_path, error):
-        assert crash.error is None or isinstance(crash.error, StorageError), crash
-        refused += crash.error is not None
-        assert seen(crash.folder) in (OLD, NEW)
-        build_new(crash.folder)
-        assert seen(crash.folder) == NEW
-        assert leftovers(crash.folder) == []
-    assert refused > 40
-
-
-def test_learning_killed_at_any_write_is_all_or_nothing(indexed: Path, tmp_path: Path) -> None:
+@SOME_OR_ALL
+@pytest.mark.parametrize("error", [None, errno.ENOSPC], ids=["killed", "full disk"])
+def test_learning_that_is_stopped_at_any_write_is_all_or_nothing(
+    indexed: Path, tmp_path: Path, error: int | None, most: int | None
+) -> None:
     both = {"dog.md": MORE, "life.md": EDITED}
-    for crash in kills(learn_two, indexed, tmp_path, ("before",)):
-        assert documents(crash.folder) in ({"life.md": LIFE}, both)
-        assert served(crash.folder) == {"life.md"}
-        learn_two(crash.folder)
-        assert documents(crash.folder) == both
-
-
-def test_learning_with_a_full_disk_is_all_or_nothing(indexed: Path, tmp_path: Path) -> None:
-    both = {"dog.md": MORE, "life.md": EDITED}
-    for crash in failures(learn_two, indexed, tmp_path, errno.ENOSPC):
+    for crash in stopped(learn_two, indexed, tmp_path, error, most):
         assert crash.error is None or isinstance(crash.error, StorageError), crash
         assert documents(crash.folder) in ({"life.md": LIFE}, both)
         assert served(crash.folder) == {"life.md"}
@@ -162,8 +136,16 @@ def test_learning_with_a_full_disk_is_all_or_nothing(indexed: Path, tmp_path: Pa
         assert documents(crash.folder) == both
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("when", ["before", "after"])
+def stopped(
+    operation: Callable[[Path], None], prepared: Path, scratch: Path, error: int | None, most: int | None
+) -> Iterator[Crash]:
+    """The operation killed at its writes, or refused by the disk."""
+    if error is None:
+        return kills(operation, prepared, scratch, most)
+    return failures(operation, prepared, scratch, error, most)
+
+
+@SOME_OR_ALL
 @pytest.mark.parametrize(
     ("operation", "start", "after"),
     [
@@ -182,38 +164,47 @@ def test_every_change_of_a_role_killed_at_any_write(
     operation: Callable[[Path], None],
     start: str,
     after: Callable[[Path], bool],
-    when: str,
+    most: int | None,
 ) -> None:
     prepared: Path = request.getfixturevalue(start)
     states = {tuple(seen(prepared))}
-    crashes: list[Crash] = []
-    for crash in kills(operation, prepared, tmp_path, (when,)):  # type: ignore[arg-type]
-        crashes.append(crash)
+    crashes = 0
+    for crash in kills(operation, prepared, tmp_path, most):
+        crashes += 1
         before = tuple(seen(crash.folder))  # something whole is always served
         operation(crash.folder)
         assert after(crash.folder), crash
         assert leftovers(crash.folder) == [], crash
         states |= {before, tuple(seen(crash.folder))}
     assert len(states) <= 3
-    print(f"{len(crashes)} points")  # noqa: T201
+    assert crashes >= (most or 40)
 
 
-@pytest.mark.slow
+@pytest.mark.crash
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO])
-@pytest.mark.parametrize(("operation", "start"), [(learn_and_index, "indexed"), (go_back, "taught"), (erase, "taught")])
+@pytest.mark.parametrize(
+    ("operation", "start"),
+    [(build_new, "small"), (learn_and_index, "indexed"), (go_back, "taught"), (erase, "taught")],
+)
 def test_every_change_of_a_role_that_the_disk_refuses(
     request: pytest.FixtureRequest, tmp_path: Path, operation: Callable[[Path], None], start: str, error: int
 ) -> None:
+    refused = 0
     for crash in failures(operation, request.getfixturevalue(start), tmp_path, error):
         assert crash.error is None or isinstance(crash.error, StorageError), crash
+        refused += crash.error is not None
         assert seen(crash.folder)
+        assert operation is not build_new or seen(crash.folder) in (OLD, NEW)
         operation(crash.folder)
+        assert operation is not build_new or seen(crash.folder) == NEW
         assert leftovers(crash.folder) == [], crash
+    assert refused > 40 or operation is not build_new
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_five_hundred_builds_killed_at_random(small: Path) -> None:
+@pytest.mark.crash
+def test_five_hundred_builds_killed_at_random(tmp_path: Path) -> None:
+    small = tmp_path
+    build(new_role(small), OLD)
     chance, killed, number, texts = random.Random(0), 0, 0, OLD
     while killed < 500:
         number += 1

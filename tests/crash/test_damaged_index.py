@@ -11,11 +11,11 @@ from dramaturg.stores.index.kinds import passage_kind
 from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.role import Role
 
+from crash_points import few_or_many
 from passage_samples import build, embed, new_role, passages_of, quick, reopened, texts_of
 
 TEXTS = ["a", "b", "c", "d"]
 VERSION, POINTERS = ("passages.jsonl", "vectors.faiss", "manifest.json"), ("current.json", "current.copy.json")
-MUTATIONS = 200
 
 
 @pytest.fixture(autouse=True)
@@ -47,8 +47,9 @@ def artefacts(role: Role) -> dict[str, Path]:
     return {path.name: path for path in paths}
 
 
+@few_or_many(20, 200)
 @pytest.mark.parametrize("name", ["passages.jsonl", "vectors.faiss", "manifest.json", "current.json"])
-def test_no_mutation_is_loaded(tmp_path: Path, name: str) -> None:
+def test_no_mutation_is_loaded(tmp_path: Path, name: str, count: int) -> None:
     role = new_role(tmp_path)
     build(role, TEXTS)
     assert set(artefacts(role)) == {*VERSION, *POINTERS}
@@ -56,7 +57,7 @@ def test_no_mutation_is_loaded(tmp_path: Path, name: str) -> None:
         artefacts(role)[POINTERS[1]].unlink()
     path, chance = artefacts(role)[name], random.Random(name)
     whole = path.read_bytes()
-    for _ in range(MUTATIONS):
+    for _ in range(count):
         path.write_bytes(mutated(whole, chance))
         with pytest.raises(DamagedIndex, match="run `dramaturg index ada --rebuild`"):
             reopened(role).index(passage_kind("acts")).open()
@@ -114,11 +115,12 @@ def test_a_pointer_from_elsewhere(tmp_path: Path) -> None:
         other.index(passage_kind("ats")).open()
 
 
+@few_or_many(5, 40)
 @pytest.mark.parametrize("name", ["passages.jsonl", "draft.json", "npz"])
-def test_no_damaged_draft_is_published(tmp_path: Path, name: str) -> None:
+def test_no_damaged_draft_is_published(tmp_path: Path, name: str, count: int) -> None:
     role, chance = new_role(tmp_path), random.Random(name)
     build(role, TEXTS)
-    for _ in range(40):
+    for _ in range(count):
         builder = reopened(role).index(passage_kind("acts")).builder
         version = builder.draft(passages := _edited(), embedding="hash-8", settings={}, sources={})
         builder.add_vectors(version, ["edited"], embed(["edited"]))

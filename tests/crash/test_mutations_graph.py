@@ -16,13 +16,11 @@ from dramaturg.stores.index.kinds import GRAPH_KIND
 from dramaturg.stores.merge_files import DECISIONS, PLAN, Merge, MergePlan, accept_plan, read_plan, write_plan
 from dramaturg.stores.role import Role
 
-from crash_points import mutations
+from crash_points import few_or_many, mutations
 from graph_roles import DOG, graph_actor, graph_role, index, put
 from passage_samples import new_role, quick
 
-FEW, ALL = 30, 300
-MANY = pytest.param(ALL, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])
-COUNTS = pytest.mark.parametrize("count", [FEW, MANY])
+COUNTS = few_or_many(15, 300)
 SERVED = ("manifest.json", GRAPH_FILE, ENTITIES_FILE, "passages.jsonl")  # what a graph is read from
 WORK = "# Work\n\nThe keeper trims the lamp. Her brother fears Jory Penrose.\n"
 KEEPER = "The keeper: Note: The keeper trims the lamp."

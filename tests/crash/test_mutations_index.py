@@ -17,11 +17,11 @@ from dramaturg.stores.learning import learn
 from dramaturg.stores.role import Role
 from dramaturg.stores.versions import take_back, versions
 
-from crash_points import mutations
+from crash_points import few_or_many, mutations
 from passage_samples import EMBEDDING, embed, new_role, passages_of, quick, texts_of
 
 BEFORE, NOW, NEXT = ["a", "b", "c"], ["a", "x", "y", "z"], ["a", "x", "new"]
-FEW, ALL = 60, 1000
+COUNTS = few_or_many(20, 1000)
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +54,7 @@ def artefact(path: Path) -> bool:
     return not path.name.endswith(".lock")
 
 
-@pytest.mark.parametrize("count", [FEW, pytest.param(ALL, marks=pytest.mark.slow)])
+@COUNTS
 def test_nothing_changed_is_read(root: Path, count: int) -> None:
     found = Counter[str]()
     for path, how in mutations(root / "index", seed=1, count=count, only=artefact):
@@ -66,7 +66,7 @@ def test_nothing_changed_is_read(root: Path, count: int) -> None:
     assert all(found[name] == count for name in ("manifest.json", "passages.jsonl", "vectors.faiss"))
 
 
-@pytest.mark.parametrize("count", [FEW, pytest.param(ALL, marks=pytest.mark.slow)])
+@COUNTS
 def test_nothing_changed_is_read_where_there_is_no_other_version(root: Path, count: int) -> None:
     served = Role(root).index(passage_kind("acts")).open()
     folder = IndexFolder(root, passage_kind("acts"))
@@ -82,7 +82,7 @@ def test_nothing_changed_is_read_where_there_is_no_other_version(root: Path, cou
         assert how, path
 
 
-@pytest.mark.parametrize("count", [FEW, pytest.param(ALL, marks=pytest.mark.slow)])
+@COUNTS
 def test_no_changed_draft_goes_into_a_version(root: Path, count: int) -> None:
     version = next((root / "index" / "acts" / "drafts").iterdir()).name
     for path, how in mutations(root / "index" / "acts" / "drafts", seed=3, count=count):
@@ -97,7 +97,7 @@ def test_no_changed_draft_goes_into_a_version(root: Path, count: int) -> None:
             assert left == ["new"]
 
 
-@pytest.mark.parametrize("count", [FEW, pytest.param(ALL, marks=pytest.mark.slow)])
+@COUNTS
 def test_no_changed_document_is_brought_back(root: Path, count: int) -> None:
     persona = root / "persona" / "life.md"
     now, before = persona.read_bytes(), "\n\n".join(BEFORE).encode()
@@ -112,7 +112,7 @@ def test_no_changed_document_is_brought_back(root: Path, count: int) -> None:
     assert persona.read_bytes() == before
 
 
-@pytest.mark.parametrize("count", [FEW, pytest.param(ALL, marks=pytest.mark.slow)])
+@COUNTS
 def test_a_changed_journal_changes_nothing(root: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     persona = root / "persona" / "life.md"
     now = persona.read_bytes()

@@ -8,9 +8,9 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
+from dramaturg.nodes.dialogues.cast import spelling
 from dramaturg.nodes.dialogues.index import dialogues_of
 from dramaturg.nodes.dialogues.relations import best_clique
-from dramaturg.nodes.speakers import spelling
 from dramaturg.nodes.text.splitter import longest_paragraph, split_document
 from dramaturg.stores.dialogue_files import read_dialogue_files
 from dramaturg.stores.index.dialogues import StoredDialogue, dialogue_graph

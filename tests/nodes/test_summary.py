@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
@@ -37,6 +36,7 @@ from dramaturg.stores.library import open_role
 from dramaturg.workflows import amadeus, naive_rag
 
 from fakes import ScriptedChatModel, scripted
+from property_settings import property_settings
 from roles import actor, fenced, run_settings, said, small_role
 
 THREAD: Any = {"configurable": {"thread_id": "t"}}
@@ -368,7 +368,7 @@ def marks(text: str) -> list[str]:
 SENT = st.tuples(st.lists(st.booleans(), max_size=9), st.integers(2, 9), st.sampled_from([0, 40]))
 
 
-@hypothesis_settings(max_examples=25, deadline=None)
+@property_settings(25)
 @given(st.lists(SENT, min_size=1, max_size=8))
 def test_after_any_turns_the_window_is_bounded_and_nothing_is_folded_twice(
     library: Path, sent: list[tuple[list[bool], int, int]]

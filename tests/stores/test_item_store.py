@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from langgraph.store.base import (
     GetOp,
@@ -28,7 +28,8 @@ from langgraph.store.memory import InMemoryStore
 from dramaturg.stores.errors import DamagedConversations, StorageError
 from dramaturg.stores.item_store import ItemStore
 
-from crash_points import failures, kills, mutations
+from crash_points import SOME_OR_ALL, failures, few_or_many, kills, mutations
+from property_settings import property_settings
 
 LABELS = st.text(st.characters(exclude_characters=".\0", exclude_categories=["Cs"]), min_size=1, max_size=3)
 NAMESPACES = st.lists(LABELS | st.sampled_from("ab"), min_size=1, max_size=3).map(tuple)
@@ -50,7 +51,7 @@ def said(item: Any) -> Any:
     return (item.namespace, item.key, item.value) if isinstance(item, Item) else item
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@property_settings(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(puts(), max_size=8),
     st.lists(puts(), max_size=3),
@@ -238,22 +239,26 @@ def before(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, list[s
     return folder, OLD
 
 
+@SOME_OR_ALL
 def test_a_batch_that_is_killed_at_any_write_is_whole_or_not_there(
-    before: tuple[Path, list[str]], tmp_path: Path
+    before: tuple[Path, list[str]], tmp_path: Path, most: int | None
 ) -> None:
     folder, old = before
     seen = []
-    for crash in kills(put_pair, folder, tmp_path, ("before",)):
+    for crash in kills(put_pair, folder, tmp_path, most):
         seen.append(kept(crash.folder))
         put_pair(crash.folder)
         assert kept(crash.folder) == NEW
     assert seen == [old] * len(seen)
-    assert len(seen) > 5
+    assert len(seen) >= (most or 6)
 
 
-def test_a_disk_that_is_full_at_any_write_costs_the_batch_only(before: tuple[Path, list[str]], tmp_path: Path) -> None:
+@SOME_OR_ALL
+def test_a_disk_that_is_full_at_any_write_costs_the_batch_only(
+    before: tuple[Path, list[str]], tmp_path: Path, most: int | None
+) -> None:
     folder, old = before
-    for crash in failures(put_pair, folder, tmp_path, errno.ENOSPC):
+    for crash in failures(put_pair, folder, tmp_path, errno.ENOSPC, most):
         assert crash.error is None or isinstance(crash.error, StorageError)
         assert kept(crash.folder) == (NEW if crash.error is None else old)
 
@@ -263,7 +268,7 @@ def many(store: ItemStore, keys: Iterable[int]) -> None:
         store.put(("a",), f"k{key:03}", {"n": f"item {key} " * 8})
 
 
-@pytest.mark.parametrize("count", [60, pytest.param(2000, marks=pytest.mark.slow)])
+@few_or_many(60, 2000)
 def test_a_file_that_was_changed_is_refused_or_gives_no_more_than_was_there(count: int, tmp_path: Path) -> None:
     store = ItemStore(tmp_path / "items.sqlite")
     many(store, range(60))

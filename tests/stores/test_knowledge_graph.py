@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dramaturg.nodes.text.boundaries import sentences
@@ -26,8 +26,9 @@ from dramaturg.stores.index.vectors import pack, unit_rows, unpack
 
 from graph_roles import WORK, graph_role, index, put, served
 from graph_samples import knowledge, statement
+from property_settings import property_settings
 
-quickly = settings(max_examples=60, deadline=None)
+quickly = property_settings(60)
 
 
 def entity(name: str, *others: str) -> Entity:

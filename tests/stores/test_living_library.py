@@ -393,7 +393,7 @@ def teach_twenty(library: Path, name: str, seed: int | None = None) -> None:
     index(library, embedding_model=WordEmbeddings())
 
 
-@pytest.mark.slow
+@pytest.mark.crash
 def test_two_processes_that_learn_lose_nothing(role: Role) -> None:
     spawn = get_context("spawn")
     processes = [spawn.Process(target=teach_twenty, args=(role.root.parent, name)) for name in ("tom", "kit")]

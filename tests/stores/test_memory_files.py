@@ -9,7 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dramaturg.stores import memory_files
@@ -23,6 +23,7 @@ from dramaturg.stores.role_files import RoleCard
 
 from memory_roles import files_of, lines_of
 from passage_samples import quick
+from property_settings import property_settings
 
 MEMORY_FILE = "memories.jsonl"
 SCENES = "dialogues/scenes.jsonl"
@@ -219,7 +220,7 @@ ends = st.lists(st.sampled_from(["\n", "\r\n", "\r"]), min_size=6, max_size=6)
 
 
 @given(lines, ends, st.booleans(), st.sets(st.integers(1, 6), min_size=1))
-@settings(max_examples=60, deadline=None)
+@property_settings(60)
 def test_whatever_is_taken_out_the_others_stay(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str], ends: list[str], closed: bool, out: set[int]
 ) -> None:

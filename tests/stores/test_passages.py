@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -23,6 +23,7 @@ from dramaturg.stores.index.vectors import nearest, pack, unit_rows, unpack
 
 import passage_samples
 from passage_samples import DIMENSION, EMBEDDING, build, embed, new_role, passages_of, quick, texts_of
+from property_settings import property_settings
 
 rows = st.integers(1, 40).flatmap(
     lambda n: arrays.arrays(np.float32, (n, 5), elements=st.integers(-3, 3).map(float), fill=st.nothing()).filter(
@@ -53,7 +54,7 @@ def store_of(vectors: np.ndarray) -> PassageStore:
     )
 
 
-@settings(deadline=None, max_examples=150)
+@property_settings(150)
 @given(vectors=rows, query=row, k=st.integers(1, 50))
 def test_search_is_brute_force(vectors: np.ndarray, query: np.ndarray, k: int) -> None:
     found = store_of(vectors).search(query, k)
@@ -69,7 +70,7 @@ def _neighbours(found: list[tuple[str, float]], positions: list[int]) -> list[tu
     return list(zip(found, found[1:], positions, positions[1:], strict=False))
 
 
-@settings(deadline=None, max_examples=50)
+@property_settings(50)
 @given(copies=st.lists(st.integers(0, 2), min_size=1, max_size=200), k=st.integers(1, 200))
 def test_ties_come_in_passage_order(copies: list[int], k: int) -> None:
     directions = np.eye(3, 6) + 0.1

@@ -478,7 +478,7 @@ def program(code: str, file: Path, *arguments: str, **environment: str) -> subpr
     )  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.crash
 async def test_programs_that_write_at_the_same_time_lose_nothing(file: Path) -> None:
     code = """
         async def main():

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
@@ -26,6 +26,7 @@ from dramaturg.stores.marginal_relevance import marginal_relevance
 from dramaturg.stores.vector_store import FaissVectorStore
 
 from passage_samples import EMBEDDING, build, embed, names_in, new_role, quick
+from property_settings import property_settings
 from weight_sources import together
 
 FRUIT = ["apple", "pear", "plum", "quince", "cherry"]
@@ -155,7 +156,7 @@ def brute_force(rows: dict[str, list[int]], query: list[int], k: int) -> list[fl
     return sorted(cosines.tolist(), reverse=True)[:k]
 
 
-@settings(deadline=None, max_examples=80)
+@property_settings(80)
 @given(rows=rows_of, query=row_of, k=st.integers(1, 40), data=st.data())
 def test_search_is_brute_force_with_filters_and_after_changes(
     rows: list[list[int]], query: list[int], k: int, data: st.DataObject
@@ -185,7 +186,7 @@ def test_search_is_brute_force_with_filters_and_after_changes(
     assert len(store) == len(expected)
 
 
-@settings(deadline=None, max_examples=60)
+@property_settings(60)
 @given(copies=st.lists(st.integers(0, 2), min_size=1, max_size=60), k=st.integers(1, 60))
 def test_ties_come_in_the_order_they_were_added(copies: list[int], k: int) -> None:
     directions = ["3 1 1 1", "1 3 1 1", "1 1 3 1"]  # the last two are equally far from the first
@@ -197,7 +198,7 @@ def test_ties_come_in_the_order_they_were_added(copies: list[int], k: int) -> No
         assert [int(document.id or "") for document in found] == expected[:k]
 
 
-@settings(deadline=None, max_examples=60)
+@property_settings(60)
 @given(rows=rows_of, query=row_of, k=st.integers(1, 10), trade=st.sampled_from([0.0, 0.3, 0.5, 1.0]))
 def test_marginal_relevance_is_as_good_as_the_library_one(
     rows: list[list[int]], query: list[int], k: int, trade: float
@@ -384,7 +385,7 @@ metadata_of = st.dictionaries(
 any_text = st.text(st.characters(exclude_categories=[]), max_size=8)
 
 
-@settings(deadline=None, max_examples=40)
+@property_settings(40)
 @given(entries=st.dictionaries(any_text.filter(bool), st.tuples(row_of, metadata_of), max_size=12), query=row_of)
 def test_a_store_survives_its_files(
     entries: dict[str, tuple[list[int], dict[str, Any]]],

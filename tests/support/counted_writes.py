@@ -26,7 +26,7 @@ class Plan:
     """What happens at one of the writes, counted from 1; at 0 nothing does."""
 
     at: int = 0
-    what: Literal["before", "after", "fail"] = "before"
+    what: Literal["before", "fail"] = "before"
     error: int = errno.ENOSPC
 
 
@@ -47,11 +47,7 @@ class Writes:
             os._exit(KILLED)
         if planned == "fail":
             raise (refusal or _os_error)(self._plan.error)
-        try:
-            return act()
-        finally:
-            if planned == "after":
-                os._exit(KILLED)
+        return act()
 
     @contextmanager
     def counted(self) -> Iterator[None]:

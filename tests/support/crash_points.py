@@ -1,11 +1,14 @@
-"""An operation that is killed at every write, meets a full disk at every write, or finds its files changed.
+"""An operation that is killed at its writes, meets a full disk there, or finds its files changed.
 
 An operation is a function of a module that can be imported; it is given a folder and depends on nothing else. It runs
 in a process of its own, forked from one that has the libraries loaded. For a new workflow a line each is enough:
 
-    for crash in kills(operation, prepared, tmp_path): ...  # look into crash.folder, run the operation again
-    for crash in failures(operation, prepared, tmp_path, errno.ENOSPC): ...  # and at crash.error
+    for crash in kills(operation, prepared, tmp_path, most): ...  # look into crash.folder, run the operation again
+    for crash in failures(operation, prepared, tmp_path, errno.ENOSPC, most): ...  # and at crash.error
     for artefact, how in mutations(prepared, seed=1, count=1000): ...  # the file is changed while the body runs
+
+A quick test takes a sample of the writes, the same test marked `crash` takes all: see `SOME_OR_ALL` and `few_or_many`.
+To be killed after a write is to be killed before the next one, so only the latter is tried.
 """
 
 import multiprocessing
@@ -14,18 +17,22 @@ import pickle
 import random
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 from unittest.mock import patch
+
+import pytest
 
 from counted_writes import KILLED, Plan, Writes
 
 Operation = Callable[[Path], object]
+SOME_OR_ALL = pytest.mark.parametrize("most", [3, pytest.param(None, marks=pytest.mark.crash)], ids=["some", "all"])
+"""For the parameter `most`: a few of the writes in a quick test, each of them where there is time."""
 PATIENCE = 60.0  # seconds for one operation
 PRELOADED = (
     *("pytest", "hypothesis", "numpy", "faiss", "aiosqlite", "sqlite3", "filelock", "langgraph.checkpoint.sqlite.aio"),
@@ -49,7 +56,6 @@ class Crash(NamedTuple):
 
     folder: Path
     point: int
-    when: str
     error: BaseException | None
 
 
@@ -66,9 +72,9 @@ def writes_of(operation: Operation, folder: Path) -> list[str]:
     return ran.writes
 
 
-def killed_at(operation: Operation, folder: Path, point: int, when: Literal["before", "after"]) -> bool:
-    """Kill the operation before or after its n-th write, from 1; False if it had ended before that."""
-    ran = _run(operation, folder, Plan(point, when))
+def killed_at(operation: Operation, folder: Path, point: int) -> bool:
+    """Kill the operation before its n-th write, from 1; False if it had ended before that."""
+    ran = _run(operation, folder, Plan(point))
     if ran.error is not None:
         raise ran.error
     return ran.killed
@@ -79,37 +85,27 @@ def fails_at(operation: Operation, folder: Path, point: int, error: int) -> Base
     return _run(operation, folder, Plan(point, "fail", error)).error
 
 
-def kills(
-    operation: Operation,
-    prepared: Path,
-    scratch: Path,
-    when: tuple[Literal["before", "after"], ...] = ("before", "after"),
-) -> Iterator[Crash]:
-    """Kill the operation at each of its writes, each time in a fresh copy of a prepared folder."""
-    for at in _until_done(operation, prepared, scratch):
-        for moment in when:
-            folder = _copy(prepared, scratch)
-            if killed_at(operation, folder, at, moment):
-                yield Crash(folder, at, moment, None)
-            shutil.rmtree(folder, ignore_errors=True)
+def few_or_many(few: int, many: int) -> pytest.MarkDecorator:
+    """For the parameter `count`: how many mutations of a file, in a quick test and where there is time."""
+    return pytest.mark.parametrize("count", [few, pytest.param(many, marks=pytest.mark.crash)])
 
 
-def sampled(operation: Operation, prepared: Path, scratch: Path, count: int) -> Iterator[Crash]:
-    """Kill the operation before or after some of its writes, spread evenly."""
-    last = points(operation, Path(shutil.copytree(prepared, scratch / "points")))
-    for number in range(count):
-        at = 1 + (2 * number + 1) * last // (2 * count)
-        folder = Path(shutil.copytree(prepared, scratch / f"sampled-{number}"))
-        when: Literal["before", "after"] = "before" if number % 2 else "after"
-        if killed_at(operation, folder, at, when):  # there are a few writes more or less each time
-            yield Crash(folder, at, when, None)
-
-
-def failures(operation: Operation, prepared: Path, scratch: Path, error: int) -> Iterator[Crash]:
-    """Let each write of the operation fail, each time in a fresh copy of a prepared folder."""
-    for at in _until_done(operation, prepared, scratch):
+def kills(operation: Operation, prepared: Path, scratch: Path, most: int | None = None) -> Iterator[Crash]:
+    """Kill the operation before each of its writes, or so many of them, each time in a fresh copy of a folder."""
+    for at in _points(operation, prepared, scratch, most):
         folder = _copy(prepared, scratch)
-        yield Crash(folder, at, "fail", fails_at(operation, folder, at, error))
+        if killed_at(operation, folder, at):  # there are a few writes more or less each time
+            yield Crash(folder, at, None)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def failures(
+    operation: Operation, prepared: Path, scratch: Path, error: int, most: int | None = None
+) -> Iterator[Crash]:
+    """Let each write of the operation fail, or so many of them, each time in a fresh copy of a prepared folder."""
+    for at in _points(operation, prepared, scratch, most):
+        folder = _copy(prepared, scratch)
+        yield Crash(folder, at, fails_at(operation, folder, at, error))
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -183,11 +179,14 @@ HOW: dict[str, Callable[[bytes, random.Random], bytes]] = {
 }
 
 
-def _until_done(operation: Operation, prepared: Path, scratch: Path) -> range:
+def _points(operation: Operation, prepared: Path, scratch: Path, most: int | None) -> Iterable[int]:
+    """The writes of the operation, from 1: all, or at most so many, spread evenly."""
     folder = _copy(prepared, scratch)
-    count = points(operation, folder)
+    last = points(operation, folder)
     shutil.rmtree(folder)
-    return range(1, count + 1)
+    if most is None or most >= last:
+        return range(1, last + 1)
+    return [1 + (2 * number + 1) * last // (2 * most) for number in range(most)]
 
 
 def _copy(prepared: Path, scratch: Path) -> Path:

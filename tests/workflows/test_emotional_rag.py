@@ -15,7 +15,7 @@ from langgraph.store.memory import InMemoryStore
 from syrupy.assertion import SnapshotAssertion
 
 from dramaturg.models.errors import ModelRefused, ModelUnavailable
-from dramaturg.nodes.memories.query import rank_memories
+from dramaturg.nodes.memories.bank import rank_memories
 from dramaturg.stores.index.kinds import MEMORY_KIND
 from dramaturg.stores.index.vectors import unit_rows
 from dramaturg.stores.library import Library, open_role

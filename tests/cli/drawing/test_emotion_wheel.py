@@ -13,14 +13,15 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from dramaturg.cli.emotion_wheel import DRAWN, Spoke, draw, draw_wheel, picture
-from dramaturg.cli.picture_text import MISSING
-from dramaturg.cli.wheel_drawing import COLOURS, SPACE, TOP, corners, free_place, place, strongest
+from dramaturg.cli.drawing.emotions import DRAWN, Spoke, draw, draw_wheel, picture
+from dramaturg.cli.drawing.lettering import MISSING
+from dramaturg.cli.drawing.wheel import COLOURS, SPACE, TOP, corners, free_place, place, strongest
 from dramaturg.nodes.memories.emotions import EMOTIONS as ENCODED
 
+from property_settings import property_settings
 from sample_fonts import font_with
 
 pytest.importorskip("matplotlib")
@@ -164,7 +165,7 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, 
 BESIDE = """
 import sys
 from pathlib import Path
-from dramaturg.cli.emotion_wheel import Spoke, draw_wheel
+from dramaturg.cli.drawing.emotions import Spoke, draw_wheel
 print("matplotlib" in sys.modules)
 from matplotlib import rcParams
 before = {name: rcParams[name] for name in rcParams if name != "backend"}
@@ -192,7 +193,7 @@ def test_the_emotions_go_round_clockwise_from_the_top() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, TOP)), max_size=DRAWN))
-@settings(max_examples=30, deadline=None)
+@property_settings(30)
 def test_numbers_stand_apart_in_the_sector_of_their_emotion(moods: list[tuple[int, int]]) -> None:
     taken = corners(HAPPY)
     for at, score in moods:

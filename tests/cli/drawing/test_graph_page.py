@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from dramaturg.cli.graph_page import embedded, html
+from dramaturg.cli.drawing.page import embedded, html
 from dramaturg.stores.index.graph import Entity, KnowledgeGraph
 
 from graph_samples import HOSTILE, knowledge, known_as_ada, star
+from property_settings import property_settings
 
 
 class Page(HTMLParser):
@@ -84,7 +85,7 @@ def test_relations_come_by_strength() -> None:
 
 
 @given(st.text())
-@settings(max_examples=200)
+@property_settings(200)
 def test_any_text_survives_into_the_page(text: str) -> None:
     page = Page(b'<script type="application/json">' + embedded({text: text}).encode() + b"</script>")
     assert page.data() == {text: text}
@@ -92,7 +93,7 @@ def test_any_text_survives_into_the_page(text: str) -> None:
 
 
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=4, unique=True))
-@settings(max_examples=25, deadline=None)
+@property_settings(25)
 def test_any_name_survives_into_the_page(names: list[str]) -> None:
     known = knowledge([Entity(name=name, type="other", description=name, names=(name,)) for name in names])
     page = Page(html(known, names[0]))

@@ -10,18 +10,19 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from dramaturg.cli.graph_drawing import COLOURS, CORE, positions
-from dramaturg.cli.graph_exports import graphml, node_link_json, xml_text
-from dramaturg.cli.graph_fonts import Fonts
-from dramaturg.cli.graph_page import html
-from dramaturg.cli.graph_pictures import png
+from dramaturg.cli.drawing.graph import graphml, node_link_json, xml_text
+from dramaturg.cli.drawing.layout import COLOURS, CORE, positions
+from dramaturg.cli.drawing.lettering import Fonts
+from dramaturg.cli.drawing.page import html
+from dramaturg.cli.drawing.picture import png
 from dramaturg.stores.index.graph import TYPES, Entity, KnowledgeGraph, decode_graph
 
 import graph_samples
 from graph_samples import HOSTILE, knowledge, known_as_ada, star
+from property_settings import property_settings
 from sample_fonts import font_with
 
 
@@ -38,7 +39,7 @@ def test_the_same_graph_has_the_same_bytes(write: Any) -> None:
 def test_places_do_not_depend_on_the_order_of_sets() -> None:
     program = (
         "import networkx as nx; from types import SimpleNamespace as R\n"
-        "from dramaturg.cli.graph_drawing import positions\n"
+        "from dramaturg.cli.drawing.layout import positions\n"
         "tree = nx.relabel_nodes(nx.random_labeled_tree(60, seed=1), str)\n"
         "nx.set_edge_attributes(tree, R(strength=5), 'relation'); tree.add_nodes_from('abc'); print(positions(tree))"
     )
@@ -89,7 +90,7 @@ def test_graphml_reads_back(known: KnowledgeGraph) -> None:
 
 
 @given(st.lists(st.text(), min_size=1, max_size=5, unique=True))
-@settings(max_examples=50, deadline=None)
+@property_settings(50)
 def test_graphml_holds_any_names(names: list[str]) -> None:
     known = knowledge([Entity(name=name, type="other", description=name, names=(name,)) for name in names])
     assert len(nx.read_graphml(BytesIO(graphml(known, None)))) == len(names)
@@ -112,7 +113,7 @@ def test_a_png_shows_something(known: KnowledgeGraph) -> None:
 def test_a_png_is_drawn_beside_other_pictures() -> None:
     pytest.importorskip("matplotlib")
     program = (
-        "import sys; from graph_samples import star; from dramaturg.cli.graph_pictures import png; "
+        "import sys; from graph_samples import star; from dramaturg.cli.drawing.picture import png; "
         "png(star(['$x^', '安德烈']), None); print('matplotlib.pyplot' in sys.modules)"
     )
     command = [sys.executable, "-W", "error", "-c", program]

@@ -1,14 +1,16 @@
 """Texts in a picture: broken into lines where a reader expects it, and nothing of them lost but the end."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from dramaturg.cli.picture_text import wrapped
+from dramaturg.cli.drawing.lettering import wrapped
+
+from property_settings import property_settings
 
 
 @given(st.text(st.sampled_from("ab ,.我听，。등$")), st.integers(2, 12), st.integers(1, 4))
-@settings(max_examples=50, deadline=None)
+@property_settings(50)
 def test_lines_hold_the_text_from_its_beginning(text: str, width: int, most: int) -> None:
     text = " ".join(text.split())
     lines = wrapped(text, lambda line: cell_len(line) <= width, most)

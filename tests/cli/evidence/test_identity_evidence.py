@@ -5,13 +5,15 @@ from io import StringIO
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console, Group
 
-from dramaturg.cli.evidence import evidence_view
-from dramaturg.cli.identity_evidence import SHOWN, identity_evidence_views
-from dramaturg.cli.stage import STEPS
+from dramaturg.cli.evidence.identity import SHOWN, identity_views
+from dramaturg.cli.evidence.reply import evidence_view
+from dramaturg.cli.progress import STEPS
+
+from property_settings import property_settings
 
 HOSTILE = "[bold]a\x1b]0;title\x07\x1b[2J\r\x08b[/bold] [/x]"
 QUERY = {"high_priority": ["values", "wants"], "medium_priority": [], "keywords": ["lamp"]}
@@ -47,7 +49,7 @@ def gate(*attempts: dict[str, Any]) -> dict[str, Any]:
 def shown(evidence: dict[str, Any], width: int = 120) -> str:
     """What a person sees."""
     console = Console(file=StringIO(), width=width, color_system=None)
-    console.print(Group(*identity_evidence_views(evidence)))
+    console.print(Group(*identity_views(evidence)))
     told = console.file.getvalue()  # type: ignore[attr-defined]
     assert all(letter.isprintable() or letter == "\n" for letter in told)
     return str(told)
@@ -62,7 +64,7 @@ def row(told: str, text: str) -> list[str]:
 def coloured(evidence: dict[str, Any], code: int) -> str:
     """What is said in a colour: 31 is red, 32 green, 33 yellow."""
     console = Console(file=StringIO(), width=120, force_terminal=True, color_system="standard")
-    console.print(Group(*identity_evidence_views(evidence)))
+    console.print(Group(*identity_views(evidence)))
     said = re.findall(f"\x1b\\[{code}m(.*?)\x1b\\[0m", console.file.getvalue())  # type: ignore[attr-defined]
     return " ".join(" ".join(said).split())
 
@@ -72,8 +74,8 @@ def yellow(evidence: dict[str, Any]) -> str:
 
 
 def test_evidence_of_other_methods_has_no_tables() -> None:
-    assert list(identity_evidence_views({})) == []
-    assert list(identity_evidence_views({"knowledge": [], "memories": [], "drafts": []})) == []
+    assert list(identity_views({})) == []
+    assert list(identity_views({"knowledge": [], "memories": [], "drafts": []})) == []
 
 
 def test_each_part_has_its_place_in_all_the_evidence() -> None:
@@ -208,7 +210,7 @@ def test_evidence_of_which_little_is_known_can_be_shown(evidence: dict[str, Any]
 
 
 @given(st.text() | st.just(HOSTILE), st.integers(30, 120))
-@settings(max_examples=60, deadline=None)
+@property_settings(60)
 def test_any_text_can_be_shown(text: str, width: int) -> None:
     triple = {"sentence": text, "relation": text, "kind": text, "source": text, "core": True}
     change = {**CHANGE, "sentence": text, "replaces": triple, "evidence": text}

@@ -4,12 +4,14 @@ from io import StringIO
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console, Group
 
-from dramaturg.cli.memory_evidence import memories_view, memory_evidence_views, mood_view
-from dramaturg.cli.wheel_drawing import COLOURS
+from dramaturg.cli.drawing.wheel import COLOURS
+from dramaturg.cli.evidence.memories import memories_view, memory_views, mood_view
+
+from property_settings import property_settings
 
 SCORES = dict(zip(COLOURS, (8, 3, 1, 2, 1, 1, 1, 6), strict=True))
 MOOD = {"encoder": "model", "emotions": {name: {"score": at, "reason": f"of {name}"} for name, at in SCORES.items()}}
@@ -43,18 +45,18 @@ def row(told: str, text: str) -> list[str]:
 
 
 def test_evidence_of_other_methods_has_no_tables() -> None:
-    assert memory_evidence_views({}) == []
-    assert memory_evidence_views({"knowledge": [], "entities": [], "role_memory": [], "strategy": "C-A"}) == []
+    assert memory_views({}) == []
+    assert memory_views({"knowledge": [], "entities": [], "role_memory": [], "strategy": "C-A"}) == []
 
 
 def test_each_part_of_the_evidence_has_its_table() -> None:
-    assert len(memory_evidence_views({"mood": MOOD})) == 1
-    told = shown(*memory_evidence_views({"memories": [memory()], "mood": MOOD, "strategy": "S-E"}))
+    assert len(memory_views({"mood": MOOD})) == 1
+    told = shown(*memory_views({"memories": [memory()], "mood": MOOD, "strategy": "S-E"}))
     assert told.index("Mood of the question (model)") < told.index("Memories, recalled by S-E")
 
 
 def test_what_was_lost_is_said() -> None:
-    told = shown(*memory_evidence_views({"memories": [memory()], "strategy": "semantic", "lost_memories": 2}))
+    told = shown(*memory_views({"memories": [memory()], "strategy": "semantic", "lost_memories": 2}))
     assert told.startswith("Memories, recalled by meaning alone")
     assert "Memories of this conversation that are gone or cannot be read: 2." in told
 
@@ -137,16 +139,16 @@ def test_long_texts_are_clipped_and_wide_ones_are_whole(width: int) -> None:
 def test_escape_sequences_and_markup_are_only_text() -> None:
     mood = {"encoder": HOSTILE, "emotions": {"joy": {"score": 3, "reason": HOSTILE}}}
     hostile = memory(text=HOSTILE, source=HOSTILE, when=HOSTILE, memory="\x1b[2Jabc")
-    told = shown(*memory_evidence_views({"mood": mood, "memories": [hostile], "strategy": HOSTILE}), width=200)
+    told = shown(*memory_views({"mood": mood, "memories": [hostile], "strategy": HOSTILE}), width=200)
     assert told.count("[bold]a]0;title[2J b[/bold]") >= 4
     assert "[2J b" in shown(mood_view({"mood": {"error": HOSTILE}}))
 
 
 @given(st.text(), st.integers(30, 120))
-@settings(max_examples=40, deadline=None)
+@property_settings(40)
 def test_any_text_can_be_shown(text: str, width: int) -> None:
     mood = {"encoder": text, "emotions": {"joy": {"score": 3, "reason": text}}}
     told = memory(text=text, source=text, when=text, memory=text)
-    seen = shown(*memory_evidence_views({"mood": mood, "memories": [told], "strategy": text}), width=width)
+    seen = shown(*memory_views({"mood": mood, "memories": [told], "strategy": text}), width=width)
     assert "\x1b" not in seen
     assert "joy" in seen

@@ -5,12 +5,14 @@ from io import StringIO
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console, Group
 
-from dramaturg.cli.evidence import evidence_view
-from dramaturg.cli.relation_evidence import relation_evidence_views
+from dramaturg.cli.evidence.relations import relation_views
+from dramaturg.cli.evidence.reply import evidence_view
+
+from property_settings import property_settings
 
 HOSTILE = "[bold]a\x1b]0;title\x07\x1b[2J\r\x08b[/bold] [/x]"
 PAIR = {"roles": ["Ada", "Tom"], "score": 5.0, "reason": "They are brother and sister.", "dialogues": ["d1", "d2"]}
@@ -35,7 +37,7 @@ DRAFTS = [
 def shown(evidence: dict[str, Any], width: int = 120) -> str:
     """What a person sees."""
     console = Console(file=StringIO(), width=width, color_system=None)
-    console.print(Group(*relation_evidence_views(evidence)))
+    console.print(Group(*relation_views(evidence)))
     told = console.file.getvalue()  # type: ignore[attr-defined]
     assert all(letter.isprintable() or letter == "\n" for letter in told)
     return str(told)
@@ -50,13 +52,13 @@ def row(told: str, text: str) -> list[str]:
 def yellow(evidence: dict[str, Any]) -> str:
     """What is said in yellow."""
     console = Console(file=StringIO(), width=120, force_terminal=True, color_system="standard")
-    console.print(Group(*relation_evidence_views(evidence)))
+    console.print(Group(*relation_views(evidence)))
     return " ".join(re.findall("\x1b\\[33m(.*?)\x1b\\[0m", console.file.getvalue()))  # type: ignore[attr-defined]
 
 
 def test_evidence_of_other_methods_has_no_tables() -> None:
-    assert list(relation_evidence_views({})) == []
-    assert list(relation_evidence_views({"knowledge": [], "memories": [], "role_memory": []})) == []
+    assert list(relation_views({})) == []
+    assert list(relation_views({"knowledge": [], "memories": [], "role_memory": []})) == []
 
 
 def test_each_part_has_its_place_in_all_the_evidence() -> None:
@@ -172,7 +174,7 @@ def test_evidence_of_which_little_is_known_can_be_shown(evidence: dict[str, Any]
 
 
 @given(st.text() | st.just(HOSTILE), st.integers(30, 120))
-@settings(max_examples=60, deadline=None)
+@property_settings(60)
 def test_any_text_can_be_shown(text: str, width: int) -> None:
     pair = {"roles": [text, text], "score": 2.0, "reason": text, "dialogues": [text]}
     evidence = {

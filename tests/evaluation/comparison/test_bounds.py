@@ -16,8 +16,8 @@ from dramaturg.evaluation.judging.judges import Grade
 from dramaturg.evaluation.judging.measures import SIMILARITY
 from dramaturg.evaluation.metrics.intervals import cluster_interval
 from dramaturg.evaluation.reports.judges import Check, calibrations, checks
-from dramaturg.evaluation.reports.markdown import markdown, written_report
-from dramaturg.evaluation.reports.page import page
+from dramaturg.evaluation.reports.markdown import markdown
+from dramaturg.evaluation.reports.page import page, written_report
 from dramaturg.evaluation.reports.tables import Row, costs, tables
 from dramaturg.models.errors import UnusableAnswer
 from dramaturg.stores.files import canonical

@@ -7,13 +7,14 @@ import pytest
 
 from dramaturg.evaluation.comparison.contestants import NAMES, contestant
 from dramaturg.evaluation.comparison.plan import read_plan, spread
-from dramaturg.evaluation.comparison.records import EvaluationBusy, RecordFile
+from dramaturg.evaluation.comparison.records import RecordFile
 from dramaturg.evaluation.comparison.run import Capped, evaluate
 from dramaturg.evaluation.comparison.speakers import messages_of
 from dramaturg.evaluation.datasets.dataset import Question
 from dramaturg.evaluation.judging.measures import METRICS, SIMILARITY
 from dramaturg.models.errors import ModelUnavailable, UnusableAnswer
 from dramaturg.stores.errors import RoleFileError
+from dramaturg.stores.kept_run import Busy
 from dramaturg.stores.library import open_role
 
 from evaluations import QUESTIONS, RIGHT, evaluation_of, judge, library_of, speaker, taken
@@ -123,7 +124,7 @@ async def test_no_more_is_asked_than_is_allowed_and_what_came_is_kept(library: P
 async def test_two_programs_do_not_work_at_one_run(library: Path) -> None:
     evaluation = evaluation_of(library)
     evaluation.folder.mkdir()
-    with RecordFile(evaluation.folder).opened(), pytest.raises(EvaluationBusy, match="take another --out"):
+    with RecordFile(evaluation.folder).opened(), pytest.raises(Busy, match="take another --out"):
         await evaluate(evaluation, show)
 
 

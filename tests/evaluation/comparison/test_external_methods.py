@@ -85,7 +85,7 @@ async def test_a_question_is_answered_with_the_models_of_this_process(library: P
     model = told()
     async with opened(library, model) as method:
         answer = await method.answer("Who sails the mail boat?")
-    assert answer.reply == "I keep the light."
+    assert answer.text == "I keep the light."
     assert answer.evidence["version"] == method.version == "1.2.3"
     assert answer.evidence["sizes"] == [1024] * 3
     assert answer.usage["calls"] == 1
@@ -129,7 +129,7 @@ async def test_a_role_is_indexed_once_for_texts_and_models(library: Path, engine
 async def test_questions_at_once_are_done_one_after_the_other(library: Path, engine: Path) -> None:
     async with opened(library, ScriptedChatModel(reply=lambda messages: f"To {messages[-1].text}")) as method:
         answers = await asyncio.gather(*(method.answer(f"question {n}") for n in range(5)))
-    assert [one.reply for one in answers] == [f"To question {n}" for n in range(5)]
+    assert [one.text for one in answers] == [f"To question {n}" for n in range(5)]
     assert [one.usage["calls"] for one in answers] == [1] * 5
 
 
@@ -137,7 +137,7 @@ async def test_an_answer_that_was_given_up_does_not_become_the_next(library: Pat
     async with opened(library, ScriptedChatModel(reply=lambda messages: f"To {messages[-1].text}")) as method:
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(method.answer("slow"), 0.1)
-        assert (await method.answer("Who?")).reply == "To Who?"
+        assert (await method.answer("Who?")).text == "To Who?"
 
 
 # What goes wrong

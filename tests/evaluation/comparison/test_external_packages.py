@@ -56,7 +56,7 @@ async def test_a_package_indexes_a_role_and_answers_as_it(
         async with external_method(name, context, tmp_path / "indexes") as method:
             await method.prepare()
             answer = await method.answer("Who sails the mail boat?")
-        assert answer.reply == "I keep the light."
+        assert answer.text == "I keep the light."
         assert "Tom sails the mail boat." in str(answer.evidence["entities"])
     shown = said(model.calls[-1].messages)
     assert "You are Ada Quill." in shown

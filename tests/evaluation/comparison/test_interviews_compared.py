@@ -22,7 +22,7 @@ from dramaturg.evaluation.instruments.files import instrument
 from dramaturg.evaluation.metrics.alignment import ceiling, floors
 from dramaturg.evaluation.reports.interviews import InterviewTables, interview_tables
 from dramaturg.evaluation.reports.labels import LabelAgreement, agreements_of, truths_of
-from dramaturg.evaluation.reports.markdown import written_report
+from dramaturg.evaluation.reports.page import written_report
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.stores.errors import RoleFileError
 from dramaturg.stores.library import Library

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dramaturg.evaluation.datasets import files as dataset_files
@@ -18,6 +18,8 @@ from dramaturg.evaluation.datasets.files import LONGEST, NO_PERSONA, Source, doc
 from dramaturg.evaluation.datasets.reading import SMALLEST, form_of, read_dataset
 from dramaturg.stores.errors import RoleFileError
 from dramaturg.stores.library import Library
+
+from property_settings import property_settings
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 OIL = {"question": "What burns in your lamp?", "answer": "Whale oil.", "attribute": "activity"}
@@ -309,7 +311,7 @@ def test_a_form_that_does_not_exist(tmp_path: Path, form: Any, what: str) -> Non
     assert what in str(caught.value)
 
 
-@settings(max_examples=100, deadline=None)
+@property_settings(100)
 @given(st.binary(max_size=60) | st.text(st.sampled_from('{}[]",:question0 \n'), max_size=60).map(str.encode))
 def test_no_bytes_break_the_reader(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
     path = file(tmp_path_factory.getbasetemp() / "fuzz", "any.jsonl", data)

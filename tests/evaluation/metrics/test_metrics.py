@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dramaturg.evaluation.metrics.alignment import Alignment, alignment, ceiling, floors, split_batches
@@ -36,6 +36,8 @@ from dramaturg.evaluation.metrics.reliability import (
     single_rater,
 )
 from dramaturg.evaluation.metrics.type_metrics import majority_type, type_accuracy, type_f1, type_hits
+
+from property_settings import property_settings
 
 PERCENT = {"low": 0.0, "high": 100.0}
 FIVE = {"low": 1.0, "high": 5.0}
@@ -187,7 +189,7 @@ def test_no_more_roles_are_right_in_full_than_in_any_dimension_that_all_have(cas
     assert alignment(predictions, labels, **PERCENT).acc_full <= min(each)
 
 
-@settings(max_examples=40, deadline=None)
+@property_settings(40)
 @given(cases(), st.randoms(use_true_random=False))
 def test_the_order_of_roles_and_dimensions_changes_nothing(case: Any, dice: random.Random) -> None:
     predictions, labels = case
@@ -362,7 +364,7 @@ def test_types_that_do_not_pair_up_are_refused(truth: Any, predicted: Any, why: 
             measure(truth, predicted)
 
 
-@settings(max_examples=40, deadline=None)
+@property_settings(40)
 @given(
     st.lists(
         st.tuples(st.sampled_from(["EN", "ES", "IN", "IS"]), st.sampled_from(["EN", "ES", "IN", "IS"])), min_size=1
@@ -404,7 +406,6 @@ def test_evenness_of_nothing_is_not_defined() -> None:
     assert chunk_duplication([[1]], 1) == Duplication({1: 1}, 0.0, None, 1, 1)
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(st.integers(0, 9), max_size=4), min_size=1, max_size=8))
 def test_usage_and_duplication_agree(chosen: list[list[int]]) -> None:
     usage, found = chunk_usage(chosen, 10), chunk_duplication(chosen, 10)

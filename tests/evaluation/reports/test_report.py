@@ -11,8 +11,7 @@ import pytest
 from dramaturg.evaluation.comparison.plan import read_plan
 from dramaturg.evaluation.comparison.records import RecordFile
 from dramaturg.evaluation.judging.measures import SIMILARITY, shown_texts
-from dramaturg.evaluation.reports.markdown import written_report
-from dramaturg.evaluation.reports.page import scale_ends
+from dramaturg.evaluation.reports.page import scale_ends, written_report
 from dramaturg.evaluation.reports.tables import tables
 from dramaturg.models.errors import UnusableAnswer
 

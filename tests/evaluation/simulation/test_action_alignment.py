@@ -8,7 +8,7 @@ import pytest
 
 from dramaturg.evaluation.simulation.log import MeasuredRun, measured_run
 from dramaturg.evaluation.simulation.measures import readings, take_all
-from dramaturg.evaluation.simulation.quiz import alignment
+from dramaturg.evaluation.simulation.quiz import judged_deed
 from dramaturg.evaluation.simulation.tasks import agent_settings, known_of, planned
 from dramaturg.models.chat import chat_model
 from dramaturg.models.errors import UnusableAnswer
@@ -36,7 +36,7 @@ def alice(played: MeasuredRun, tmp_path: Path) -> Identity:
 
 
 def judged(model: Any, identity: Identity) -> Any:
-    return asyncio.run(alignment(chat_model(model), identity, "Alice tears the old bridge down."))
+    return asyncio.run(judged_deed(chat_model(model), identity, "Alice tears the old bridge down."))
 
 
 def test_a_judge_sees_all_of_the_identity_and_the_deed_and_then_its_own_reason(alice: Identity) -> None:

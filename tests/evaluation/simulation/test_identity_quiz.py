@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
 
@@ -20,6 +20,7 @@ from dramaturg.prompts import load
 from dramaturg.stores.library import open_role
 
 from measured_runs import CANDIDATES, SHORT, STEPS, examiner, log_of, measure_settings, short_quiz
+from property_settings import property_settings
 from roles import WordEmbeddings
 
 PROFESSION = "Alice is by profession an urban planner."
@@ -134,7 +135,7 @@ texts = st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=8).map(" ".jo
 
 
 @given(texts, texts)
-@settings(max_examples=60, deadline=None)
+@property_settings(60)
 def test_a_score_is_the_cosine_whichever_of_the_two_is_right(answer: str, right: str) -> None:
     model = Embedder("words", WordEmbeddings())
     found = asyncio.run(correctness(model, answer, right))

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dramaturg.evaluation.metrics.curves import Point
-from dramaturg.evaluation.metrics.figures import TITLES, draw, new_figure, picture
+from dramaturg.evaluation.metrics.curves import TITLES, Point, draw, picture
+from dramaturg.evaluation.metrics.figures import new_figure
 from dramaturg.evaluation.simulation.measures import UNITS
 from dramaturg.evaluation.simulation.tasks import QUESTIONS
 from dramaturg.nodes.identity.chronicle import Condition
@@ -62,7 +62,7 @@ def test_a_picture_shows_something() -> None:
 
 
 def test_every_measure_has_a_title_and_every_condition_a_colour() -> None:
-    from dramaturg.evaluation.metrics.figures import COLOURS
+    from dramaturg.evaluation.metrics.curves import COLOURS
 
     assert {*TITLES} == {*QUESTIONS, *UNITS}
     assert {*COLOURS} == {*Condition.__args__}  # type: ignore[attr-defined]
@@ -77,9 +77,9 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
 def test_measures_need_neither_scipy_nor_matplotlib() -> None:
     program = (
         "import sys; sys.modules['scipy'] = sys.modules['matplotlib'] = None\n"
-        "from dramaturg.evaluation.metrics import figures\n"
+        "from dramaturg.evaluation.metrics import curves\n"
         "from dramaturg.evaluation.simulation import measures\n"
-        "from dramaturg.evaluation.metrics.curves import band\n"
+        "from dramaturg.evaluation.metrics.intervals import percentile_interval as band\n"
         "print(band([1.0, 2.0, 3.0]))"
     )
     said = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, check=True)

@@ -4,18 +4,20 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from dramaturg.nodes.dialogues.cast import letters_of
 from dramaturg.nodes.dialogues.edge_scores import edges_of
 from dramaturg.nodes.dialogues.index import dialogues_of
-from dramaturg.nodes.speakers import letters_of
 from dramaturg.stores.index.dialogues import StoredDialogue, dialogue_graph
 from dramaturg.stores.role_files import DialogueLine, RoleCard
 
+from property_settings import property_settings
+
 ADA = RoleCard(name="Ada Quill", aliases=("The keeper", "아다"))
 NAME = "dialogues/a.jsonl"
-quickly = settings(max_examples=100, deadline=None)
+quickly = property_settings(100)
 
 Files = dict[str, Mapping[int, DialogueLine]]
 

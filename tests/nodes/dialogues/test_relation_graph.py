@@ -11,16 +11,18 @@ from pathlib import Path
 
 import networkx as nx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dramaturg.nodes.dialogues.relations import best_clique
+
+from property_settings import property_settings
 
 Edges = list[tuple[str, str, float]]
 
 SHARED = os.environ.get("DRAMATURG_SHARED_DATA")
 NAMES = "abcdefghij"
-quickly = settings(max_examples=150, deadline=None)
+quickly = property_settings(150)
 few = st.integers(-2, 3)  # many ties
 whole = st.integers(-1000, 1000)
 any_score = st.one_of(few, whole, st.floats(-5, 5, allow_nan=False))

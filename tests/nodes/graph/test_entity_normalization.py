@@ -8,7 +8,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dramaturg.nodes.graph import merging as name_merging
@@ -24,7 +24,9 @@ from dramaturg.stores.index.graph import embedding_text
 from dramaturg.stores.index.vectors import unit_rows
 from dramaturg.stores.names import normal_name
 
-quickly = settings(max_examples=60, deadline=None)
+from property_settings import property_settings
+
+quickly = property_settings(60)
 KEYS = [chr(ord("a") + at) for at in range(9)]
 names_lists = st.lists(st.sampled_from(KEYS), min_size=1, max_size=12)
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dramaturg.nodes.graph.construction import (
@@ -23,6 +23,8 @@ from dramaturg.stores.index.graph import Entity, Graph, Relation
 from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.merge_files import Merge
 from dramaturg.stores.names import normal_name
+
+from property_settings import property_settings
 
 TEXT = "Ada met Tom. Tom sails.\n\nHer brother Tom met Ada! Ada sings."
 Facts = dict[str, list[dict[str, Any]]]
@@ -148,7 +150,7 @@ tellings = st.lists(st.integers(1, 2500), min_size=1, max_size=40, unique=True).
 )
 
 
-@settings(max_examples=60, deadline=None)
+@property_settings(60)
 @given(tellings)
 def test_parts_fit_into_a_question_and_nothing_is_lost(told: Told) -> None:
     parts = parts_of(told)
@@ -158,7 +160,7 @@ def test_parts_fit_into_a_question_and_nothing_is_lost(told: Told) -> None:
     assert len(parts) <= len(told.texts) / 4 + 1
 
 
-@settings(max_examples=60, deadline=None)
+@property_settings(60)
 @given(tellings, st.integers(1, 2000))
 def test_a_description_is_had_in_rounds_that_end(told: Told, length: int) -> None:
     answers: dict[str, Any] = {}

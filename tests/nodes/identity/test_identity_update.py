@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given
-from hypothesis import settings as trying
 from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -46,6 +45,7 @@ from identity_roles import (
     state_of,
     take,
 )
+from property_settings import property_settings
 from roles import CHRONICLE, fenced
 
 ALL = [KEEPER, LIGHT, SILENCE, STORMS, CALM]
@@ -370,7 +370,7 @@ async def lived(
 
 
 def test_no_core_triple_goes_without_approval(role: Path) -> None:
-    @trying(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @property_settings(15, suppress_health_check=[HealthCheck.too_slow])
     @given(st.lists(FINDINGS, min_size=1, max_size=2), st.sampled_from(["core", "all"]), st.data())
     def check(turns: list[list[dict[str, Any]]], approval: str, data: st.DataObject) -> None:
         left, triples = asyncio.run(lived(role, turns, approval, data))

@@ -12,17 +12,25 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dramaturg.nodes.memories import query as emotional_recall
-from dramaturg.nodes.memories.distances import number_array, semantic_bounds, semantic_distances, squared_lengths
-from dramaturg.nodes.memories.query import MemoryBank, Normalize, SemanticDistance, Strategy, rank_memories
+from dramaturg.nodes.memories import bank as emotional_recall
+from dramaturg.nodes.memories.bank import MemoryBank, Normalize, Strategy, rank_memories
+from dramaturg.nodes.memories.distances import (
+    SemanticDistance,
+    number_array,
+    semantic_bounds,
+    semantic_distances,
+    squared_lengths,
+)
+
+from property_settings import property_settings
 
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 DISTANCES: tuple[SemanticDistance, ...] = get_args(SemanticDistance)
 NORMALIZE: tuple[Normalize, ...] = get_args(Normalize)
-quickly = settings(max_examples=30, deadline=None)
+quickly = property_settings(30)
 seeds = st.integers(0, 2**32 - 1)
 every_strategy = pytest.mark.parametrize("strategy", STRATEGIES)
 SHARED = os.environ.get("DRAMATURG_SHARED_DATA")
@@ -139,7 +147,7 @@ def slowly(
 
 
 @every_strategy
-@settings(max_examples=50, deadline=None)
+@property_settings(50)
 @given(bank=banks(), k=st.integers(1, 30), pool=st.integers(1, 60), data=st.data())
 def test_each_strategy_is_the_obvious_one(
     strategy: Strategy, bank: Bank, k: int, pool: int, data: st.DataObject
@@ -540,7 +548,7 @@ def test_rows_that_are_not_there(rows: list[int]) -> None:
 
 
 PROGRAM = """
-from dramaturg.nodes.memories.query import rank_memories
+from dramaturg.nodes.memories.bank import rank_memories
 good = dict(query=[1.0], memories=[[1.0], [2.0]], query_emotion=[1] * 8, memory_emotions=[[1] * 8] * 2, strategy="C-A")
 bad = [("query", [1.0, 2.0]), ("query", [0.0]), ("memories", [[1.0], [float("nan")]]), ("memories", [[0.0], [1.0]]),
        ("query_emotion", [0] * 8), ("memory_emotions", [[1] * 8]), ("strategy", "S-C"), ("k", 0)]

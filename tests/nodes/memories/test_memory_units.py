@@ -7,14 +7,16 @@ from itertools import permutations
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from dramaturg.nodes.dialogues.cast import letters_of
 from dramaturg.nodes.memories.units import memory_unit
-from dramaturg.nodes.speakers import letters_of
 from dramaturg.stores.index.memories import StoredMemory
 from dramaturg.stores.memory_files import Lines
 from dramaturg.stores.role_files import DialogueLine, Memory, RoleCard
+
+from property_settings import property_settings
 
 ADA = RoleCard(name="Ada Quill", aliases=("The keeper", "아다"))
 ROLE, OTHER = "Ada Quill", "Tom"
@@ -280,7 +282,7 @@ def remembered(line: Memory | DialogueLine) -> bool:
 
 
 @given(banks)
-@settings(max_examples=40, deadline=None)
+@property_settings(40)
 def test_every_line_is_in_exactly_one_memory(files: dict[str, Lines]) -> None:
     found = unit(files)
     places = Counter(place for one in found for place in one.places)
@@ -292,7 +294,7 @@ def test_every_line_is_in_exactly_one_memory(files: dict[str, Lines]) -> None:
 
 @given(banks)
 @example(told("-.5", "- 5", "5", "५"))
-@settings(max_examples=40, deadline=None)
+@property_settings(40)
 def test_joining_again_joins_nothing_more(files: dict[str, Lines]) -> None:
     found = unit(files)
     again = unit(told(*(one.text for one in found)))
@@ -303,7 +305,7 @@ def test_joining_again_joins_nothing_more(files: dict[str, Lines]) -> None:
 
 
 @given(banks)
-@settings(max_examples=40, deadline=None)
+@property_settings(40)
 def test_the_order_of_files_decides_no_id(files: dict[str, Lines]) -> None:
     found = {one.id: {*one.places} for one in unit(files)}
     for names in permutations(files):
@@ -311,7 +313,7 @@ def test_the_order_of_files_decides_no_id(files: dict[str, Lines]) -> None:
 
 
 @given(st.lists(words, max_size=5), st.integers(0, 4), words)
-@settings(max_examples=40, deadline=None)
+@property_settings(40)
 def test_another_line_changes_no_id(lines: list[str], at: int, new: str) -> None:
     before = {one.id for one in unit(told(*lines))}
     after = {one.id for one in unit(told(*lines[:at], new, *lines[at:]))}

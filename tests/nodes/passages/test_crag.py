@@ -11,7 +11,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from rich.console import Console
 
-from dramaturg.cli.evidence import evidence_view
+from dramaturg.cli.evidence.reply import evidence_view
 from dramaturg.models.errors import ModelRefused, ModelUnavailable, UnusableAnswer
 from dramaturg.models.questions import Decision
 from dramaturg.nodes.passages import relevance

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dramaturg.nodes.passages.index import split_one, stored
@@ -12,11 +12,13 @@ from dramaturg.nodes.text.boundaries import Unit, ruler
 from dramaturg.nodes.text.resplit import kept_length, split_again
 from dramaturg.nodes.text.splitter import Passage, Window, longest_paragraph, split_document
 
+from property_settings import property_settings
+
 PIECES = ["a ", "bb. ", "ccc ", "d\n", "\n\n", "# H\n", "## K x\n", "eeeeeeee ", "。", "  "]
 text = st.lists(st.sampled_from(PIECES), max_size=80).map("".join)
 
 
-@settings(deadline=None, max_examples=300)
+@property_settings(300)
 @given(
     parts=st.tuples(text, text, text, text),
     method=st.sampled_from(["acts", "ats", "fixed"]),

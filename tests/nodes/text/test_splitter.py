@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
@@ -122,7 +122,6 @@ def check_overlap(text: str, passages: list[Passage], at_most: int, unit: Unit) 
 
 
 @given(samples, st.sampled_from(UNITS))
-@settings(deadline=None)
 def test_longest_paragraph_is_what_the_obvious_way_finds(made: Sample, unit: Unit) -> None:
     # The last line is cut short where the sample ends without blank lines.
     if made.text.endswith(made.eol) or not made.blocks:
@@ -130,7 +129,6 @@ def test_longest_paragraph_is_what_the_obvious_way_finds(made: Sample, unit: Uni
 
 
 @given(samples, st.sampled_from(UNITS), st.none() | st.integers(1, 60))
-@settings(deadline=None)
 def test_acts_keeps_limit_text_and_headings(made: Sample, unit: Unit, longest: int | None) -> None:
     passages = split_document(made.text, method="acts", unit=unit, longest=longest)
     check_offsets_and_progress(made.text, passages)
@@ -147,14 +145,12 @@ def test_acts_keeps_limit_text_and_headings(made: Sample, unit: Unit, longest: i
 
 
 @given(samples)
-@settings(deadline=None)
 def test_each_title_is_kept(made: Sample) -> None:
     kept = {title for passage in split_document(made.text) for title in passage.headings}
     assert kept == {block.title for block, *_ in made.blocks if block.level}
 
 
 @given(samples, st.sampled_from(UNITS))
-@settings(deadline=None)
 def test_ats_differs_in_the_headings_only(made: Sample, unit: Unit) -> None:
     passages = split_document(made.text, method="ats", unit=unit)
     check_offsets_and_progress(made.text, passages)
@@ -172,7 +168,6 @@ anything = st.text(
 
 
 @given(anything, st.integers(1, 30), st.data(), st.sampled_from(UNITS))
-@settings(deadline=None)
 def test_fixed_keeps_length_overlap_and_text_of_anything(
     text: str, length: int, data: st.DataObject, unit: Unit
 ) -> None:
@@ -185,7 +180,6 @@ def test_fixed_keeps_length_overlap_and_text_of_anything(
 
 
 @given(anything, st.sampled_from(UNITS), st.none() | st.integers(1, 10))
-@settings(deadline=None)
 def test_acts_leaves_out_heading_lines_of_anything_at_most(text: str, unit: Unit, longest: int | None) -> None:
     passages = split_document(text, unit=unit, longest=longest)
     check_offsets_and_progress(text, passages)

@@ -1,0 +1,154 @@
+"""`dramaturg interview`: a role answers the open questions of an inventory, a judge makes scores and a type of it."""
+
+import asyncio
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dramaturg.cli.options import (
+    AMADEUS,
+    JsonOption,
+    LibraryOption,
+    MethodOption,
+    ModelOption,
+    RoleArgument,
+    SettingsOption,
+    library_path,
+    settings_of,
+)
+from dramaturg.cli.output import note, print_json, printable, screen, table_of
+from dramaturg.cli.progress import bars, counting
+from dramaturg.evaluation.interviews.asking import respondent_context
+from dramaturg.evaluation.interviews.run import interviewed, questions
+from dramaturg.evaluation.interviews.state import InterviewContext, InterviewOutput
+from dramaturg.nodes.run import RoleContext
+
+Pole = StrEnum("Pole", {"low": "low", "high": "high"})
+Judging = StrEnum(
+    "Judging",
+    {"expert_rating": "expert_rating", "option_conversion": "option_conversion", "self_report": "self_report"},
+)
+Refusals = StrEnum("Refusals", {"leave_out": "leave_out", "midpoint": "midpoint"})
+STAGES = {"ask": "replies", "judge": "judgements"}
+
+
+def interview(
+    role: RoleArgument,
+    method: MethodOption = AMADEUS,
+    instrument: Annotated[
+        str, typer.Option("--instrument", metavar="NAME|PATH", help="big-five, four-letters, or a file of your own.")
+    ] = "four-letters",
+    judge: Annotated[
+        str, typer.Option("--judge", help="The model that judges: not the one that answers. Empty: that of --model.")
+    ] = "",
+    judging: Annotated[Judging, typer.Option("--judging", help="How answers become scores.")] = Judging.expert_rating,
+    repeats: Annotated[int, typer.Option("--repeats", help="How often the answers are judged.")] = 1,
+    experimenter: Annotated[str, typer.Option("--experimenter", metavar="NAME", help="Who asks the questions.")] = "",
+    tie: Annotated[Pole, typer.Option("--tie", help="The pole of a score exactly at the midpoint.")] = Pole.low,
+    refusals: Annotated[
+        Refusals, typer.Option("--refusals", help="With option_conversion: what becomes of a refusal.")
+    ] = Refusals.leave_out,
+    limit: Annotated[int, typer.Option("--limit", help="So many items, of each dimension in turn; 0: all.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="The file of answers, judgements and scores; the same command goes on.")
+    ] = None,
+    model: ModelOption = "auto",
+    library: LibraryOption = None,
+    settings: SettingsOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say how many questions it would ask, and end.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Interview a role by an inventory. Each item is a conversation of its own; stopped, the same command goes on."""
+    asked = {"role": role, "method": method.value, "instrument": instrument, "limit": limit}
+    judged = {"judge": judge, "judging": judging.value, "repeats": repeats, "experimenter": experimenter}
+    scored = {"tie": tie.value, "refusals": refusals.value}
+    context = context_of(library, settings, chat_model=model, **asked, **judged, **scored)
+    wanted = asyncio.run(questions(context))
+    if dry_run:
+        tell(wanted, as_json=as_json)
+        return
+    file = out or Path(f"{role}-{method.value}-{Path(instrument).stem}.json")
+    output = held(context, file, wanted)
+    if as_json:
+        print_json(output)
+        return
+    show(output)
+    for line in notes(output, file, judge):
+        screen.print(line, soft_wrap=True)
+
+
+def context_of(library: Path | None, given: list[str] | None, **named: Any) -> InterviewContext:
+    """Put the context together: a setting that every run has is the interview's, any other one the method's."""
+    more = settings_of(given)
+    shared = {name: more.pop(name) for name in [*more] if name in RoleContext.model_fields}
+    named = {"library": str(library_path(library)), **named, **shared, "method_settings": more}
+    context = InterviewContext.model_validate(named)
+    respondent_context(context)  # a setting that is wrong is noticed before the work
+    return context
+
+
+def held(context: InterviewContext, file: Path, wanted: dict[str, int]) -> InterviewOutput:
+    """Hold the interview under a progress bar."""
+    try:
+        with bars() as show:
+            done = dict.fromkeys(STAGES, 0)  # what is there from an earlier run that stopped is not counted
+            begun = {node: counting(show, name, wanted[name]) for node, name in STAGES.items()}
+
+            def announce(node: str, calls: int) -> None:
+                done[node] += calls
+                begun[node](done[node])
+
+            return asyncio.run(interviewed(context, file, announce))
+    except KeyboardInterrupt:
+        note(f"Stopped. The same command goes on: --out {printable(str(file))}", "dim")
+        raise
+
+
+def tell(wanted: dict[str, int], *, as_json: bool) -> None:
+    """Print what a dry run found."""
+    if as_json:
+        print_json(wanted)
+        return
+    turns, judgements = f"{wanted['replies']:,} turns of the role", f"{wanted['judgements']:,} questions to the judge"
+    screen.print(f"{wanted['items']:,} items: {turns}, and {judgements}.", soft_wrap=True)
+
+
+def show(output: InterviewOutput) -> None:
+    """Print a line a dimension."""
+    about = output["about"]
+    title = printable(f"{about['role']} by {about['method']}, {about['instrument']}: {output['type']}")
+    table = table_of(title, "dimension", "score", "batches", "spread of batches", "spread of repeats", "letter")
+    table.min_width = len(title)
+    for name, one in output["scores"].items():
+        spreads = [spread for spread in one["intra_std"] if spread is not None]
+        spread = number(sum(spreads) / len(spreads) if spreads else None)
+        cells = (number(one["score"]), str(sum(map(len, one["batches"]))), spread, number(one["inter_std"]))
+        table.add_row(printable(name), *cells, one["letter"])
+    screen.print(table)
+
+
+def number(value: float | None) -> str:
+    """A number in a table."""
+    return "none" if value is None else f"{value:.2f}"
+
+
+def notes(output: InterviewOutput, file: Path, judge: str) -> Iterator[str]:
+    """What a reader of the table has to know."""
+    counts, used = output["counts"], list[Any](output["usage"].values())
+    if not output["valid"]:
+        yield f"Not valid: {output['invalid_because']}"
+    flags = ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in counts["flags"].items()) or "none"
+    refused = f" {counts['refused']} answers were taken for refusals." if counts["refused"] else ""
+    judged = f"{counts['items']} items, judged {counts['repeats']} time{'s' if counts['repeats'] > 1 else ''}"
+    missing = f"{counts['missing']} of {counts['wanted']} judgements of items are missing"
+    yield f"{judged}: {missing}.{refused} Flagged replies: {flags}."
+    tokens = sum(one["prompt_tokens"] + one["completion_tokens"] for one in used)
+    cost = f"{sum(one['calls'] for one in used):,} calls, {tokens:,} tokens"
+    yield f"{cost}. All that was said is in {printable(str(file))}."
+    if output["about"]["limit"]:
+        yield "Only a part of the inventory was asked: this is a trial and no measurement."
+    if not judge and output["about"]["judging"] != "self_report":
+        yield "The judge is the model of --model: a model should not judge itself, name another one by --judge."

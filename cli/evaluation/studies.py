@@ -1,0 +1,129 @@
+"""`dramaturg studies` and `published`: what methods look up, and the papers' own tables; no judge of answers."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from dramaturg.cli.options import JsonOption, LibraryOption, library_path, names_in
+from dramaturg.cli.output import errors, print_json, printable, require_place, screen, table_of, write_whole
+from dramaturg.cli.progress import bars
+from dramaturg.evaluation.metrics.type_metrics import Recomputed, recomputed
+from dramaturg.evaluation.studies.report import (
+    STUDIES,
+    Finished,
+    as_record,
+    calibration_plot,
+    markdown,
+    picture_beside,
+    run,
+    shown,
+    studies_of,
+    within,
+)
+from dramaturg.evaluation.studies.study import Bench, Study, copy_roles
+from dramaturg.models.environment import environment
+
+ROLES = "beethoven,wukong,silver"
+"""The example roles with personas, questions and marks."""
+NamesArgument = Annotated[
+    list[str] | None, typer.Argument(help=f"Which, of {', '.join(STUDIES)}; none: all.", show_default=False)
+]
+RolesOption = Annotated[str, typer.Option("--role", help="Which roles, with commas between.")]
+OutOption = Annotated[
+    Path | None, typer.Option("--out", help="Write the tables into this page, between its lines for them.")
+]
+ModelOption = Annotated[str, typer.Option("--model", help="The chat model, where a study asks one.")]
+
+
+def studies(
+    names: NamesArgument = None,
+    roles: RolesOption = ROLES,
+    out: OutOption = None,
+    model: ModelOption = "embedded",
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure what methods look up, on copies of the roles; what was made for an earlier run is used again."""
+    wanted = studies_of(names or ())
+    page = page_at(out) if out else ""
+    bench = Bench(environment().cache / "studies", names_in("--role", roles), model)
+    new, done = bench.is_new, finished(wanted, bench, library_path(library))
+    if out:
+        picture = plotted(out, done)
+        write_whole(out, within(page, markdown(done, bench.roles, picture, new=new)).encode())
+        errors.print(f"Wrote {printable(str(out))}.", soft_wrap=True)
+    if as_json:
+        print_json([as_record(one) for one in done])
+        return
+    for one in done:
+        show(one)
+
+
+def page_at(out: Path) -> str:
+    """The page that a run writes into; refused before the work where it cannot be."""
+    require_place(out)
+    try:
+        page = out.read_text(encoding="utf-8") if out.exists() else ""
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{out} is not UTF-8: save it so, or name a file that is not there yet.") from error
+    within(page, "")
+    return page
+
+
+def finished(wanted: Sequence[Study], bench: Bench, library: Path) -> list[Finished]:
+    """Run studies under a progress bar."""
+    with bench.held(), bars() as announce:
+        copy_roles(bench, library)
+        return asyncio.run(run(wanted, replace(bench, announce=announce)))
+
+
+def plotted(out: Path, done: Sequence[Finished]) -> str:
+    """Draw the calibration plot beside a page; the name of its file, empty where there is nothing to draw."""
+    bins = next((one.findings.calibration for one in done if one.findings.calibration), ())
+    picture = picture_beside(out)
+    if bins:
+        write_whole(picture, calibration_plot(bins))
+    return picture.name if bins else ""
+
+
+def show(one: Finished) -> None:
+    """Print a study."""
+    screen.print(f"{one.study.title} ({one.seconds:.0f} s)", style="bold")
+    for line in one.findings.how:
+        screen.print(line, style="dim")
+    for table in one.findings.tables:
+        shape = table_of(table.title, *table.columns)
+        for row in table.rows:
+            shape.add_row(*(printable(shown(cell)) for cell in row))
+        screen.print(shape)
+    for line in one.findings.limits:
+        screen.print(f"- {line}")
+
+
+def published(as_json: JsonOption = False) -> None:
+    """Compute the papers' tables of types again (AMADEUS, Tables 4 and 5), and say where they are off."""
+    found = recomputed()
+    if as_json:
+        print_json([{**one._asdict(), "errata": one.errata()} for one in found])
+        return
+    for number in dict.fromkeys(one.table for one in found):
+        screen.print(recomputed_table([one for one in found if one.table == number]))
+    for line in dict.fromkeys(line for one in found for line in one.errata()):
+        screen.print(line, soft_wrap=True)
+
+
+def recomputed_table(rows: list[Recomputed]) -> Table:
+    """A table of the paper: as printed, and as it is."""
+    first = rows[0]
+    floor = f"floor: {first.floor_type} for all, {first.floor_accuracy:.2f} %, F1 {first.floor_f1:.4f}"
+    title = f"AMADEUS, Table {first.table}: {first.types}, {first.n_roles} characters; {floor}"
+    table = table_of(title, "method", "letters right", "accuracy", "printed", "mean F1", "printed")
+    for one in rows:
+        numbers = (f"{one.accuracy:.2f} %", f"{one.printed_accuracy:.2f} %", f"{one.f1:.4f}", f"{one.printed_f1:.4f}")
+        table.add_row(one.method, f"{one.hits} of {one.n_letters}", *numbers)
+    return table

@@ -1,0 +1,122 @@
+"""What `dramaturg evaluate` and `report` show: for a person, and for a program."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from pydantic import BaseModel
+from rich.table import Column, Table
+
+from dramaturg.cli.output import printable, table_of
+from dramaturg.evaluation.comparison.estimates import Estimate
+from dramaturg.evaluation.comparison.interviews import Inventory
+from dramaturg.evaluation.comparison.plan import Plan
+from dramaturg.evaluation.reports.interviews import InterviewTables, Portrait, agreement_cells
+from dramaturg.evaluation.reports.labels import LabelAgreement
+from dramaturg.evaluation.reports.tables import SCOPES, Row, Tables, bounds, signed
+
+
+def estimate_table(found: Sequence[Estimate]) -> Table:
+    """What is still to be asked, and what that costs as far as it is known; below it, what the numbers rest on."""
+    notes = dict.fromkeys(one.basis for one in found if ": " in one.basis)
+    numbers = (Column(name, justify="right") for name in ("to do", "done", "calls", "tokens", "minutes"))
+    table = Table("", *numbers, "by", title="Still to be asked", title_justify="left", caption_justify="left")
+    table.caption = printable("\n".join(note[:1].upper() + note[1:] for note in notes))
+    for one in found:
+        table.add_row(
+            printable(one.what),
+            f"{one.left:,}",
+            f"{one.done:,}",
+            *priced(one.calls, one.tokens, one.seconds),
+            one.basis.partition(": ")[0],
+        )
+    table.add_section()
+    whole = [sum(column) for column in zip(*((one.calls, one.tokens, one.seconds) for one in found), strict=True)]
+    table.add_row("in all", "", "", *priced(*whole), "")
+    return table
+
+
+def priced(calls: float, tokens: float, seconds: float) -> Iterator[str]:
+    """Calls, tokens and minutes in a table."""
+    yield from (f"{calls:,.0f}", f"{tokens:,.0f}", f"{seconds / 60:,.1f}")
+
+
+def number_tables(found: Tables) -> Iterator[Table]:
+    """For each metric and judge a table; questions are told apart where the metric does so."""
+    for (metric, judge), of in groupby(found.rows, key=lambda one: (one.metric, one.judge)):
+        rows = list(of)
+        scoped = any(one.scope for one in rows)
+        heads = ("method", *(["questions"] * scoped), "mean", "95 % interval", "n", "missing")
+        table = table_of(f"{metric}, by {printable(judge)}", *heads)
+        for one in rows:
+            table.add_row(one.named, *([SCOPES[one.scope]] * scoped), *numbers(one))
+        yield table
+
+
+def numbers(one: Row) -> Iterator[str]:
+    """A number with its interval, its n, and how many are missing."""
+    interval = one.interval
+    yield from (signed(interval.mean), bounds(interval), str(interval.n_values)) if interval else ("none", "", "0")
+    yield f"{one.missing.missing} of {one.missing.n}" if one.missing else "0"
+
+
+def difference_table(found: Tables) -> Table:
+    """Differences with their corrected tests."""
+    heads = ("metric", "difference", "mean", "95 % interval", "p", "p (Holm)")
+    table = table_of("Differences", *heads)
+    for one in found.differences:
+        metric = f"{one.metric}, {SCOPES[one.scope]}" if one.scope else one.metric
+        tests = (f"{one.p:.3f}", f"{one.corrected.corrected:.3f}")
+        table.add_row(metric, f"{one.first} − {one.second}", signed(one.interval.mean), bounds(one.interval), *tests)
+    return table
+
+
+def interview_screens(plan: Plan, heard: InterviewTables) -> Iterator[Table]:
+    """For each inventory a table of types and scores, and one of how far they agree with labels."""
+    for inventory in plan.inventories:
+        yield type_table(inventory, [one for one in heard.portraits if one.inventory == inventory.metric])
+        found = [one for one in heard.agreements if one.inventory == inventory.metric]
+        for labels in dict.fromkeys(one.labels for one in found):
+            title = f"{inventory.name}, by labels ({labels})"
+            yield agreement_table(title, [one for one in found if one.labels == labels])
+
+
+def type_table(inventory: Inventory, found: Sequence[Portrait]) -> Table:
+    """The type and the scores of each role by one inventory, as each method plays it; spreads are in the report."""
+    names = [printable(one.name) for one in inventory.dimensions]
+    table = Table(title=printable(inventory.name), title_justify="left")
+    for head in ("method", "role", "seeds", "type", *names, "missing", "valid"):
+        table.add_column(head, overflow="fold", no_wrap=head in ("method", "role", "type", "missing", "valid"))
+    for one in found:
+        scores = ("none" if of.score is None else f"{of.score:.1f}" for of in one.scores.values())
+        gone = f"{one.missing} of {one.wanted}"
+        seeds = ", ".join(map(str, one.seeds)) or "none"
+        table.add_row(one.contestant, one.role, seeds, one.type, *scores, gone, "yes" if one.valid else "no")
+    return table
+
+
+def agreement_table(title: str, found: Sequence[LabelAgreement]) -> Table:
+    """How far interviews agree with labels."""
+    heads = ("method", "measure", "value", "95 % interval", "right", "floor", "ceiling")
+    table = table_of(printable(title), *heads)
+    for one in found:
+        _, *cells, _ = agreement_cells(one)  # what is left out is in the report
+        table.add_row(*map(printable, cells))
+    return table
+
+
+def as_record(found: Tables, spent: list[dict[str, Any]]) -> dict[str, Any]:
+    """The same for a program."""
+    rows, differences = plain(found.rows), plain(found.differences)
+    return {"rows": rows, "differences": differences, "units": found.units, "valid": found.valid, "costs": spent}
+
+
+def plain(value: Any) -> Any:
+    """A table with all that it holds, as JSON has it."""
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    if hasattr(value, "_asdict"):
+        return plain(value._asdict())
+    if isinstance(value, Mapping):
+        return {name: plain(one) for name, one in value.items()}
+    return [plain(one) for one in value] if isinstance(value, list | tuple) else value

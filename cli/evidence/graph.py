@@ -1,0 +1,66 @@
+"""The evidence of a reply from a knowledge graph, as tables."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from dramaturg.cli.output import decimal, excerpt, printable, table_of
+
+DESCRIPTION = 240  # letters of a description that a table shows
+
+
+def graph_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
+    """The tables that this evidence has something for."""
+    for title, name in {"Understood as": "question", "Hypothetical context": "hypothetical"}.items():
+        if text := evidence.get(name):
+            yield Text(f"{title}: {printable(text)}", style="dim")
+    if "entities" in evidence:
+        yield scope_table(evidence["entities"])
+    for title, name in {"Recalled": "specific", "Recalled of that kind": "general", "Reached": "reached"}.items():
+        if evidence.get(name):
+            yield recalled_table(title, evidence[name])
+    if evidence.get("followed"):
+        yield followed_table(evidence["followed"])
+    if missing := evidence.get("missing"):
+        yield Text(f"Nothing is written of: {printable(', '.join(missing))}", style="yellow")
+    for name in ("question_error", "hypothetical_error", "entities_error", "graph_warning"):
+        if name in evidence:
+            yield Text(printable(evidence[name]), style="yellow")
+
+
+def scope_table(entities: Sequence[Mapping[str, Any]]) -> RenderableType:
+    """What the question is about, and what the role can know of it."""
+    if not entities:
+        return Text("Entities: none; what is nearest to the question was recalled.", style="dim")
+    table = table_of("Entities", "entity", "type", "strategy", "P(known)", "why")
+    for one in entities:
+        sure = decimal(one["certainty"], 2)
+        table.add_row(printable(one["name"]), one["type"], one["strategy"], sure, printable(one["reason"]))
+    return table
+
+
+def recalled_table(title: str, found: Sequence[Mapping[str, Any]]) -> Table:
+    """Entities that were recalled, with their relation to the role."""
+    table = table_of(title, "entity", "found by", "description", "relation with the role")
+    for one in found:
+        how = one.get("how") or ("nearest" if one["score"] is not None else "relation")
+        score = "" if one["score"] is None else f" {one['score']:.3f}"
+        related = ""
+        if relation := one.get("relation"):
+            same = relation["description"] == one["description"]
+            text = "as described" if same else excerpt(relation["description"], DESCRIPTION)
+            related = f"[{relation['strength']}] {text}"
+        table.add_row(printable(one["entity"]), how + score, excerpt(one["description"], DESCRIPTION), related)
+    return table
+
+
+def followed_table(relations: Sequence[Mapping[str, Any]]) -> Table:
+    """Relations that were followed."""
+    table = table_of("Relations", "strength", "relation", "")
+    for one in relations:
+        ends = f"{one['source']} – {one['target']}"
+        table.add_row(str(one["strength"]), printable(ends), excerpt(one["description"], DESCRIPTION))
+    return table

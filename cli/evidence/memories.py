@@ -1,0 +1,79 @@
+"""The evidence of a reply from memories: the mood of the question, and what it recalled, as tables."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.progress_bar import ProgressBar
+from rich.table import Column, Table
+from rich.text import Text
+
+from dramaturg.cli.drawing.wheel import COLOURS, TOP, strongest
+from dramaturg.cli.output import decimal, excerpt, one_line, table_of
+
+SHORT_ID = 8
+
+
+def memory_views(evidence: Mapping[str, Any]) -> list[RenderableType]:
+    """The tables that this evidence has something for; none where the method recalls no memories."""
+    views = {"mood": mood_view, "memories": memories_view}
+    shown = [view(evidence) for name, view in views.items() if name in evidence]
+    if lost := evidence.get("lost_memories"):
+        shown.append(Text(f"Memories of this conversation that are gone or cannot be read: {lost}.", style="yellow"))
+    return shown
+
+
+def mood_view(evidence: Mapping[str, Any]) -> RenderableType:
+    """The eight emotions of the question with the encoder's reasons, or why they could not be had."""
+    mood = evidence.get("mood") or {}
+    emotions = mood.get("emotions") or {}
+    by = f" ({one_line(mood['encoder'])})" if mood.get("encoder") else ""
+    if not emotions:
+        why = one_line(mood.get("error") or "the evidence does not say why.")
+        return Text(f"The mood of the question could not be had{by}: {why}", style="yellow")
+    table = table_of(f"Mood of the question{by}", "emotion", Column("score", justify="right"), "")
+    reasons = {name: one_line(emotions.get(name, {}).get("reason")) for name in COLOURS}
+    if any(reasons.values()):
+        table.add_column("reason", overflow="fold")
+    for name in COLOURS:
+        score = emotions.get(name, {}).get("score")
+        bar = ProgressBar(total=TOP, completed=score or 0, width=TOP, finished_style="bar.complete")
+        cells = (Text(reasons[name]),) if any(reasons.values()) else ()
+        table.add_row(name, "–" if score is None else str(score), bar, *cells)
+    return table
+
+
+def memories_view(evidence: Mapping[str, Any]) -> RenderableType:
+    """What was recalled, best first: the role's own memories, and those of this conversation."""
+    strategy = one_line(evidence.get("strategy"))
+    by = f", recalled by {'meaning alone' if strategy == 'semantic' else strategy}" if strategy else ""
+    recalled = list(enumerate(evidence.get("memories") or [], 1))
+    if not recalled:
+        return Text(f"Memories{by}: none.", style="dim")
+    own = [(number, one) for number, one in recalled if one.get("canon", True)]
+    made = [(number, one) for number, one in recalled if not one.get("canon", True)]
+    titles = ["Memories"] * bool(own) + ["From this conversation"] * bool(made)
+    titles[0] += by
+    return Group(*map(memories_table, titles, filter(None, (own, made))))
+
+
+def memories_table(title: str, memories: Sequence[tuple[int, Mapping[str, Any]]]) -> Table:
+    """Memories with their rank, their distances from the question, and what is strongest in their mood."""
+    numbers = (Column(name, justify="right", no_wrap=True) for name in ("meaning", "mood", "fused"))
+    mood = Column("strongest", min_width=len("anticipation"), max_width=len("anticipation 10,"))
+    rank = Column("#", justify="right", no_wrap=True)
+    table = table_of(title, rank, Column("memory", overflow="fold"), *numbers, mood)
+    for number, one in memories:
+        distances = (decimal(one.get(name)) for name in ("semantic", "emotional", "score"))
+        emotions = one.get("emotions")
+        table.add_row(str(number), memory_text(one), *distances, strongest(emotions) if emotions else "mood unknown")
+    return table
+
+
+def memory_text(memory: Mapping[str, Any]) -> Text:
+    """A memory's text, and below it where it is from and what else is known of it."""
+    count = memory.get("count", 1)
+    marks = [str(memory.get("memory") or "")[:SHORT_ID], memory.get("source"), memory.get("when")]
+    marks += ["pinned"] * bool(memory.get("pinned")) + [f"×{count}"] * (count > 1)
+    below = " · ".join(one_line(mark) for mark in marks if mark)
+    return Text.assemble(excerpt(memory.get("text")), "\n", (below, "dim"))

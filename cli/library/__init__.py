@@ -1,0 +1,1 @@
+"""Commands about roles and what they know."""

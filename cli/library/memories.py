@@ -1,0 +1,257 @@
+"""`dramaturg memories`: what a role remembers, listed, filtered, edited, pinned and removed."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Annotated, NamedTuple
+
+import typer
+from rich.table import Column, Table
+from rich.text import Text
+
+from dramaturg.cli.drawing.wheel import strongest
+from dramaturg.cli.library.indexing import indexed, report_line
+from dramaturg.cli.library.roles import kind_of
+from dramaturg.cli.options import (
+    EMOTIONAL_RAG,
+    JsonOption,
+    LibraryOption,
+    RoleArgument,
+    SettingsOption,
+    context_for,
+    library_path,
+    one_wish,
+)
+from dramaturg.cli.output import excerpt, print_json, printable, screen, table_of
+from dramaturg.conversations.opening import memories_of_thread
+from dramaturg.nodes.dialogues.cast import letters_of
+from dramaturg.nodes.memories.emotions import EMOTIONS
+from dramaturg.nodes.memories.remembering import exchange_text
+from dramaturg.nodes.memories.units import memory_unit
+from dramaturg.nodes.run import RoleContext, role_of
+from dramaturg.stores import memory_changes
+from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, did_you_mean
+from dramaturg.stores.index.folder import IndexKind
+from dramaturg.stores.index.memories import MemoryStore, Mood, StoredMemory
+from dramaturg.stores.library import open_role
+from dramaturg.stores.memory_files import read_memory_files
+from dramaturg.stores.role import Role
+
+Emotion = StrEnum("Emotion", {name: name for name in EMOTIONS})  # type: ignore[misc]
+
+
+class Listed(NamedTuple):
+    """A memory as it is listed."""
+
+    memory: str
+    text: str
+    when: str | None
+    pinned: bool
+    places: tuple[str, ...]
+    emotions: Mapping[str, int] | None
+    error: str
+
+
+class Known(NamedTuple):
+    """Whose memories are meant: a role's own, or those that a conversation with it made."""
+
+    context: RoleContext
+    role: Role
+    thread: str
+
+    @property
+    def whose(self) -> str:
+        """Who they are of, in words."""
+        return f"the conversation {self.thread!r} with {self.role.id}" if self.thread else self.role.id
+
+    def listed(self) -> list[Listed]:
+        """All of them, as they are now."""
+        if self.thread:
+            return asyncio.run(made_in(self.context, self.thread))
+        return listed(self.role, kind_of(self.context))
+
+
+class Wish(NamedTuple):
+    """The one change that is asked for."""
+
+    what: str
+    memory: str
+    text: str
+    question: str | None
+
+
+CLEARLY = 5  # from this score on an emotion is clearly there
+
+
+def memories(
+    role: RoleArgument,
+    find: Annotated[str, typer.Option(help="Only those that hold this text.")] = "",
+    emotion: Annotated[Emotion | None, typer.Option(help="Only those in which this emotion is clearly there.")] = None,
+    pinned: Annotated[bool, typer.Option("--pinned", help="Only those that are pinned.")] = False,
+    moodless: Annotated[bool, typer.Option("--moodless", help="Only those without a mood.")] = False,
+    pin: Annotated[str | None, typer.Option(metavar="ID", help="Have this one recalled whatever is asked.")] = None,
+    unpin: Annotated[
+        str | None, typer.Option(metavar="ID", help="No longer have it recalled whatever is asked.")
+    ] = None,
+    remove: Annotated[str | None, typer.Option(metavar="ID", help="Take this one out.")] = None,
+    edit: Annotated[
+        str | None, typer.Option(metavar="ID", help="Change this one, with --text and perhaps --question.")
+    ] = None,
+    text: Annotated[str, typer.Option(help="The new words of the role.")] = "",
+    question: Annotated[str | None, typer.Option(help="The new question before them.")] = None,
+    thread: Annotated[str, typer.Option(help="Those that this conversation made, in place of the role's own.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before one is removed.")] = False,
+    library: LibraryOption = None,
+    settings: SettingsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List what a role remembers, or change one memory; it is changed where it is written, and indexed again."""
+    known = Known(context_for(EMOTIONAL_RAG, role, library, settings), open_role(role, library_path(library)), thread)
+    wish = the_wish({"pin": pin, "unpin": unpin, "remove": remove, "edit": edit}, text, question)
+    if wish is not None:
+        carry_out(wish, known, yes=yes, as_json=as_json)
+        return
+    memories = known.listed()
+    found = matching(memories, find=find, emotion=emotion or "", pinned=pinned, moodless=moodless)
+    show(known.whose, found, len(memories), as_json=as_json)
+
+
+def the_wish(given: Mapping[str, str | None], text: str, question: str | None) -> Wish | None:
+    """What is to be changed; None: nothing."""
+    what = one_wish({name: memory is not None for name, memory in given.items()}, "change")
+    if what != "edit" and (text or question is not None):
+        raise ValueError("--text and --question are new words of a memory: name it with --edit ID.")
+    if what == "edit" and not text.strip():
+        raise ValueError("--edit needs the new words: add --text.")
+    return Wish(what, given[what] or "", text, question) if what else None
+
+
+def carry_out(wish: Wish, known: Known, *, yes: bool, as_json: bool) -> None:
+    """Change a memory, and have what is left indexed."""
+    one = chosen(wish, known)
+    if wish.what == "remove" and not yes:
+        typer.confirm(f"Remove {one.memory} ({one.text[:60]!r}) of {known.whose}?", abort=True, err=True)
+        one = chosen(wish._replace(memory=one.memory), known)  # the files may have changed while the question stood
+    if known.thread:
+        asyncio.run(change_made(known, wish, one))
+    elif wish.what == "remove":
+        memory_changes.remove(known.role, one.places)
+    elif wish.what == "edit":
+        memory_changes.edit(known.role, one.places, wish.text, wish.question)
+    else:
+        memory_changes.pin(known.role, one.places, pinned=wish.what == "pin")
+    left = [] if known.thread else known.listed()
+    now = next((other.memory for other in left if wish.what == "edit" and one.places[0] in other.places), one.memory)
+    if not as_json:  # also if it cannot be indexed now
+        screen.print(changed_line(wish.what, one, now, fades=bool(known.thread)), soft_wrap=True)
+    report = asyncio.run(indexed(known.context, EMOTIONAL_RAG)) if left else {}
+    if as_json:
+        print_json({"wish": wish.what, "memory": one.memory, "now": now, "places": one.places, "index": report})
+    elif report:
+        screen.print(report_line(report), soft_wrap=True)
+
+
+def chosen(wish: Wish, known: Known) -> Listed:
+    """The memory that a change is about, by its id or by how that begins."""
+    memories, memory = known.listed(), wish.memory
+    found = [one for one in memories if memory and one.memory.startswith(memory)]
+    if len(found) > 1:
+        many = f"There are {len(found)} memories of {known.whose} whose ids begin with {memory!r}: give more of it."
+        raise RoleError(many)
+    if not found:
+        near = did_you_mean(memory, [one.memory for one in memories]) or ":"
+        raise RoleError(f"There is no memory {memory!r} of {known.whose}{near} without --{wish.what} they are listed.")
+    return found[0]
+
+
+async def change_made(known: Known, wish: Wish, one: Listed) -> None:
+    """Change a memory that a conversation made."""
+    if wish.what == "edit":
+        raise ValueError("What was said in a conversation cannot be edited: --remove it, or edit the turn in the chat.")
+    kept = await memories_of_thread(known.context, known.thread)
+    if wish.what == "remove":
+        await kept.drop([one.memory])
+        return
+    for memory in (await kept.get([one.memory])).values():
+        await kept.save(memory.model_copy(update={"pinned": wish.what == "pin"}))
+
+
+def show(whose: str, found: Sequence[Listed], of: int, *, as_json: bool) -> None:
+    """Print memories."""
+    if as_json:
+        print_json([one._asdict() for one in found])
+        return
+    title = f"Memories of {whose}: {len(found)}" + f" of {of}" * (len(found) != of)
+    screen.print(memories_table(title, found) if found else printable(f"{title}."), soft_wrap=not found)
+
+
+def changed_line(wish: str, one: Listed, now: str, *, fades: bool) -> str:
+    """What was changed; an edited memory has another id, and what a conversation made fades, pinned or not."""
+    verb = {"pin": "Pinned", "unpin": "Unpinned", "remove": "Removed", "edit": "Changed"}[wish]
+    other = "" if now == one.memory else f", now {now},"
+    until = ": it is recalled until it fades" if fades and wish == "pin" else ""
+    return printable(f"{verb} {one.memory}{other} in {', '.join(one.places)}{until}.")
+
+
+def listed(role: Role, kind: IndexKind[StoredMemory, MemoryStore]) -> list[Listed]:
+    """The memories in a role's files, in their order."""
+    moods = moods_of(role, kind)
+    return [
+        Listed(one.id, one.text, one.when, one.pinned, one.places, mood.scores, mood.error)
+        for one in memory_unit(read_memory_files(role.root), role.card)
+        for mood in (moods.get(one.id, Mood(emotions=None)),)
+    ]
+
+
+def moods_of(role: Role, kind: IndexKind[StoredMemory, MemoryStore]) -> dict[str, Mood]:
+    """The moods of the memories that are indexed, by their ids."""
+    try:
+        store = role.index(kind).open()
+    except (DamagedIndex, MissingIndex):
+        return {}
+    return {one.id: mood for one, mood in zip(store.memories, store.moods, strict=True)}
+
+
+async def made_in(context: RoleContext, thread: str) -> list[Listed]:
+    """The memories that a conversation made."""
+    role, kept = await role_of(context), await memories_of_thread(context, thread)
+    return [
+        Listed(
+            one.id,
+            exchange_text(one.question, one.answer, one.speaker, role),
+            f"{one.created.astimezone():%Y-%m-%d %H:%M}",
+            one.pinned,
+            (f"turn {one.turn}",),
+            None if one.emotions is None else {name: felt.score for name, felt in one.emotions.items()},
+            one.error,
+        )
+        for one in await kept.all()
+    ]
+
+
+def matching(
+    memories: Sequence[Listed], *, find: str = "", emotion: str = "", pinned: bool = False, moodless: bool = False
+) -> list[Listed]:
+    """The memories that hold a text, in which an emotion is clearly there, that are pinned, or that have no mood."""
+    found = [one for one in memories if holds(one.text, find)]
+    if emotion:
+        found = [one for one in found if (one.emotions or {}).get(emotion, 0) >= CLEARLY]
+        found.sort(key=lambda one: -(one.emotions or {})[emotion])
+    return [one for one in found if (one.pinned or not pinned) and (one.emotions is None or not moodless)]
+
+
+def holds(text: str, find: str) -> bool:
+    """Whether a text holds another, whatever the case, the spaces and the punctuation, if there are letters in it."""
+    return letters_of(find) in letters_of(text) if letters_of(find) else find.strip() in text
+
+
+def memories_table(title: str, memories: Sequence[Listed]) -> Table:
+    """Memories, one a row."""
+    columns = Column("id", no_wrap=True), "when", "memory", "mood", Column("written in", overflow="fold")
+    table = table_of(title, *columns)
+    for one in memories:
+        mood = strongest(one.emotions) if one.emotions else one.error or "–"
+        text = Text.assemble(("pinned · ", "bold yellow") if one.pinned else "", excerpt(one.text))
+        places = "\n".join(one.places)
+        table.add_row(one.memory, printable(one.when or ""), text, printable(mood), printable(places))
+    return table

@@ -1,0 +1,152 @@
+"""`dramaturg learn`, `forget` and `edit`: what a role knows, changed."""
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+import typer
+from rich.table import Table
+
+from dramaturg.cli.library.indexing import indexed, report_line
+from dramaturg.cli.options import (
+    AMADEUS,
+    JsonOption,
+    LibraryOption,
+    MethodOption,
+    RoleArgument,
+    SettingsOption,
+    context_for,
+    library_path,
+)
+from dramaturg.cli.output import print_json, screen
+from dramaturg.nodes.graph.draft import ChunkSettings
+from dramaturg.nodes.graph.index import preview_graph
+from dramaturg.nodes.passages.index import preview
+from dramaturg.nodes.passages.retrieval import PassageSettings
+from dramaturg.nodes.run import RoleContext
+from dramaturg.stores import learning
+from dramaturg.stores.errors import RoleBusy, RoleError, StorageError
+from dramaturg.stores.library import open_role
+from dramaturg.stores.role import Role
+from dramaturg.stores.versions import erase_past, holding
+
+
+def learn(
+    role: RoleArgument,
+    files: Annotated[list[Path], typer.Argument(help="Markdown or plain text files.", show_default=False)],
+    as_name: Annotated[
+        str | None, typer.Option("--as", metavar="NAME", help="The document's name in persona/.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and change nothing.")] = False,
+    method: MethodOption = AMADEUS,
+    library: LibraryOption = None,
+    settings: SettingsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Teach a role documents: they are copied into its persona, and what is new in them is indexed."""
+    if as_name is not None and len(files) > 1:
+        raise ValueError("--as names one document: learn one file at a time.")
+    context, opened = context_for(method, role, library, settings), open_role(role, library_path(library))
+    documents = [learning.document_from(file, as_name) for file in files]
+    if dry_run:
+        changes = learning.changes(opened, documents)
+        report: dict[str, Any] = asyncio.run(cost_of(context, dict(documents)))
+    else:
+        changes = learning.learn(opened, documents)
+        report = asyncio.run(indexed(context, method))
+    tell(role, changes, report, as_json)
+
+
+async def cost_of(context: RoleContext, changes: dict[str, bytes | None]) -> dict[str, Any]:
+    """What indexing would cost; nothing where a method has no index."""
+    if isinstance(context, ChunkSettings):
+        return dict(await preview_graph(context, changes))
+    return dict(await preview(context, changes)) if isinstance(context, PassageSettings) else {}
+
+
+def forget(
+    role: RoleArgument,
+    source: Annotated[str, typer.Option(metavar="NAME", help="The document in persona/ to forget.")],
+    for_good: Annotated[
+        bool, typer.Option("--for-good", help="Erase it from what can be taken back, too; then nothing can be.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    method: MethodOption = AMADEUS,
+    library: LibraryOption = None,
+    settings: SettingsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Let a role forget a document: it is taken out of its persona and its index."""
+    context, opened = context_for(method, role, library, settings), open_role(role, library_path(library))
+    left = [name for name in opened.persona.names() if name != source]
+    there = source in opened.persona.names()
+    if not (there or (for_good and holding(opened, source))):
+        learning.the_document(opened, source)  # says which there are
+    if not (left or for_good):
+        raise ValueError(f"{source} is all that {role!r} knows: learn something else first, or forget it --for-good.")
+    if not yes:
+        end = ", and erase every version that can be taken back?" if for_good else "?"
+        typer.confirm(f"Forget {source} of {role}{end}", abort=True, err=True)
+    changes = [learning.forget(opened, source)] if there else []
+    report = asyncio.run(indexed(context, method)) if left else {}
+    if for_good:
+        erase_past(opened)
+    tell(role, changes, report, as_json)
+
+
+def edit(
+    role: RoleArgument,
+    source: Annotated[str | None, typer.Argument(help="The document; needed if there are several.")] = None,
+    method: MethodOption = AMADEUS,
+    library: LibraryOption = None,
+    settings: SettingsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Open a document of a role in your editor ($EDITOR), and index what you changed."""
+    context, opened = context_for(method, role, library, settings), open_role(role, library_path(library))
+    change = edited(opened, learning.the_document(opened, source))
+    if change is None:
+        print_json({"documents": [], "index": None}) if as_json else screen.print("Nothing was changed.")
+        return
+    tell(role, [change], asyncio.run(indexed(context, method)), as_json)
+
+
+def edited(role: Role, name: str) -> learning.Change | None:
+    """Have a copy of a document edited, and learn it if it can be learned; None if nothing was changed."""
+    before, digest = role.persona.read(name), learning.digest_of(role, name)
+    copy = Path(tempfile.mkdtemp(prefix="dramaturg-")) / name
+    copy.write_bytes(before)
+    try:
+        click.edit(filename=str(copy))
+    except click.ClickException as error:
+        raise RuntimeError(
+            f"{error.message}: set EDITOR to the command of an editor that waits until you are done."
+        ) from error
+    after = copy.read_bytes()
+    change = None
+    try:
+        if after != before:
+            (change,) = learning.learn(role, [(name, learning.checked(after, copy))], was={name: digest})
+    except (RoleError, RoleBusy, StorageError) as error:
+        msg = f"{error} What you wrote is in {copy}."
+        raise type(error)(msg) from error
+    shutil.rmtree(copy.parent, ignore_errors=True)
+    return change
+
+
+def tell(role: str, changes: Sequence[learning.Change], report: dict[str, Any], as_json: bool) -> None:
+    """Say what became of documents, and what that cost."""
+    if as_json:
+        print_json({"documents": [change._asdict() for change in changes], "index": report or None})
+        return
+    if changes:
+        table = Table("document", "", "characters", "lines", title=f"Persona of {role}")
+        for one in changes:
+            table.add_row(one.document, one.change, f"{one.before:,} → {one.after:,}", f"+{one.added} −{one.removed}")
+        screen.print(table)
+    if report:
+        screen.print(report_line(report))

@@ -1,0 +1,176 @@
+"""`dramaturg roles`, `new`, `show`, `versions` and `undo`: the roles of a library, and what they knew before."""
+
+import asyncio
+from collections.abc import Mapping
+from datetime import datetime
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from dramaturg.cli.library.indexing import indexed
+from dramaturg.cli.options import (
+    AMADEUS,
+    JsonOption,
+    LibraryOption,
+    MethodOption,
+    RoleArgument,
+    SettingsOption,
+    context_for,
+    library_path,
+)
+from dramaturg.cli.output import print_json, printable, screen
+from dramaturg.nodes.run import RoleContext
+from dramaturg.nodes.text.splitter import longest_paragraph
+from dramaturg.stores import versions as stored
+from dramaturg.stores.errors import DamagedIndex, MissingIndex
+from dramaturg.stores.index.folder import IndexKind
+from dramaturg.stores.index.kinds import KINDS
+from dramaturg.stores.library import Library, examples, open_role
+from dramaturg.stores.role import Role
+from dramaturg.stores.role_files import RoleCard
+
+CARD_ONLY = "Card only: a role for you to play (--user-role), or one that answers by --method profile."
+
+
+def roles(library: LibraryOption = None, as_json: JsonOption = False) -> None:
+    """List the roles of the library, and the examples that can be opened."""
+    shelf = Library(library_path(library))
+    rows = [{"role": role, "name": shelf.role(role).card.name, "where": "library"} for role in shelf.roles()]
+    rows += [{"role": role, "name": "", "where": "example"} for role in examples() if role not in shelf.roles()]
+    if as_json:
+        print_json(rows)
+        return
+    table = Table("role", "name", "where", title=str(shelf.root), caption="An example is copied when first opened.")
+    for row in rows:
+        own = row["where"] == "library"
+        bare = card_only(shelf.root / row["role"] if own else files("dramaturg.examples") / row["role"])
+        table.add_row(row["role"], printable(row["name"]), row["where"] + ", card only" * bare)
+    screen.print(table)
+
+
+def card_only(role: Traversable) -> bool:
+    """Whether nothing is written of a role but its card: no persona, no dialogues and no memories."""
+    folders = [folder for name in ("persona", "dialogues") if (folder := role / name).is_dir()]
+    written = any(entry.name.endswith((".md", ".jsonl")) for folder in folders for entry in folder.iterdir())
+    return not written and not (role / "memories.jsonl").is_file()
+
+
+def new(
+    role: RoleArgument,
+    name: Annotated[str, typer.Option(help="The name the role goes by.", prompt="Name of the character")],
+    language: Annotated[str, typer.Option(help="en, zh or ko.")] = "en",
+    profile: Annotated[str, typer.Option(help="Who the role is, in a few sentences.")] = "",
+    library: LibraryOption = None,
+) -> None:
+    """Make a new role: a folder with role.yaml and an empty persona to be written."""
+    card = RoleCard.model_validate({"name": name, "language": language, "profile": profile})
+    made = Library(library_path(library)).create(role, card)
+    screen.print(
+        f"Made {made.root}. Write Markdown into its folder persona/, then: dramaturg chat {role}", soft_wrap=True
+    )
+
+
+def show(role: RoleArgument, library: LibraryOption = None, as_json: JsonOption = False) -> None:
+    """Show what a role is made of, and which of it is indexed."""
+    opened = open_role(role, library_path(library))
+    about = described(opened)
+    if as_json:
+        print_json(about)
+        return
+    table = Table("", "", title=about["name"], show_header=False, caption=CARD_ONLY if card_only(opened.root) else None)
+    for key, value in about.items():
+        table.add_row(key, "\n".join(map(str, value)) if isinstance(value, list) else str(value))
+    screen.print(table)
+
+
+def described(role: Role) -> dict[str, Any]:
+    """Count what a role's files hold."""
+    documents = role.documents()
+    return {
+        "role": role.id,
+        "name": role.card.name,
+        "aliases": list(role.card.aliases),
+        "language": role.card.language,
+        "profile": role.card.profile.strip(),
+        "folder": str(role.root),
+        "documents": [
+            f"{d.name}: {len(d.text):,} characters, longest paragraph {longest_paragraph(d.text):,}" for d in documents
+        ],
+        "dialogue lines": len(role.dialogues()),
+        "memories": len(role.memories()),
+        "identity triples": len(role.chronicle().triples),
+        "questions": len(role.questions()),
+        "indexed": [line for kind in KINDS if (line := index_line(role, kind))],
+    }
+
+
+def index_line(role: Role, kind: IndexKind[Any, Any]) -> str:
+    """One kind of index in a line; empty if there is none."""
+    try:
+        manifest = role.index(kind).manifest()
+    except (DamagedIndex, MissingIndex):
+        return f"{kind.name}: damaged, run `{kind.command(role.id)}`"
+    return f"{kind.name}: {content(manifest.counts)}, {manifest.embedding.name}" if manifest else ""
+
+
+def content(counts: Mapping[str, int]) -> str:
+    """What an index holds, in words."""
+    return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
+
+
+def versions(
+    role: RoleArgument,
+    method: MethodOption = AMADEUS,
+    library: LibraryOption = None,
+    settings: SettingsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the versions of a role's index, the one that is served first, then those that undo goes back to."""
+    kind = kind_of(context_for(method, role, library, settings))
+    found = stored.versions(open_role(role, library_path(library)), kind)
+    if as_json:
+        print_json([{**one._asdict(), "created": one.created.isoformat()} for one in found])
+        return
+    table = Table("", "version", "made", "documents", "content", title=f"Versions of {role} ({kind.name})")
+    for one in found:
+        names = "\n".join(one.documents) + ("" if one.restorable else "\n(not kept)")
+        served = "served" if one.served else ""
+        table.add_row(served, one.version[:8], local_time(one.created), names, content(one.counts))
+    screen.print(table)
+
+
+def undo(
+    role: RoleArgument,
+    to: Annotated[str | None, typer.Option(metavar="VERSION", help="A version; else the one before this.")] = None,
+    method: MethodOption = AMADEUS,
+    library: LibraryOption = None,
+    settings: SettingsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Bring a former version back: the files that it was made from, and its index."""
+    context = context_for(method, role, library, settings)
+    back = stored.take_back(open_role(role, library_path(library)), kind_of(context), to)
+    report = asyncio.run(indexed(context, method))
+    if as_json:
+        print_json({"version": back.version, "documents": back.documents, "index": report})
+        return
+    version = f"{local_time(back.created)} ({back.version[:8]})"
+    screen.print(f"Back at the version of {version}: {', '.join(back.documents)}.", soft_wrap=True)
+    named = "" if method == AMADEUS else f" --method {method}"
+    screen.print(f"`dramaturg versions {role}{named}` lists where else you can go.", soft_wrap=True)
+
+
+def local_time(moment: datetime) -> str:
+    """A moment, by the clock of this machine."""
+    return f"{moment.astimezone():%Y-%m-%d %H:%M:%S}"
+
+
+def kind_of(context: RoleContext) -> IndexKind[Any, Any]:
+    """The kind of index that a method reads."""
+    kind: IndexKind[Any, Any] | None = getattr(context, "index_kind", None)
+    if kind:
+        return kind
+    raise ValueError("This method has no index: choose another with --method.")

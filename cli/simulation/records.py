@@ -1,0 +1,101 @@
+"""What `dramaturg log` shows of a simulation, as plain values."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from dramaturg.evaluation.simulation.log import (
+    Acting,
+    Action,
+    Change,
+    Context,
+    Cost,
+    Event,
+    Line,
+    Memory,
+    Outcome,
+    Result,
+    RunLog,
+    Silence,
+    Told,
+    Vote,
+)
+from dramaturg.evaluation.simulation.measures import each_step
+from dramaturg.nodes.world.world import OF_EVENTS
+
+Row = dict[str, Any]
+A = TypeVar("A", bound=Acting)
+COSTS = ("calls", "tokens", "seconds")
+READABLE = (Told, Action, Change, Outcome, Line, Silence, Vote, Result)
+COUNTED: Mapping[str, type[Event]] = {"deeds": Action, "lines": Line}
+
+
+def overview_record(whole: RunLog, _: RunLog, __: str) -> Row:
+    """What the run is, a row a step, and the result."""
+    results = whole.of(Result)
+    about = {name: value for name, value in whole.run.model_dump().items() if name not in ("step", "time", "kind")}
+    result = {"votes": dict(results[-1].votes), "winner": results[-1].winner} if results else None
+    return {"run": about, "steps": step_rows(whole), "result": result, "warning": whole.warning}
+
+
+def step_rows(whole: RunLog) -> list[Row]:
+    """How much happened in each step, and what it cost; no cost where a step is not over."""
+    costs = {one.step: {name: getattr(one, name) for name in COSTS} for one in each_step(whole.of(Cost))}
+    rows = []
+    for step in whole.steps:
+        events = [one for one in whole.events if one.step == step]
+        numbers = {name: sum(isinstance(one, kind) for one in events) for name, kind in COUNTED.items()}
+        votes = sum(isinstance(one, Vote) and bool(one.choice) for one in events)
+        cost = costs.get(step, dict.fromkeys(COSTS))
+        rows.append({"step": step, "time": events[0].time, **numbers, "votes": votes, **cost})
+    return rows
+
+
+def action_rows(_: RunLog, part: RunLog, agent: str) -> list[Row]:
+    """Each deed with what came of it; of an agent, its own."""
+    outcomes = {(one.step, one.agent): one for one in part.of(Outcome)}
+    return [action_row(one, outcomes.get((one.step, one.agent))) for one in own(part.of(Action), agent)]
+
+
+def action_row(action: Action, outcome: Outcome | None) -> Row:
+    """A deed with what came of it, None where nobody has said so yet."""
+    known = None if outcome is None else outcome.model_dump(exclude={"step", "time", "kind", "agent"})
+    return {**action.model_dump(include={"step", "time", "agent", "text"}), "outcome": known}
+
+
+def context_rows(_: RunLog, part: RunLog, agent: str) -> list[Row]:
+    """What each decision rested on, with what the gate found."""
+    gates = {(one.step, one.agent): one.gate for one in part.of(Action)}
+    contexts = own(part.of(Context), agent)
+    return [{**one.model_dump(exclude={"kind"}), "gate": gates.get((one.step, one.agent))} for one in contexts]
+
+
+def timeline_rows(_: RunLog, part: RunLog, __: str) -> list[Row]:
+    """Everything that a person would tell, in order."""
+    return [one.model_dump() for one in part.events if isinstance(one, READABLE)]
+
+
+def memory_rows(whole: RunLog, part: RunLog, agent: str) -> list[Row]:
+    """What each agent remembers, the most important first: what it heard, and what everybody noticed."""
+    remembered = [
+        {"agent": one, "importance": weight, "step": event.step, "time": event.time, "text": event.text}
+        for one in whole.run.agents
+        for event, weight in weighed(part)
+        if isinstance(event, Told) or event.agent == one
+    ]
+    places = {one: at for at, one in enumerate(whole.run.agents)}
+    kept = [row for row in remembered if row["agent"] == (agent or row["agent"])]
+    return sorted(kept, key=lambda row: (places[row["agent"]], -row["importance"]))
+
+
+def weighed(part: RunLog) -> Iterator[tuple[Told | Memory, float]]:
+    """What is remembered, and how important it is."""
+    for one in part.events:
+        if isinstance(one, Told):
+            yield one, OF_EVENTS
+        elif isinstance(one, Memory):
+            yield one, one.importance
+
+
+def own(events: Iterable[A], agent: str) -> list[A]:
+    """The events that are an agent's own; of nobody in particular: all."""
+    return [one for one in events if one.agent == (agent or one.agent)]

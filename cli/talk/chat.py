@@ -1,0 +1,168 @@
+"""`dramaturg ask` and `dramaturg chat`: turns of a conversation, streamed, with evidence on demand."""
+
+import asyncio
+import time
+from collections.abc import Coroutine
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from dramaturg.cli.evidence.reply import evidence_view, usage_table
+from dramaturg.cli.options import (
+    AMADEUS,
+    JsonOption,
+    LibraryOption,
+    MethodOption,
+    ModelOption,
+    RoleArgument,
+    SettingsOption,
+    StrategyOption,
+    UserRoleOption,
+    context_for,
+)
+from dramaturg.cli.output import print_json, printable, read, screen, sentence
+from dramaturg.cli.talk.chat_commands import (
+    LATER,
+    Change,
+    ask_for_approval,
+    changes_in,
+    how_to_approve,
+    obey,
+    show_changes,
+    speaker,
+    stage_of,
+)
+from dramaturg.conversations.conversation import Conversation
+from dramaturg.conversations.opening import open_conversation
+
+T = TypeVar("T")
+HELP = "/help shows what else can be done here, /quit ends the chat"
+ThreadOption = Annotated[str, typer.Option("--thread", help="Name of the conversation; it goes on where it stopped.")]
+EvidenceOption = Annotated[bool, typer.Option("--evidence", help="Print why each reply is as it is, and its cost.")]
+
+
+def ask(
+    role: RoleArgument,
+    questions: Annotated[list[str], typer.Argument(help="One question, or several: turns of one conversation.")],
+    method: MethodOption = AMADEUS,
+    model: ModelOption = "auto",
+    strategy: StrategyOption = "",
+    user_role: UserRoleOption = "",
+    evidence: EvidenceOption = False,
+    thread: ThreadOption = "",
+    library: LibraryOption = None,
+    settings: SettingsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask a role one question or several; without --thread the conversation is forgotten afterwards."""
+    named = {"chat_model": model, "strategy": strategy, "user_role": user_role}
+    context = context_for(method, role, library, settings, **named)
+    asyncio.run(answered(method, context, questions, thread, evidence=evidence, as_json=as_json))
+
+
+async def answered(
+    method: str, context: Any, questions: list[str], thread: str, *, evidence: bool, as_json: bool
+) -> None:
+    """Take one turn a question, and print each as it comes."""
+    usage = []
+    async with open_conversation(method, context, thread) as talk:
+        for question in questions:
+            began = time.perf_counter()
+            output = await (talk.take_turn(question) if as_json else shown(talk, question, evidence=evidence))
+            usage.append(output["usage"])
+            waiting = await talk.waiting()
+            if as_json:
+                turn = {"question": question, "reply": output["messages"][-1].text}
+                more = {"waiting": waiting, "seconds": round(time.perf_counter() - began, 3)}
+                print_json({**turn, "evidence": output["evidence"], "usage": output["usage"], **more})
+            elif changes := changes_in(waiting):
+                screen.print(how_to_approve(changes, context.role, method, thread), style="yellow", soft_wrap=True)
+    if evidence and not as_json:
+        screen.print(usage_table(usage))
+
+
+async def shown(talk: Conversation, question: str, *, evidence: bool) -> dict[str, Any]:
+    """Take one turn, and show what happens and the reply as it is spoken."""
+    screen.print()
+    screen.print(f"You: {printable(question)}", style="bold")
+    with await stage_of(talk) as stage:
+        output = await talk.take_turn(question, stage.show)
+    if evidence:
+        screen.print(evidence_view(output["evidence"]))
+    return output
+
+
+def chat(
+    role: RoleArgument,
+    method: MethodOption = AMADEUS,
+    model: ModelOption = "auto",
+    strategy: StrategyOption = "",
+    user_role: UserRoleOption = "",
+    thread: ThreadOption = "default",
+    library: LibraryOption = None,
+    settings: SettingsOption = None,
+) -> None:
+    """Talk to a role; the conversation goes on where it stopped, also after a restart."""
+    named = {"chat_model": model, "strategy": strategy, "user_role": user_role}
+    context = context_for(method, role, library, settings, **named)
+    # Lines are read outside of the event loop, which would keep Ctrl-C from the prompt.
+    with asyncio.Runner() as runner:
+        opened = open_conversation(method, context, thread)
+        talk = runner.run(opened.__aenter__())
+        try:
+            screen.print(HELP, style="dim")
+            runner.run(recall(talk))
+            while (line := next_line()) not in {None, "/quit", "/exit"}:
+                changes = interruptible(runner, obeyed(talk, line or ""))
+                if changes and (numbers := ask_for_approval(changes)) is not None:
+                    interruptible(runner, obeyed(talk, f"/approve {' '.join(map(str, numbers)) or 'none'}"))
+        finally:
+            runner.run(opened.__aexit__(None, None, None))
+
+
+def interruptible(runner: asyncio.Runner, turn: Coroutine[Any, Any, T]) -> T | None:
+    """Run what a line asks for; Ctrl-C ends that, and not the conversation."""
+    try:
+        return runner.run(turn)
+    except KeyboardInterrupt:
+        screen.print("Stopped: this is not kept. Ctrl-C at the prompt, or /quit, ends the chat.", style="dim")
+        return None
+
+
+def next_line() -> str | None:
+    """A line from the user; None at the end of the input."""
+    screen.print()
+    return read("You: ")
+
+
+async def obeyed(talk: Conversation, line: str) -> list[Change]:
+    """Do what a line says, and return the changes that now wait; an error ends the turn, not the conversation."""
+    if not line:
+        return []
+    try:
+        before = await waiting_turn(talk)
+        await obey(talk, line)
+        return changes_in(await talk.waiting()) if await waiting_turn(talk) != before else []
+    except (ValueError, RuntimeError) as error:
+        screen.print(sentence(error), style="red", soft_wrap=True)
+        return []
+
+
+async def waiting_turn(talk: Conversation) -> str | None:
+    """The turn that waits, if one does."""
+    turn = await talk.unfinished() if await talk.waiting() else None
+    return turn.id if turn else None
+
+
+async def recall(talk: Conversation) -> None:
+    """Show where a conversation stopped."""
+    for turn in (await talk.history())[-1:]:
+        screen.print(f"You: {printable(turn.question)}", style="dim", soft_wrap=True)
+        screen.print(f"{await speaker(talk)}: {printable(turn.reply or '')}", style="dim", soft_wrap=True)
+    unfinished = await talk.unfinished()
+    if unfinished and unfinished.reply is None:  # one with its reply is ended by the next message
+        screen.print(f"Not answered yet: {printable(unfinished.question)}", soft_wrap=True)
+        screen.print("/retry answers it; another message takes it back.", style="dim")
+    if changes := changes_in(await talk.waiting()):
+        show_changes(changes)
+        screen.print(LATER, style="dim", soft_wrap=True)

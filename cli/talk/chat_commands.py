@@ -1,0 +1,218 @@
+"""What a line in a chat does: a message to the role, a command behind a slash, or the approval of what waits."""
+
+import shlex
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from rich.table import Table
+from rich.text import Text
+
+from dramaturg.cli.evidence.identity import change_text
+from dramaturg.cli.evidence.reply import evidence_view, usage_table
+from dramaturg.cli.output import printable, read, screen
+from dramaturg.cli.progress import Stage
+from dramaturg.conversations.conversation import Conversation
+from dramaturg.conversations.turns import Turn
+from dramaturg.nodes.run import role_of
+
+T = TypeVar("T")
+Change = Mapping[str, Any]
+LATER = "It waits: /approve N … approves these numbers and no others, /approve none none; so does the next message."
+
+
+class Command(NamedTuple):
+    """A command: what follows its name, what it is for, and what it does."""
+
+    takes: str
+    help: str
+    obey: Callable[[Conversation, str], Awaitable[None]]
+
+
+async def obey(talk: Conversation, line: str) -> None:
+    """Do what a line says: a command, or a message to the role."""
+    if not line.startswith("/"):
+        with await stage_of(talk) as stage:
+            await talk.take_turn(line, stage.show)
+        return
+    name, _, rest = line.partition(" ")
+    command = COMMANDS.get(name)
+    await (command.obey(talk, rest.strip()) if command else show_help(talk, rest))
+
+
+async def speaker(talk: Conversation) -> str:
+    """The name of the role."""
+    return (await role_of(talk.context)).card.name
+
+
+async def stage_of(talk: Conversation) -> Stage:
+    """What shows a turn of the role."""
+    return Stage(await speaker(talk))
+
+
+async def evidence(talk: Conversation, _: str) -> None:
+    """Show why the last reply is as it is."""
+    screen.print(evidence_view((await talk.values()).get("evidence", {})))
+
+
+async def usage(talk: Conversation, _: str) -> None:
+    """Show what the last reply cost."""
+    screen.print(usage_table([(await talk.values()).get("usage", {})]))
+
+
+async def model(talk: Conversation, name: str) -> None:
+    """Take another chat model."""
+    talk.change(chat_model=needed(name, "/model NAME"))
+    screen.print(f"From now on: {printable(name)}", style="dim")
+
+
+async def history(talk: Conversation, _: str) -> None:
+    """List the turns of this branch."""
+    table = Table("", "you", await speaker(talk))
+    for number, turn in enumerate(await talk.history(), start=1):
+        table.add_row(str(number), printable(turn.question), printable(turn.reply or ""))
+    screen.print(table)
+
+
+async def fork(talk: Conversation, number: str) -> None:
+    """Go on after an earlier turn."""
+    await go_on_after(talk, chosen(await talk.history(), number, "/fork N"))
+
+
+async def branches(talk: Conversation, number: str) -> None:
+    """List the branches, or go on with one of them."""
+    found = await talk.branches()
+    if number:
+        await go_on_after(talk, chosen(found, number, "/branches [N]")[-1])
+        return
+    table = Table("", "turns", "last question", "reply")
+    for at, branch in enumerate(found, start=1):
+        table.add_row(str(at), str(len(branch)), printable(branch[-1].question), printable(branch[-1].reply or ""))
+    screen.print(table)
+
+
+async def go_on_after(talk: Conversation, turn: Turn) -> None:
+    """Have the next message follow a turn."""
+    await talk.fork(turn.id)
+    screen.print(f"The conversation goes on after: {printable(turn.question)}", style="dim")
+
+
+async def regenerate(talk: Conversation, number: str) -> None:
+    """Have a turn, or the last one, answered anew."""
+    turn = chosen(await talk.history(), number, "/again [N]") if number else None
+    with await stage_of(talk) as stage:
+        await talk.regenerate(turn.id if turn else None, stage.show)
+
+
+async def edit(talk: Conversation, rest: str) -> None:
+    """Ask something else in the place of a turn."""
+    number, _, text = rest.partition(" ")
+    turn = chosen(await talk.history(), number, "/edit N TEXT")
+    with await stage_of(talk) as stage:
+        await talk.edit(turn.id, needed(text.strip(), "/edit N TEXT"), stage.show)
+
+
+async def delete(talk: Conversation, number: str) -> None:
+    """Erase a turn and all that followed it."""
+    turn = chosen(await talk.history(), number, "/delete N")
+    await talk.delete(turn.id)
+    screen.print(f"Erased from here on: {printable(turn.question)}", style="dim")
+
+
+async def retry(talk: Conversation, _: str) -> None:
+    """Finish a turn that failed."""
+    if changes := changes_in(await talk.waiting()):
+        show_changes(changes)
+        raise ValueError("The last turn waits and has not failed: /approve answers it.")
+    with await stage_of(talk) as stage:
+        await talk.finish(stage.show)
+
+
+async def approve(talk: Conversation, numbers: str) -> None:
+    """Approve some of the changes that the last turn waits for, and decline the others."""
+    changes = changes_in(await talk.waiting())
+    if not changes:
+        raise ValueError("Nothing waits to be approved here.")
+    if not numbers:
+        show_changes(changes)
+        raise ValueError("Say which: /approve N …, or /approve none.")
+    given = [] if numbers == "none" else numbers.replace(",", " ").split()
+    agreed = [chosen(range(1, len(changes) + 1), number, "/approve N …") for number in given]
+    await talk.answer({"approved": agreed})
+    screen.print(f"Approved: {len(set(agreed))} of {len(changes)}.", style="dim")
+
+
+async def show_help(_: Conversation, __: str) -> None:
+    """List the commands."""
+    table = Table.grid(padding=(0, 2))
+    for name, command in COMMANDS.items():
+        table.add_row(f"{name} {command.takes}", command.help)
+    table.add_row("/quit", "end the chat")
+    screen.print(table, style="dim")
+
+
+COMMANDS: Mapping[str, Command] = {
+    "/evidence": Command("", "why the last reply is as it is", evidence),
+    "/usage": Command("", "what it cost", usage),
+    "/model": Command("NAME", "another chat model", model),
+    "/history": Command("", "the turns so far, with their numbers", history),
+    "/again": Command("[N]", "answer the last turn, or turn N, anew", regenerate),
+    "/edit": Command("N TEXT", "say TEXT in the place of turn N", edit),
+    "/fork": Command("N", "go on after turn N; what followed stays a branch", fork),
+    "/branches": Command("[N]", "list the branches, or go on with branch N", branches),
+    "/delete": Command("N", "erase turn N and what followed it", delete),
+    "/retry": Command("", "finish a turn that failed", retry),
+    "/approve": Command("N …", "let the role become what is shown under these numbers; none: nothing of it", approve),
+    "/help": Command("", "these commands", show_help),
+}
+
+
+def chosen(things: Sequence[T], number: str, form: str) -> T:
+    """One of a list, by the number from 1 on that it is shown under."""
+    if number.isdecimal() and len(number) < 10 and 1 <= int(number) <= len(things):  # int() refuses 4,301 digits
+        return things[int(number) - 1]
+    raise ValueError(f"{form}: N is a number from 1 to {len(things)}." if things else "Nothing has been said here yet.")
+
+
+def needed(text: str, form: str) -> str:
+    """What must follow a command."""
+    if text:
+        return text
+    raise ValueError(f"Something is missing: {form}")
+
+
+def changes_in(waiting: Sequence[Any]) -> list[Change]:
+    """The changes of who the role is that a turn waits to be approved."""
+    return [change for one in waiting if isinstance(one, Mapping) for change in one.get("changes") or []]
+
+
+def show_changes(changes: Sequence[Change]) -> None:
+    """Print what waits to be approved."""
+    screen.print()
+    screen.print("The role would become another. Shall it?", style="bold")
+    for number, change in enumerate(changes, start=1):
+        screen.print(Text.assemble(f"{number}. ", change_text(change)), soft_wrap=True)
+
+
+def ask_for_approval(changes: Sequence[Change]) -> list[int] | None:
+    """Show changes and ask for each; return the numbers of those that are approved, None where the input ends."""
+    show_changes(changes)
+    answers = {"y": True, "yes": True, "n": False, "no": False}
+    approved = []
+    for number in range(1, len(changes) + 1):
+        said: str | None = ""
+        while said not in answers:
+            if (said := read(f"Approve {number}? y or n: ")) is None:
+                screen.print(LATER, style="dim", soft_wrap=True)
+                return None
+            said = said.lower()
+        approved += [number] * answers[said]
+    return approved
+
+
+def how_to_approve(changes: Sequence[Change], role: str, method: str, thread: str) -> str:
+    """That something waits after a question of `dramaturg ask`, and how it is answered."""
+    number = f"{len(changes)} change{'s' * (len(changes) != 1)} of who the role is"
+    if not thread:
+        return f"This would be asked about, but nobody can answer: {number}. Name the conversation with --thread."
+    command = shlex.join(["dramaturg", "chat", role, "--method", method, "--thread", thread])
+    return printable(f"Waits to be approved, before the next question: {number}. Answer with /approve in: {command}")
