@@ -20,8 +20,8 @@ from sklearn.metrics import roc_auc_score
 
 from dramaturg.models.chat import ChatModel, chat_model
 from dramaturg.models.environment import environment
-from dramaturg.nodes.identity.chronicle import sentence
-from dramaturg.nodes.identity.gate import certainty
+from dramaturg.nodes.identity.chronicle import triple_sentence
+from dramaturg.nodes.identity.gate import contradiction_probability
 from dramaturg.stores.library import open_role
 
 LINES = yaml.safe_load((Path(__file__).parent / "alice_lines.yaml").read_text(encoding="utf-8"))
@@ -35,7 +35,7 @@ async def certainties(asked: ChatModel) -> list[float]:
 
     async def one(case: Mapping[str, str]) -> float:
         data = {name: case[name] for name in ("statement", "question", "line")}
-        return await certainty(asked, case["role"], "en", data)
+        return await contradiction_probability(asked, case["role"], "en", data)
 
     return list(await asyncio.gather(*map(one, CASES)))
 
@@ -58,11 +58,12 @@ def row(found: Sequence[float], seconds: float) -> list[str]:
 async def surest(asked: ChatModel) -> list[tuple[float, bool]]:
     """How surely whole replies go against any of Alice's core triples, and whether they do."""
     chronicle = open_role("alice", environment().library).chronicle()
-    statements = [sentence(one, "en", chronicle.sentences) for one in chronicle.triples if one.core]
+    statements = [triple_sentence(one, "en", chronicle.sentences) for one in chronicle.triples if one.core]
 
     async def one(reply: Mapping[str, str]) -> float:
         data = {name: reply[name] for name in ("question", "line")}
-        return max([await certainty(asked, "Alice", "en", {**data, "statement": text}) for text in statements])
+        stated = [{**data, "statement": text} for text in statements]
+        return max([await contradiction_probability(asked, "Alice", "en", one) for one in stated])
 
     found = await asyncio.gather(*map(one, LINES["replies"]))
     return [(sure, bool(reply["contradicts"])) for sure, reply in zip(found, LINES["replies"], strict=True)]

@@ -23,7 +23,7 @@ from dramaturg.models.environment import environment
 from dramaturg.models.questions import decide
 from dramaturg.models.thresholds import threshold
 from dramaturg.nodes.passages.retrieval import in_context
-from dramaturg.nodes.run import embedder_of, respondent_of
+from dramaturg.nodes.run import run_of
 from dramaturg.prompts import load
 from dramaturg.stores.index.kinds import passage_kind
 from dramaturg.stores.library import open_role
@@ -43,7 +43,7 @@ async def cases(context: Any, count: int, depth: int) -> list[Case]:
     """Draw the cases; the same for the same arguments."""
     await graph.ainvoke({"rebuild": False}, context=context)
     role = open_role(context.role, environment().library)
-    store, model = role.index(passage_kind(context.splitter)).open(), await embedder_of(context, role)
+    store, model = role.index(passage_kind(context.splitter)).open(), await (await run_of(context)).embedder()
     questions = [question for question in role.questions() if question.scope == "in"]
     random.Random(0).shuffle(questions)
     made = []
@@ -59,7 +59,7 @@ async def cases(context: Any, count: int, depth: int) -> list[Case]:
 async def by_model(context: Any, drawn: list[Case]) -> list[list[float]]:
     """P(yes) for each passage of each case."""
     role = open_role(context.role, environment().library)
-    chat, prompt = await respondent_of(context, role), load("judge", role.card.language)
+    chat, prompt = (await run_of(context)).chat, load("judge", role.card.language)
 
     async def certainty(question: str, passage: str) -> float:
         messages = prompt.messages(role=role.card.name, data={"question": question, "passage": passage})
@@ -97,7 +97,7 @@ async def main(role: str, count: int, depth: int, at_once: int) -> None:
     between = time.perf_counter()
     encoder = np.array(by_cross_encoder(drawn))
     ended = time.perf_counter()
-    name = (await respondent_of(context, open_role(role, environment().library))).name
+    name = (await run_of(context)).chat.name
     limits = threshold(name, "judge"), threshold("cross-encoder", "judge")
     columns = ("judge", "AUC", "threshold", "answer yes", "far yes", "top yes", "best threshold", "s a passage")
     table = Table(*columns, title=f"{role}: {len(drawn)} questions, the {depth} most similar passages of each")

@@ -8,7 +8,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
 from dramaturg.conversations.conversation import PATIENCE, Conversation
-from dramaturg.nodes.run import RoleContext, role_of
+from dramaturg.nodes.run import RoleContext, run_of
 from dramaturg.stores.conversation_memories import ConversationMemories
 from dramaturg.stores.files import make_folder
 from dramaturg.stores.item_store import ItemStore
@@ -33,7 +33,7 @@ async def open_conversation(
         ValueError: there is no such method or role.
         DamagedConversations: the file of this role's conversations is not as it was written.
     """
-    role = await role_of(context)
+    role = (await run_of(context)).role
     if not thread:
         store = InMemoryStore()
         yield Conversation(chat_graph(method), InMemorySaver(), context, "once", store=store, patience=patience)
@@ -53,7 +53,7 @@ async def open_conversation(
 
 async def threads_of(context: RoleContext) -> list[str]:
     """Return the names of the conversations with a role."""
-    async with ConversationSaver.open(conversations_of(await role_of(context))) as saver:
+    async with ConversationSaver.open(conversations_of((await run_of(context)).role)) as saver:
         return await saver.athreads()
 
 
@@ -71,5 +71,5 @@ def conversations_of(role: Role) -> Path:
 
 async def memories_of_thread(context: RoleContext, thread: str) -> ConversationMemories:
     """Return the memories that a conversation of the library made of its turns."""
-    role = await role_of(context)
+    role = (await run_of(context)).role
     return ConversationMemories(memory_store(role), role.id, thread)

@@ -2,13 +2,14 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
+from langgraph.checkpoint.base import Checkpoint
 from langgraph.graph import StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime, get_runtime
@@ -106,6 +107,7 @@ class Opened:
 
 C = TypeVar("C", bound=RunContext)
 S = TypeVar("S", bound=RoleContext)
+S_co = TypeVar("S_co", bound=RoleContext, covariant=True)
 
 
 class Workflow(StateGraph[StateT, ContextT, InputT, OutputT]):
@@ -114,6 +116,9 @@ class Workflow(StateGraph[StateT, ContextT, InputT, OutputT]):
     Called without a context, a LangGraph graph gives its nodes none, and each would take the defaults of its own
     settings. A workflow's runs have the defaults of its context schema then, in its subgraphs too.
     """
+
+    former_nodes: Mapping[str, str] = {}
+    """By the name of a node that there was once: the one that goes on where a thread has stopped before it."""
 
     def compile(self, *args: Any, **kwargs: Any) -> CompiledStateGraph[StateT, ContextT, InputT, OutputT]:
         """Compile as `StateGraph.compile` does."""
@@ -132,6 +137,23 @@ class CompiledWorkflow(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
     def astream(self, input: Any, config: Any = None, *, context: Any = None, **kwargs: Any) -> AsyncIterator[Any]:  # noqa: A002
         """Run as `Pregel.astream` does."""
         return super().astream(input, config, context=self._context(context), **kwargs)
+
+    def _migrate_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Read what an earlier version of the graph wrote, as LangGraph does with its own earlier formats."""
+        for old, new in self.builder.former_nodes.items():
+            was, now = f"branch:to:{old}", f"branch:to:{new}"
+            values, versions, seen = (
+                checkpoint[part] for part in ("channel_values", "channel_versions", "versions_seen")
+            )
+            if was in values:
+                values[now] = values.pop(was)
+            if was in versions:
+                versions[now] = max(filter(None, (versions.pop(was), versions.get(now))))
+            if old in seen:
+                both = {now if name == was else name: version for name, version in seen.pop(old).items()}
+                mine = seen.get(new, {})
+                seen[new] = mine | {name: max(filter(None, (v, mine.get(name)))) for name, v in both.items()}
+        super()._migrate_checkpoint(checkpoint)
 
     def _context(self, given: Any) -> Any:
         """The context of a run: what is given, else that of the graph whose node this is, else the defaults."""
@@ -153,10 +175,10 @@ def _outer_context() -> Any:
 
 
 @dataclass(frozen=True)
-class Run(Generic[S]):
+class Run(Generic[S_co]):
     """What a node works with."""
 
-    settings: S
+    settings: S_co
     role: Role
     chat: ChatModel
     """The chat model, with an account of what this node asks."""
@@ -253,23 +275,3 @@ def _chat(context: RunContext, language: str) -> ChatModel:
         language=language,
         seed=context.model_seed,
     )
-
-
-async def role_of(context: RoleContext) -> Role:
-    """Old: see `run_of`."""
-    return (await run_of(context)).role
-
-
-async def respondent_of(context: RoleContext, role: Role) -> ChatModel:
-    """Old: see `run_of`."""
-    return (await run_of(context)).chat
-
-
-async def respondent_in(context: RunContext, language: str) -> ChatModel:
-    """Old: see `chat_in`."""
-    return await chat_in(context, language)
-
-
-async def embedder_of(context: RoleContext, role: Role) -> Embedder:
-    """Old: see `run_of`."""
-    return await (await run_of(context)).embedder()

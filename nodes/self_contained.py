@@ -8,7 +8,7 @@ from pydantic import Field
 from dramaturg.models.errors import UNANSWERED, UnusableAnswer
 from dramaturg.models.questions import write
 from dramaturg.nodes.reply import AskedState, earlier
-from dramaturg.nodes.run import language_of, respondent_of, role_of, settings
+from dramaturg.nodes.run import open_run
 from dramaturg.nodes.summary import clipped, transcript
 from dramaturg.nodes.turn import StandaloneState, WindowSettings
 from dramaturg.prompts import load
@@ -34,26 +34,20 @@ async def make_self_contained(state: SelfContainedState, runtime: Runtime[Any]) 
 
     Where the model gives no usable answer the question stays as it was asked, and the evidence says so.
     """
-    context = settings(runtime, SelfContainedSettings)
-    question = state["question"]
-    recent = earlier(state["messages"])[-context.recent :] if context.recent else []
+    run = await open_run(runtime, SelfContainedSettings)
+    question, most = state["question"], run.settings.recent
+    recent = earlier(state["messages"])[-most:] if most else []
     if not recent:
         return {"standalone": question}
-    role = await role_of(context)
-    chat = await respondent_of(context, role)
-    data = {"conversation": transcript(state["messages"][:-1][-context.recent :], role), "question": question}
-    messages = load("self_contained", language_of(context, role)).messages(role=role.card.name, data=data)
+    data = {"conversation": transcript(state["messages"][:-1][-most:], run.role), "question": question}
+    messages = load("self_contained", run.language).messages(role=run.role.card.name, data=data)
     try:
-        written = await write(chat, messages, temperature=0, max_tokens=120, quiet=True)
+        written = await write(run.chat, messages, temperature=0, max_tokens=120, quiet=True)
         standalone = clipped(still_a_question(" ".join(written.split()), question), LONGEST)
         evidence = {"question": standalone} if standalone != question else {}
     except UNANSWERED as error:
         standalone, evidence = question, {"question_error": str(error)}
-    return {
-        "standalone": standalone,
-        "evidence": evidence,
-        "usage": {"make_self_contained": chat.account.usage()},
-    }
+    return {"standalone": standalone, "evidence": evidence, "usage": {"make_self_contained": run.usage}}
 
 
 def still_a_question(written: str, question: str) -> str:

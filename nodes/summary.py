@@ -4,14 +4,14 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from langchain_core.messages import AnyMessage, BaseMessage
+from langchain_core.messages import AnyMessage
 from langgraph.runtime import Runtime
 from pydantic import Field
 
 from dramaturg.models.errors import ModelError, UnusableAnswer
 from dramaturg.models.questions import write
 from dramaturg.models.reading import encodable
-from dramaturg.nodes.run import language_of, respondent_of, role_of, settings
+from dramaturg.nodes.run import open_run, settings
 from dramaturg.nodes.turn import TurnInput, WindowSettings, leaving, removals
 from dramaturg.prompts import load
 from dramaturg.stores.role import Role
@@ -52,44 +52,30 @@ async def summarize(state: SummaryState, runtime: Runtime[Any]) -> dict[str, Any
     It comes after the reply, so that no word of that waits for it, and is not streamed. The messages leave also where
     the model gives no summary: then the old one stays, and the evidence says so.
     """
-    context = settings(runtime, SummarySettings)
-    folded = leaving(state["messages"], most_left(context))
-    written = {"messages": removals(folded)}
-    if not context.summary_tokens:
+    run = await open_run(runtime, SummarySettings)
+    tokens = run.settings.summary_tokens
+    # Half of the window leaves, so that the model is not asked in every turn; only what is over where it is not asked.
+    # A window of 2 or 3 keeps the last question and its reply.
+    most = max(2, run.settings.window // 2) if tokens else run.settings.window
+    folded = leaving(state["messages"], most)
+    written: dict[str, Any] = {"messages": removals(folded)}
+    if not tokens:
         return {**written, "summary": ""}
-    return written | await folded_in(context, state.get("summary", ""), folded)
-
-
-def most_left(context: SummarySettings) -> int:
-    """Half of the window, so that the model is not asked in every turn; all of it where it is not asked at all.
-
-    A window of 2 or 3 keeps the last question and its reply.
-    """
-    return max(2, context.window // 2) if context.summary_tokens else context.window
-
-
-async def folded_in(context: SummarySettings, summary: str, folded: Sequence[AnyMessage]) -> dict[str, Any]:
-    """Have the summary written anew, with what these messages say in it; nothing changes if they say nothing."""
-    role = await role_of(context)
-    conversation = transcript(folded, role)
+    conversation = transcript(folded, run.role)
     if not conversation:
-        return {}
-    chat = await respondent_of(context, role)
-    messages = prompt(context, role, {"summary": summary, "conversation": conversation})
+        return written
+    messages = load("summarize", run.language).messages(
+        role=run.role.card.name,
+        sentences=max(1, tokens // A_SENTENCE),
+        data={"summary": state.get("summary", ""), "conversation": conversation},
+    )
     try:
-        text = await write(chat, messages, temperature=0, max_tokens=context.summary_tokens, quiet=True)
-        new = notes_in(text, context.summary_tokens * A_TOKEN)
-        written: dict[str, Any] = {"summary": new, "evidence": {"summary": new}}
+        text = await write(run.chat, messages, temperature=0, max_tokens=tokens, quiet=True)
+        new = notes_in(text, tokens * A_TOKEN)
+        written |= {"summary": new, "evidence": {"summary": new}}
     except ModelError as error:
-        written = {"evidence": {"summary_error": str(error)}}
-    return {**written, "usage": {"summarize": chat.account.usage()}}
-
-
-def prompt(context: SummarySettings, role: Role, data: dict[str, str]) -> list[BaseMessage]:
-    """Show the old summary and what was said since, and ask for as many sentences as the tokens are enough for."""
-    sentences = max(1, context.summary_tokens // A_SENTENCE)
-    language = language_of(context, role)
-    return load("summarize", language).messages(role=role.card.name, sentences=sentences, data=data)
+        written |= {"evidence": {"summary_error": str(error)}}
+    return {**written, "usage": {"summarize": run.usage}}
 
 
 def transcript(messages: Sequence[AnyMessage], role: Role) -> str:

@@ -5,7 +5,7 @@ whatever a revision of it is to look up, the draft again; `speak` ends the cycle
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal, NotRequired
+from typing import Any, Literal, NotRequired, TypeVar
 
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
@@ -17,7 +17,7 @@ from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.thresholds import threshold
 from dramaturg.nodes.judgement import AppraisalSettings, Appraising
 from dramaturg.nodes.reply import AskedState, Data, ReplySettings, spoken
-from dramaturg.nodes.run import language_of, respondent_of, role_of, settings
+from dramaturg.nodes.run import Run, open_run, settings
 from dramaturg.nodes.turn import Report, stranger_name
 
 ALPHA = 4.0
@@ -40,6 +40,9 @@ class VerificationSettings(AppraisalSettings, ReplySettings):
         default=True,
         description="Whether a revision is shown why the draft before it did not pass; the paper's is not.",
     )
+
+
+V = TypeVar("V", bound=VerificationSettings)
 
 
 class Draft(TypedDict):
@@ -67,14 +70,14 @@ class DraftState(AskedState, Report):
 
 
 async def drafted(
-    context: VerificationSettings, state: DraftState, name: str, data: Data, grounds: str, *, asker: str = ""
+    run: Run[V], state: DraftState, name: str, data: Data, grounds: str, *, asker: str = ""
 ) -> dict[str, Any]:
     """Draft a reply, c = GenResp(M, C) (Equation 5): what a node that drafts returns.
 
     It is streamed only where nobody verifies it: nobody shall read a line that is then taken back.
 
     Args:
-        context: how.
+        run: of the node that drafts.
         state: the turn.
         name: of the prompt.
         data: what the prompt shows, fenced.
@@ -87,15 +90,14 @@ async def drafted(
     """
     before = drafts_of(state)
     limits = {"directed": state.get("note", "")} if before else {}
-    chat = await respondent_of(context, await role_of(context))
     try:
-        reply, usage = await spoken(context, state, name, data, limits, chat=chat, quiet=context.verify, user=asker)
+        reply = await spoken(run, state, name, data, limits, quiet=run.settings.verify, user=asker)
         new = draft_of(state, reply.text, reply.id)
     except UNANSWERED as error:
         if not before:
             raise
-        new, usage = draft_of(state, "", error=str(error)), chat.account.usage()
-    return {"drafts": [*before, new], "grounds": grounds, "asker": asker, "usage": {"draft": usage}}
+        new = draft_of(state, "", error=str(error))
+    return {"drafts": [*before, new], "grounds": grounds, "asker": asker, "usage": {"draft": run.usage}}
 
 
 def draft_of(state: DraftState, text: str, message: str | None = None, error: str = "") -> Draft:
@@ -126,29 +128,25 @@ async def verify(state: DraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     Raises:
         ModelError: the model cannot be reached or refuses every question.
     """
-    context = settings(runtime, VerificationSettings)
-    role = await role_of(context)
-    chat = await respondent_of(context, role)
+    run = await open_run(runtime, VerificationSettings)
     *before, last = drafts_of(state)
-    language = language_of(context, role)
-    asker = state.get("asker") or stranger_name(language)
     asked = Appraising(
         together="verify_line",
         score="judge_line",
         reason="why_line",
-        values={"role": role.card.name, "user": asker},
+        values={"role": run.role.card.name, "user": state.get("asker") or stranger_name(run.language)},
         data={"notes": state.get("grounds", ""), "question": state["question"], "line": last["text"]},
-        language=language,
+        language=run.language,
     )
     try:
-        apart = context.apart(chat)
-        found = await (asked.decided_by(chat) if apart else asked.together_by(chat, TEMPERATURE))
-        alpha = alpha_of(context, chat, apart=apart)
+        apart = run.settings.apart(run.chat)
+        found = await (asked.decided_by(run.chat) if apart else asked.together_by(run.chat, TEMPERATURE))
+        alpha = alpha_of(run.settings, run.chat, apart=apart)
         last = {**last, "score": found.score, "reason": found.reason, "alpha": alpha}
     except UNANSWERED as error:
         last = {**last, "error": str(error)}
     runtime.stream_writer({"event": "verified", "draft": len(before) + 1, "score": last["score"]})
-    return {"drafts": [*before, last], "usage": {"verify": chat.account.usage()}}
+    return {"drafts": [*before, last], "usage": {"verify": run.usage}}
 
 
 def alpha_of(context: VerificationSettings, chat: ChatModel, *, apart: bool) -> float:
@@ -174,13 +172,12 @@ async def revise(state: DraftState, runtime: Runtime[Any]) -> dict[str, Any]:
 
 async def speak(state: DraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Speak the best draft: of those with the highest score the last one, or the last where none has a score."""
-    context = settings(runtime, VerificationSettings)
-    role = await role_of(context)
+    run = await open_run(runtime, VerificationSettings)
     drafts = drafts_of(state)
     best = max(range(len(drafts)), key=lambda at: (bool(drafts[at]["text"]), drafts[at]["score"] or 0, at))
-    reply = AIMessage(drafts[best]["text"], id=drafts[best]["id"], name=role.id)
+    reply = AIMessage(drafts[best]["text"], id=drafts[best]["id"], name=run.role.id)
     written = {"messages": [reply], "drafts": [], "grounds": "", "asker": "", "note": ""}
-    return {**written, "evidence": verified(drafts, best)} if context.verify else written
+    return {**written, "evidence": verified(drafts, best)} if run.settings.verify else written
 
 
 def verified(drafts: Sequence[Draft], best: int) -> dict[str, Any]:

@@ -19,7 +19,6 @@ from dramaturg.nodes.passages.selection import (
     judge,
     selection_outcome,
 )
-from dramaturg.nodes.reply import respond
 from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.summary import SummarySettings, SummaryState, summarize, window_outcome
 from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
@@ -46,6 +45,7 @@ class AmadeusState(
 def build() -> Workflow[AmadeusState, AmadeusContext, TurnInput, TurnOutput]:
     """Wire the graph (Figure 2)."""
     builder = Workflow(AmadeusState, AmadeusContext, input_schema=TurnInput, output_schema=TurnOutput)
+    builder.former_nodes = {"respond": "draft"}
     builder.add_node(read_turn)
     builder.add_node(check_index)
     builder.add_node("amadeus_index", amadeus_index)
@@ -54,7 +54,6 @@ def build() -> Workflow[AmadeusState, AmadeusContext, TurnInput, TurnOutput]:
     builder.add_node(judge)
     builder.add_node(fall_back)
     builder.add_node(extract_attributes)
-    builder.add_node(respond)
     builder.add_node("draft", draft_with_attributes)
     builder.add_node(verify)
     builder.add_node(revise)
@@ -70,12 +69,11 @@ def build() -> Workflow[AmadeusState, AmadeusContext, TurnInput, TurnOutput]:
         "judge", selection_outcome, {"more": "judge", "enough": "extract_attributes", "none": "fall_back"}
     )
     builder.add_edge("fall_back", "extract_attributes")
-    builder.add_conditional_edges("extract_attributes", checking_outcome, {"aloud": "respond", "checked": "draft"})
+    builder.add_edge("extract_attributes", "draft")
     builder.add_conditional_edges("draft", checking_outcome, {"checked": "verify", "aloud": "speak"})
     builder.add_conditional_edges("verify", verification_outcome, {"settled": "speak", "inconsistent": "revise"})
     builder.add_edge("revise", "draft")
-    for reply in ("respond", "speak"):
-        builder.add_conditional_edges(reply, window_outcome, {"room": END, "full": "summarize"})
+    builder.add_conditional_edges("speak", window_outcome, {"room": END, "full": "summarize"})
     builder.add_edge("summarize", END)
     return builder
 

@@ -9,15 +9,17 @@ from dramaturg.nodes.index_steps import IndexCheckState, index_outcome
 from dramaturg.nodes.passages.corrective import (
     CorrectiveReplySettings,
     CorrectiveState,
+    WebSearchState,
     evaluate_passages,
     evaluation_outcome,
     refine_knowledge,
     refinement_outcome,
     respond_from_strips,
+    rewrite_query,
+    search_web,
 )
 from dramaturg.nodes.passages.index import IndexingSettings, check_index
 from dramaturg.nodes.passages.retrieval import RetrievalState, retrieve
-from dramaturg.nodes.passages.web_search import WebSearchState, rewrite_query, search_web
 from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.summary import SummarySettings, SummaryState, summarize, window_outcome
 from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn

@@ -4,7 +4,8 @@ from langgraph.graph import END, START
 from pydantic import Field
 
 from dramaturg.nodes.graph.index import GraphIndexSettings, check_graph
-from dramaturg.nodes.graph.local_search import LocalReplySettings, LocalReplyState, respond_from_graph, search_locally
+from dramaturg.nodes.graph.recall import search_locally
+from dramaturg.nodes.graph.reply import LocalReplySettings, LocalReplyState, respond_from_graph
 from dramaturg.nodes.index_steps import IndexCheckState, index_outcome
 from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.summary import SummarySettings, summarize, window_outcome

@@ -7,8 +7,15 @@ from dramaturg.nodes.identity.decision import DecisionSettings, act, decline, sp
 from dramaturg.nodes.identity.episodes import EpisodeInput, EpisodeSettings, compose, recall_episodes, remember_episode
 from dramaturg.nodes.identity.gate import DecisionState, gate_outcome, gated_outcome, validate
 from dramaturg.nodes.identity.perception import perceive
-from dramaturg.nodes.identity.recall import augment, feel, feeling_outcome, infer_identity, retrieve_identity
-from dramaturg.nodes.identity.retrieval import identity_outcome, query_identity
+from dramaturg.nodes.identity.retrieval import (
+    augment,
+    feel,
+    feeling_outcome,
+    identity_outcome,
+    infer_identity,
+    query_identity,
+    retrieve_identity,
+)
 from dramaturg.nodes.identity.update import (
     UpdateSettings,
     UpdateState,

@@ -7,8 +7,8 @@ from pydantic import Field
 
 from dramaturg.nodes.index_steps import IndexCheckState, index_outcome
 from dramaturg.nodes.passages.index import IndexingSettings, check_index
+from dramaturg.nodes.passages.reply import GroundedReplySettings, KnowledgeState, respond_from_knowledge
 from dramaturg.nodes.passages.retrieval import RetrievalState, retrieve
-from dramaturg.nodes.reply import GroundedReplySettings, KnowledgeState, respond_from_knowledge
 from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.summary import SummarySettings, SummaryState, summarize, window_outcome
 from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn

@@ -1,7 +1,6 @@
 """The agents of a simulation: each decides by the loop of ID-RAG, and two may talk (Algorithm 1; 5.4)."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 from langchain_core.messages import HumanMessage
@@ -12,11 +11,11 @@ from typing_extensions import TypedDict
 
 from dramaturg.nodes.identity.chronicle import IdentityChange
 from dramaturg.nodes.identity.episodes import Episode
-from dramaturg.nodes.run import role_of, settings, turns
-from dramaturg.nodes.world.game_master import scene_of
+from dramaturg.nodes.run import run_of, settings, turns
 from dramaturg.nodes.world.talk import TalkSettings
-from dramaturg.nodes.world.world import Deed, Event, WorldState, event, scenario_of
+from dramaturg.nodes.world.world import Deed, WorldState, event, scenario_of
 from dramaturg.prompts import load
+from dramaturg.stores.scenario import Scenario
 from dramaturg.workflows.id_rag import ChangedInput, IdRagContext
 from dramaturg.workflows.id_rag import build as id_rag
 
@@ -57,7 +56,17 @@ class AgentInput(TypedDict):
 def send_agents(state: WorldState, runtime: Runtime[Any]) -> list[Send]:
     """Have all agents decide at the same time."""
     scenario = scenario_of(settings(runtime, RiverbendContext))
-    return [Send("decide", given_to(state, one.role)) for one in scenario.agents]
+    inputs: list[AgentInput] = [
+        {
+            "agent": one.role,
+            "step": state["step"],
+            "news": state["news"][one.role],
+            "lived": state["lived"][one.role],
+            "changes": state["identity_changes"].get(one.role, []),
+        }
+        for one in scenario.agents
+    ]
+    return [Send("decide", one) for one in inputs]
 
 
 async def decide(state: AgentInput, runtime: Runtime[Any]) -> dict[str, Any]:
@@ -67,94 +76,68 @@ async def decide(state: AgentInput, runtime: Runtime[Any]) -> dict[str, Any]:
         ModelError: the model gave no answer.
     """
     context = settings(runtime, RiverbendContext)
+    scenario = await asyncio.to_thread(scenario_of, context)
+    step, agent, now = state["step"], state["agent"], scenario.clock.at(state["step"])
     async with turns(context):  # no more agents than questions: a server then still knows what each was shown before
-        found = await decided(context, state)
-    step, agent = state["step"], state["agent"]
-    now = (await asyncio.to_thread(scenario_of, context)).clock.at(step)
+        found = await decision(context, scenario, state)
     evidence, text = found["evidence"], found["messages"][-1].text
-    told = {"situation": found["situation"], "self_image": found["self_image"], "identity": evidence["identity"]}
+    seen = {"situation": found["situation"], "self_image": found["self_image"]}
     log = [
-        event(step, now, "context", agent=agent, **told, feeling=evidence["feeling"]),
+        event(step, now, "context", agent=agent, **seen, identity=evidence["identity"], feeling=evidence["feeling"]),
         event(step, now, "action", agent=agent, text=text, gate=evidence.get("gate")),
-        *changes_in(step, now, agent, evidence.get("identity_changes") or []),
     ]
+    for change in evidence.get("identity_changes") or []:
+        gone = (change["replaces"] or {}).get("sentence", "")
+        said = {"text": change["sentence"], "instead_of": gone, "evidence": change["evidence"]}
+        log.append(event(step, now, "change", agent=agent, **said))
     deed = Deed(agent=agent, text=text, situation=found["situation"], self_image=found["self_image"])
     changes = {agent: found.get("identity_changes") or []}
     return {"deeds": [deed], "identity_changes": changes, "log": log, "usage": found["usage"]}
 
 
-def changes_in(step: int, now: str, agent: str, changes: Iterable[Mapping[str, Any]]) -> list[Event]:
-    """What the log says of how a deed has changed who did it."""
-    return [
-        event(
-            step,
-            now,
-            "change",
-            agent=agent,
-            text=one["sentence"],
-            instead_of=(one["replaces"] or {}).get("sentence", ""),
-            evidence=one["evidence"],
-        )
-        for one in changes
-    ]
+async def decision(context: RiverbendContext, scenario: Scenario, state: AgentInput) -> dict[str, Any]:
+    """Run the loop of Algorithm 1 for one agent: what it decides, and what that rested on.
 
-
-def send_talks(state: WorldState, runtime: Runtime[Any]) -> list[Send] | str:
-    """Have those talk whom the game master brought together, each in one talk at most and as many as the budget has."""
-    context = settings(runtime, RiverbendContext)
-    images = {one["agent"]: one["self_image"] for one in state["deeds"]}
-    texts = {one["agent"]: one["text"] for one in state["deeds"]}
-    busy, sends = set[str](), list[Send]()
-    for one in state["log"]:
-        pair = [one.get("agent", ""), one.get("talks_with", "")]
-        here = one["step"] == state["step"] and one["kind"] == "outcome" and all(pair)
-        if here and not busy & {*pair} and len(sends) < context.talks:
-            busy |= {*pair}
-            given = {"step": state["step"], "pair": pair, "about": texts[pair[0]]}
-            sends.append(Send("talk", {**given, "images": {agent: images.get(agent, "") for agent in pair}}))
-    return sends or "poll"
-
-
-async def decided(context: RiverbendContext, state: AgentInput) -> dict[str, Any]:
-    """Run the loop of Algorithm 1 for one agent: what it decides, and what that rested on."""
-    scenario = await asyncio.to_thread(scenario_of, context)
-    role = await role_of(mind := await mind_of(context, state["agent"]))
-    (asked,) = load("call_to_action", scenario.language).messages(role=role.card.name, goal=scenario.goal(role.id))
-    given: Any = {
-        "messages": [HumanMessage(asked.text, id=f"{state['step']}")],
-        "scene": scene_of(scenario),
-        "observations": [one["text"] for one in state["news"]],
-        "now": scenario.clock.at(state["step"]),
-        "episodes": state["lived"],
-        "identity_changes": state["changes"],
-    }
-    found: dict[str, Any] = await AGENT.ainvoke(given, context=mind, output_keys=[*KEPT])
-    return found
-
-
-async def mind_of(context: RiverbendContext, agent: str) -> IdRagContext:
-    """How an agent decides: the condition changes where its identity comes from, and nothing else."""
-    own = type(context).model_fields.keys() & IdRagContext.model_fields.keys()
-    mind = IdRagContext(
-        **{name: getattr(context, name) for name in own},
-        role=agent,
+    The condition changes where its identity comes from, and nothing else.
+    """
+    shared = type(context).model_fields.keys() & IdRagContext.model_fields.keys()
+    own = IdRagContext(
+        **{name: getattr(context, name) for name in shared},
+        role=state["agent"],
         identity=context.condition,
         feeling=True,
         approval="nobody",
         kept_episodes=0,
         reply_tokens=context.action_tokens,
     )
-    chronicle = await asyncio.to_thread((await role_of(mind)).chronicle)
-    inferred = context.condition == "baseline" or not chronicle.triples
-    return mind.model_copy(update={"identity": "baseline", "update": False}) if inferred else mind
-
-
-def given_to(state: WorldState, agent: str) -> AgentInput:
-    """What an agent of a step is given."""
-    return {
-        "agent": agent,
-        "step": state["step"],
-        "news": state["news"][agent],
-        "lived": state["lived"][agent],
-        "changes": state["identity_changes"].get(agent, []),
+    role = (await run_of(own)).role
+    chronicle = await asyncio.to_thread(role.chronicle)
+    if context.condition == "baseline" or not chronicle.triples:
+        own = own.model_copy(update={"identity": "baseline", "update": False})
+    (call,) = load("call_to_action", scenario.language).messages(role=role.card.name, goal=scenario.goal(role.id))
+    given: Any = {
+        "messages": [HumanMessage(call.text, id=f"{state['step']}")],
+        "scene": "\n".join(scenario.shared),
+        "observations": [one["text"] for one in state["news"]],
+        "now": scenario.clock.at(state["step"]),
+        "episodes": state["lived"],
+        "identity_changes": state["changes"],
     }
+    found: dict[str, Any] = await AGENT.ainvoke(given, context=own, output_keys=[*KEPT])
+    return found
+
+
+def send_talks(state: WorldState, runtime: Runtime[Any]) -> list[Send] | str:
+    """Have those talk whom the game master brought together, each in one talk at most and as many as the budget has."""
+    context = settings(runtime, RiverbendContext)
+    deeds = {one["agent"]: one for one in state["deeds"]}
+    busy, sends = set[str](), list[Send]()
+    for one in state["log"]:
+        pair = [one.get("agent", ""), one.get("talks_with", "")]
+        here = one["step"] == state["step"] and one["kind"] == "outcome" and all(pair)
+        if here and not busy & {*pair} and len(sends) < context.talks:
+            busy |= {*pair}
+            images = {agent: deeds[agent]["self_image"] if agent in deeds else "" for agent in pair}
+            given = {"step": state["step"], "pair": pair, "about": deeds[pair[0]]["text"], "images": images}
+            sends.append(Send("talk", given))
+    return sends or "poll"

@@ -8,15 +8,21 @@ from pydantic import Field
 
 from dramaturg.nodes.graph.boundaries import BoundarySettings, BoundaryState, keep_boundaries
 from dramaturg.nodes.graph.index import GraphIndexSettings, check_graph
-from dramaturg.nodes.graph.local_search import LocalReplySettings, LocalReplyState, respond_from_graph, search_locally
 from dramaturg.nodes.graph.recall import (
     RecallSettings,
     note_out_of_scope,
     recall_general,
     recall_nearest,
     recall_specific,
+    search_locally,
 )
-from dramaturg.nodes.graph.reply import ScopedReplyState, respond_in_scope
+from dramaturg.nodes.graph.reply import (
+    LocalReplySettings,
+    LocalReplyState,
+    ScopedReplyState,
+    respond_from_graph,
+    respond_in_scope,
+)
 from dramaturg.nodes.graph.scoping import HypotheticalSettings, hypothesize, scope_entities, scope_outcomes
 from dramaturg.nodes.index_steps import IndexCheckState, index_outcome
 from dramaturg.nodes.run import Workflow, settings

@@ -2,8 +2,8 @@
 
 from langgraph.graph import END, START
 
+from dramaturg.nodes.graph.build import GraphDraftState, GraphIndexInput, GraphIndexOutput
 from dramaturg.nodes.graph.construction import summarize_facts
-from dramaturg.nodes.graph.draft import GraphDraftState, GraphIndexInput, GraphIndexOutput
 from dramaturg.nodes.graph.facts import extract_facts
 from dramaturg.nodes.graph.index import (
     GraphIndexSettings,
@@ -13,8 +13,7 @@ from dramaturg.nodes.graph.index import (
     publish_graph,
     request_outcome,
 )
-from dramaturg.nodes.graph.merging import compare_entities
-from dramaturg.nodes.graph.planning import name_groups, planning_outcome, write_merge_plan
+from dramaturg.nodes.graph.merging import compare_entities, name_groups, planning_outcome, write_merge_plan
 from dramaturg.nodes.index_steps import publishing_outcome
 from dramaturg.nodes.run import Workflow
 

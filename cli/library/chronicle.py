@@ -13,7 +13,7 @@ from dramaturg.cli.options import JsonOption, LibraryOption, ModelOption, RoleAr
 from dramaturg.cli.output import errors, print_json, printable, screen, table_of
 from dramaturg.cli.progress import bars, counting
 from dramaturg.models.account import Usage
-from dramaturg.nodes.identity.chronicle import sentence, templates
+from dramaturg.nodes.identity.chronicle import templates, triple_sentence
 from dramaturg.nodes.identity.drafting import Draft, chunks_of, draft_chronicle
 from dramaturg.nodes.run import RoleContext, run_of
 from dramaturg.stores.chronicle_files import DRAFT, accept, read_draft, refuse_second_draft, reject, write_draft
@@ -45,7 +45,7 @@ class Known(NamedTuple):
     def said(self, triples: Sequence[Triple]) -> list[str]:
         """The sentences of triples."""
         own = self.templates()
-        return [sentence(one, self.role.card.language, own) for one in triples]
+        return [triple_sentence(one, self.role.card.language, own) for one in triples]
 
     def rows(self, triples: Sequence[Triple]) -> list[dict[str, Any]]:
         """Triples for a program."""

@@ -28,7 +28,7 @@ from dramaturg.nodes.dialogues.cast import letters_of
 from dramaturg.nodes.memories.emotions import EMOTIONS
 from dramaturg.nodes.memories.remembering import exchange_text
 from dramaturg.nodes.memories.units import memory_unit
-from dramaturg.nodes.run import RoleContext, role_of
+from dramaturg.nodes.run import RoleContext, run_of
 from dramaturg.stores import memory_changes
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, did_you_mean
 from dramaturg.stores.index.folder import IndexKind
@@ -214,7 +214,7 @@ def moods_of(role: Role, kind: IndexKind[StoredMemory, MemoryStore]) -> dict[str
 
 async def made_in(context: RoleContext, thread: str) -> list[Listed]:
     """The memories that a conversation made."""
-    role, kept = await role_of(context), await memories_of_thread(context, thread)
+    role, kept = (await run_of(context)).role, await memories_of_thread(context, thread)
     return [
         Listed(
             one.id,

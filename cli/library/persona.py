@@ -23,7 +23,7 @@ from dramaturg.cli.options import (
     library_path,
 )
 from dramaturg.cli.output import print_json, screen
-from dramaturg.nodes.graph.draft import ChunkSettings
+from dramaturg.nodes.graph.build import ChunkSettings
 from dramaturg.nodes.graph.index import preview_graph
 from dramaturg.nodes.passages.index import preview
 from dramaturg.nodes.passages.retrieval import PassageSettings

@@ -20,7 +20,7 @@ from dramaturg.evaluation.simulation.log import (
     Vote,
 )
 from dramaturg.evaluation.simulation.measures import each_step
-from dramaturg.nodes.world.world import OF_EVENTS
+from dramaturg.nodes.world.world import EVENT_IMPORTANCE
 
 Row = dict[str, Any]
 A = TypeVar("A", bound=Acting)
@@ -91,7 +91,7 @@ def weighed(part: RunLog) -> Iterator[tuple[Told | Memory, float]]:
     """What is remembered, and how important it is."""
     for one in part.events:
         if isinstance(one, Told):
-            yield one, OF_EVENTS
+            yield one, EVENT_IMPORTANCE
         elif isinstance(one, Memory):
             yield one, one.importance
 

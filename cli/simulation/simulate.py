@@ -10,8 +10,7 @@ from rich.text import Text
 from dramaturg.cli.options import JsonOption, LibraryOption, ModelOption, SettingsOption, library_path, settings_of
 from dramaturg.cli.output import note, print_json, printable, screen
 from dramaturg.conversations.simulation import open_simulation
-from dramaturg.nodes.world.game_master import names_of
-from dramaturg.nodes.world.world import Event, scenario_of, steps_of
+from dramaturg.nodes.world.world import Event, names_of, scenario_of, steps_of
 
 if TYPE_CHECKING:
     from dramaturg.workflows.riverbend_agents import RiverbendContext

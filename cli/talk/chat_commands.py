@@ -13,7 +13,7 @@ from dramaturg.cli.output import printable, read, screen
 from dramaturg.cli.progress import Stage
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.turns import Turn
-from dramaturg.nodes.run import role_of
+from dramaturg.nodes.run import run_of
 
 T = TypeVar("T")
 Change = Mapping[str, Any]
@@ -41,7 +41,7 @@ async def obey(talk: Conversation, line: str) -> None:
 
 async def speaker(talk: Conversation) -> str:
     """The name of the role."""
-    return (await role_of(talk.context)).card.name
+    return (await run_of(talk.context)).role.card.name
 
 
 async def stage_of(talk: Conversation) -> Stage:

@@ -25,7 +25,7 @@ from dramaturg.models.embeddings import Embedder
 from dramaturg.models.environment import environment
 from dramaturg.models.errors import UNANSWERED, ModelError, UnusableAnswer
 from dramaturg.models.questions import write
-from dramaturg.nodes.run import RoleContext, embedder_of, language_of, respondent_of, role_of
+from dramaturg.nodes.run import RoleContext, language_of, run_of
 from dramaturg.prompts import load
 from dramaturg.stores.files import canonical, read_if_there, write_bytes
 from dramaturg.stores.role import Role
@@ -203,8 +203,8 @@ async def external_method(
         folder: where indexes are kept, each under a digest of what it depends on.
         tokens: the most of an index that the model is shown for a reply, as the package counts.
     """
-    role = await role_of(context)
-    chat, model = await respondent_of(context, role), await embedder_of(context, role)
+    run = await run_of(context)
+    role, chat, model = run.role, run.chat, await run.embedder()
     texts = {one.name: one.text for one in await asyncio.to_thread(role.documents)}
     language = language_of(context, role)
     place = folder / name / index_digest(name, texts, model.name, chat.name, language)

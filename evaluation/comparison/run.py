@@ -20,8 +20,8 @@ from dramaturg.evaluation.judging.measures import SIMILARITY, ToJudge, measured,
 from dramaturg.models.client import name_of
 from dramaturg.models.embeddings import embedder
 from dramaturg.nodes.index_steps import Announce, Answers, answer_all
-from dramaturg.nodes.passages.web_search import WebSearch
-from dramaturg.nodes.run import Name, RunContext, respondent_in
+from dramaturg.nodes.passages.corrective import WebSearch
+from dramaturg.nodes.run import Name, RunContext, chat_in
 from dramaturg.stores.files import make_folder
 from dramaturg.stores.library import open_role
 
@@ -243,7 +243,7 @@ async def measure(task: ToJudge, settings: EvaluationSettings) -> Judged:
     judge = None
     if task.metric != SIMILARITY:
         judging = settings.model_copy(update={"chat_model": judges_of(settings)[task.by]})
-        judge = await respondent_in(judging, task.language)
+        judge = await chat_in(judging, task.language)
     return await measured(
         task, judge, await asyncio.to_thread(embedder, settings.embedding_model, task.role.card.language)
     )

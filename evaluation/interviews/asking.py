@@ -26,7 +26,7 @@ from dramaturg.evaluation.interviews.state import (
     language_for,
 )
 from dramaturg.models.errors import UNANSWERED
-from dramaturg.nodes.run import RoleContext, role_of, settings, turns
+from dramaturg.nodes.run import RoleContext, run_of, settings, turns
 from dramaturg.prompts import load
 from dramaturg.workflows.methods import chat_graph, context_type
 
@@ -79,7 +79,7 @@ async def ask(state: AskedItem, runtime: Runtime[InterviewContext]) -> dict[str,
 async def clean(state: InterviewState, runtime: Runtime[InterviewContext]) -> dict[str, Any]:
     """Cut every reply down to the role's answer, and flag what is wrong with it."""
     context = settings(runtime, InterviewContext)
-    card, language = (await role_of(context)).card, await language_for(context)
+    card, language = (await run_of(context)).role.card, await language_for(context)
     records = []
     for one in state["replies"]:
         found = cleaned(
@@ -96,7 +96,7 @@ async def clean(state: InterviewState, runtime: Runtime[InterviewContext]) -> di
 async def anonymize(state: InterviewState, runtime: Runtime[InterviewContext]) -> dict[str, Any]:
     """Take the names of the role and of who asks out of what judges will see."""
     context = settings(runtime, InterviewContext)
-    card = (await role_of(context)).card
+    card = (await run_of(context)).role.card
     names, by = (card.name, *card.aliases), context.experimenter
     hidden: list[Record] = [
         {

@@ -32,7 +32,7 @@ from dramaturg.evaluation.metrics.alignment import split_batches
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import UNANSWERED, UnusableAnswer
 from dramaturg.models.questions import extract
-from dramaturg.nodes.run import respondent_in, settings
+from dramaturg.nodes.run import chat_in, settings
 from dramaturg.prompts import load
 
 ROUNDING = 0.01
@@ -118,7 +118,7 @@ async def judge(state: Batch, runtime: Runtime[InterviewContext]) -> dict[str, A
     context = settings(runtime, InterviewContext)
     instrument = await instrument_of(context)
     asked = context.model_copy(update={"chat_model": context.judge or context.chat_model})
-    chat = await respondent_in(asked, instrument.language)
+    chat = await chat_in(asked, instrument.language)
     dimension, repeat, items = state["dimension"], state["repeat"], state["items"]
     said = Judgement(dimension=dimension, repeat=repeat, items=items, analysis="", result=None, error="")
     try:

@@ -15,7 +15,7 @@ from dramaturg.evaluation.instruments.instrument import Instrument, Language, Re
 from dramaturg.evaluation.interviews.cleaning import Flag
 from dramaturg.models.account import Usage, add_usage
 from dramaturg.models.client import name_of
-from dramaturg.nodes.run import Name, RoleContext, language_of, role_of
+from dramaturg.nodes.run import Name, RoleContext, run_of
 
 Judging = Literal["expert_rating", "option_conversion", "self_report"]
 
@@ -157,7 +157,7 @@ class InterviewState(InterviewOutput):
 
 async def language_for(context: InterviewContext) -> Language:
     """Return the language of questions, answers and judges."""
-    found: Any = language_of(context, await role_of(context))
+    found: Any = (await run_of(context)).language
     return found  # type: ignore[no-any-return]
 
 

@@ -9,7 +9,7 @@ from dramaturg.evaluation.datasets.dataset import Question
 from dramaturg.evaluation.judging.judges import BOUNDS, JUDGES, Case, Judge, judged, prompt_version
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.embeddings import Embedder
-from dramaturg.nodes.identity.embedded_texts import likeness
+from dramaturg.nodes.text.similarity import cosines
 from dramaturg.stores.errors import did_you_mean
 from dramaturg.stores.role import Role
 
@@ -95,7 +95,7 @@ async def measured(task: ToJudge, judge: ChatModel | None, embedder: Embedder) -
     if task.metric == SIMILARITY or judge is None:
         right = task.question.right_answers
         # Rounding takes the cosine of a text with itself past 1, which is off the scale.
-        value = min(max(await likeness(embedder, task.reply.text, right)), 1.0) if right else None
+        value = min(max(await cosines(embedder, task.reply.text, right)), 1.0) if right else None
         return Judged(**about, value=value, applicable=bool(right))
     found = await judged(JUDGES[task.metric], judge, await case_of(task, JUDGES[task.metric], embedder))
     used = judge.account.usage()
@@ -135,7 +135,7 @@ async def events_of(role: Role, question: str, embedder: Embedder) -> str:
     """Return what of a role's documents and memories bears most on a question, the same for all methods."""
     texts = [part.strip() for document in role.documents() for part in document.text.split("\n\n") if part.strip()]
     texts += [one.text or f"{one.question} {one.answer}" for one in role.memories()]
-    near = await likeness(embedder, question, texts)
+    near = await cosines(embedder, question, texts)
     best = sorted(range(len(texts)), key=near.__getitem__, reverse=True)[:EVENTS]
     return "\n\n".join(texts[at] for at in sorted(best))
 

@@ -12,10 +12,9 @@ from dramaturg.models.chat import ChatModel
 from dramaturg.models.embeddings import Embedder
 from dramaturg.models.questions import rate, write
 from dramaturg.nodes.identity.chronicle import Identity
-from dramaturg.nodes.identity.embedded_texts import vectors_of
 from dramaturg.nodes.identity.perception import Percept
-from dramaturg.nodes.identity.recall import IdentityRecallSettings, retrieve_identity
-from dramaturg.nodes.identity.retrieval import query_identity
+from dramaturg.nodes.identity.retrieval import IdentityRetrievalSettings, query_identity, retrieve_identity
+from dramaturg.nodes.text.similarity import text_vectors
 from dramaturg.prompts import fence, load
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import Question
@@ -59,11 +58,11 @@ async def answered(chat: ChatModel, messages: list[BaseMessage]) -> str:
 
 async def correctness(model: Embedder, answer: str, right: str) -> float:
     """Return the cosine of an answer and the right one, from -1 to 1."""
-    one, other = (await vectors_of(model, [answer, right])).astype(np.float64)
+    one, other = (await text_vectors(model, [answer, right])).astype(np.float64)
     return float(one @ other)
 
 
-async def looked_up(context: IdentityRecallSettings, at: Context, question: str) -> str:
+async def looked_up(context: IdentityRetrievalSettings, at: Context, question: str) -> str:
     """Look an identity up for a question of the quiz; return what is not in the self image already."""
     percept: Percept = {"scene": "", "observations": None, "options": [], "now": at.time}
     state: Any = {"question": question, "situation": at.situation, "percept": percept}

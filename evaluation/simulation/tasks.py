@@ -28,8 +28,8 @@ from dramaturg.evaluation.simulation.quiz import (
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.embeddings import Embedder
 from dramaturg.nodes.identity.chronicle import Identity, identity_of
-from dramaturg.nodes.identity.recall import IdentityRecallSettings
-from dramaturg.nodes.run import Name, RunContext, embedder_of, respondent_in, respondent_of
+from dramaturg.nodes.identity.retrieval import IdentityRetrievalSettings
+from dramaturg.nodes.run import Name, RunContext, chat_in, run_of
 from dramaturg.stores.files import canonical, write_bytes
 from dramaturg.stores.kept_run import alone
 from dramaturg.stores.reading import read_lines
@@ -144,13 +144,14 @@ async def recall_tasks(run: MeasuredRun, measure: Measure, context: MeasureSetti
 async def quizzed(
     run: MeasuredRun,
     measure: Measure,
-    own: IdentityRecallSettings,
+    own: IdentityRetrievalSettings,
     identity: Identity,
     at: Context,
     quiz: Sequence[Question],
 ) -> list[Task]:
     """Return the scores of one quiz."""
-    chat, model = await respondent_of(own, identity.role), await embedder_of(own, identity.role)
+    agent = await run_of(own)
+    chat, model = agent.chat, await agent.embedder()
     anew = measure == "recall_with_retrieval" and at.identity.how in LOOKED_UP
     taken_as: Measure = "recall_with_retrieval" if anew else "recall"
     rests_on = [identity.text(identity.triples)] if anew else []
@@ -172,7 +173,7 @@ async def alignment_tasks(run: MeasuredRun, context: MeasureSettings) -> list[Ta
         identity = await known_of(own, at)
         if identity.triples:
             judged = own.model_copy(update={"chat_model": context.judge or context.chat_model})
-            judge = await respondent_in(judged, identity.language)
+            judge = await chat_in(judged, identity.language)
             key = key_of(reason_messages(identity, at.text), "alignment", at.step, judge.name)
             about = (run, at.step, at.time, at.agent, at.text, "", judge.name, key)
             tasks.append(Task("alignment", "alignment", *about, partial(judged_deed, judge, identity, at.text)))
@@ -182,7 +183,7 @@ async def alignment_tasks(run: MeasuredRun, context: MeasureSettings) -> list[Ta
 async def recalled(
     chat: ChatModel,
     model: Embedder,
-    anew: IdentityRecallSettings | None,
+    anew: IdentityRetrievalSettings | None,
     identity: Identity,
     at: Context,
     question: str,
@@ -194,16 +195,16 @@ async def recalled(
     return Scored(answer, await correctness(model, answer, right))
 
 
-def agent_settings(context: MeasureSettings, agent: str) -> IdentityRecallSettings:
+def agent_settings(context: MeasureSettings, agent: str) -> IdentityRetrievalSettings:
     """Return how an agent's identity is looked up: as in the run."""
     shared = {name: getattr(context, name) for name in RunContext.model_fields}
-    return IdentityRecallSettings(role=agent, **shared)
+    return IdentityRetrievalSettings(role=agent, **shared)
 
 
-async def known_of(context: IdentityRecallSettings, at: Context | Action) -> Identity:
+async def known_of(context: IdentityRetrievalSettings, at: Context | Action) -> Identity:
     """Return all that is on record of an agent on the day of an event."""
     state: Any = {"percept": {"now": at.time}}
-    return await identity_of(context, state)
+    return await identity_of(await run_of(context), state)
 
 
 def key_of(messages: list[BaseMessage], *more: JsonValue) -> str:

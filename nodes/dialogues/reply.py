@@ -47,7 +47,7 @@ async def draft_related(state: RelatedDraftState, runtime: Runtime[Any]) -> dict
         name, rests_on = "respond_from_dialogues", dialogues_text(state["dialogues"], cast.store)
     data = {"other": user.profile, "memory" if run.settings.role_memory else "dialogues": rests_on}
     grounds = "\n\n".join(filter(None, [cast.card.profile.strip(), user.profile, rests_on]))
-    return await drafted(run.settings, state, name, data, grounds, asker=user.name)
+    return await drafted(run, state, name, data, grounds, asker=user.name)
 
 
 def drafting_outcome(state: RelatedDraftState, runtime: Runtime[Any]) -> Literal["new", "nothing new"]:
@@ -65,8 +65,8 @@ async def respond_from_dialogues(state: DialogueRecallState, runtime: Runtime[An
     run = await open_run(runtime, DialogueReplySettings)
     cast = await cast_of(run, state["version"])
     data = {"other": cast.user.profile, "dialogues": dialogues_text(state["dialogues"], cast.store)}
-    reply, usage = await spoken(run.settings, state, "respond_from_dialogues", data, user=cast.user.name)
-    return {"messages": [reply], "usage": {"respond_from_dialogues": usage}}
+    reply = await spoken(run, state, "respond_from_dialogues", data, user=cast.user.name)
+    return {"messages": [reply], "usage": {"respond_from_dialogues": run.usage}}
 
 
 def dialogues_text(dialogues: Sequence[RecalledDialogue], store: DialogueStore) -> str:

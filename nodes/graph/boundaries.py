@@ -7,17 +7,15 @@ from langgraph.runtime import Runtime
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import decide
 from dramaturg.models.thresholds import threshold
 from dramaturg.nodes.graph.scoping import ScopedEntity, ScopeSettings, ScopeState, named_in
 from dramaturg.nodes.reply import AskedState
-from dramaturg.nodes.run import language_of, respondent_of, role_of, settings
+from dramaturg.nodes.run import Run, open_run
 from dramaturg.nodes.summary import transcript
 from dramaturg.prompts import load
 from dramaturg.stores.names import normal_name
-from dramaturg.stores.role import Role
 
 
 class BoundarySettings(ScopeSettings):
@@ -49,25 +47,41 @@ async def keep_boundaries(state: BoundaryState, runtime: Runtime[Any]) -> dict[s
     An entity that was declined is out of scope again, whatever was judged now, until the user has told the role of it;
     then the role may say what it was told. Where the model does not say whether it was told, it stays declined.
     """
-    context = settings(runtime, BoundarySettings)
-    role = await role_of(context)
-    chat = await respondent_of(context, role)
-    known = {one["name"]: one for one in state.get("boundaries", []) if one["role"] == role.id}
-    entities = [
-        await held(entity, known.get(normal_name(entity["name"])), state, context, role, chat)
-        for entity in state["entities"]
-    ]
-    entities = list(to_look_up(entities, state["standalone"]))
+    run, question = await open_run(runtime, BoundarySettings), state["standalone"]
+    known = {one["name"]: one for one in state.get("boundaries", []) if one["role"] == run.role.id}
+    judged: list[ScopedEntity] = []
+    for entity in state["entities"]:
+        before = known.get(normal_name(entity["name"]))
+        if before is None or entity["strategy"] == "profile":
+            judged.append(entity)
+        elif before["told"] or await was_told(entity["name"], state, run):
+            judged.append({**entity, "strategy": "told"})
+        else:
+            judged.append({**entity, "strategy": "out of scope", "reason": before["reason"] or entity["reason"]})
+    entities = list(to_look_up(judged, question))
     for entity in entities:
-        remember(entity, known, state["standalone"], role)
-    kept = list(known.values())[-context.boundaries :] if context.boundaries else []
+        key, told = normal_name(entity["name"]), entity["strategy"] == "told"
+        if told or (entity["strategy"] == "out of scope" and named_in(question, entity["name"])):
+            known.pop(key, None)  # what was met last stands last
+            known[key] = {"role": run.role.id, "name": key, "reason": entity["reason"], "told": told}
+    most = run.settings.boundaries
     runtime.stream_writer({"event": "scoped", "entities": entities})
     return {
         "entities": entities,
-        "boundaries": kept,
+        "boundaries": list(known.values())[-most:] if most else [],
         "evidence": {"entities": entities},
-        "usage": {"keep_boundaries": chat.account.usage()},
+        "usage": {"keep_boundaries": run.usage},
     }
+
+
+async def was_told(name: str, state: BoundaryState, run: Run[BoundarySettings]) -> bool:
+    """Whether the user has said in this conversation what an entity is."""
+    data = {"conversation": transcript(state["messages"], run.role), "entity": name}
+    messages = load("was_told", run.language).messages(role=run.role.card.name, data=data)
+    try:
+        return (await decide(run.chat, messages, threshold=threshold(run.chat.name, "told"))).answer
+    except UNANSWERED:
+        return False
 
 
 def to_look_up(entities: Sequence[ScopedEntity], question: str) -> Iterator[ScopedEntity]:
@@ -80,38 +94,3 @@ def to_look_up(entities: Sequence[ScopedEntity], question: str) -> Iterator[Scop
     for entity in entities:
         if not beyond or entity["name"] in named or entity["strategy"] not in {"specific", "general"}:
             yield entity
-
-
-async def held(
-    entity: ScopedEntity,
-    before: Boundary | None,
-    state: BoundaryState,
-    context: BoundarySettings,
-    role: Role,
-    chat: ChatModel,
-) -> ScopedEntity:
-    """One entity, as it counts in this turn."""
-    if before is None or entity["strategy"] == "profile":
-        return entity
-    if before["told"] or await was_told(entity["name"], state, context, role, chat):
-        return {**entity, "strategy": "told"}
-    return {**entity, "strategy": "out of scope", "reason": before["reason"] or entity["reason"]}
-
-
-async def was_told(name: str, state: BoundaryState, context: BoundarySettings, role: Role, chat: ChatModel) -> bool:
-    """Whether the user has said in this conversation what an entity is."""
-    data = {"conversation": transcript(state["messages"], role), "entity": name}
-    messages = load("was_told", language_of(context, role)).messages(role=role.card.name, data=data)
-    try:
-        return (await decide(chat, messages, threshold=threshold(chat.name, "told"))).answer
-    except UNANSWERED:
-        return False
-
-
-def remember(entity: ScopedEntity, known: dict[str, Boundary], question: str, role: Role) -> None:
-    """Note an entity that the question names and that is declined, or of which the role was told."""
-    key = normal_name(entity["name"])
-    if entity["strategy"] == "told" or (entity["strategy"] == "out of scope" and named_in(question, entity["name"])):
-        known.pop(key, None)
-        told = entity["strategy"] == "told"
-        known[key] = {"role": role.id, "name": key, "reason": entity["reason"], "told": told}

@@ -1,28 +1,25 @@
-"""One description for what is told several times of an entity or a relation (RoleRAG 3.3)."""
+"""The knowledge graph from its facts, with one description for what is told several times (RoleRAG 3.3)."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain
-from typing import Any, NamedTuple, cast
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from langgraph.runtime import Runtime
 from pydantic import Field, JsonValue
 
-from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import write
-from dramaturg.nodes.graph.draft import GraphDraftState
+from dramaturg.nodes.graph.build import GraphBuild, GraphDraftState, open_build
 from dramaturg.nodes.graph.facts import (
     EntityMention,
     ExtractionSettings,
     Mentions,
     RelationMention,
     mentions_in,
+    once,
     type_of,
 )
-from dramaturg.nodes.graph.merging import Asked, NormalizationSettings, asked_of
-from dramaturg.nodes.graph.planning import merge_plan
-from dramaturg.nodes.index_steps import Answers, answer_all, progress, unless_overtaken
+from dramaturg.nodes.graph.merging import NormalizationSettings, merge_plan
+from dramaturg.nodes.index_steps import Answers, unless_overtaken
 from dramaturg.prompts import load
 from dramaturg.stores.index.answers import answer_key
 from dramaturg.stores.index.graph import Entity, Graph, Relation, Statement, graph_of
@@ -30,11 +27,7 @@ from dramaturg.stores.merge_files import Merge
 from dramaturg.stores.names import normal_name
 
 SHOWN = 6000  # characters in one question; more is summarized in parts, then the parts
-
-
 CLIPPED = 1500  # the most that is shown of one text
-
-
 QUOTED = 500  # characters of sentences that a small model need not sum up
 
 
@@ -51,23 +44,11 @@ class DescriptionSettings(ExtractionSettings, NormalizationSettings):
     description_tokens: int = Field(default=120, ge=16, le=1000, description="The most tokens of a summary.")
 
 
-class Told(NamedTuple):
-    """What is told of an entity or a relation, to be made one description where it is told more than once."""
+class Statements(NamedTuple):
+    """What is said of an entity or a relation, each text once; several are summarized into one description."""
 
     title: str
     texts: tuple[str, ...]
-
-
-Describe = Callable[[Told], str]
-
-
-class Skeleton(NamedTuple):
-    """The graph before its descriptions are made one: what each node and edge is made of."""
-
-    entities: Mapping[str, tuple[EntityMention, ...]]
-    relations: Mapping[tuple[str, str], tuple[RelationMention, ...]]
-    loops: Mapping[str, tuple[Statement, ...]]
-    """What connects two names that became one: told of the entity now."""
 
 
 @unless_overtaken
@@ -75,196 +56,165 @@ async def summarize_facts(state: GraphDraftState, runtime: Runtime[Any]) -> dict
     """Have what is told more than once of an entity or a relation made one description.
 
     Where there is none, what is told stands in its place as it is, and the report counts it.
-
-    Raises:
-        ModelError: the model cannot be reached or refuses every question; what came before is kept.
     """
-    asked = await asked_of(runtime, state["draft"])
-    told = [one for one in told_in(await skeleton(asked, runtime)) if long_enough(one, asked)]
-    tried: set[Told] = set()
-    while left := [one for one in await unsummarized(told, asked) if one not in tried]:
-        await ask_summaries(left, asked, runtime)
+    build = await open_build(state, runtime, DescriptionSettings)
+    run, prompt = build.run, load("summarize_facts", build.run.language)
+
+    async def ask(said: Statements) -> Answers:
+        data = {"name": said.title, "facts": "\n".join(f"- {text[:CLIPPED]}" for text in said.texts)}
+        messages = prompt.messages(role=run.role.card.name, data=data)
+        text = await write(run.chat, messages, temperature=0, max_tokens=run.settings.description_tokens, quiet=True)
+        return {summary_key(said): " ".join(text.split())}
+
+    async def questions() -> dict[str, Statements]:
+        answers = await build.answers()
+        return {summary_key(one): one for said in long for one in open_questions(said, answers)}
+
+    long = [said for said in repeated_in(await skeleton(build)) if needs_summary(said, build)]
+    tried: set[str] = set()
+    while left := {key: one for key, one in (await questions()).items() if key not in tried}:
+        await build.ask_all("summaries", left, ask)
         tried |= set(left)
-    return {"usage": {"summarize_facts": asked.chat.account.usage()}}
+    return {"usage": {"summarize_facts": run.usage}}
 
 
-async def skeleton(asked: Asked, runtime: Runtime[Any]) -> Skeleton:
-    """The graph before its descriptions are made one."""
-    chunks = await asyncio.to_thread(asked.builder.records, asked.draft)
-    plan = await merge_plan(asked, runtime)
-    return skeleton_of(mentions_in(chunks, await asked.answers()), plan.groups())
-
-
-def long_enough(told: Told, asked: Asked) -> bool:
-    """Whether what is told is worth a question."""
-    context = cast("DescriptionSettings", asked.context)
-    above = context.summarize_above
+def needs_summary(said: Statements, build: GraphBuild[DescriptionSettings]) -> bool:
+    """Whether what is said is long enough for a question."""
+    above = build.run.settings.summarize_above
     if above is None:
-        above = QUOTED if context.quotes(asked.chat) else 0
-    return sum(map(len, told.texts)) > above
+        above = QUOTED if build.run.settings.quotes(build.run.chat) else 0
+    return sum(map(len, said.texts)) > above
 
 
-async def unsummarized(told: Sequence[Told], asked: Asked) -> list[Told]:
-    """What is to be asked now: parts first, and the whole when all its parts are there."""
-    answers = await asked.answers()
-    return list(dict.fromkeys(chain.from_iterable(open_questions(one, answers) for one in told)))
-
-
-async def ask_summaries(left: Sequence[Told], asked: Asked, runtime: Runtime[Any]) -> None:
-    """Ask for summaries."""
-    role, tokens = asked.role.card.name, cast("DescriptionSettings", asked.context).description_tokens
-
-    async def ask(told: Told) -> Answers:
-        said = "\n".join(f"- {one[:CLIPPED]}" for one in told.texts)
-        messages = load("summarize_facts", asked.language).messages(role=role, data={"name": told.title, "facts": said})
-        try:
-            text = await write(asked.chat, messages, temperature=0, max_tokens=tokens, quiet=True)
-        except UNANSWERED:
-            return {}
-        return {summary_key(told): " ".join(text.split())}
-
-    await answer_all(
-        {summary_key(one): one for one in left},
-        ask,
-        keep=asked.keep,
-        announce=progress(runtime, "summaries", len(left)),
-    )
-
-
-def description_of(told: Told, answers: Mapping[str, JsonValue]) -> str | None:
-    """The one description; None where an answer is missing for it."""
-    if len(told.texts) == 1:
-        return told.texts[0]
-    parts = parts_of(told)
-    if len(parts) == 1:
-        answer = answers.get(summary_key(told))
-        return None if answer is None else str(answer)
-    found = [description_of(part, answers) for part in parts]
-    whole = tuple(one for one in found if one is not None)
-    return description_of(Told(told.title, whole), answers) if len(whole) == len(parts) else None
-
-
-def open_questions(told: Told, answers: Mapping[str, JsonValue]) -> list[Told]:
-    """The questions that can be asked now, so that there is a description in the end."""
-    if len(told.texts) == 1:
+def open_questions(said: Statements, answers: Mapping[str, JsonValue]) -> list[Statements]:
+    """What is to be summarized now, so that there is a description in the end: parts first, then their summaries."""
+    if len(said.texts) == 1:
         return []
-    parts = parts_of(told)
+    parts = parts_of(said)
     if len(parts) == 1:
-        return [] if summary_key(told) in answers else [told]
+        return [] if summary_key(said) in answers else [said]
     left = [one for part in parts for one in open_questions(part, answers)]
     if left:
         return left
-    return open_questions(Told(told.title, tuple(description_of(part, answers) or "" for part in parts)), answers)
+    return open_questions(Statements(said.title, tuple(description_of(part, answers) or "" for part in parts)), answers)
 
 
-def parts_of(told: Told) -> list[Told]:
-    """What is told, in parts that fit into a question."""
+def description_of(said: Statements, answers: Mapping[str, JsonValue]) -> str | None:
+    """The one description; None where an answer is missing for it."""
+    if len(said.texts) == 1:
+        return said.texts[0]
+    parts = parts_of(said)
+    if len(parts) == 1:
+        answer = answers.get(summary_key(said))
+        return None if answer is None else str(answer)
+    found = [description_of(part, answers) for part in parts]
+    whole = tuple(one for one in found if one is not None)
+    return description_of(Statements(said.title, whole), answers) if len(whole) == len(parts) else None
+
+
+def parts_of(said: Statements) -> list[Statements]:
+    """Statements in parts that fit into a question each."""
     parts: list[list[str]] = [[]]
-    for text in told.texts:
+    for text in said.texts:
         if sum(min(len(one), CLIPPED) for one in parts[-1]) + min(len(text), CLIPPED) > SHOWN:
             parts.append([])
         parts[-1].append(text)
-    return [Told(told.title, tuple(part)) for part in parts]
+    return [Statements(said.title, tuple(part)) for part in parts]
 
 
-def summary_key(told: Told) -> str:
+def summary_key(said: Statements) -> str:
     """What a summary is kept by."""
-    return answer_key("summary", told.title, *told.texts)
+    return answer_key("summary", said.title, *said.texts)
+
+
+M = TypeVar("M")
+
+
+class Material(NamedTuple, Generic[M]):
+    """What an entity or a relation is made of; no statement where only a relation names an entity."""
+
+    mentions: Sequence[M]
+    statements: tuple[Statement, ...]
+    said: Statements
+
+
+class Skeleton(NamedTuple):
+    """The graph before each node and edge has one description: what they are made of, by name and by ends."""
+
+    entities: Mapping[str, Material[EntityMention]]
+    relations: Mapping[tuple[str, str], Material[RelationMention]]
+
+
+async def skeleton(build: GraphBuild[NormalizationSettings]) -> Skeleton:
+    """The skeleton that follows from all answers so far."""
+    chunks, plan = await build.chunks(), await merge_plan(build)
+    return skeleton_of(mentions_in(chunks, await build.answers()), plan.groups())
 
 
 def skeleton_of(mentions: Mentions, groups: Iterable[Merge]) -> Skeleton:
-    """Rename all mentions by the mapping table, and put those of one node, and of one pair of nodes, together."""
+    """Rename all mentions by the mapping table, and put those of one node, and of one pair of nodes, together.
+
+    What connects two names that became one is told of that entity.
+    """
     canonical = {normal_name(name): group.name for group in groups for name in group.names}
     entities: dict[str, list[EntityMention]] = {}
-    for one in mentions.entities:
-        entities.setdefault(canonical[one.key], []).append(one)
     relations: dict[tuple[str, str], list[RelationMention]] = {}
-    loops: dict[str, list[Statement]] = {}
+    statements: dict[str, list[Statement]] = {}
+    for one in mentions.entities:
+        name = canonical[one.key]
+        entities.setdefault(name, []).append(one)
+        statements.setdefault(name, []).extend([one.statement] if one.statement else [])
     for two in mentions.relations:
         source, target = canonical[two.source], canonical[two.target]
         if source == target:
-            loops.setdefault(source, []).append(two.statement)
-            continue
-        ends = (target, source) if (target, source) in relations else (source, target)
-        relations.setdefault(ends, []).append(two)
+            statements[source].append(two.statement)
+        else:
+            ends = (target, source) if (target, source) in relations else (source, target)
+            relations.setdefault(ends, []).append(two)
     return Skeleton(
-        {name: tuple(found) for name, found in entities.items()},
-        {ends: tuple(found) for ends, found in relations.items()},
-        {name: tuple(found) for name, found in loops.items()},
+        {name: material(name, found, statements[name]) for name, found in entities.items()},
+        {
+            ends: material(" – ".join(ends), found, [one.statement for one in found])
+            for ends, found in relations.items()
+        },
     )
 
 
-def told_in(skeleton: Skeleton) -> list[Told]:
+def material(title: str, mentions: Sequence[M], statements: Iterable[Statement]) -> Material[M]:
+    """Mentions with each statement once, from the first chunk that tells it."""
+    distinct = once(statements, lambda one: one.told)
+    return Material(mentions, distinct, Statements(title, tuple(dict.fromkeys(one.text for one in distinct))))
+
+
+def repeated_in(skeleton: Skeleton) -> list[Statements]:
     """All that is told more than once of one entity or relation."""
-    entities = (Told(name, texts(_statements(skeleton, name))) for name in skeleton.entities)
-    relations = (Told(title(*ends), texts(_said(found))) for ends, found in skeleton.relations.items())
-    return [one for one in (*entities, *relations) if len(one.texts) > 1]
+    entities, relations = skeleton
+    said = [*(one.said for one in entities.values()), *(one.said for one in relations.values())]
+    return [one for one in said if len(one.texts) > 1]
 
 
-def built(skeleton: Skeleton, describe: Describe) -> Graph:
+def put_together(skeleton: Skeleton, describe: Callable[[Statements], str]) -> Graph:
     """Put the graph Ĝ together (Equation 1).
 
     Args:
         skeleton: what it is made of.
         describe: gives the one description for what is told, at least one text.
     """
-    return graph_of(
-        (_entity(skeleton, name, describe) for name in skeleton.entities),
-        (_relation(ends, found, describe) for ends, found in skeleton.relations.items()),
+    entities = []
+    for name, (mentions, statements, said) in skeleton.entities.items():
+        written = [one for one, _ in Counter(mention.name for mention in mentions).most_common()]
+        # The canonical name, then the others, those that are written most often first; each spelling once.
+        names = tuple({normal_name(one): one for one in reversed([name, *written])}.values())[::-1]
+        kind, description = type_of(one.type for one in mentions), describe(said) if said.texts else ""
+        entities.append(Entity(name=name, type=kind, description=description, names=names, statements=statements))
+    relations = (
+        Relation(
+            source=source,
+            target=target,
+            description=describe(said),
+            strength=max(one.strength for one in mentions),
+            statements=statements,
+        )
+        for (source, target), (mentions, statements, said) in skeleton.relations.items()
     )
-
-
-def texts(statements: Iterable[Statement]) -> tuple[str, ...]:
-    """What statements say, each text once."""
-    return tuple(dict.fromkeys(one.text for one in statements))
-
-
-def title(source: str, target: str) -> str:
-    """What a relation is called."""
-    return f"{source} – {target}"
-
-
-def _entity(skeleton: Skeleton, name: str, describe: Describe) -> Entity:
-    mentions, statements = skeleton.entities[name], _statements(skeleton, name)
-    said = texts(statements)
-    return Entity(
-        name=name,
-        type=type_of(one.type for one in mentions),
-        description=describe(Told(name, said)) if said else "",
-        names=_names(name, mentions),
-        statements=statements,
-    )
-
-
-def _relation(ends: tuple[str, str], mentions: Sequence[RelationMention], describe: Describe) -> Relation:
-    statements = _said(mentions)
-    return Relation(
-        source=ends[0],
-        target=ends[1],
-        description=describe(Told(title(*ends), texts(statements))),
-        strength=max(one.strength for one in mentions),
-        statements=statements,
-    )
-
-
-def _names(name: str, mentions: Sequence[EntityMention]) -> tuple[str, ...]:
-    """The canonical name, then the others, those that are written most often first; each spelling once."""
-    written = [one for one, _ in Counter(mention.name for mention in mentions).most_common()]
-    return tuple({normal_name(one): one for one in reversed([name, *written])}.values())[::-1]
-
-
-def _statements(skeleton: Skeleton, name: str) -> tuple[Statement, ...]:
-    own = (one.statement for one in skeleton.entities[name] if one.statement)
-    return _once([*own, *skeleton.loops.get(name, ())])
-
-
-def _said(mentions: Iterable[RelationMention]) -> tuple[Statement, ...]:
-    return _once(one.statement for one in mentions)
-
-
-def _once(statements: Iterable[Statement]) -> tuple[Statement, ...]:
-    """Each statement once, from the first chunk that tells it."""
-    found: dict[tuple[str, str, int, int], Statement] = {}
-    for one in statements:
-        found.setdefault(one.told, one)
-    return tuple(found.values())
+    return graph_of(entities, relations)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 from langgraph.runtime import Runtime
@@ -9,18 +10,17 @@ from pydantic import JsonValue
 from typing_extensions import TypedDict
 
 from dramaturg.models.errors import UnusableAnswer
+from dramaturg.nodes.graph.build import ChunkSettings, GraphDraftState, open_build
 from dramaturg.nodes.graph.construction import (
     DescriptionSettings,
-    built,
     description_of,
-    long_enough,
+    needs_summary,
+    put_together,
+    repeated_in,
     skeleton,
-    told_in,
 )
-from dramaturg.nodes.graph.draft import ChunkSettings, GraphDraftState
-from dramaturg.nodes.graph.facts import facts_key, failures, names_in
-from dramaturg.nodes.graph.facts import wanted as facts_wanted
-from dramaturg.nodes.graph.merging import NormalizationSettings, asked_of
+from dramaturg.nodes.graph.facts import facts_key, failures, names_in, needs_facts
+from dramaturg.nodes.graph.merging import NormalizationSettings
 from dramaturg.nodes.index_steps import (
     IndexCheckState,
     IndexingCost,
@@ -28,7 +28,6 @@ from dramaturg.nodes.index_steps import (
     asked_in_all,
     begin_draft,
     checked,
-    embed_all,
     indexing_cost,
     made_again_if_stale,
     published,
@@ -39,8 +38,6 @@ from dramaturg.nodes.run import open_run, run_of, settings
 from dramaturg.stores.index.graph import GRAPH_FILE, Entity, KnowledgeGraph, encode_graph
 from dramaturg.stores.merge_files import PLAN, accept_plan, digest_of_decisions
 from dramaturg.stores.role import Role
-
-BATCH = 64  # texts that are embedded in one call
 
 
 class GraphIndexSettings(DescriptionSettings):
@@ -114,42 +111,40 @@ async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
         MissingIndex: the draft was taken away each time.
         UnusableAnswer: no chunk has any facts, so that there is nothing to publish.
     """
-    run = await open_run(runtime, GraphIndexSettings)
-    seen: dict[str, JsonValue] = {}
-    asked = (await asked_of(runtime, state["draft"]))._replace(seen=seen)
-    made, answers = await skeleton(asked, runtime), await asked.answers()
-    described = {told: description_of(told, answers) for told in told_in(made)}
-    graph = built(made, lambda told: described.get(told) or " ".join(told.texts))
+    read: dict[str, JsonValue] = {}
+    build = replace(await open_build(state, runtime, GraphIndexSettings), read=read)
+    role, chat = build.run.role, build.run.chat
+    made, answers = await skeleton(build), await build.answers()
+    described = {said: description_of(said, answers) for said in repeated_in(made)}
+    graph = put_together(made, lambda said: described.get(said) or " ".join(said.texts))
     entities: list[Entity] = [data["entity"] for _, data in graph.nodes(data=True)]
-    chunks = await asyncio.to_thread(asked.builder.records, asked.draft)
-    failed = [one._asdict() for one in failures(chunks, answers)]
+    chunks = await build.chunks()
+    failed = failures(chunks, answers)
     if not entities and not failed:
-        raise UnusableAnswer(
-            f"The model {run.chat.name!r} found nobody and nothing in the documents of {run.role.id!r}."
-        )
+        raise UnusableAnswer(f"The model {chat.name!r} found nobody and nothing in the documents of {role.id!r}.")
     if not entities:
         raise UnusableAnswer(
-            f"None of the chunks of {run.role.id!r} has facts ({len(failed)} failed): {failed[0]['error']} Run "
-            f"`dramaturg index {run.role.id} --method role-rag --retry`, with another model if that is the reason."
+            f"None of the chunks of {role.id!r} has facts ({len(failed)} failed): {failed[0]['error']} Run "
+            f"`dramaturg index {role.id} --method role-rag --retry`, with another model if that is the reason."
         )
     texts = [entity.embedding_text for entity in entities]
-    await embed_all(run, asked.builder, asked.draft, BATCH, runtime, texts)
+    await build.embedded(texts)
     counts = {
         "chunks": len(chunks),
         "failed": len(failed),
         "entities": len(entities),
         "relations": graph.number_of_edges(),
         "merges": sum(len(entity.names) > 1 for entity in entities),
-        "undescribed": sum(text is None and long_enough(told, asked) for told, text in described.items()),
+        "undescribed": sum(text is None and needs_summary(said, build) for said, text in described.items()),
     }
     manifest = await asyncio.to_thread(
-        asked.builder.publish,
-        asked.draft,
+        build.builder.publish,
+        build.draft,
         counts,
         files={GRAPH_FILE: encode_graph(graph)},
         texts=texts,
-        used=seen,
-        sources=run.role.persona,
+        used=read,
+        sources=role.persona,
     )
     done = {**counts, "failed": failed, **asked_in_all(state["usage"]), "version": manifest.version}
     return published(runtime, {**state["index"], **done}, "rebuild", "retry")
@@ -207,7 +202,7 @@ async def cost_of_graph(context: GraphIndexSettings, wishes: Wishes) -> Indexing
     before = None if anew else await asyncio.to_thread(chunks_like, role, context)
     chunks, _ = await asyncio.to_thread(lambda: split_documents(role.documents(), context, before))
     answers = {} if anew else await asyncio.to_thread(role.index(context.index_kind).builder.known)
-    left = [one.text for one in chunks if facts_wanted(one, answers, retry=wishes.get("retry", False))]
+    left = [one.text for one in chunks if needs_facts(one, answers, retry=wishes.get("retry", False))]
     then = "then names that look alike are compared, and long descriptions summed up"
     later = then if context.normalization else "then long descriptions are summed up"
     return indexing_cost("chunks", len(chunks), left, later)

@@ -1,44 +1,36 @@
-"""Entity normalization with a model: which pairs mean the same, why, and what a group is called (RoleRAG 3.2)."""
+"""Entity normalization with a model (RoleRAG 3.2): which names mean the same, what a group is called, the plan."""
 
 import asyncio
 from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
-import numpy as np
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
 
 from dramaturg.models.chat import ChatModel
-from dramaturg.models.errors import UNANSWERED
-from dramaturg.models.questions import decide, extract, write
+from dramaturg.models.questions import choose, decide, extract
 from dramaturg.models.thresholds import threshold
-from dramaturg.nodes.graph.draft import ChunkSettings, GraphDraftState
-from dramaturg.nodes.graph.facts import ORDER, entities_in, mentions_in, order_in
-from dramaturg.nodes.graph.normalization import Edge, Named, Pair, candidate_pairs, merge_groups
-from dramaturg.nodes.index_steps import Answers, LookedAt, answer_all, progress, unless_overtaken
-from dramaturg.nodes.run import embedder_of, language_of, respondent_of, role_of, settings
+from dramaturg.nodes.graph.build import ChunkSettings, GraphBuild, GraphDraftState, open_build
+from dramaturg.nodes.graph.facts import entities_in, mentions_in
+from dramaturg.nodes.graph.normalization import (
+    EntityMatch,
+    Named,
+    Pair,
+    candidate_pairs,
+    groups_with_decisions,
+    merge_groups,
+)
+from dramaturg.nodes.index_steps import Answers, unless_overtaken
+from dramaturg.nodes.judgement import sentence
 from dramaturg.prompts import load
 from dramaturg.stores.index.answers import answer_key
-from dramaturg.stores.index.builder import IndexBuilder
-from dramaturg.stores.index.passages import StoredPassage
-from dramaturg.stores.index.vectors import Vectors
-from dramaturg.stores.merge_files import read_plan
+from dramaturg.stores.merge_files import PLAN, Merge, MergePlan, Why, read_plan, write_plan
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
+from dramaturg.stores.role_files import RoleCard
 
-REASON_TOKENS = 60
-
-
-class PairVerdict(BaseModel):
-    """The answer on one of several pairs."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    reason: str = Field(min_length=1, max_length=200)
-    same: bool
-
-
-BATCH = 64  # texts that are embedded in one call
+ORDER = answer_key("order")  # under which the order of 𝒩 is kept, from one version to the next
+BY_CARD = "role.yaml gives both as names of the role."
 
 
 class NormalizationSettings(ChunkSettings):
@@ -59,36 +51,21 @@ class NormalizationSettings(ChunkSettings):
     )
     reasons: bool = Field(default=True, description="Have the model say why two names mean the same.")
 
-
-class Asked(NamedTuple):
-    """Who is asked, and where the answers are kept."""
-
-    context: NormalizationSettings
-    role: Role
-    chat: ChatModel
-    builder: IndexBuilder[StoredPassage]
-    draft: str
-    seen: dict[str, JsonValue] | None = None
-    """Where answers go that are looked at, if somebody wants to know which those are."""
-
-    @property
-    def language(self) -> str:
-        """The language of prompts."""
-        return language_of(self.context, self.role)
-
-    @property
-    def above(self) -> float:
+    def least_certainty(self, chat: ChatModel) -> float:
         """From which P(yes) two entities are the same: the setting, or what was measured for the model."""
-        return threshold(self.chat.name, "same", self.context.same_above)
+        return threshold(chat.name, "same", self.same_above)
 
-    async def keep(self, had: Answers) -> None:
-        """Write answers down."""
-        await asyncio.to_thread(self.builder.add_answers, self.draft, had)
 
-    async def answers(self) -> Mapping[str, JsonValue]:
-        """All answers so far."""
-        answers = await asyncio.to_thread(self.builder.answers, self.draft)
-        return answers if self.seen is None else LookedAt(answers, self.seen)
+class PairVerdict(BaseModel):
+    """The answer on one of several pairs."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reason: str = Field(min_length=1, max_length=200)
+    same: bool
+
+
+Build = GraphBuild[NormalizationSettings]
 
 
 @unless_overtaken
@@ -97,34 +74,41 @@ async def compare_entities(state: GraphDraftState, runtime: Runtime[Any]) -> dic
 
     A pair that has an answer is never asked again. One whose answer cannot be used counts as not the same, and is asked
     when the role is indexed again.
-
-    Raises:
-        ModelError: the model cannot be reached or refuses every question; what came before is kept.
     """
-    asked = await asked_of(runtime, state["draft"])
-    entities = await entities_of(asked)
-    pairs = await pairs_of(entities, asked, runtime) if entities else []
-    await asked.keep({ORDER: [entity.key for entity in entities]})
+    build = await open_build(state, runtime, NormalizationSettings)
+    entities = await entities_of(build)
+    pairs = await pairs_of(entities, build) if entities else []
+    await build.keep({ORDER: [entity.key for entity in entities]})
     tried: set[Pair] = set()
-    while wave := next_pairs(pairs, tried, await asked.answers(), asked):
-        await ask_pairs(wave, asked, runtime)
+    while wave := next_pairs(pairs, tried, await build.answers(), build):
+        await ask_pairs(wave, build)
         tried |= set(wave)
-    if asked.context.reasons:
-        await explain(pairs, asked, runtime)
-    return {"usage": {"compare_entities": asked.chat.account.usage()}}
+    if build.run.settings.reasons:
+        await explain(pairs, build)
+    return {"usage": {"compare_entities": build.run.usage}}
 
 
-async def pairs_of(entities: Sequence[Named], asked: Asked, runtime: Runtime[Any]) -> list[Pair]:
+async def entities_of(build: Build) -> list[Named]:
+    """The entity database 𝒩, in its order."""
+    answers = await build.answers()
+    before = cast("list[str]", answers.get(ORDER, []))
+    found = entities_in(mentions_in(await build.chunks(), answers), before)
+    if build.read is not None and ORDER in build.read:
+        build.read[ORDER] = [entity.key for entity in found]  # that of before may hold names of a forgotten document
+    return found
+
+
+async def pairs_of(entities: Sequence[Named], build: Build) -> list[Pair]:
     """Which entities are compared: each with its k nearest, without those that a person has decided about.
 
     Where both quote one sentence there is nothing to compare: it names the two beside each other.
     """
-    vectors = await embedded([entity.text for entity in entities], asked, runtime)
-    settled = await asyncio.to_thread(settled_names, asked.role)
+    vectors = await build.embedded([entity.text for entity in entities])
+    settled = await asyncio.to_thread(settled_names, build.run.role)
     return [
         pair
-        for pair in candidate_pairs(entities, vectors, asked.context.neighbours)
-        if pair.similarity >= asked.context.least_similarity
+        for pair in candidate_pairs(entities, vectors, build.run.settings.neighbours)
+        if pair.similarity >= build.run.settings.least_similarity
         and not any({pair.one.key, pair.other.key} <= names for names in settled)
         and not (pair.one.place and pair.one.place == pair.other.place)
     ]
@@ -138,122 +122,195 @@ def settled_names(role: Role) -> list[set[str]]:
 
 
 def next_pairs(
-    pairs: Sequence[Pair], tried: Container[Pair], answers: Mapping[str, JsonValue], asked: Asked
+    pairs: Sequence[Pair], tried: Container[Pair], answers: Mapping[str, JsonValue], build: Build
 ) -> list[Pair]:
     """The pairs to ask about now: all that are left, or a few of those that are not in one group by now."""
+    settings, chat = build.run.settings, build.run.chat
     left = [pair for pair in pairs if pair not in tried and same_key(pair) not in answers]
-    if not asked.context.skip_joined:
+    if not settings.skip_joined:
         return left
-    edges = same_edges(pairs, answers, asked.above)
-    names = dict.fromkeys(key for pair in pairs for key in (pair.one.key, pair.other.key))
-    group = {key: at for at, keys in enumerate(merge_groups([*names], [edge[:2] for edge in edges])) for key in keys}
+    names = list(dict.fromkeys(key for pair in pairs for key in (pair.one.key, pair.other.key)))
+    matches = matches_in(pairs, answers, settings.least_certainty(chat))
+    group = {key: at for at, keys in enumerate(merge_groups(names, [one[:2] for one in matches])) for key in keys}
     apart = [pair for pair in left if group[pair.one.key] != group[pair.other.key]]
-    return apart[: asked.chat.concurrency * asked.context.pairs_at_once]
+    return apart[: chat.concurrency * settings.pairs_at_once]
 
 
-async def ask_pairs(pairs: Sequence[Pair], asked: Asked, runtime: Runtime[Any]) -> None:
-    """Ask about pairs, one or several in a question."""
-    size = asked.context.pairs_at_once
+async def ask_pairs(pairs: Sequence[Pair], build: Build) -> None:
+    """Ask about pairs, one or several in a question; the reasons of several come with the answers."""
+    settings, chat, language = build.run.settings, build.run.chat, build.run.language
+    size, least = settings.pairs_at_once, settings.least_certainty(chat)
+
+    async def ask_one(batch: Sequence[Pair]) -> Answers:
+        (pair,) = batch
+        messages = load("same_entity", language).messages(data={"one": pair.one.entry, "other": pair.other.entry})
+        decision = await decide(chat, messages, threshold=least)
+        return {same_key(pair): {"same": decision.answer, "certainty": decision.probability}}
+
+    async def ask_several(batch: Sequence[Pair]) -> Answers:
+        listed = (f"[{at}] {pair.one.entry}\n[{at}] {pair.other.entry}" for at, pair in enumerate(batch, start=1))
+        messages = load("same_entities", language).messages(count=len(batch), data={"pairs": "\n\n".join(listed)})
+        fields = {f"pair_{at}": (PairVerdict, ...) for at in range(1, len(batch) + 1)}
+        found = await extract(chat, messages, create_model("Verdicts", **fields))  # type: ignore[call-overload]
+        answers: dict[str, JsonValue] = {}
+        for pair, (_, verdict) in zip(batch, found, strict=True):
+            answers[same_key(pair)] = {"same": verdict.same, "certainty": None}
+            answers[why_key(pair)] = verdict.reason
+        return answers
+
     batches = {str(start): pairs[start : start + size] for start in range(0, len(pairs), size)}
-
-    async def ask(batch: Sequence[Pair]) -> Answers:
-        try:
-            return await (verdict_on(batch[0], asked) if size == 1 else verdicts_on(batch, asked))
-        except UNANSWERED:
-            return {}
-
-    announce = progress(runtime, "pairs", len(pairs), each=size)
-    await answer_all(batches, ask, keep=asked.keep, announce=announce)
+    await build.ask_all("pairs", batches, ask_one if size == 1 else ask_several, total=len(pairs), each=size)
 
 
-async def verdict_on(pair: Pair, asked: Asked) -> Answers:
-    """Ask whether two entities are the same."""
-    messages = load("same_entity", asked.language).messages(data={"one": pair.one.entry, "other": pair.other.entry})
-    decision = await decide(asked.chat, messages, threshold=asked.above)
-    return {same_key(pair): {"same": decision.answer, "certainty": decision.probability}}
-
-
-async def verdicts_on(pairs: Sequence[Pair], asked: Asked) -> Answers:
-    """Ask about several pairs in one question; the reasons come with the answers."""
-    listed = "\n\n".join(
-        f"[{at}] {pair.one.entry}\n[{at}] {pair.other.entry}" for at, pair in enumerate(pairs, start=1)
-    )
-    messages = load("same_entities", asked.language).messages(count=len(pairs), data={"pairs": listed})
-    verdicts = {f"pair_{at}": (PairVerdict, ...) for at in range(1, len(pairs) + 1)}
-    found = await extract(asked.chat, messages, create_model("Verdicts", **verdicts))  # type: ignore[call-overload]
-    answers: dict[str, JsonValue] = {}
-    for pair, (_, verdict) in zip(pairs, found, strict=True):
-        answers[same_key(pair)] = {"same": verdict.same, "certainty": None}
-        answers[why_key(pair)] = verdict.reason
-    return answers
-
-
-async def explain(pairs: Sequence[Pair], asked: Asked, runtime: Runtime[Any]) -> None:
+async def explain(pairs: Sequence[Pair], build: Build) -> None:
     """Have the model say why, of the pairs that it held for the same: few, and a person will read them."""
-    answers = await asked.answers()
-    held = {edge[:2] for edge in same_edges(pairs, answers, asked.above)}
-    left = {why_key(p): p for p in pairs if (p.one.key, p.other.key) in held and why_key(p) not in answers}
+    answers, chat = await build.answers(), build.run.chat
+    matched = {one[:2] for one in matches_in(pairs, answers, build.run.settings.least_certainty(chat))}
+    left = {why_key(p): p for p in pairs if (p.one.key, p.other.key) in matched and why_key(p) not in answers}
+    prompt = load("why_same", build.run.language)
 
     async def ask(pair: Pair) -> Answers:
-        messages = load("why_same", asked.language).messages(data={"one": pair.one.entry, "other": pair.other.entry})
-        try:
-            said = await write(asked.chat, messages, temperature=0, max_tokens=REASON_TOKENS, quiet=True)
-        except UNANSWERED:
-            return {}
-        return {why_key(pair): " ".join(said.split())}
+        why = await sentence(chat, prompt.messages(data={"one": pair.one.entry, "other": pair.other.entry}))
+        return {why_key(pair): why} if why else {}
 
-    await answer_all(left, ask, keep=asked.keep, announce=progress(runtime, "reasons", len(left)))
+    await build.ask_all("reasons", left, ask)
 
 
-def same_edges(pairs: Iterable[Pair], answers: Mapping[str, JsonValue], above: float) -> list[Edge]:
-    """The edges of 𝒢: the pairs that were held for the same, at this threshold where there is a P(yes)."""
-    edges = []
+def matches_in(pairs: Iterable[Pair], answers: Mapping[str, JsonValue], least: float) -> list[EntityMatch]:
+    """The edges of 𝒢: the pairs that were held for the same, from `least` on where there is a P(yes)."""
+    matches = []
     for pair in pairs:
         verdict = answers.get(same_key(pair))
         if isinstance(verdict, dict):
             certainty = verdict.get("certainty")
             sure = float(certainty) if isinstance(certainty, int | float) else None
-            if verdict.get("same") if sure is None else sure >= above:
+            if verdict.get("same") if sure is None else sure >= least:
                 reason = str(answers.get(why_key(pair), ""))
-                edges.append(Edge(pair.one.key, pair.other.key, round(pair.similarity, 4), sure, reason))
-    return edges
+                matches.append(EntityMatch(pair.one.key, pair.other.key, round(pair.similarity, 4), sure, reason))
+    return matches
 
 
 def same_key(pair: Pair) -> str:
-    """What the verdict on a pair is kept by: what was compared, in either order."""
+    """What the answer on a pair is kept by: what was compared, in either order."""
     return answer_key("same", *sorted([pair.one.entry, pair.other.entry]))
 
 
 def why_key(pair: Pair) -> str:
-    """What the reason for a verdict is kept by."""
+    """What the reason for an answer is kept by."""
     return answer_key("why", *sorted([pair.one.entry, pair.other.entry]))
 
 
-async def asked_of(runtime: Runtime[Any], draft: str) -> Asked:
-    """Put together who is asked in a run."""
-    context = settings(runtime, NormalizationSettings)
-    role = await role_of(context)
-    return Asked(context, role, await respondent_of(context, role), role.index(context.index_kind).builder, draft)
+@unless_overtaken
+async def name_groups(state: GraphDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Have the model choose one name for each group of several, from the names in it (Algorithm 1, lines 23 to 25).
+
+    The role's own group has the name of its card, one that a person has named keeps that.
+    """
+    build = await open_build(state, runtime, NormalizationSettings)
+    found, answers, run = await groups_of(build), await build.answers(), build.run
+    several = [group for group in found.groups if len(group) > 1 and found.given_name(group, run.role.card) is None]
+    left = {key: names for names in map(found.names, several) if (key := name_key(names)) not in answers}
+
+    async def ask(names: list[str]) -> Answers:
+        described = "\n".join(found.entities[normal_name(name)].text for name in names)
+        messages = load("choose_name", run.language).messages(data={"names": described})
+        return {name_key(names): await choose(run.chat, messages, names)}
+
+    await build.ask_all("names", left, ask)
+    return {"usage": {"name_groups": run.usage}}
 
 
-async def entities_of(asked: Asked) -> list[Named]:
-    """The entity database 𝒩, in its order."""
-    answers = await asked.answers()
-    chunks = await asyncio.to_thread(asked.builder.records, asked.draft)
-    found = entities_in(mentions_in(chunks, answers), order_in(answers))
-    if asked.seen is not None and ORDER in asked.seen:
-        asked.seen[ORDER] = [entity.key for entity in found]  # that of then may hold names of a forgotten document
-    return found
+def name_key(names: Sequence[str]) -> str:
+    """What the name of a group is kept by."""
+    return answer_key("name", *sorted(names))
 
 
-async def embedded(texts: Sequence[str], asked: Asked, runtime: Runtime[Any]) -> Vectors:
-    """The vectors of texts, embedded now where that was not done before."""
-    model = await embedder_of(asked.context, asked.role)
-    left = await asyncio.to_thread(asked.builder.unembedded, asked.draft, texts)
-    announce = progress(runtime, "vectors", len(left), each=BATCH)
-    for number, start in enumerate(range(0, len(left), BATCH), start=1):
-        batch = left[start : start + BATCH]
-        vectors = np.array(await model.embeddings.aembed_documents(batch), np.float32)
-        await asyncio.to_thread(asked.builder.add_vectors, asked.draft, batch, vectors)
-        announce(number)
-    return await asyncio.to_thread(asked.builder.vectors, asked.draft, texts)
+def planning_outcome(state: GraphDraftState) -> Literal["apply", "plan"]:
+    """Whether the plan is carried out, or written down to be read first."""
+    return "plan" if state.get("plan") else "apply"
+
+
+async def write_merge_plan(state: GraphDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Write down which names would become one and why, for a person to read and edit; nothing is published."""
+    build = await open_build(state, runtime, NormalizationSettings)
+    plan = await merge_plan(build)
+    path = await asyncio.to_thread(write_plan, build.run.role.root, plan, PLAN)
+    runtime.stream_writer({"event": "planned", "merges": len(plan.merges), "file": str(path)})
+    report = {**state["index"], "merges": len(plan.merges), "plan": str(path)}
+    return {"index": report, "plan": False, "rebuild": False, "retry": False}
+
+
+async def merge_plan(build: Build) -> MergePlan:
+    """The plan that follows from all answers so far; a group for which the model chose no name has its first."""
+    found, answers, card = await groups_of(build), await build.answers(), build.run.role.card
+    merges = []
+    for group in found.groups:
+        names = found.names(group)
+        name = found.given_name(group, card) or str(answers.get(name_key(names), names[0]))
+        merges.append(Merge(name=name, names=tuple(names), why=found.reasons(group)))
+    alone = tuple(one.name for one in merges if [*one.spellings()] == [normal_name(one.name)])
+    return MergePlan(merges=tuple(one for one in merges if len(one.spellings()) > 1), alone=alone)
+
+
+class EntityGroups(NamedTuple):
+    """Entities in groups that mean one thing each, and what speaks for it."""
+
+    entities: Mapping[str, Named]
+    groups: Sequence[Sequence[str]]
+    matches: Sequence[EntityMatch]
+    own: str | None
+    """The entity that the role is, by its key; None if no document names the role."""
+    decisions: MergePlan | None
+    """What a person decided."""
+
+    def names(self, group: Sequence[str]) -> list[str]:
+        """The names in a group, as the documents write them."""
+        return [self.entities[key].name for key in group]
+
+    def given_name(self, group: Sequence[str], card: RoleCard) -> str | None:
+        """The name of a group that a person has decided for, or that the role's card gives."""
+        for merge in self.decisions.merges if self.decisions else ():
+            if set(group) & set(merge.spellings()):
+                return merge.name
+        return card.name if self.own in group else None
+
+    def reasons(self, group: Sequence[str]) -> tuple[Why, ...]:
+        """The matches within a group."""
+        return tuple(
+            Why(
+                names=(self.entities[match.one].name, self.entities[match.other].name),
+                similarity=match.similarity,
+                certainty=None if match.certainty is None else round(match.certainty, 4),
+                reason=match.reason,
+            )
+            for match in self.matches
+            if match.one in group and match.other in group
+        )
+
+
+async def groups_of(build: Build) -> EntityGroups:
+    """Put entities into groups by the model's answers, the role's card and what a person decided.
+
+    Without normalization every name stays alone.
+    """
+    run, entities = build.run, await entities_of(build)
+    by_key = {one.key: one for one in entities}
+    decisions = await asyncio.to_thread(read_plan, run.role.root) if run.settings.normalization else None
+    own = [key for key in own_keys(run.role.card, decisions) if key in by_key]
+    own_key = own[0] if own else None
+    if not run.settings.normalization or not entities:
+        return EntityGroups(by_key, [[key] for key in by_key], [], own_key, decisions)
+    pairs = await pairs_of(entities, build)
+    given = own_keys(run.role.card)
+    matches = [EntityMatch(own[0], key, reason=BY_CARD) for key in own[1:] if key in given]
+    matches += matches_in(pairs, await build.answers(), run.settings.least_certainty(run.chat))
+    decided = [list(merge.spellings()) for merge in decisions.groups()] if decisions else []
+    return EntityGroups(by_key, groups_with_decisions([*by_key], matches, decided), matches, own_key, decisions)
+
+
+def own_keys(card: RoleCard, decisions: MergePlan | None = None) -> list[str]:
+    """The names of the role, as they are compared: its name, what a person has merged under that, its aliases."""
+    name = normal_name(card.name)
+    merges = (merge.spellings() for merge in (decisions.merges if decisions else ()))
+    merged = next((keys for keys in merges if name in keys), {})
+    return list(dict.fromkeys((name, *merged, *map(normal_name, card.aliases))))

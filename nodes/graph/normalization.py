@@ -1,6 +1,6 @@
 """Entity normalization (RoleRAG 3.2, Algorithm 1): which names mean the same, as pure steps without a model."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import networkx as nx
@@ -43,7 +43,7 @@ class Pair(NamedTuple):
     similarity: float
 
 
-class Edge(NamedTuple):
+class EntityMatch(NamedTuple):
     """Two entities that were held for the same: an edge of the entity graph 𝒢, by their keys."""
 
     one: str
@@ -79,6 +79,12 @@ def merge_groups(names: Sequence[str], same: Iterable[tuple[str, str]]) -> list[
     return sorted(groups, key=lambda group: place[group[0]])
 
 
+def in_former_order(entities: Sequence[Named], before: Sequence[str]) -> list[Named]:
+    """Put entities that were compared before first, in the order of then: their pairs stay the same."""
+    place = {key: at for at, key in enumerate(before)}
+    return sorted(entities, key=lambda entity: place.get(entity.key, len(place)))
+
+
 def candidate_pairs(entities: Sequence[Named], vectors: Vectors, k: int) -> list[Pair]:
     """Pair each entity with the k nearest of those before it, f_k(𝒱, n_i) (Algorithm 1, lines 5 to 12).
 
@@ -96,43 +102,36 @@ def candidate_pairs(entities: Sequence[Named], vectors: Vectors, k: int) -> list
     return [Pair(entities[other], entity, score) for entity, neighbours in found for other, score in neighbours]
 
 
-def together(keys: Sequence[str], edges: Iterable[Edge], decided: Iterable[Sequence[str]]) -> list[list[str]]:
-    """Put entities into groups by edges, and by what a person has decided, which no edge overrules.
+def groups_with_decisions(
+    keys: Sequence[str], matches: Iterable[EntityMatch], decided: Iterable[Sequence[str]]
+) -> list[list[str]]:
+    """Put entities into groups by matches, and by what a person has decided, which no match overrules.
 
     Args:
         keys: all entities.
-        edges: who was held for the same.
-        decided: groups of names that a person has settled; names of two of them are never joined, also not by way of
-            others: the less certain edge gives in.
+        matches: who was held for the same.
+        decided: groups of names that a person has settled. Two of them are never joined, also not by way of other
+            names: the less certain match is left out.
 
     Returns:
-        The same as `merge_groups`, which this is where nothing was decided.
+        Groups as those of `merge_groups`, and the same where nothing was decided.
     """
-    settled = [[key for key in map(normal_name, names) if key in set(keys)] for names in decided]
+    known = set(keys)
+    settled = [[key for key in map(normal_name, names) if key in known] for names in decided]
     joined: UnionFind[str] = UnionFind(keys)
     for group in settled:
         joined.union(*group)
     owners = {joined[group[0]]: at for at, group in enumerate(settled) if group}
     kept = [(group[0], key) for group in settled for key in group[1:]]
-    for edge in sorted(edges, key=_certainty, reverse=True):
-        roots = {joined[edge.one], joined[edge.other]}
-        if len({owners[root] for root in roots if root in owners}) < 2:
-            owner = next((owners[root] for root in roots if root in owners), None)
-            joined.union(edge.one, edge.other)
-            kept.append((edge.one, edge.other))
-            if owner is not None:
-                owners[joined[edge.one]] = owner
+
+    def certainty(match: EntityMatch) -> tuple[float, ...]:
+        return tuple(1.0 if sure is None else sure for sure in (match.certainty, match.similarity))
+
+    for match in sorted(matches, key=certainty, reverse=True):
+        held = {owners[root] for root in (joined[match.one], joined[match.other]) if root in owners}
+        if len(held) < 2:
+            joined.union(match.one, match.other)
+            kept.append((match.one, match.other))
+            for at in held:
+                owners[joined[match.one]] = at
     return merge_groups(keys, kept)
-
-
-def in_former_order(entities: Sequence[Named], before: Sequence[str]) -> list[Named]:
-    """Put entities that were compared before first, in the order of then: their pairs stay the same."""
-    place: Mapping[str, int] = {key: at for at, key in enumerate(before)}
-    return sorted(entities, key=lambda entity: place.get(entity.key, len(place)))
-
-
-def _certainty(edge: Edge) -> tuple[float, float]:
-    return (
-        edge.certainty if edge.certainty is not None else 1.0,
-        edge.similarity if edge.similarity is not None else 1.0,
-    )

@@ -1,4 +1,4 @@
-"""What a role recalls from its knowledge graph: a strategy a node (RoleRAG 3.4)."""
+"""What is recalled from the knowledge graph: RoleRAG's strategies, a node each (3.4), and GraphRAG's local search."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
@@ -7,8 +7,10 @@ from langgraph.runtime import Runtime
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from dramaturg.nodes.graph.build import ChunkSettings
 from dramaturg.nodes.graph.scoping import ScopeSettings, ScopeState, graph_of_turn, of_strategy, own_node
-from dramaturg.nodes.run import embedder_of, settings
+from dramaturg.nodes.run import Run, open_run
+from dramaturg.nodes.turn import StandaloneState
 from dramaturg.stores.index.graph import Entity, KnowledgeGraph, Relation, embedding_text
 from dramaturg.stores.role import Role
 
@@ -30,7 +32,7 @@ class RecallSettings(ScopeSettings):
     )
 
 
-class Recalled(TypedDict):
+class RecalledEntity(TypedDict):
     """An entity of the graph that was recalled.
 
     `asked` is the entity of the question, `how` it was found: by its name, as the nearest (with the cosine `score`), or
@@ -46,8 +48,8 @@ class Recalled(TypedDict):
 class RecallState(ScopeState):
     """What recall reads and writes: a channel a strategy, since several may run at once."""
 
-    specific: list[Recalled]
-    general: list[Recalled]
+    specific: list[RecalledEntity]
+    general: list[RecalledEntity]
     missing: list[str]
 
 
@@ -67,23 +69,20 @@ async def recall_specific(state: RecallState, runtime: Runtime[Any]) -> dict[str
     An entity that the graph does not name, and to which nothing is near enough, is noted as missing: the reply is told
     that nothing is known of it.
     """
-    context = settings(runtime, RecallSettings)
-    role, graph = await graph_of_turn(context, state["version"])
-    own = own_node(role, graph)
-    wanted = of_strategy(state["entities"], "specific")
-    found: list[Recalled] = []
-    for entity in wanted:
-        name = graph.find(entity["name"])
+    run = await open_run(runtime, RecallSettings)
+    graph = await graph_of_turn(run, state["version"])
+    found: list[RecalledEntity] = []
+    missing: list[str] = []
+    for entity in of_strategy(state["entities"], "specific"):
+        asked, name = entity["name"], graph.find(entity["name"])
         if name is not None:
-            found.append(recalled(name, entity["name"], "name"))
-            continue
-        text = embedding_text(entity["name"], entity["reason"])
-        near = await nearest(text, context.nearest, context, role, graph)
-        found += [recalled(one, entity["name"], "nearest", score) for one, score in near]
-    missing = [entity["name"] for entity in wanted if entity["name"] not in {one["asked"] for one in found}]
-    found = first_of_each(found)
-    told = {"missing": missing} if missing else {}
-    evidence = {"specific": as_evidence(found, own, graph), **told, **unnamed(role, own)}
+            found.append({"entity": name, "asked": asked, "how": "name", "score": None})
+        elif near := await nearest(embedding_text(asked, entity["reason"]), run.settings.nearest, asked, run, graph):
+            found += near
+        else:
+            missing.append(asked)
+    found = list({one["entity"]: one for one in reversed(found)}.values())[::-1]  # each once, as it was found first
+    evidence = recall_evidence("specific", found, run.role, graph) | ({"missing": missing} if missing else {})
     return {"specific": found, "missing": missing, "evidence": evidence}
 
 
@@ -92,73 +91,69 @@ async def recall_general(state: RecallState, runtime: Runtime[Any]) -> dict[str,
 
     Where the graph does not name the role it has no neighbourhood: the nearest entities of those types are recalled.
     """
-    context = settings(runtime, RecallSettings)
-    role, graph = await graph_of_turn(context, state["version"])
-    own = own_node(role, graph)
-    wanted = of_strategy(state["entities"], "general")
-    types, asked = {entity["type"] for entity in wanted}, ", ".join(entity["name"] for entity in wanted)
+    run = await open_run(runtime, RecallSettings)
+    graph = await graph_of_turn(run, state["version"])
+    own, wanted = own_node(run.role, graph), of_strategy(state["entities"], "general")
+    asked = ", ".join(entity["name"] for entity in wanted)
+    found: list[RecalledEntity]
     if own is None:
-        near = await nearest(state["standalone"], len(graph.graph), context, role, graph)
-        of_types = [(name, score) for name, score in near if graph.entity(name).type in types]
-        found = [recalled(name, asked, "nearest", score) for name, score in of_types[: context.general]]
+        found = await nearest(state["standalone"], len(graph.graph), asked, run, graph)
     else:
-        around = [entity for entity, _ in graph.neighbours(own) if entity.type in types]
-        found = [recalled(one.name, asked, "neighbour") for one in around[: context.general]]
-    evidence = {"general": as_evidence(found, own, graph), **unnamed(role, own)}
-    return {"general": found, "evidence": evidence}
+        names = [entity.name for entity, _ in graph.neighbours(own)]
+        found = [{"entity": name, "asked": asked, "how": "neighbour", "score": None} for name in names]
+    types = {entity["type"] for entity in wanted}
+    found = [one for one in found if graph.entity(one["entity"]).type in types][: run.settings.general]
+    return {"general": found, "evidence": recall_evidence("general", found, run.role, graph)}
 
 
 async def recall_nearest(state: RecallState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Recall what is nearest to the question itself: it names no entity that could be looked up."""
-    context = settings(runtime, RecallSettings)
-    role, graph = await graph_of_turn(context, state["version"])
-    own = own_node(role, graph)
-    near = await nearest(state["standalone"], context.nearest + 1, context, role, graph)
-    found = [recalled(name, "", "nearest", score) for name, score in near if name != own]
-    found = found[: context.nearest]
-    return {"specific": found, "evidence": {"specific": as_evidence(found, own, graph), **unnamed(role, own)}}
+    run = await open_run(runtime, RecallSettings)
+    graph = await graph_of_turn(run, state["version"])
+    own, most = own_node(run.role, graph), run.settings.nearest
+    near = await nearest(state["standalone"], most + 1, "", run, graph)
+    found = [one for one in near if one["entity"] != own][:most]
+    return {"specific": found, "evidence": recall_evidence("specific", found, run.role, graph)}
 
 
 async def nearest(
-    text: str, k: int, context: RecallSettings, role: Role, graph: KnowledgeGraph
-) -> list[tuple[str, float]]:
-    """The k entities nearest to a text, f_k(𝒱, n), that are near enough.
+    text: str, k: int, asked: str, run: Run[RecallSettings], graph: KnowledgeGraph
+) -> list[RecalledEntity]:
+    """The k entities nearest to a text, f_k(𝒱, n), that are near enough."""
+    near = [one for one in await entities_near(text, k, run, graph) if one[1] >= run.settings.least_score]
+    return [{"entity": name, "asked": asked, "how": "nearest", "score": score} for name, score in near]
+
+
+async def entities_near(text: str, k: int, run: Run[Any], graph: KnowledgeGraph) -> list[tuple[str, float]]:
+    """The k entities nearest to a text, with the cosine.
 
     Raises:
         EmbeddingMismatch: the graph was made with another embedding model.
     """
-    model = await embedder_of(context, role)
+    model = await run.embedder()
     vector = await model.embeddings.aembed_query(text)
     graph.require(model.name, len(vector))
-    return [(name, score) for name, score in graph.search(vector, k) if score >= context.least_score]
+    return graph.search(vector, k)
 
 
-def recalled(
-    name: str, asked: str, how: Literal["name", "nearest", "neighbour"], score: float | None = None
-) -> Recalled:
-    """Write down what was found."""
-    return {"entity": name, "asked": asked, "how": how, "score": score}
-
-
-def first_of_each(found: Iterable[Recalled]) -> list[Recalled]:
-    """Each entity once."""
-    return list({one["entity"]: one for one in reversed(list(found))}.values())[::-1]
-
-
-def as_evidence(found: Sequence[Recalled], own: str | None, graph: KnowledgeGraph) -> list[dict[str, Any]]:
-    """What was recalled, with its text and the sentences that it comes from."""
-    return [
-        {
-            **one,
-            **entity_evidence(graph.entity(one["entity"])),
-            "relation": relation_evidence(graph.relation(own, one["entity"]) if own else None),
-        }
-        for one in found
-    ]
+def recall_evidence(
+    strategy: str, found: Iterable[RecalledEntity], role: Role, graph: KnowledgeGraph
+) -> dict[str, Any]:
+    """What was recalled, with its text and the sentences that it comes from; a warning if the graph lacks the role."""
+    own = own_node(role, graph)
+    evidence: list[dict[str, Any]] = []
+    for one in found:
+        relation = graph.relation(own, one["entity"]) if own else None
+        related = relation.model_dump(mode="json") if relation else None
+        evidence.append({**one, **entity_evidence(graph.entity(one["entity"])), "relation": related})
+    if own:
+        return {strategy: evidence}
+    warning = f"No document names {role.card.name}: see `name` and `aliases` in role.yaml."
+    return {strategy: evidence, "graph_warning": warning}
 
 
 def entity_evidence(entity: Entity) -> dict[str, Any]:
-    """An entity, plainly."""
+    """An entity without its name, as plain values."""
     return {
         "type": entity.type,
         "names": list(entity.names),
@@ -167,13 +162,52 @@ def entity_evidence(entity: Entity) -> dict[str, Any]:
     }
 
 
-def relation_evidence(relation: Relation | None) -> dict[str, Any] | None:
-    """A relation, plainly."""
-    return None if relation is None else relation.model_dump(mode="json")
+class LocalSearchSettings(ChunkSettings):
+    """How far local search reaches."""
 
-
-def unnamed(role: Role, own: str | None) -> dict[str, str]:
-    """A warning where the graph does not name the role."""
-    return (
-        {} if own else {"graph_warning": f"No document names {role.card.name}: see `name` and `aliases` in role.yaml."}
+    starts: int = Field(
+        default=5, ge=1, le=100, description="Entities nearest to the question: local search begins there."
     )
+    expanded: int = Field(default=15, ge=0, le=200, description="Relations followed from there, strongest first.")
+
+
+class LocalEntity(TypedDict):
+    """An entity that local search reached; the cosine similarity to the question where it began there."""
+
+    entity: str
+    score: float | None
+
+
+class LocalState(StandaloneState):
+    """What local search reads and writes; the self-contained question is searched for where there is one."""
+
+    question: str
+    version: str
+    reached: list[LocalEntity]
+    followed: list[list[str]]
+
+
+async def search_locally(state: LocalState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Begin at the entities nearest to the question and follow their strongest relations (Edge et al. 2024)."""
+    run = await open_run(runtime, LocalSearchSettings)
+    graph = await graph_of_turn(run, state["version"])
+    starts = await entities_near(state.get("standalone") or state["question"], run.settings.starts, run, graph)
+    relations = relations_around([name for name, _ in starts], graph)[: run.settings.expanded]
+    scores: dict[str, float | None] = dict(starts)
+    for relation in relations:
+        scores.setdefault(relation.source, None)
+        scores.setdefault(relation.target, None)
+    reached: list[LocalEntity] = [{"entity": name, "score": score} for name, score in scores.items()]
+    evidence = {
+        "reached": [{**one, **entity_evidence(graph.entity(one["entity"]))} for one in reached],
+        "followed": [relation.model_dump(mode="json") for relation in relations],
+        **({"warning": graph.warning} if graph.warning else {}),
+    }
+    followed = [[relation.source, relation.target] for relation in relations]
+    return {"version": graph.version, "reached": reached, "followed": followed, "evidence": evidence}
+
+
+def relations_around(names: Sequence[str], graph: KnowledgeGraph) -> list[Relation]:
+    """The relations of some entities, each once, the strongest first."""
+    found = {id(relation): relation for name in names for _, relation in graph.neighbours(name)}
+    return sorted(found.values(), key=lambda one: (-one.strength, -len(one.statements), one.source, one.target))

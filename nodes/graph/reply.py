@@ -1,16 +1,16 @@
-"""The reply from a knowledge graph: what was recalled, what the notes are silent on, and what the role cannot know."""
+"""Replies from a knowledge graph: within what the role can know (RoleRAG 3.4), and from local search."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from langgraph.runtime import Runtime
 
-from dramaturg.nodes.graph.draft import ChunkSettings
-from dramaturg.nodes.graph.recall import Recalled, RecallState
+from dramaturg.nodes.graph.build import ChunkSettings
+from dramaturg.nodes.graph.recall import LocalSearchSettings, LocalState, RecallState
 from dramaturg.nodes.graph.scoping import LONGEST, graph_of_turn, of_strategy, own_node
 from dramaturg.nodes.reply import AskedState, ReplySettings, spoken
-from dramaturg.nodes.run import settings
-from dramaturg.stores.index.graph import Entity, KnowledgeGraph, Relation
+from dramaturg.nodes.run import open_run
+from dramaturg.stores.index.graph import Entity, Relation
 
 ALL = 8000  # characters of all that is recalled; the rest is left out, the last recalled first
 
@@ -24,33 +24,44 @@ class ScopedReplyState(AskedState, RecallState):
 
 
 async def respond_in_scope(state: ScopedReplyState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Answer from what was recalled, and decline what the role cannot know, in its own manner (RoleRAG 3.4).
-
-    Raises:
-        ModelError: the model gave no reply.
-    """
-    context = settings(runtime, GraphReplySettings)
-    role, graph = await graph_of_turn(context, state["version"])
-    own = own_node(role, graph)
-    found = {one["entity"]: one for one in [*state["specific"], *state["general"]] if one["entity"] != own}
-    of_self = [entity_text(graph.entity(own))] if own else []
-    data = {"knowledge": within([*of_self, *knowledge(found.values(), own, graph)])}
+    """Answer from what was recalled, and decline what the role cannot know, in its own manner (RoleRAG 3.4)."""
+    run = await open_run(runtime, GraphReplySettings)
+    graph = await graph_of_turn(run, state["version"])
+    own = own_node(run.role, graph)
+    texts = [entity_text(graph.entity(own))] if own else []
+    for name in dict.fromkeys(one["entity"] for one in [*state["specific"], *state["general"]]):
+        if name != own:
+            entity, relation = graph.entity(name), graph.relation(own, name) if own else None
+            texts.append(entity_text(entity))
+            if relation and relation.description != entity.description:  # nothing is said twice
+                texts[-1] += f"\n{relation_text(relation)}"
     unknown = of_strategy(state["entities"], "out of scope")
     limits = {
         "silent": ", ".join(state["missing"]),
         "told": ", ".join(one["name"] for one in of_strategy(state["entities"], "told")),
         "unknown": "\n".join(f"- {one['name']}: {one['reason']}" for one in unknown),
     }
-    reply, usage = await spoken(context, state, "respond_in_scope", data, limits)
-    return {"messages": [reply], "usage": {"respond_in_scope": usage}}
+    reply = await spoken(run, state, "respond_in_scope", {"knowledge": within(texts)}, limits)
+    return {"messages": [reply], "usage": {"respond_in_scope": run.usage}}
 
 
-def knowledge(found: Iterable[Recalled], own: str | None, graph: KnowledgeGraph) -> list[str]:
-    """What is said of each entity, and of how it is connected with the role."""
-    return [
-        "\n".join(filter(None, [entity_text(graph.entity(one["entity"])), relation_text(own, one, graph)]))
-        for one in found
-    ]
+class LocalReplyState(AskedState, LocalState):
+    """What a reply from local search reads."""
+
+
+class LocalReplySettings(GraphReplySettings, LocalSearchSettings):
+    """A reply from local search."""
+
+
+async def respond_from_graph(state: LocalReplyState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Answer from the entities and relations that local search reached; nobody says what the role cannot know."""
+    run = await open_run(runtime, LocalReplySettings)
+    graph = await graph_of_turn(run, state["version"])
+    relations = [graph.relation(*ends) for ends in state["followed"]]
+    texts = [entity_text(graph.entity(one["entity"])) for one in state["reached"]]
+    texts += [relation_text(relation) for relation in relations if relation]
+    reply = await spoken(run, state, "respond_from_knowledge", {"knowledge": within(texts)})
+    return {"messages": [reply], "usage": {"respond_from_graph": run.usage}}
 
 
 def entity_text(entity: Entity) -> str:
@@ -58,15 +69,7 @@ def entity_text(entity: Entity) -> str:
     return f"{entity.name} ({entity.type}): {entity.description[:LONGEST]}"
 
 
-def relation_text(own: str | None, one: Recalled, graph: KnowledgeGraph) -> str:
-    """How an entity is connected with the role, as a model reads it; not what was said of the entity already."""
-    relation = graph.relation(own, one["entity"]) if own else None
-    if relation is None or relation.description == graph.entity(one["entity"]).description:
-        return ""
-    return connection_text(relation)
-
-
-def connection_text(relation: Relation) -> str:
+def relation_text(relation: Relation) -> str:
     """A relation, as a model reads it."""
     return f"{relation.source} – {relation.target}: {relation.description[:LONGEST]}"
 

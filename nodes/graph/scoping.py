@@ -1,12 +1,12 @@
-"""Hypothetical context of a question (HyDE, Gao et al. 2023; RoleRAG 3.4)."""
+"""Which entities a question is about, and what of them a role can know (HyDE, Gao et al. 2023; RoleRAG 3.4)."""
 
 import asyncio
 import re
-from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 from langgraph.runtime import Runtime
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from dramaturg.models.chat import ChatModel
@@ -14,14 +14,23 @@ from dramaturg.models.client import is_embedded
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import decide, extract, write
 from dramaturg.models.thresholds import threshold
-from dramaturg.nodes.graph.draft import ChunkSettings
-from dramaturg.nodes.graph.facts import known_type
-from dramaturg.nodes.run import RoleContext, language_of, respondent_of, role_of, settings
+from dramaturg.nodes.graph.build import ChunkSettings
+from dramaturg.nodes.graph.facts import AnyType, EntityName, ShortText
+from dramaturg.nodes.judgement import sentence
+from dramaturg.nodes.run import RoleContext, Run, open_run
 from dramaturg.nodes.turn import StandaloneState
 from dramaturg.prompts import load
 from dramaturg.stores.index.graph import EntityType, KnowledgeGraph
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
+
+MOST = 8  # entities of one question
+NEAREST = 20  # neighbours that a profile names
+LONGEST = 1200  # characters of a description
+WORD = re.compile(r"\w+")
+
+Strategy = Literal["out of scope", "specific", "general", "profile", "told"]
+"""What an entity is answered from; "profile": the role itself; "told": declined once, and told of since."""
 
 
 class HypotheticalSettings(RoleContext):
@@ -38,31 +47,21 @@ class HypotheticalState(StandaloneState):
     hypothetical: str
 
 
-WORD = re.compile(r"\w+")
+async def hypothesize(state: HypotheticalState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Infer what the text may be about that would answer the question; nobody is told that it is true.
 
-
-class ScopedEntity(TypedDict):
-    """An entity that a question is about.
-
-    `strategy` is how it is answered from: "out of scope", "specific", "general", "profile" (the role itself) or "told"
-    (declined once, and told of in this conversation).
+    Where the model gives no usable answer, entities are looked for in the question alone, and the evidence says so.
     """
-
-    name: str
-    type: EntityType
-    reason: str
-    relevant: bool
-    level: Literal["specific", "general"]
-    certainty: float | None
-    strategy: Literal["out of scope", "specific", "general", "profile", "told"]
-
-
-class ScopeState(StandaloneState):
-    """What scoping reads and writes."""
-
-    hypothetical: str
-    version: str
-    entities: list[ScopedEntity]
+    run = await open_run(runtime, HypotheticalSettings)
+    data = {"profile": run.role.card.profile, "question": state["standalone"]}
+    messages = load("hypothetical_context", run.language).messages(role=run.role.card.name, data=data)
+    try:
+        text = await write(run.chat, messages, temperature=0, max_tokens=run.settings.hypothetical_tokens, quiet=True)
+        evidence = {"hypothetical": text}
+    except UNANSWERED as error:
+        text, evidence = "", {"hypothetical_error": str(error)}
+    runtime.stream_writer({"event": "hypothesized", "text": text})
+    return {"hypothetical": text, "evidence": evidence, "usage": {"hypothesize": run.usage}}
 
 
 class ScopeSettings(ChunkSettings):
@@ -88,20 +87,47 @@ class ScopeSettings(ChunkSettings):
         return self.scope_judge == "apart" or (self.scope_judge == "auto" and is_embedded(chat.model))
 
 
-MOST = 8  # entities of one question
+class ScopedEntity(TypedDict):
+    """An entity that a question is about."""
+
+    name: str
+    type: EntityType
+    reason: str
+    relevant: bool
+    level: Literal["specific", "general"]
+    certainty: float | None
+    strategy: Strategy
 
 
-REASON_TOKENS = 60
+class ScopeState(StandaloneState):
+    """What scoping reads and writes."""
+
+    hypothetical: str
+    version: str
+    entities: list[ScopedEntity]
 
 
-class ScopedName(BaseModel):
-    """{name, type, relevant to the role, why, specific or general}, as one answer gives it."""
+class PlainName(BaseModel):
+    """An entity before it is judged."""
 
     model_config = ConfigDict(extra="forbid")
 
-    name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
-    type: Annotated[EntityType, BeforeValidator(known_type)]
-    reason: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+    name: EntityName
+    type: AnyType
+
+
+class PlainNames(BaseModel):
+    """All entities of a question and its hypothetical context, before they are judged."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    entities: list[PlainName] = Field(max_length=MOST)
+
+
+class ScopedName(PlainName):
+    """{name, type, relevant to the role, why, specific or general}, as one answer gives it."""
+
+    reason: ShortText
     relevant: bool
     level: Literal["specific", "general"]
 
@@ -114,68 +140,22 @@ class ScopedNames(BaseModel):
     entities: list[ScopedName] = Field(max_length=MOST)
 
 
-class PlainName(BaseModel):
-    """An entity before it is judged."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
-    type: Annotated[EntityType, BeforeValidator(known_type)]
-
-
-class PlainNames(BaseModel):
-    """All entities of a question and its hypothetical context, before they are judged."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    entities: list[PlainName] = Field(max_length=MOST)
-
-
-NEAREST = 20  # neighbours that a profile names
-
-
-LONGEST = 1200  # characters of a description
-
-
-async def hypothesize(state: HypotheticalState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Infer what the text may be about that would answer the question; nobody is told that it is true.
-
-    Where the model gives no usable answer, entities are looked for in the question alone, and the evidence says so.
-    """
-    context = settings(runtime, HypotheticalSettings)
-    role = await role_of(context)
-    chat = await respondent_of(context, role)
-    data = {"profile": role.card.profile, "question": state["standalone"]}
-    messages = load("hypothetical_context", language_of(context, role)).messages(role=role.card.name, data=data)
-    try:
-        text = await write(chat, messages, temperature=0, max_tokens=context.hypothetical_tokens, quiet=True)
-        evidence = {"hypothetical": text}
-    except UNANSWERED as error:
-        text, evidence = "", {"hypothetical_error": str(error)}
-    runtime.stream_writer({"event": "hypothesized", "text": text})
-    return {"hypothetical": text, "evidence": evidence, "usage": {"hypothesize": chat.account.usage()}}
-
-
 async def scope_entities(state: ScopeState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Name the entities in question and hypothetical context, and say of each what the role can know (3.4).
 
     Where the model gives no usable answer there are none: what is nearest to the question is recalled instead, and the
     evidence says so.
-
-    Raises:
-        MissingIndex: the role has no graph.
     """
-    context = settings(runtime, ScopeSettings)
-    role, graph = await graph_of_turn(context, state["version"])
-    chat = await respondent_of(context, role)
+    run = await open_run(runtime, ScopeSettings)
+    graph = await graph_of_turn(run, state["version"])
     data = {
-        "profile": profile_of(role, graph),
+        "profile": profile_of(run.role, graph),
         "question": state["standalone"],
         "context": state["hypothetical"],
     }
-    judge = judged_apart if context.apart(chat) else judged_together
+    judge = judged_apart if run.settings.apart(run.chat) else judged_together
     try:
-        entities, evidence = each_once(await judge(data, context, role, graph, chat), role, graph), {}
+        entities, evidence = each_once(await judge(data, run, graph), run.role, graph), {}
     except UNANSWERED as error:
         entities, evidence = [], {"entities_error": str(error)}
     warned = {"warning": graph.warning} if graph.warning else {}
@@ -186,7 +166,82 @@ async def scope_entities(state: ScopeState, runtime: Runtime[Any]) -> dict[str, 
         "general": [],
         "missing": [],
         "evidence": {"entities": entities, **evidence, **warned},
-        "usage": {"scope_entities": chat.account.usage()},
+        "usage": {"scope_entities": run.usage},
+    }
+
+
+async def graph_of_turn(run: Run[ChunkSettings], version: str) -> KnowledgeGraph:
+    """The graph that this turn reads, also when a newer version was published meanwhile."""
+    return await asyncio.to_thread(run.role.index(run.settings.index_kind).open, version or None)
+
+
+def own_node(role: Role, graph: KnowledgeGraph) -> str | None:
+    """The entity that the role is; None if no document names it."""
+    return graph.find(role.card.name, *role.card.aliases)
+
+
+def profile_of(role: Role, graph: KnowledgeGraph) -> str:
+    """The profile, summarized from the graph: the card, the role's description, and who is closest to it (3.4)."""
+    own = own_node(role, graph)
+    if own is None:
+        return role.card.profile
+    names = ", ".join(entity.name for entity, _ in graph.neighbours(own)[:NEAREST])
+    return "\n".join(filter(None, [role.card.profile.strip(), graph.entity(own).description[:LONGEST], names]))
+
+
+async def judged_together(
+    data: Mapping[str, str], run: Run[ScopeSettings], graph: KnowledgeGraph
+) -> list[ScopedEntity]:
+    """Ask one question for all entities, as the paper does."""
+    messages = load("scope_entities", run.language).messages(role=run.role.card.name, most=MOST, data=data)
+    found = await extract(run.chat, messages, ScopedNames)
+    return [scoped(one, one.reason, one.relevant, one.level) for one in found.entities]
+
+
+async def judged_apart(data: Mapping[str, str], run: Run[ScopeSettings], graph: KnowledgeGraph) -> list[ScopedEntity]:
+    """Ask for the names, then of each whether the role can know it, whether it is specific, and else why not."""
+    chat, language, role = run.chat, run.language, run.role.card.name
+    messages = load("name_entities", language).messages(role=role, most=MOST, data=data)
+    names: dict[str, PlainName] = {}
+    for one in (await extract(chat, messages, PlainNames)).entities:
+        names.setdefault(normal_name(one.name), one)
+
+    async def judged(one: PlainName) -> ScopedEntity:
+        node = graph.find(one.name)
+        notes = graph.entity(node).description if node else ""
+        values = {"profile": data["profile"], "entity": f"{one.name} ({one.type})", "notes": notes}
+        question = load("judge_scope", language).messages(role=role, data=values)
+        known = await decide(chat, question, threshold=threshold(chat.name, "scope", run.settings.scope_above))
+        question = load("judge_level", language).messages(data=values)
+        specific = await decide(chat, question, threshold=threshold(chat.name, "level", run.settings.level_above))
+        why = load("why_unknown", language)
+        reason = "" if known.answer else await sentence(chat, why.messages(role=role, data=values))
+        return scoped(one, reason, known.answer, "specific" if specific.answer else "general", known.probability)
+
+    tasks = [asyncio.create_task(judged(one)) for one in names.values()]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()  # where one of them has failed, nobody waits for the others
+
+
+def scoped(
+    one: PlainName,
+    reason: str,
+    relevant: bool,
+    level: Literal["specific", "general"],
+    certainty: float | None = None,
+) -> ScopedEntity:
+    """A judgement with its strategy. What is out of scope is so whatever its level: the boundary comes first."""
+    return {
+        "name": one.name,
+        "type": one.type,
+        "reason": reason,
+        "relevant": relevant,
+        "level": level,
+        "certainty": certainty,
+        "strategy": level if relevant else "out of scope",
     }
 
 
@@ -212,6 +267,11 @@ def scope_outcomes(state: ScopeState) -> list[Literal["out of scope", "specific"
     return [one for one in outcomes if one in wanted] or ["none"]
 
 
+def of_strategy(entities: Iterable[ScopedEntity], strategy: Strategy) -> list[ScopedEntity]:
+    """The entities that are answered from in one way."""
+    return [entity for entity in entities if entity["strategy"] == strategy]
+
+
 def named_in(question: str, name: str) -> bool:
     """Whether a question itself names an entity, at least by one of its words."""
     text, key = normal_name(question), normal_name(name)
@@ -220,109 +280,3 @@ def named_in(question: str, name: str) -> bool:
     # Chinese and Korean have no spaces around a name, and call 孙悟空 悟空.
     pairs = [word[at : at + 2] for word in words if not word.isascii() for at in range(len(word) - 1)]
     return key in text or not set(plain).isdisjoint(WORD.findall(text)) or any(pair in text for pair in pairs)
-
-
-def of_strategy(entities: Iterable[ScopedEntity], strategy: str) -> list[ScopedEntity]:
-    """The entities that are answered from in one way."""
-    return [entity for entity in entities if entity["strategy"] == strategy]
-
-
-async def judged_together(
-    data: dict[str, str], context: ScopeSettings, role: Role, graph: KnowledgeGraph, chat: ChatModel
-) -> list[ScopedEntity]:
-    """Ask one question for all entities, as the paper does."""
-    messages = load("scope_entities", language_of(context, role)).messages(role=role.card.name, most=MOST, data=data)
-    found = await extract(chat, messages, ScopedNames)
-    return [scoped(one, one.reason, one.relevant, one.level) for one in found.entities]
-
-
-async def judged_apart(
-    data: dict[str, str], context: ScopeSettings, role: Role, graph: KnowledgeGraph, chat: ChatModel
-) -> list[ScopedEntity]:
-    """Ask for the names, then of each whether the role can know it and whether it is specific."""
-    messages = load("name_entities", language_of(context, role)).messages(role=role.card.name, most=MOST, data=data)
-    names: dict[str, PlainName] = {}
-    for one in (await extract(chat, messages, PlainNames)).entities:
-        names.setdefault(normal_name(one.name), one)
-    tasks = [
-        asyncio.create_task(judged_alone(one, data["profile"], context, role, graph, chat)) for one in names.values()
-    ]
-    try:
-        return await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()  # where one of them has failed, nobody waits for the others
-
-
-async def judged_alone(
-    one: PlainName, profile: str, context: ScopeSettings, role: Role, graph: KnowledgeGraph, chat: ChatModel
-) -> ScopedEntity:
-    """Ask of one entity whether the role can know it, whether it is specific, and why it cannot be known."""
-    language, name = language_of(context, role), role.card.name
-    values = {"profile": profile, "entity": f"{one.name} ({one.type})", "notes": notes_on(one.name, graph)}
-    asked = load("judge_scope", language).messages(role=name, data=values)
-    known = await decide(chat, asked, threshold=threshold(chat.name, "scope", context.scope_above))
-    asked = load("judge_level", language).messages(data=values)
-    specific = await decide(chat, asked, threshold=threshold(chat.name, "level", context.level_above))
-    reason = "" if known.answer else await reason_for(values, language, role, chat)
-    return scoped(one, reason, known.answer, "specific" if specific.answer else "general", known.probability)
-
-
-async def reason_for(values: dict[str, str], language: str, role: Role, chat: ChatModel) -> str:
-    """Why a role cannot know something, in a sentence; without a usable one it still cannot."""
-    messages = load("why_unknown", language).messages(role=role.card.name, data=values)
-    try:
-        said = await write(chat, messages, temperature=0, max_tokens=REASON_TOKENS, quiet=True)
-    except UNANSWERED:
-        return ""
-    return " ".join(said.split())
-
-
-def notes_on(name: str, graph: KnowledgeGraph) -> str:
-    """What the graph says of an entity of exactly this name."""
-    found = graph.find(name)
-    return graph.entity(found).description if found else ""
-
-
-def scoped(
-    one: ScopedName | PlainName,
-    reason: str,
-    relevant: bool,
-    level: Literal["specific", "general"],
-    certainty: float | None = None,
-) -> ScopedEntity:
-    """Write down a judgement. What is out of scope is so whatever its level: the boundary comes first."""
-    return {
-        "name": one.name,
-        "type": one.type,
-        "reason": reason,
-        "relevant": relevant,
-        "level": level,
-        "certainty": certainty,
-        "strategy": level if relevant else "out of scope",
-    }
-
-
-async def graph_of_turn(context: ChunkSettings, version: str) -> tuple[Role, KnowledgeGraph]:
-    """The role and the graph that this turn reads, also when a newer version was published meanwhile.
-
-    Raises:
-        MissingIndex: the role has no graph.
-        DamagedIndex: no version is what was written.
-    """
-    role = await role_of(context)
-    return role, await asyncio.to_thread(role.index(context.index_kind).open, version or None)
-
-
-def own_node(role: Role, graph: KnowledgeGraph) -> str | None:
-    """The entity that the role is; None if no document names it."""
-    return graph.find(role.card.name, *role.card.aliases)
-
-
-def profile_of(role: Role, graph: KnowledgeGraph) -> str:
-    """The profile, summarized from the graph: the card, the role's description, and who is closest to it (3.4)."""
-    own = own_node(role, graph)
-    if own is None:
-        return role.card.profile
-    names = ", ".join(entity.name for entity, _ in graph.neighbours(own)[:NEAREST])
-    return "\n".join(filter(None, [role.card.profile.strip(), graph.entity(own).description[:LONGEST], names]))

@@ -1,4 +1,4 @@
-"""The identity model 𝒞: the chronicle of a role, and what its conversation has changed in it (ID-RAG 3.2)."""
+"""The identity model 𝒞: a role's chronicle, what its conversation has changed in it, and its sentences (ID-RAG 3.2)."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from dramaturg.nodes.identity.perception import PerceptionState, day_of
-from dramaturg.nodes.run import RoleContext, language_of, role_of
+from dramaturg.nodes.run import RoleContext, Run
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.library import open_role
 from dramaturg.stores.names import normal_name
@@ -20,6 +20,14 @@ from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import Triple
 
 Condition = Literal["id-rag", "full", "baseline"]
+
+# For a relation without a template: its name as words.
+DEFAULT_TEMPLATES: Mapping[str, str] = {
+    "en": "$subject $relation $object.",
+    "zh": "$subject——$relation：$object。",
+    "ko": "$subject — $relation: $object.",
+}
+SENTENCE_ENDS = tuple(".!?。！？")
 
 
 class IdentitySettings(RoleContext):
@@ -33,10 +41,10 @@ class IdentitySettings(RoleContext):
 
 
 class IdentityChange(TypedDict):
-    """What a turn has changed in a role's identity: a triple that is new, and the one whose place it takes, if any.
+    """What a turn has changed in a role's identity: a new triple, and the one that it replaces, if any.
 
-    `salience` is a number from 1 to 10, `confidence` one from 0 to 1, `approved` whether a person has agreed (None: it
-    was not asked), and `evidence` what was said or seen.
+    `salience` is from 1 to 10, `confidence` from 0 to 1, `approved` whether a person has agreed (None: nobody was
+    asked), and `evidence` what was said or seen.
     """
 
     role: str
@@ -51,13 +59,13 @@ class IdentityChange(TypedDict):
 
 
 class IdentityState(PerceptionState):
-    """What every step that knows the identity reads."""
+    """What every node that opens the identity reads."""
 
     identity_changes: NotRequired[list[IdentityChange]]
 
 
 class Identity(NamedTuple):
-    """An identity model: the role's own triples, those of its office, and how they are put into words."""
+    """An identity model: the role's own triples, those of its office, and the templates of their sentences."""
 
     role: Role
     name: str
@@ -68,93 +76,51 @@ class Identity(NamedTuple):
 
     def sentence(self, triple: Triple) -> str:
         """What a triple says."""
-        return sentence(triple, self.language, self.templates)
+        return triple_sentence(triple, self.language, self.templates)
 
     def text(self, triples: Iterable[Triple]) -> str:
-        """What triples say, each on a line."""
-        return sentences(triples, self.language, self.templates)
+        """K_text: the sentences of triples, each on a line."""
+        return "\n".join(map(self.sentence, triples))
 
-    def shown(self, triple: Triple) -> dict[str, Any]:
-        """A triple as evidence shows it: what is set of it, and its sentence."""
-        return {**as_plain(triple), "sentence": self.sentence(triple)}
+    def numbered(self, triples: Iterable[Triple]) -> str:
+        """The sentences of triples, numbered from 1."""
+        return "\n".join(f"{number}. {self.sentence(one)}" for number, one in enumerate(triples, start=1))
 
-
-UNKNOWN: Mapping[str, str] = {
-    "en": "$subject $relation $object.",
-    "zh": "$subject——$relation：$object。",
-    "ko": "$subject — $relation: $object.",
-}
-"""For a relation without a template: its name as words."""
+    def triple_evidence(self, triple: Triple) -> dict[str, Any]:
+        """A triple as evidence shows it: the fields that are set, and its sentence."""
+        return {**triple_json(triple), "sentence": self.sentence(triple)}
 
 
-ENDS = tuple(".!?。！？")
-
-
-async def identity_of(context: IdentitySettings, state: IdentityState) -> Identity:
-    """Open the identity of a turn: what holds on its day, with what the conversation has changed.
+async def identity_of(run: Run[IdentitySettings], state: IdentityState) -> Identity:
+    """The identity of a turn: what holds on its day, after the changes of the conversation.
 
     Raises:
-        RoleError: the role or its office is not there, or the office has no chronicle.
+        RoleError: the office is missing or has no rules, or a chronicle cannot be read.
     """
-    role = await role_of(context)
-    chronicle = await asyncio.to_thread(role.chronicle)
-    day = day_of(state)
+    role, day, office = run.role, day_of(state), run.settings.office
+    chronicle, rules = await asyncio.to_thread(role.chronicle), None
+    if office:
+        rules = await asyncio.to_thread(lambda: open_role(office, role.root.parent).chronicle())
+        if not rules.triples:
+            raise RoleError(f"The office {office!r} has no rules: write them into {office}/chronicle.yaml.")
     changes = [one for one in state.get("identity_changes") or [] if one["role"] == role.id]
-    office = await office_of(context, role) if context.office else None
-    rules = await asyncio.to_thread(office.chronicle) if office else None
-    if office and not (rules and rules.triples):
-        raise RoleError(f"The office {office.id!r} has no rules: write them into {office.id}/chronicle.yaml.")
     return Identity(
         role=role,
         name=role.card.name,
-        language=language_of(context, role),
-        triples=tuple(changed([one for one in chronicle.triples if one.holds_at(day)], changes)),
+        language=run.language,
+        triples=tuple(apply_changes([one for one in chronicle.triples if one.holds_at(day)], changes)),
         rules=tuple(one for one in rules.triples if one.holds_at(day)) if rules else (),
         templates={**(rules.sentences if rules else {}), **chronicle.sentences},
     )
 
 
-async def office_of(context: IdentitySettings, role: Role) -> Role:
-    """Open the role that an office is written as; it lies in the same library."""
-    return await asyncio.to_thread(open_role, context.office, role.root.parent)
-
-
-def changed(triples: Sequence[Triple], changes: Iterable[IdentityChange]) -> list[Triple]:
-    """The triples of a chronicle after the changes of a conversation, in the order in which they were made."""
-    known = list(triples)
-    for change in changes:
-        gone, new = change["replaces"], Triple.model_validate(change["triple"])
-        at = next((n for n, one in enumerate(known) if gone and as_plain(one) == gone), len(known))
-        known = [one for n, one in enumerate(known) if n != at]
-        twin = same_as(new, known)
-        if twin is None:
-            known.insert(at, new)
-        elif new.core:
-            known[known.index(twin)] = twin.model_copy(update={"core": True})
-    return known
-
-
-def same_as(new: Triple, known: Iterable[Triple]) -> Triple | None:
-    """The triple that says the same, if there is one."""
-    return next((one for one in known if spelled(one) == spelled(new)), None)
-
-
-def spelled(triple: Triple) -> tuple[str, str, str]:
-    """What makes two triples the same."""
-    return normal_name(triple.subject), triple.relation, normal_name(triple.object)
-
-
-def as_plain(triple: Triple) -> dict[str, Any]:
-    """A triple as plain JSON, without what is not set."""
-    return triple.model_dump(exclude_defaults=True)
-
-
-def has_chronicle(identity: Identity) -> Identity:
-    """Return an identity that something is known of.
+async def chronicled_identity(run: Run[IdentitySettings], state: IdentityState) -> Identity:
+    """The identity of a turn, where it has any triples.
 
     Raises:
-        RoleError: nothing is.
+        RoleError: it has none.
     """
+    identity = await identity_of(run, state)
     if identity.triples:
         return identity
     role = identity.role.id
@@ -164,25 +130,45 @@ def has_chronicle(identity: Identity) -> Identity:
     )
 
 
-def sentence(triple: Triple, language: str, own: Mapping[str, str] | None = None) -> str:
-    """Return the sentence of a triple: its own, or else one by its relation.
+def apply_changes(triples: Sequence[Triple], changes: Iterable[IdentityChange]) -> list[Triple]:
+    """The triples of a chronicle after the changes of a conversation, in the order in which they were made."""
+    known = list(triples)
+    for change in changes:
+        gone, new = change["replaces"], Triple.model_validate(change["triple"])
+        at = next((n for n, one in enumerate(known) if gone and triple_json(one) == gone), len(known))
+        known = [one for n, one in enumerate(known) if n != at]
+        same = next((n for n, one in enumerate(known) if triple_key(one) == triple_key(new)), None)
+        if same is None:
+            known.insert(at, new)
+        elif new.core:
+            known[same] = known[same].model_copy(update={"core": True})
+    return known
+
+
+def triple_key(triple: Triple) -> tuple[str, str, str]:
+    """Equal for two triples that say the same."""
+    return normal_name(triple.subject), triple.relation, normal_name(triple.object)
+
+
+def triple_json(triple: Triple) -> dict[str, Any]:
+    """A triple as plain JSON, without the fields that are not set."""
+    return triple.model_dump(exclude_defaults=True)
+
+
+def triple_sentence(triple: Triple, language: str, own: Mapping[str, str] | None = None) -> str:
+    """Return the sentence of a triple: its own text, or else the template of its relation.
 
     Args:
         triple: what is to be said.
         language: "en", "zh" or "ko".
-        own: templates that the chronicle brings, by relation; they come before ours.
+        own: the chronicle's own templates by relation; they come before the package's.
     """
     if triple.text:
         return triple.text
-    template = {**templates(language), **(own or {})}.get(triple.relation, UNKNOWN[language])
+    template = {**templates(language), **(own or {})}.get(triple.relation, DEFAULT_TEMPLATES[language])
     relation = triple.relation.replace("_", " ")
     said = Template(template).substitute(subject=triple.subject, object=triple.object, relation=relation)
-    return said[:-1] if said.endswith(ENDS) and said[:-1].endswith(ENDS) else said
-
-
-def sentences(triples: Iterable[Triple], language: str, own: Mapping[str, str] | None = None) -> str:
-    """Return K_text: the sentences of triples, each on a line."""
-    return "\n".join(sentence(one, language, own) for one in triples)
+    return said[:-1] if said.endswith(SENTENCE_ENDS) and said[:-1].endswith(SENTENCE_ENDS) else said
 
 
 @cache

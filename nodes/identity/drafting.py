@@ -1,36 +1,25 @@
 """A chronicle drafted from persona documents, for a person to accept triple by triple (ID-RAG 3.2 and 7)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+from dataclasses import replace
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, create_model
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
 
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import extract
 from dramaturg.nodes.graph.facts import numbered, sentences_of
-from dramaturg.nodes.identity.chronicle import sentence
+from dramaturg.nodes.identity.chronicle import triple_key, triple_sentence
 from dramaturg.nodes.index_steps import Announce, Answers, answer_all
 from dramaturg.nodes.passages.index import stored
-from dramaturg.nodes.text.splitter import Passage, plain, sections, split_document
+from dramaturg.nodes.text.splitter import plain, sections, split_document
 from dramaturg.prompts import load
 from dramaturg.stores.index.passages import StoredPassage
-from dramaturg.stores.names import normal_name
 from dramaturg.stores.role_files import Document, Triple
 
-LENGTH = 600  # tokens of a chunk, as where facts are extracted (RoleRAG 4.4)
-
-
-MOST = 12  # triples of a chunk
-
-
-Kind: TypeAlias = Literal["belief", "trait", "value", "preference", "goal", "experience", "rule"]
-
-
-Relation = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z_]{1,40}$")]
-
-
-Thing = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+CHUNK_TOKENS = 600  # as where facts are extracted (RoleRAG 4.4)
+MOST_TRIPLES = 12  # of a chunk
 
 
 class DraftedTriple(BaseModel):
@@ -39,9 +28,9 @@ class DraftedTriple(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     sentence: int
-    relation: Relation
-    object: Thing
-    kind: Kind
+    relation: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z_]{1,40}$")]
+    object: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+    kind: Literal["belief", "trait", "value", "preference", "goal", "experience", "rule"]
     core: bool
 
 
@@ -53,8 +42,8 @@ class DraftedTriples(BaseModel):
     triples: list[DraftedTriple]
 
 
-class Unread(NamedTuple):
-    """A chunk without an answer that can be used."""
+class FailedChunk(NamedTuple):
+    """A chunk without a usable answer."""
 
     document: str
     heading: str
@@ -62,10 +51,10 @@ class Unread(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """What the documents tell, in their order, and the chunks that nothing could be had of."""
+    """What the documents tell, in their order, and the chunks without a usable answer."""
 
     triples: list[Triple]
-    failed: list[Unread]
+    failed: list[FailedChunk]
 
 
 async def draft_chronicle(
@@ -92,20 +81,24 @@ async def draft_chronicle(
     Raises:
         ModelError: the model cannot be reached or refuses every question.
     """
-    answers: dict[str, JsonValue] = {}
+    drafted: dict[str, list[Triple]] = {}
+    errors: dict[str, str] = {}
 
     async def ask(chunk: StoredPassage) -> Answers:
         try:
-            found = await drafted_triples(chat, chunk, role=role, language=language, relations=relations)
+            drafted[chunk.id] = await drafted_triples(chat, chunk, role=role, language=language, relations=relations)
         except UNANSWERED as error:
-            return {chunk.id: str(error)}
-        return {chunk.id: [one.model_dump(mode="json") for one in found]}
+            errors[chunk.id] = str(error)
+        return {}
 
-    async def keep(had: Answers) -> None:
-        answers.update(had)
+    async def keep(_: Answers) -> None:
+        """Nothing is kept on disk before all is drafted."""
 
     await answer_all({one.id: one for one in chunks}, ask, keep=keep, announce=announce)
-    return read_draft(chunks, answers, known)
+    found = distinct(triple for one in chunks for triple in drafted.get(one.id, ()))
+    held = {triple_key(one) for one in known}
+    failed = [FailedChunk(one.source, " > ".join(one.headings), errors[one.id]) for one in chunks if one.id in errors]
+    return Draft([one for one in found if triple_key(one) not in held], failed)
 
 
 async def drafted_triples(
@@ -118,78 +111,46 @@ async def drafted_triples(
         has it, after the document's name.
 
     Raises:
-        ModelError: there is no answer that can be used.
+        ModelError: there is no usable answer.
     """
     spans = sentences_of(chunk)
+    examples = (Triple(subject=role, relation=relation, object="…", kind="trait") for relation in relations)
+    offered = "\n".join(f"{one.relation}: {triple_sentence(one, language, relations)}" for one in examples)
     messages = load("draft_chronicle", language).messages(
-        role=role, most=MOST, relations=offered(relations, role, language), data={"text": numbered(chunk, spans)}
+        role=role, most=MOST_TRIPLES, relations=offered, data={"text": numbered(chunk, spans)}
     )
-    found = await extract(chat, messages, triples_about(len(spans)))
-    return distinct(triple_of(one, chunk, spans, role) for one in found.triples)
+    triples = []
+    for one in (await extract(chat, messages, drafted_among(len(spans)))).triples:
+        begin, end = spans[one.sentence - 1]
+        source = f"{chunk.source}: {' '.join(chunk.text[begin:end].split())}"
+        triples.append(Triple(subject=role, source=source, **one.model_dump(exclude={"sentence"})))
+    return distinct(triples)
 
 
-def chunks_of(documents: Iterable[Document]) -> list[StoredPassage]:
-    """Return the chunks that are asked about: they do not overlap, and have the headings that they begin under."""
-    return [
-        stored(document.name, part)
-        for document in documents
-        for part in under_their_headings(
-            document.text,
-            split_document(document.text, method="fixed", unit="tokens", fixed_length=LENGTH, fixed_overlap=0),
-        )
-    ]
-
-
-def under_their_headings(text: str, parts: Iterable[Passage]) -> list[Passage]:
-    """Passages with the headings above the place where they begin."""
-    cut = sections(plain(text))
-    above = [[section.headings for section in cut if section.title <= part.start][-1] for part in parts]
-    return [Passage(one.text, headings, one.start, one.end) for one, headings in zip(parts, above, strict=True)]
-
-
-def offered(relations: Mapping[str, str], role: str, language: str) -> str:
-    """The relations, one a line, each with how a triple of it will read."""
-    shown = (Triple(subject=role, relation=relation, object="…", kind="trait") for relation in relations)
-    return "\n".join(f"{one.relation}: {sentence(one, language, relations)}" for one in shown)
-
-
-def triples_about(count: int) -> type[DraftedTriples]:
+def drafted_among(sentences: int) -> type[DraftedTriples]:
     """The form of an answer on so many sentences."""
-    about: Any = (int, Field(ge=1, le=count))
-    triple = create_model("DraftedTriple", __base__=DraftedTriple, sentence=about)
-    triples: Any = (list[triple], Field(max_length=MOST))  # type: ignore[valid-type]
+    number: Any = (int, Field(ge=1, le=sentences))
+    triple = create_model("DraftedTriple", __base__=DraftedTriple, sentence=number)
+    triples: Any = (list[triple], Field(max_length=MOST_TRIPLES))  # type: ignore[valid-type]
     return create_model("DraftedTriples", __base__=DraftedTriples, triples=triples)
-
-
-def triple_of(one: DraftedTriple, chunk: StoredPassage, spans: Sequence[tuple[int, int]], role: str) -> Triple:
-    """A triple as a chronicle has it."""
-    begin, end = spans[one.sentence - 1]
-    source = f"{chunk.source}: {' '.join(chunk.text[begin:end].split())}"
-    return Triple(subject=role, relation=one.relation, object=one.object, kind=one.kind, core=one.core, source=source)
-
-
-def read_draft(chunks: Iterable[StoredPassage], answers: Answers, known: Iterable[Triple]) -> Draft:
-    """Put the answers together: a list holds triples, a text says why there are none."""
-    triples: list[Triple] = []
-    failed: list[Unread] = []
-    for chunk in chunks:
-        found = answers[chunk.id]
-        if isinstance(found, list):
-            triples += (Triple.model_validate(one) for one in found)
-        else:
-            failed.append(Unread(chunk.source, " > ".join(chunk.headings), str(found)))
-    told = {said(one) for one in known}
-    return Draft([one for one in distinct(triples) if said(one) not in told], failed)
 
 
 def distinct(triples: Iterable[Triple]) -> list[Triple]:
     """The triples, each statement once; the first one stays."""
     found: dict[tuple[str, str, str], Triple] = {}
     for one in triples:
-        found.setdefault(said(one), one)
+        found.setdefault(triple_key(one), one)
     return list(found.values())
 
 
-def said(triple: Triple) -> tuple[str, str, str]:
-    """What two triples have in common if they say the same."""
-    return normal_name(triple.subject), triple.relation, normal_name(triple.object)
+def chunks_of(documents: Iterable[Document]) -> list[StoredPassage]:
+    """Return the chunks that are asked about: they do not overlap, and have the headings that they begin under."""
+    chunks = []
+    for document in documents:
+        cut = sections(plain(document.text))
+        for part in split_document(
+            document.text, method="fixed", unit="tokens", fixed_length=CHUNK_TOKENS, fixed_overlap=0
+        ):
+            above = [one.headings for one in cut if one.title <= part.start][-1]
+            chunks.append(stored(document.name, replace(part, headings=above)))
+    return chunks

@@ -13,15 +13,16 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from dramaturg.nodes.identity.embedded_texts import likeness
-from dramaturg.nodes.identity.perception import DecisionInput, PerceptionState, about, speaks, when
-from dramaturg.nodes.run import RoleContext, embedder_of, language_of, role_of, settings
+from dramaturg.nodes.identity.perception import DecisionInput, PerceptionState, is_reply, parse_time, search_text
+from dramaturg.nodes.run import RoleContext, open_run
+from dramaturg.nodes.text.similarity import cosines
 from dramaturg.nodes.turn import stranger_name
 from dramaturg.prompts import fence
 from dramaturg.stores.role import Role
-from dramaturg.stores.role_files import Memory
 
 DECAY = 0.995  # of recency, an hour
+
+Floats = NDArray[np.float64]
 
 
 class EpisodeSettings(RoleContext):
@@ -35,7 +36,7 @@ class EpisodeSettings(RoleContext):
 
 
 class Episode(TypedDict):
-    """A memory of what has happened: when (a date of ISO 8601, or empty), and how important it is, from 1 to 10."""
+    """A memory of what has happened: when (an ISO date, or empty), and how important it is, from 1 to 10."""
 
     id: str
     at: str
@@ -44,7 +45,7 @@ class Episode(TypedDict):
 
 
 class EpisodeInput(DecisionInput):
-    """What a decision takes, with memories that a program brings."""
+    """The input of a decision, with memories that a program brings."""
 
     episodes: NotRequired[list[Episode]]
 
@@ -57,112 +58,52 @@ class EpisodeState(PerceptionState):
     situation: str
 
 
-Floats = NDArray[np.float64]
-
-
 async def recall_episodes(state: EpisodeState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Bring the most salient memories back, R = σ(M, o), and put them in the order in which they happened.
+    """Recall the most salient memories, R = σ(M, o), in the order in which they happened.
 
-    Raises:
-        RoleError: the role's memories cannot be read.
+    Memories of this conversation whose messages stand in the prompt anyway, as before a reply, are not recalled.
     """
-    context = settings(runtime, EpisodeSettings)
-    role = await role_of(context)
-    stream = [*await asyncio.to_thread(formative, role), *not_in_window(state)]
-    texts = [one["text"] for one in stream]
-    near = await likeness(await embedder_of(context, role), about(state), texts)
-    importance = [nan if one["importance"] is None else one["importance"] for one in stream]
-    ages = ages_of(stream, when(state["percept"]["now"]))
-    ranked = rank_episodes(near, ages, importance, k=context.recalled_episodes, decay=context.decay)
-    shown = [{**stream[at], "salience": round(score, 4), "similarity": round(near[at], 4)} for at, score in ranked]
+    run = await open_run(runtime, EpisodeSettings)
+    shown = {str(message.id) for message in (state["messages"] if is_reply(state) else state["messages"][-1:])}
+    own = [one for one in state.get("episodes") or [] if one["id"] not in shown]
+    stream = [*await asyncio.to_thread(formative_episodes, run.role), *own]
+    relevance = await cosines(await run.embedder(), search_text(state), [one["text"] for one in stream])
+    ranked = rank_episodes(
+        relevance,
+        ages(stream, parse_time(state["percept"]["now"])),
+        [nan if one["importance"] is None else one["importance"] for one in stream],
+        k=run.settings.recalled_episodes,
+        decay=run.settings.decay,
+    )
     runtime.stream_writer({"event": "recalled"})
-    return {"recalled": [stream[at] for at, _ in sorted(ranked)], "evidence": {"episodes": shown}}
-
-
-async def compose(state: EpisodeState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Put together what is remembered and perceived: working memory WM (step 3)."""
-    percept = state["percept"]
-    # What changes least comes first: a server that keeps what it has read then reads the rest alone, hour after hour.
-    parts = {
-        "scene": percept["scene"],
-        "memories": "\n".join(f"- {dated(one, percept['now'])}{one['text']}" for one in state["recalled"]),
-        "now": percept["now"].replace("T", " "),
-        "seen": "\n".join(f"- {one}" for one in percept["observations"] or []),
-    }
-    return {"situation": "\n\n".join(fence(name, text) for name, text in parts.items() if text)}
-
-
-async def remember_episode(state: EpisodeState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Add what was said to the memory stream, and let the oldest of this conversation fade."""
-    context = settings(runtime, EpisodeSettings)
-    role = await role_of(context)
-    asked, reply = state["messages"][-2:]
-    user = stranger_name(language_of(context, role))
-    new: Episode = {
-        "id": str(asked.id),
-        "at": state["percept"]["now"],
-        "text": f"{user}: {on_one_line(state['question'])}\n{role.card.name}: {on_one_line(reply.text)}",
-        "importance": None,
-    }
-    kept = [*(one for one in state.get("episodes") or [] if one["id"] != new["id"]), new]
-    return {"episodes": kept[-context.kept_episodes :] if context.kept_episodes else []}
-
-
-def on_one_line(text: str) -> str:
-    """A text that cannot look like two memories, or like words of the other one."""
-    return " ".join(text.split())
-
-
-def formative(role: Role) -> list[Episode]:
-    """The memories that a role has before anything happens, M₀: its `memories.jsonl`."""
-    return [
-        {"id": f"memories.jsonl:{number}", "at": one.when or "", "text": text_of(one), "importance": weight_of(one)}
-        for number, one in zip(count(1), role.memories())
+    evidence = [
+        {**stream[at], "salience": round(salience, 4), "similarity": round(relevance[at], 4)} for at, salience in ranked
     ]
+    return {"recalled": [stream[at] for at, _ in sorted(ranked)], "evidence": {"episodes": evidence}}
 
 
-def text_of(memory: Memory) -> str:
-    """What a memory says."""
-    return memory.text or f"{memory.question} {memory.answer}"
+def formative_episodes(role: Role) -> list[Episode]:
+    """The memories that a role has before anything happens, M₀: its `memories.jsonl`."""
+    episodes: list[Episode] = []
+    for number, line in zip(count(1), role.memories()):
+        given = (line.model_extra or {}).get("importance")
+        episodes.append(
+            {
+                "id": f"memories.jsonl:{number}",
+                "at": line.when or "",
+                "text": line.text or f"{line.question} {line.answer}",
+                "importance": float(given) if isinstance(given, int | float) and 1 <= given <= 10 else None,
+            }
+        )
+    return episodes
 
 
-def weight_of(memory: Memory) -> float | None:
-    """How important its line says that a memory is."""
-    given = (memory.model_extra or {}).get("importance")
-    return float(given) if isinstance(given, int | float) and 1 <= given <= 10 else None
-
-
-def not_in_window(state: EpisodeState) -> list[Episode]:
-    """The memories of this conversation whose words do not stand in the prompt anyway, as they do before a reply."""
-    shown = {str(message.id) for message in (state["messages"] if speaks(state) else state["messages"][-1:])}
-    return [one for one in state.get("episodes") or [] if one["id"] not in shown]
-
-
-def ages_of(stream: Sequence[Episode], now: datetime | None) -> list[float]:
-    """How old memories are: in hours, or, where one has no date or nobody says when it is, how many came after."""
+def ages(stream: Sequence[Episode], now: datetime | None) -> list[float]:
+    """Ages of memories in hours; where a date or the time is not known, how many memories came after."""
     dates = [date_of(one["at"]) for one in stream] if now else []
     if now is None or None in dates:
         return [float(len(stream) - 1 - at) for at in range(len(stream))]
     return [max((now - date).total_seconds() / 3600, 0.0) for date in dates if date]
-
-
-def date_of(text: str) -> datetime | None:
-    """The date that a memory is from, if it is one: people write all kinds of things."""
-    try:
-        return when(text)
-    except ValueError:
-        return None
-
-
-def dated(episode: Episode, now: str) -> str:
-    """When it was, before a text: the year, or of this year the day, or of this day the time, as one remembers it."""
-    at, today = date_of(episode["at"]), date_of(now)
-    if at is None or today is None:
-        return f"[{episode['at'].replace('T', ' ')}] " if episode["at"] else ""
-    if at.year != today.year:
-        return f"[{at.year}] "
-    timed = at.date() == today.date() and len(episode["at"]) > len("2024-10-01")
-    return f"[{at:%H:%M}] " if timed else f"[{at.date()}] "
 
 
 def rank_episodes(
@@ -182,17 +123,26 @@ def rank_episodes(
     Args:
         relevance: cosines with what is perceived, shape (n,).
         age: hours, or any other steps, not negative, shape (n,).
-        importance: shape (n,), in any unit; NaN where nobody has said it.
+        importance: shape (n,), in any unit; NaN where it is not known.
         k: how many are wanted, at least 1.
         decay: of recency, a unit of age; above 0 and at most 1.
         weights: of relevance, recency and importance; not negative, with a sum above 0.
 
     Raises:
-        ValueError: shapes differ, a number is out of its range, or one that must be there is not finite.
+        ValueError: shapes differ, a number is out of its range, or one that is required is not finite.
     """
-    terms = [np.asarray(one, dtype=np.float64) for one in (relevance, age, importance)]
-    check(terms, k, decay, weights)
-    scaled = np.stack([scaled_to_one(one) for one in (terms[0], decay ** terms[1], terms[2])])
+    near, old, weight = (np.asarray(one, dtype=np.float64) for one in (relevance, age, importance))
+    if near.ndim != 1 or not near.shape == old.shape == weight.shape:
+        raise ValueError(f"All terms must have one shape (n,), not {[near.shape, old.shape, weight.shape]}.")
+    if not np.isfinite(near).all() or not np.isfinite(old).all() or (old < 0).any():
+        raise ValueError("Relevance and age must be finite, and age not negative.")
+    if np.isinf(weight).any():
+        raise ValueError("Importance must be finite, or NaN where it is not known.")
+    if k < 1 or not 0 < decay <= 1:
+        raise ValueError(f"k must be 1 or more and decay above 0 and at most 1, not {k} and {decay}.")
+    if len(weights) != 3 or min(weights) < 0 or not 0 < sum(weights) < np.inf:
+        raise ValueError(f"There are three weights, none negative and not all 0, not {tuple(weights)}.")
+    scaled = np.stack([scaled_to_one(one) for one in (near, decay**old, weight)])
     known = ~np.isnan(scaled) * np.asarray(weights, dtype=np.float64)[:, None]
     mass = known.sum(axis=0)
     salience = np.divide((known * np.nan_to_num(scaled)).sum(axis=0), mass, out=np.zeros_like(mass), where=mass > 0)
@@ -210,16 +160,50 @@ def scaled_to_one(values: Floats) -> Floats:
     return scaled
 
 
-def check(terms: Sequence[Floats], k: int, decay: float, weights: Sequence[float]) -> None:
-    """Refuse what cannot be ranked."""
-    relevance, age, importance = terms
-    if relevance.ndim != 1 or not relevance.shape == age.shape == importance.shape:
-        raise ValueError(f"All terms must have one shape (n,), not {[one.shape for one in terms]}.")
-    if not np.isfinite(relevance).all() or not np.isfinite(age).all() or (age < 0).any():
-        raise ValueError("Relevance and age must be finite, and age not negative.")
-    if np.isinf(importance).any():
-        raise ValueError("Importance must be finite, or NaN where it is not known.")
-    if k < 1 or not 0 < decay <= 1:
-        raise ValueError(f"k must be 1 or more and decay above 0 and at most 1, not {k} and {decay}.")
-    if len(weights) != 3 or min(weights) < 0 or not 0 < sum(weights) < np.inf:
-        raise ValueError(f"There are three weights, none negative and not all 0, not {tuple(weights)}.")
+async def compose(state: EpisodeState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Put together what is remembered and perceived: working memory WM (step 3)."""
+    percept = state["percept"]
+    # What changes least comes first: a server with a prompt cache then reads the rest alone, hour after hour.
+    parts = {
+        "scene": percept["scene"],
+        "memories": "\n".join(f"- {dated(one, percept['now'])}{one['text']}" for one in state["recalled"]),
+        "now": percept["now"].replace("T", " "),
+        "seen": "\n".join(f"- {one}" for one in percept["observations"] or []),
+    }
+    return {"situation": "\n\n".join(fence(name, text) for name, text in parts.items() if text)}
+
+
+def dated(episode: Episode, now: str) -> str:
+    """The date to print before a memory: the year, within this year the day, within this day the time."""
+    at, today = date_of(episode["at"]), date_of(now)
+    if at is None or today is None:
+        return f"[{episode['at'].replace('T', ' ')}] " if episode["at"] else ""
+    if at.year != today.year:
+        return f"[{at.year}] "
+    timed = at.date() == today.date() and len(episode["at"]) > len("2024-10-01")
+    return f"[{at:%H:%M}] " if timed else f"[{at.date()}] "
+
+
+def date_of(text: str) -> datetime | None:
+    """The date of a memory; None where people wrote something else."""
+    try:
+        return parse_time(text)
+    except ValueError:
+        return None
+
+
+async def remember_episode(state: EpisodeState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Add what was said to the memory stream, and drop the oldest memories of this conversation."""
+    run = await open_run(runtime, EpisodeSettings)
+    asked, reply = state["messages"][-2:]
+    # Each on one line: nothing said can look like another memory, or like words of the other speaker.
+    said = [(stranger_name(run.language), state["question"]), (run.role.card.name, reply.text)]
+    new: Episode = {
+        "id": str(asked.id),
+        "at": state["percept"]["now"],
+        "text": "\n".join(f"{name}: {' '.join(text.split())}" for name, text in said),
+        "importance": None,
+    }
+    kept = [*(one for one in state.get("episodes") or [] if one["id"] != new["id"]), new]
+    most = run.settings.kept_episodes
+    return {"episodes": kept[-most:] if most else []}

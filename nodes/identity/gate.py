@@ -9,21 +9,21 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 
 from langgraph.runtime import Runtime
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
 from typing_extensions import TypedDict
 
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import UNANSWERED
-from dramaturg.models.questions import decide, extract, write
+from dramaturg.models.questions import decide, extract
 from dramaturg.models.thresholds import threshold
 from dramaturg.nodes.identity.chronicle import Identity, IdentitySettings, identity_of
-from dramaturg.nodes.identity.recall import ContextState
-from dramaturg.nodes.judgement import REASON_TOKENS, AppraisalSettings
-from dramaturg.nodes.run import respondent_of, settings
+from dramaturg.nodes.identity.retrieval import SelfImageState
+from dramaturg.nodes.judgement import AppraisalSettings, sentence
+from dramaturg.nodes.run import Run, open_run, settings
 from dramaturg.prompts import load
 from dramaturg.stores.role_files import Triple
 
-Reason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
+GateOutcome = Literal["allow", "revise", "block"]
 
 
 class GateSettings(IdentitySettings, AppraisalSettings):
@@ -59,19 +59,19 @@ class Contradiction(NamedTuple):
     probability: float | None = None
 
 
-class Weighed(BaseModel):
+class ContradictedStatement(BaseModel):
     """{reason, statement}: the number of the statement that is contradicted, 0 for none."""
 
     model_config = ConfigDict(extra="forbid")
 
-    reason: Reason
+    reason: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
     statement: int
 
 
-class Verdict(TypedDict):
+class GateVerdict(TypedDict):
     """What the gate says: the triple that it rests on, why, and how sure it is, where that is known."""
 
-    verdict: Literal["allow", "revise", "block"]
+    verdict: GateOutcome
     triple: dict[str, Any] | None
     reason: str
     probability: float | None
@@ -84,10 +84,10 @@ class Proposal(TypedDict):
     turn: str
     id: str | None
     text: str
-    verdict: Verdict | None
+    verdict: GateVerdict | None
 
 
-class DecisionState(ContextState):
+class DecisionState(SelfImageState):
     """What acting reads and writes: `proposals` A', and what the next one is told of the one before."""
 
     proposals: NotRequired[list[Proposal]]
@@ -95,113 +95,103 @@ class DecisionState(ContextState):
 
 
 def gated_outcome(state: DecisionState, runtime: Runtime[Any]) -> Literal["checked", "unchecked"]:
-    """Whether a proposal goes to the gate; a choice does not: one of the options it must be."""
+    """Whether a proposal goes to the gate; a choice does not: it must be one of the options."""
     return "checked" if settings(runtime, GateSettings).gate and not state["percept"]["options"] else "unchecked"
 
 
 async def validate(state: DecisionState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Hold the last proposal against the identity, the rules of the office before all else.
+    """Hold the last proposal against the rules of the office, then the role's core triples and what was looked up.
 
-    Where the model gives no usable answer the proposal is let through, and the evidence says that nobody knows.
+    Without a usable answer of the model the proposal is let through, and the evidence says so.
 
     Raises:
-        RoleError: the office is not there.
+        RoleError: the office is missing.
         ModelError: the model cannot be reached or refuses every question.
     """
-    context = settings(runtime, GateSettings)
-    identity = await identity_of(context, state)
-    chat = await respondent_of(context, identity.role)
+    run = await open_run(runtime, GateSettings)
+    identity = await identity_of(run, state)
     *before, last = proposals_of(state)
-    own = held_against(identity, state, context.gate_triples)
+    looked_up = {one["sentence"] for one in state.get("identity") or []}
+    core = [one for one in identity.triples if one.core]
+    rest = [one for one in identity.triples if not one.core and identity.sentence(one) in looked_up]
+    data = {"question": state["question"], "line": last["text"]}
+    found, error = None, ""
     try:
-        found = None
-        for triples in filter(None, (identity.rules, own)):
-            found = found or await contradicted(context, chat, identity, triples, state, last["text"])
-        verdict = verdict_on(context, identity, found, len(before))
-    except UNANSWERED as error:
-        verdict = Verdict(verdict="allow", triple=None, reason="", probability=None, error=str(error))
+        for triples in filter(None, (identity.rules, [*core, *rest][: run.settings.gate_triples])):
+            found = found or await find_contradiction(run, identity, triples, data)
+    except UNANSWERED as unanswered:
+        found, error = None, str(unanswered)
+    verdict: GateVerdict = {
+        "verdict": gate_action(run.settings, found.triple, len(before)) if found else "allow",
+        "triple": identity.triple_evidence(found.triple) if found else None,
+        "reason": found.reason if found else "",
+        "probability": found.probability if found else None,
+        "error": error,
+    }
     runtime.stream_writer({"event": "gate", "verdict": verdict["verdict"]})
-    told = "" if verdict["triple"] is None else f"{verdict['triple']['sentence']} {verdict['reason']}".strip()
-    usage = {"validate": chat.account.usage()}
-    return {"proposals": [*before, {**last, "verdict": verdict}], "note": told, "usage": usage}
+    note = f"{identity.sentence(found.triple)} {found.reason}".strip() if found else ""
+    proposals = [*before, {**last, "verdict": verdict}]
+    return {"proposals": proposals, "note": note, "usage": {"validate": run.usage}}
 
 
-def gate_outcome(state: DecisionState) -> Literal["allow", "revise", "block"]:
+def gate_outcome(state: DecisionState) -> GateOutcome:
     """What becomes of the last proposal."""
     verdict = proposals_of(state)[-1]["verdict"]
     return verdict["verdict"] if verdict else "allow"
 
 
-def held_against(identity: Identity, state: DecisionState, most: int) -> list[Triple]:
-    """The role's core triples, then what was looked up, each once."""
-    looked_up = [one["sentence"] for one in state.get("identity") or []]
-    core = [one for one in identity.triples if one.core]
-    rest = [one for one in identity.triples if not one.core and identity.sentence(one) in looked_up]
-    return [*core, *rest][:most]
-
-
-def verdict_on(context: GateSettings, identity: Identity, found: Contradiction | None, revised: int) -> Verdict:
-    """Allow what contradicts nothing; else revise, and after enough of that block what is core.
+def gate_action(own: GateSettings, contradicted: Triple, revisions: int) -> GateOutcome:
+    """Revise what contradicts a triple, and block it after enough revisions where the triple is core or a rule.
 
     What still contradicts a triple that is not core may be said: people change their minds in small things.
     """
-    if found is None:
-        return Verdict(verdict="allow", triple=None, reason="", probability=None, error="")
-    essential = found.triple.core or found.triple.kind == "rule"
-    again = context.on_contradiction == "revise" and revised < context.changes_of_mind
-    verdict: Literal["allow", "revise", "block"] = (
-        "revise" if again else "block" if essential or context.on_contradiction == "block" else "allow"
-    )
-    shown = identity.shown(found.triple)
-    return Verdict(verdict=verdict, triple=shown, reason=found.reason, probability=found.probability, error="")
+    if own.on_contradiction == "revise" and revisions < own.changes_of_mind:
+        return "revise"
+    essential = contradicted.core or contradicted.kind == "rule"
+    return "block" if essential or own.on_contradiction == "block" else "allow"
 
 
-async def contradicted(
-    context: GateSettings,
-    chat: ChatModel,
-    identity: Identity,
-    triples: Sequence[Triple],
-    state: DecisionState,
-    deed: str,
+async def find_contradiction(
+    run: Run[GateSettings], identity: Identity, triples: Sequence[Triple], data: dict[str, str]
 ) -> Contradiction | None:
-    """Which of some triples a deed contradicts, if any: asked of all in one answer, or of each apart.
+    """Which triple a line contradicts, if any: asked of all in one answer, or of each apart.
 
     Raises:
         ModelError: there is no answer.
     """
-    data = {"question": state["question"], "line": deed}
-    if context.apart(chat):
-        return await contradicted_apart(context, chat, identity, triples, data)
-    numbered = "\n".join(f"{number}. {identity.sentence(one)}" for number, one in enumerate(triples, start=1))
-    messages = load("weigh_action", identity.language).messages(
-        role=identity.name, data={**data, "statements": numbered}
-    )
-    found = await extract(chat, messages, weighed_among(len(triples)))
+    if run.settings.apart(run.chat):
+        return await find_contradiction_apart(run, identity, triples, data)
+    data = {**data, "statements": identity.numbered(triples)}
+    messages = load("weigh_action", run.language).messages(role=identity.name, data=data)
+    found = await extract(run.chat, messages, judgement_among(len(triples)))
     return Contradiction(triples[found.statement - 1], found.reason) if found.statement else None
 
 
-async def contradicted_apart(
-    context: GateSettings, chat: ChatModel, identity: Identity, triples: Sequence[Triple], data: dict[str, str]
+def judgement_among(statements: int) -> type[ContradictedStatement]:
+    """The form of an answer that names one of so many statements."""
+    number: Any = (int, Field(strict=True, ge=0, le=statements))
+    return create_model("WeighedAmong", __base__=ContradictedStatement, statement=number)
+
+
+async def find_contradiction_apart(
+    run: Run[GateSettings], identity: Identity, triples: Sequence[Triple], data: dict[str, str]
 ) -> Contradiction | None:
     """Ask of each triple whether it is contradicted, and of the surest why."""
-    line = threshold(chat.name, "contradiction", context.contradiction)
-
-    async def sure(triple: Triple) -> float:
-        statement = {**data, "statement": identity.sentence(triple)}
-        return await certainty(chat, identity.name, identity.language, statement)
-
-    certainties = await asyncio.gather(*map(sure, triples))
-    at = max(range(len(triples)), key=certainties.__getitem__)
-    if certainties[at] < line:
+    stated = [{**data, "statement": identity.sentence(one)} for one in triples]
+    sure = await asyncio.gather(
+        *(contradiction_probability(run.chat, identity.name, run.language, one) for one in stated)
+    )
+    at = max(range(len(triples)), key=sure.__getitem__)
+    if sure[at] < threshold(run.chat.name, "contradiction", run.settings.contradiction):
         return None
-    statement = {**data, "statement": identity.sentence(triples[at])}
-    return Contradiction(triples[at], await why(chat, identity, statement), certainties[at])
+    messages = load("why_contradicts", run.language).messages(role=identity.name, data=stated[at])
+    return Contradiction(triples[at], await sentence(run.chat, messages), sure[at])
 
 
-async def certainty(chat: ChatModel, role: str, language: str, data: dict[str, str]) -> float:
-    """How surely a line goes against a statement, from 0 to 1.
+async def contradiction_probability(chat: ChatModel, role: str, language: str, data: dict[str, str]) -> float:
+    """How surely a line contradicts a statement, from 0 to 1.
 
-    What is asked is whether the line could be said where the statement holds: a small model tells that more surely than
+    The question is whether the line could be said where the statement holds: a small model tells that more surely than
     whether the two contradict each other.
 
     Raises:
@@ -211,27 +201,8 @@ async def certainty(chat: ChatModel, role: str, language: str, data: dict[str, s
     return 1 - (float(fits.answer) if fits.probability is None else fits.probability)
 
 
-async def why(chat: ChatModel, identity: Identity, data: dict[str, str]) -> str:
-    """Why a triple is contradicted, in a sentence; the verdict stands also without one."""
-    messages = load("why_contradicts", identity.language).messages(role=identity.name, data=data)
-    try:
-        said = await write(chat, messages, temperature=0, max_tokens=REASON_TOKENS, quiet=True)
-    except UNANSWERED:
-        return ""
-    return " ".join(said.split())
-
-
-def weighed_among(statements: int) -> type[Weighed]:
-    """The form of an answer that names one of so many statements."""
-
-    class WeighedAmong(Weighed):
-        statement: int = Field(strict=True, ge=0, le=statements)
-
-    return WeighedAmong
-
-
 def proposals_of(state: DecisionState) -> list[Proposal]:
-    """The proposals of this turn: one that failed and was given up may have left some."""
+    """The proposals of this turn: a failed turn that was given up may have left some."""
     return [one for one in state.get("proposals") or [] if one["turn"] == turn_of(state)]
 
 

@@ -12,11 +12,11 @@ from dramaturg.nodes.reply import AskedState
 from dramaturg.nodes.turn import Report, TurnInput
 
 
-class Percepts(TypedDict):
+class PerceptInput(TypedDict):
     """What a simulation gives beside the question: where it plays, what was seen, the hour, and what may be chosen.
 
-    `observations` is there, if empty, wherever a deed is wanted and not a reply; `now` is a date and time of ISO 8601.
-    Nothing of it stays for the next decision, also where this one is refused.
+    `observations` is there, if empty, wherever an action is wanted and not a reply; `now` is a date and time of ISO
+    8601. Nothing of it stays for the next decision, also where this one fails.
     """
 
     scene: NotRequired[Annotated[str, EphemeralValue]]
@@ -25,8 +25,8 @@ class Percepts(TypedDict):
     now: NotRequired[Annotated[str, EphemeralValue]]
 
 
-class DecisionInput(TurnInput, Percepts):
-    """What a decision takes: in a conversation nothing but messages."""
+class DecisionInput(TurnInput, PerceptInput):
+    """The input of a decision: in a conversation nothing but messages."""
 
 
 class Percept(TypedDict):
@@ -38,17 +38,17 @@ class Percept(TypedDict):
     now: str
 
 
-class PerceptionState(AskedState, Percepts, Report):
+class PerceptionState(AskedState, PerceptInput, Report):
     """What perceiving reads and writes: `percept` is o."""
 
     percept: Percept
 
 
 async def perceive(state: PerceptionState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Take up what the role perceives, o = observe(E). It must come first: what is given is gone after a step.
+    """Observe the environment, o = observe(E). This node comes first: its input is gone after one step.
 
     Raises:
-        ValueError: `now` is no date and time, or there are options that do not differ.
+        ValueError: `now` is not a date and time, or the options do not differ.
     """
     percept: Percept = {
         "scene": state.get("scene", ""),
@@ -56,30 +56,32 @@ async def perceive(state: PerceptionState, runtime: Runtime[Any]) -> dict[str, A
         "options": state.get("options") or [],
         "now": state.get("now", ""),
     }
-    check(percept)
+    parse_time(percept["now"])
+    options = [normalize_word(one) for one in percept["options"]]
+    if len({*options}) != len(options) or len(options) == 1 or not all(options):
+        msg = "`options` are two or more texts that differ, or none."
+        raise ValueError(msg)
     return {"percept": percept}
 
 
-def check(percept: Percept) -> None:
-    """Refuse what nobody can decide on."""
-    when(percept["now"])
-    options = percept["options"]
-    if (
-        len({*map(normalize_word, options)}) != len(options)
-        or len(options) == 1
-        or not all(map(normalize_word, options))
-    ):
-        msg = "`options` are two or more texts that differ, or none."
-        raise ValueError(msg)
-
-
-def about(state: PerceptionState) -> str:
-    """What a decision is about, in words to search by."""
+def search_text(state: PerceptionState) -> str:
+    """The question and the observations, as the query of a similarity search."""
     return "\n".join([state["question"], *(state["percept"]["observations"] or [])])
 
 
-def when(text: str) -> datetime | None:
-    """A date or a date and time; None for an empty text.
+def is_reply(state: PerceptionState) -> bool:
+    """Whether a reply is wanted, as in a conversation; for an action or a choice no message window is shown."""
+    return state["percept"]["observations"] is None and not state["percept"]["options"]
+
+
+def day_of(state: PerceptionState) -> str:
+    """The day of a decision as an ISO date; empty where the time is not known."""
+    now = parse_time(state["percept"]["now"])
+    return now.date().isoformat() if now else ""
+
+
+def parse_time(text: str) -> datetime | None:
+    """Parse an ISO date, or date and time; None for an empty text.
 
     Raises:
         ValueError: it is neither.
@@ -91,14 +93,3 @@ def when(text: str) -> datetime | None:
     except ValueError as error:
         msg = f"{text!r} is no date and time: write one as 2024-10-01T09:00."
         raise ValueError(msg) from error
-
-
-def speaks(state: PerceptionState) -> bool:
-    """Whether the role replies, as in a conversation; else it acts or chooses, and is shown no window."""
-    return state["percept"]["observations"] is None and not state["percept"]["options"]
-
-
-def day_of(state: PerceptionState) -> str:
-    """The day of a decision; empty where nobody says when it is."""
-    now = when(state["percept"]["now"])
-    return now.date().isoformat() if now else ""

@@ -1,38 +1,38 @@
-"""The identity query q = ω(WM): which relations of an identity matter now (ID-RAG 3.3.2, step 4, and 4.1)."""
+"""Identity retrieval: the query q = ω(WM), K = retrieve(𝒞, q), and WM' = WM ⊕ K (ID-RAG 3.3.2 and 4.1, steps 4 to 6).
+
+Where there is no chronicle to search, or none is to be, the identity is inferred from memories (5.4).
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
+import numpy as np
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
 from typing_extensions import TypedDict
 
 from dramaturg.models.errors import UNANSWERED
-from dramaturg.models.questions import extract
-from dramaturg.nodes.identity.chronicle import (
-    Condition,
-    Identity,
-    IdentitySettings,
-    IdentityState,
-    has_chronicle,
-    identity_of,
-)
+from dramaturg.models.questions import extract, write
+from dramaturg.nodes.identity.chronicle import Condition, IdentitySettings, IdentityState, chronicled_identity
 from dramaturg.nodes.identity.episodes import EpisodeState
-from dramaturg.nodes.run import respondent_of, settings
-from dramaturg.prompts import load
-from dramaturg.stores.role_files import Triple
+from dramaturg.nodes.identity.perception import search_text
+from dramaturg.nodes.run import Run, open_run, settings
+from dramaturg.nodes.text.similarity import cosines
+from dramaturg.prompts import fence, load
+from dramaturg.stores.identity_graph import around
 
 MOST_RELATIONS = 3
-
-
 MOST_KEYWORDS = 4
 
+RelationalTriple: TypeAlias = tuple[str, str, str]
+"""(subject, relation, object)"""
 
-Keyword = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=40)]
+Rule: TypeAlias = Literal["paper", "released"]
+PARTS = ("high_priority", "medium_priority", "keywords")
 
 
-class QuerySettings(IdentitySettings):
-    """Where the identity in a prompt comes from, and how it is looked for."""
+class IdentityRetrievalSettings(IdentitySettings):
+    """Where the identity in a prompt comes from, how it is looked for, and how much of it is wanted."""
 
     identity: Condition = Field(
         default="id-rag",
@@ -43,6 +43,30 @@ class QuerySettings(IdentitySettings):
         description="strategy: by relations and keywords that the model names; embedding: the sentences that are most "
         "similar to what the role perceives, which asks no model.",
     )
+    identity_triples: int = Field(
+        default=8, ge=1, le=200, description="Triples that are wanted; those of high priority are never cut."
+    )
+    identity_rule: Rule = Field(
+        default="paper", description="How a strategy finds triples: as the paper says, or as its released code does."
+    )
+    hops: int = Field(
+        default=0, ge=0, le=5, description="Neighbours that are added to what was found, by so many steps (r)."
+    )
+
+    @property
+    def has_query(self) -> bool:
+        """Whether the model names what the chronicle is searched for."""
+        return self.identity == "id-rag" and self.identity_retrieval == "strategy"
+
+
+class SelfImageSettings(IdentityRetrievalSettings):
+    """What is written of a role's state before it acts."""
+
+    feeling: bool = Field(
+        default=False,
+        description="Whether the model first says how the role feels about its latest progress, from memories: a call.",
+    )
+    context_tokens: int = Field(default=160, ge=16, le=2000, description="The most tokens of an inferred identity.")
 
 
 class Strategy(TypedDict):
@@ -53,86 +77,100 @@ class Strategy(TypedDict):
     keywords: list[str]
 
 
-class QueryState(EpisodeState, IdentityState):
-    """What the query reads and writes; no strategy: look by similarity."""
+class IdentityRetrievalState(EpisodeState, IdentityState):
+    """What query and retrieval read and write: the strategy (none: search by similarity), K as JSON, and its text."""
 
     strategy: Strategy | None
+    identity: list[dict[str, Any]]
+    identity_text: str
 
 
-PlainTriple: TypeAlias = tuple[str, str, str]
+class SelfImageState(IdentityRetrievalState):
+    """What is read and written: `self_image` is K_text and the feeling, fenced."""
+
+    feeling: str
+    self_image: str
 
 
-Rule: TypeAlias = Literal["paper", "released"]
-
-
-FEW, FEWER, MOST = 3, 2, 6
-"""Of the released rule: with fewer hits than these, relations of medium priority and keywords count; and its cap."""
-
-
-PARTS = ("high_priority", "medium_priority", "keywords")
-
-
-def identity_outcome(state: QueryState, runtime: Runtime[Any]) -> Literal["query", "look up", "infer"]:
+def identity_outcome(state: IdentityRetrievalState, runtime: Runtime[Any]) -> Literal["query", "look up", "infer"]:
     """Where the identity comes from: a query of the chronicle, the chronicle without a query, or memories alone."""
-    context = settings(runtime, QuerySettings)
-    if context.identity == "baseline":
-        return "infer"
-    return "query" if context.identity == "id-rag" and context.identity_retrieval == "strategy" else "look up"
+    own = settings(runtime, IdentityRetrievalSettings)
+    return "infer" if own.identity == "baseline" else "query" if own.has_query else "look up"
 
 
-async def query_identity(state: QueryState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Have the model say which relations of this chronicle to look for, and which words.
+async def query_identity(state: IdentityRetrievalState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Have the model say which relations of this chronicle to search for, and which words.
 
-    Where it gives no usable answer the chronicle is searched by similarity, and the evidence says so.
+    Without a usable answer the chronicle is searched by similarity, and the evidence says so.
 
     Raises:
         RoleError: the role has no chronicle.
     """
-    context = settings(runtime, QuerySettings)
-    identity = has_chronicle(await identity_of(context, state))
-    chat = await respondent_of(context, identity.role)
-    relations = relations_of(identity.triples)
-    messages = load("query_identity", identity.language).messages(
+    run = await open_run(runtime, IdentityRetrievalSettings)
+    identity = await chronicled_identity(run, state)
+    relations = list(dict.fromkeys(one.relation for one in identity.triples))
+    messages = load("query_identity", run.language).messages(
         role=identity.name,
         situation=state["situation"],
         relations=", ".join(relations),
         data={"question": state["question"]},
     )
+    strategy: Strategy | None = None
+    evidence: dict[str, Any] = {}
     try:
-        found = await extract(chat, messages, strategy_schema(relations))
-        strategy, evidence = cast("Strategy", found.model_dump()), {}
+        found = await extract(run.chat, messages, strategy_schema(relations))
+        strategy = cast("Strategy", found.model_dump())
     except UNANSWERED as error:
-        strategy, evidence = None, {"identity_query_error": str(error)}
-    usage = {"query_identity": chat.account.usage()}
-    return {"strategy": strategy, "evidence": evidence, "usage": usage}
-
-
-def relations_of(triples: Sequence[Triple]) -> list[str]:
-    """The relations that there are, in the order of the chronicle."""
-    return list(dict.fromkeys(one.relation for one in triples))
+        evidence = {"identity_query_error": str(error)}
+    return {"strategy": strategy, "evidence": evidence, "usage": {"query_identity": run.usage}}
 
 
 def strategy_schema(relations: Sequence[str]) -> type[BaseModel]:
     """The form of a strategy over some relations: no other can be named."""
-    one: Any = Literal.__getitem__(tuple(relations))
-    names = Annotated[list[one], Field(max_length=MOST_RELATIONS)]
-    keywords = Annotated[list[Keyword], Field(max_length=MOST_KEYWORDS)]
+    relation: Any = Literal.__getitem__(tuple(relations))
+    keyword = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=40)]
+    names = Annotated[list[relation], Field(max_length=MOST_RELATIONS)]
     fields: dict[str, Any] = {
         "high_priority": (names, ...),
         "medium_priority": (names, ...),
-        "keywords": (keywords, ...),
+        "keywords": (Annotated[list[keyword], Field(max_length=MOST_KEYWORDS)], ...),
     }
     return create_model("SearchStrategy", __config__=ConfigDict(extra="forbid"), **fields)
 
 
-def identity_model(identity: Identity) -> list[tuple[str, str, str]]:
-    """A chronicle as `search_chronicle` takes it."""
-    return [(one.subject, one.relation, one.object) for one in identity.triples]
+async def retrieve_identity(state: IdentityRetrievalState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Look the identity up: K⁽⁰⁾ by the strategy or by similarity, K⁽¹⁾ around it, or all of it.
+
+    Raises:
+        RoleError: the role has no chronicle.
+    """
+    run = await open_run(runtime, IdentityRetrievalSettings)
+    identity = await chronicled_identity(run, state)
+    own, triples = run.settings, identity.triples
+    # The state may hold the strategy of a turn that was taken with other settings.
+    strategy = state["strategy"] if own.has_query else None
+    if own.identity == "full":
+        how, found = "all", list(triples)
+    elif strategy is None:  # the top k by relevance(q, v), the cosine with what the role perceives
+        texts = [identity.sentence(one) for one in triples]
+        near = await cosines(await run.embedder(), search_text(state), texts)
+        order = np.argsort(-np.asarray(near), kind="stable")[: own.identity_triples]
+        how, found = "similarity", [triples[at] for at in order]
+    else:
+        known = {(one.subject, one.relation, one.object): one for one in triples}
+        hits = search_chronicle([*known], cast("Any", strategy), wanted=own.identity_triples, rule=own.identity_rule)
+        how, found = "strategy", [known[one] for one in hits]
+    neighbours = around(triples, found, own.hops, [identity.name])
+    shown = [identity.triple_evidence(one) for one in found]
+    shown += [{**identity.triple_evidence(one), "neighbour": True} for one in neighbours]
+    runtime.stream_writer({"event": "identity", "triples": len(shown)})
+    evidence = {"identity": {"how": how, "query": strategy, "triples": shown, "of": len(triples)}}
+    return {"identity": shown, "identity_text": identity.text([*found, *neighbours]), "evidence": evidence}
 
 
 def search_chronicle(
-    triples: Sequence[PlainTriple], strategy: Mapping[str, Sequence[str]], *, wanted: int, rule: Rule = "paper"
-) -> list[PlainTriple]:
+    triples: Sequence[RelationalTriple], strategy: Mapping[str, Sequence[str]], *, wanted: int, rule: Rule = "paper"
+) -> list[RelationalTriple]:
     """Return the triples K_ID that a strategy finds, those of high priority first, each once and in their own order.
 
     The paper's rule: all triples of a relation of high priority, then those of medium priority until there are enough;
@@ -142,56 +180,74 @@ def search_chronicle(
     Args:
         triples: the chronicle, (subject, relation, object).
         strategy: `high_priority` and `medium_priority`, names of relations, and `keywords`, which are looked for in
-            objects, whatever their case; each may be left out.
+            objects, whatever their case; each may be left out. An empty keyword counts as none.
         wanted: how many triples are wanted; those of high priority are never cut.
         rule: "paper" or "released".
 
     Raises:
         ValueError: `wanted` is below 1, there is no such rule, or the strategy is not of this form.
     """
-    high, medium, keywords = read_strategy(strategy)
-    if wanted < 1:
-        raise ValueError(f"At least one triple must be wanted, not {wanted}.")
-    if rule not in ("paper", "released"):
-        raise ValueError(f"There is no rule {rule!r}: take 'paper' or 'released'.")
-    own = distinct(triples)
-    first = [one for one in own if one[1] in high]
-    second = [one for one in own if one[1] in medium and one[1] not in high]
-    named = [one for one in own if any(word.casefold() in one[2].casefold() for word in keywords)]
-    return by_released_rule(first, second, named) if rule == "released" else by_paper(first, second, named, wanted)
-
-
-def by_paper(
-    high: Sequence[PlainTriple], medium: Sequence[PlainTriple], named: Sequence[PlainTriple], wanted: int
-) -> list[PlainTriple]:
-    """All of high priority, filled up to the wanted number; keywords only where there is nothing else."""
-    found = [*high, *medium[: max(wanted - len(high), 0)]]
-    return found or list(named[:wanted])
-
-
-def by_released_rule(
-    high: Sequence[PlainTriple], medium: Sequence[PlainTriple], named: Sequence[PlainTriple]
-) -> list[PlainTriple]:
-    """What the released code gives for the same strategy."""
-    found = [*high, *(medium if len(high) < FEW else [])]
-    return distinct([*found, *(named if len(found) < FEWER else [])])[:MOST]
-
-
-def distinct(triples: Sequence[PlainTriple]) -> list[PlainTriple]:
-    """The triples, each once."""
-    return list(dict.fromkeys((subject, relation, thing) for subject, relation, thing in triples))
-
-
-def read_strategy(strategy: Mapping[str, Sequence[str]]) -> tuple[set[str], set[str], list[str]]:
-    """The two sets of relations, and the keywords; an empty one is in every text and counts as none.
-
-    Raises:
-        ValueError: a part is unknown, or is no list of texts.
-    """
     if unknown := sorted({*strategy} - {*PARTS}):
         raise ValueError(f"A search strategy has {', '.join(PARTS)}, and no {unknown[0]!r}.")
     for part, names in strategy.items():
         if isinstance(names, str) or not all(isinstance(name, str) for name in names):
             raise ValueError(f"{part} of a search strategy must be a list of texts, not {names!r}.")
+    if wanted < 1:
+        raise ValueError(f"At least one triple must be wanted, not {wanted}.")
+    if rule not in ("paper", "released"):
+        raise ValueError(f"There is no rule {rule!r}: take 'paper' or 'released'.")
     high, medium, keywords = (strategy.get(part, ()) for part in PARTS)
-    return set(high), set(medium), [word for word in keywords if word.strip()]
+    words = [word.casefold() for word in keywords if word.strip()]
+    each = list(dict.fromkeys((subject, relation, thing) for subject, relation, thing in triples))
+    first = [one for one in each if one[1] in high]
+    second = [one for one in each if one[1] in medium and one[1] not in high]
+    named = [one for one in each if any(word in one[2].casefold() for word in words)]
+    if rule == "paper":
+        return [*first, *second[: max(wanted - len(first), 0)]] or named[:wanted]
+    found = [*first, *(second if len(first) < 3 else [])]
+    return list(dict.fromkeys([*found, *(named if len(found) < 2 else [])]))[:6]
+
+
+async def infer_identity(state: SelfImageState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Infer who the role is from its memories (5.4, condition 1: the identity of generative agents).
+
+    Raises:
+        ModelError: the model gave no answer.
+    """
+    run = await open_run(runtime, SelfImageSettings)
+    text = await description(run, state, "infer_identity")
+    evidence: dict[str, Any] = {"identity": {"how": "inferred", "query": None, "triples": [], "text": text}}
+    return {"identity": [], "identity_text": text, "evidence": evidence, "usage": {"infer_identity": run.usage}}
+
+
+def feeling_outcome(state: SelfImageState, runtime: Runtime[Any]) -> Literal["asked", "unasked"]:
+    """Whether somebody wants to know how the role feels."""
+    return "asked" if settings(runtime, SelfImageSettings).feeling else "unasked"
+
+
+async def feel(state: SelfImageState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Say how the role feels about its latest progress: what passes, and is no identity (5.4, condition 2).
+
+    Raises:
+        ModelError: the model gave no answer.
+    """
+    run = await open_run(runtime, SelfImageSettings)
+    text = await description(run, state, "feel_progress")
+    return {"feeling": text, "evidence": {"feeling": text}, "usage": {"feel": run.usage}}
+
+
+async def description(run: Run[SelfImageSettings], state: SelfImageState, prompt: str) -> str:
+    """What the model says of the role by a prompt, from working memory alone."""
+    messages = load(prompt, run.language).messages(role=run.role.card.name, situation=state["situation"])
+    text = await write(run.chat, messages, temperature=0, max_tokens=run.settings.context_tokens, quiet=True)
+    return " ".join(text.split())
+
+
+async def augment(state: SelfImageState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Put identity and working memory together, WM' = WM ⊕ K: prompts show the one after the other.
+
+    Proposals of a failed turn of the same message are dropped here: acting begins anew.
+    """
+    parts = {"identity": state["identity_text"], "feeling": state.get("feeling", "")}
+    text = "\n\n".join(fence(name, text) for name, text in parts.items() if text)
+    return {"self_image": text, "feeling": "", "proposals": [], "note": ""}

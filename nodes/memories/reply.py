@@ -7,7 +7,7 @@ from langgraph.runtime import Runtime
 
 from dramaturg.nodes.memories.recall import MemoryEvidence, MemoryRecallSettings
 from dramaturg.nodes.reply import AskedState, ReplySettings, spoken
-from dramaturg.nodes.run import settings
+from dramaturg.nodes.run import open_run
 from dramaturg.stores.conversation_memories import memory_id
 
 
@@ -27,14 +27,14 @@ async def respond_from_memories(state: MemoryReplyState, runtime: Runtime[Any]) 
     What the conversation itself made the role remember is left out as long as the window still shows it. It stands
     apart, after the question, unless both are equal.
     """
-    context = settings(runtime, MemoryReplySettings)
+    run = await open_run(runtime, MemoryReplySettings)
     shown = {memory_id(str(message.id)) for message in state["messages"]}
     new = [one for one in state["recalled"] if one["canon"] or one["memory"] not in shown]
-    canon = [one for one in new if one["canon"] or context.conversation == "equal"]
+    canon = [one for one in new if one["canon"] or run.settings.conversation == "equal"]
     said = [one for one in new if one not in canon]
     data, limits = {"memories": memories_text(canon)}, {"was_said": memories_text(said)}
-    reply, usage = await spoken(context, state, "respond_from_memories", data, limits)
-    return {"messages": [reply], "recalled": [], "usage": {"respond_from_memories": usage}}
+    reply = await spoken(run, state, "respond_from_memories", data, limits)
+    return {"messages": [reply], "recalled": [], "usage": {"respond_from_memories": run.usage}}
 
 
 def memories_text(memories: Sequence[MemoryEvidence]) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
 from typing_extensions import TypedDict
@@ -11,11 +10,10 @@ from typing_extensions import TypedDict
 from dramaturg.models.errors import ModelTimeout, UnusableAnswer
 from dramaturg.models.questions import extract
 from dramaturg.nodes.passages.retrieval import Candidate, PassageSettings, in_context, passages_of
-from dramaturg.nodes.run import language_of, respondent_of, role_of, settings
+from dramaturg.nodes.run import open_run
 from dramaturg.nodes.turn import Report
 from dramaturg.prompts import load
 from dramaturg.stores.index.passages import StoredPassage
-from dramaturg.stores.role import Role
 
 Kind = Literal["belief_and_value", "psychological_trait"]
 
@@ -71,34 +69,26 @@ async def extract_attributes(state: AttributeState, runtime: Runtime[Any]) -> di
     Where the answer cannot be used or does not come in time, the turn goes on with what the role memory holds, and the
     evidence says so.
     """
-    context = settings(runtime, AttributeSettings)
-    role = await role_of(context)
-    chat = await respondent_of(context, role)
-    store = await passages_of(context, state["version"])
+    run = await open_run(runtime, AttributeSettings)
+    store = await passages_of(run, state["version"])
     passages = [store.get(candidate["passage"]) for candidate in state["selected"]]
-    messages = prompt(role, language_of(context, role), state["question"], passages)
-    evidence: dict[str, Any] = {}
-    found: list[Attribute] = []
+    numbered = "\n\n".join(f"[{number}] {in_context(passage)}" for number, passage in enumerate(passages, start=1))
+    data = {"question": state["question"], "passages": numbered}
+    messages = load("extract_attributes", run.language).messages(role=run.role.card.name, data=data)
+    found, failed = list[Attribute](), dict[str, str]()
     try:
-        found = traced(await extract(chat, messages, findings(len(passages))), passages, role.id)
+        found = attributes_in(await extract(run.chat, messages, findings(len(passages))), passages, run.role.id)
     except (UnusableAnswer, ModelTimeout) as error:
-        evidence["attributes_error"] = str(error)
-    own = [attribute for attribute in state.get("role_memory", []) if attribute["role"] == role.id]
-    memory = remembered(own, found, context.remembered)
+        failed = {"attributes_error": str(error)}
+    own = [attribute for attribute in state.get("role_memory", []) if attribute["role"] == run.role.id]
+    memory = updated_memory(own, found, run.settings.remembered)
     runtime.stream_writer({"event": "extracted", "attributes": found})
     return {
         "attributes": found,
         "role_memory": memory,
-        "evidence": {"attributes": found, "role_memory": memory, **evidence},
-        "usage": {"extract_attributes": chat.account.usage()},
+        "evidence": {"attributes": found, "role_memory": memory, **failed},
+        "usage": {"extract_attributes": run.usage},
     }
-
-
-def prompt(role: Role, language: str, question: str, passages: Sequence[StoredPassage]) -> list[BaseMessage]:
-    """Show the passages, numbered, under the question."""
-    numbered = "\n\n".join(f"[{number}] {in_context(passage)}" for number, passage in enumerate(passages, start=1))
-    data = {"question": question, "passages": numbered}
-    return load("extract_attributes", language).messages(role=role.card.name, data=data)
 
 
 def findings(passages: int) -> type[Findings]:
@@ -108,29 +98,25 @@ def findings(passages: int) -> type[Findings]:
     return create_model("Findings", __base__=Findings, belief_and_value=kind, psychological_traits=kind)
 
 
-def traced(answer: Findings, passages: Sequence[StoredPassage], role: str) -> list[Attribute]:
-    """Give each attribute the id of the passage that it names; one that is said twice counts once, the first time."""
-    kinds: list[tuple[Kind, list[Finding]]] = [
-        ("belief_and_value", answer.belief_and_value),
-        ("psychological_trait", answer.psychological_traits),
-    ]
-    attributes: list[Attribute] = [
-        {
-            "role": role,
-            "kind": kind,
-            "attribute": finding.attribute,
-            "passage": passages[finding.passage - 1].id,
-        }
-        for kind, found in kinds
-        for finding in found
-    ]
-    return list({a["attribute"].casefold(): a for a in reversed(attributes)}.values())[::-1]
+def attributes_in(answer: Findings, passages: Sequence[StoredPassage], role: str) -> list[Attribute]:
+    """The attributes of an answer, each with the id of the passage that it names; one said twice counts once."""
+    kinds: dict[Kind, list[Finding]] = {
+        "belief_and_value": answer.belief_and_value,
+        "psychological_trait": answer.psychological_traits,
+    }
+    attributes: dict[str, Attribute] = {}
+    for kind, found in kinds.items():
+        for one in found:
+            passage = passages[one.passage - 1].id
+            attribute = Attribute(role=role, kind=kind, attribute=one.attribute, passage=passage)
+            attributes.setdefault(one.attribute.casefold(), attribute)
+    return list(attributes.values())
 
 
-def remembered(memory: Sequence[Attribute], found: Sequence[Attribute], most: int) -> list[Attribute]:
+def updated_memory(memory: Sequence[Attribute], found: Sequence[Attribute], most: int) -> list[Attribute]:
     """Add what was found to a role memory: no attribute twice, the newest last, the oldest forgotten first."""
-    merged = {a["attribute"].casefold(): a for a in memory}
-    for attribute in found:
-        merged.pop(attribute["attribute"].casefold(), None)
-        merged[attribute["attribute"].casefold()] = attribute
+    merged = {one["attribute"].casefold(): one for one in memory}
+    for one in found:
+        merged.pop(one["attribute"].casefold(), None)
+        merged[one["attribute"].casefold()] = one
     return list(merged.values())[-most:] if most else []

@@ -1,26 +1,62 @@
 """Corrective retrieval (CRAG, Yan et al. 2024, Algorithm 1): passages are judged, refined, or searched beyond."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+import asyncio
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
+from langchain_core.tools import BaseTool
 from langgraph.runtime import Runtime
+from pydantic import Field, InstanceOf
+from pydantic.json_schema import SkipJsonSchema
 
-from dramaturg.nodes.passages.relevance import Limits, Relevance, Strip, refined, relevances, strip_text, strip_texts
+from dramaturg.models.errors import UNANSWERED
+from dramaturg.models.questions import write
+from dramaturg.models.reading import encodable
+from dramaturg.nodes.passages.relevance import RelevanceSettings, Strip, refined, relevances, strips_of
+from dramaturg.nodes.passages.reply import GroundedReplySettings
 from dramaturg.nodes.passages.retrieval import (
     Candidate,
     PassageEvidence,
     RetrievalSettings,
-    as_evidence,
+    passage_evidence,
     passages_of,
     under_headings,
 )
-from dramaturg.nodes.passages.web_search import WebSearchSettings
-from dramaturg.nodes.reply import AskedState, GroundedReplySettings, spoken
-from dramaturg.nodes.run import language_of, respondent_of, role_of, settings
+from dramaturg.nodes.reply import AskedState, spoken
+from dramaturg.nodes.run import open_run, settings
+from dramaturg.nodes.summary import clipped
 from dramaturg.nodes.turn import Report
-from dramaturg.stores.index.passages import PassageStore
+from dramaturg.prompts import load
+
+QUERY_TOKENS = 60
+LONGEST_QUERY = 300  # bytes
+TEXTS = ("content", "snippet", "text")
+ADDRESSES = ("url", "link")
 
 Action = Literal["correct", "ambiguous", "incorrect"]
+Search = Callable[[str], Any]
+"""From a query to what `pages_in` reads; a coroutine function too."""
+WebSearch = Literal["off"] | SkipJsonSchema[InstanceOf[BaseTool]] | SkipJsonSchema[Search]
+
+
+class WebSearchSettings(RelevanceSettings):
+    """Who searches the web, and how much of what is found is read."""
+
+    web_search: WebSearch = Field(
+        default="off",
+        description="off: nothing is searched for, and evidence says so; else a live LangChain tool or a function of "
+        "the query, which only the caller in Python can give.",
+    )
+    web_pages: int = Field(default=5, ge=1, le=50, description="The most pages that are read (paper: 5).")
+    page_strips: int = Field(
+        default=8, ge=1, le=200, description="The most strips judged of each page, from its beginning."
+    )
+
+    @property
+    def web(self) -> bool:
+        """Whether there is a search tool."""
+        return self.web_search != "off"
 
 
 class CorrectiveSettings(RetrievalSettings, WebSearchSettings):
@@ -49,10 +85,26 @@ class CorrectiveState(Report):
     strips: list[Strip]
 
 
+class WebSearchState(Report):
+    """What the search reads, and the strips that it adds to."""
+
+    question: str
+    query: str
+    strips: list[Strip]
+
+
 class CorrectedState(AskedState):
     """What a reply from corrected knowledge reads."""
 
     strips: list[Strip]
+
+
+class WebPage(NamedTuple):
+    """What a search found."""
+
+    title: str
+    address: str
+    text: str
 
 
 async def evaluate_passages(state: CorrectiveState, runtime: Runtime[Any]) -> dict[str, Any]:
@@ -62,40 +114,24 @@ async def evaluate_passages(state: CorrectiveState, runtime: Runtime[Any]) -> di
         ModelError: the model cannot be reached or refuses every question.
         ValueError: the thresholds contradict each other.
     """
-    context = settings(runtime, CorrectiveSettings)
-    role = await role_of(context)
-    chat = await respondent_of(context, role)
-    limits = context.limits(chat)
-    passages = as_evidence(await passages_of(context, state["version"]), state["candidates"][: context.knowledge])
-    texts = [under_headings(one["headings"], one["text"]) for one in passages]
-    language = language_of(context, role)
-    found = await relevances(texts, state["question"], chat, context, role=role.card.name, language=language)
-    retrieved = [judged(one, relevance, limits) for one, relevance in zip(passages, found, strict=True)]
+    run = await open_run(runtime, CorrectiveSettings)
+    limits = run.settings.limits(run.chat)
+    store = await passages_of(run, state["version"])
+    passages = passage_evidence(store, state["candidates"][: run.settings.knowledge])
+    found = await relevances(run, passages, state["question"])
+    retrieved: list[JudgedPassage] = [
+        {**passage, "confidence": confidence, "verdict": limits.verdict(confidence), "error": error}
+        for passage, (confidence, error) in zip(passages, found, strict=True)
+    ]
     action = action_on(one["verdict"] for one in retrieved)
     runtime.stream_writer({"event": "evaluated", "action": action, "retrieved": retrieved})
     evidence = {
         "retrieved": retrieved,
         "action": action,
         "thresholds": limits._asdict(),
-        "web_search": "not needed" if context.web else "off",
+        "web_search": "not needed" if run.settings.web else "off",
     }
-    usage = {"evaluate_passages": chat.account.usage()}
-    return {"action": action, "strips": [], "evidence": evidence, "usage": usage}
-
-
-def judged(passage: PassageEvidence, relevance: Relevance, limits: Limits) -> JudgedPassage:
-    """A passage with its verdict."""
-    verdict = verdict_on(relevance.confidence, limits)
-    return {**passage, "confidence": relevance.confidence, "verdict": verdict, "error": relevance.error}
-
-
-def verdict_on(confidence: float | None, limits: Limits) -> Literal["correct", "ambiguous", "incorrect", "failed"]:
-    """What a confidence means between the thresholds."""
-    if confidence is None:
-        return "failed"
-    if confidence >= limits.correct:
-        return "correct"
-    return "incorrect" if confidence < limits.incorrect else "ambiguous"
+    return {"action": action, "strips": [], "evidence": evidence, "usage": {"evaluate_passages": run.usage}}
 
 
 def action_on(verdicts: Iterable[str]) -> Action:
@@ -114,29 +150,23 @@ def evaluation_outcome(state: CorrectiveState, runtime: Runtime[Any]) -> Literal
 
 
 async def refine_knowledge(state: CorrectiveState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Take the passages apart and keep the relevant strips (4.4).
+    """Take the passages apart, the most similar first, and keep the relevant strips (4.4).
 
     Raises:
         ModelError: the model cannot be reached or refuses every question.
     """
-    context = settings(runtime, CorrectiveSettings)
-    role = await role_of(context)
-    chat = await respondent_of(context, role)
-    store = await passages_of(context, state["version"])
-    strips = strips_of(store, state["candidates"][: context.knowledge], context.strip_sentences)
-    kept, counts = await refined(strips, state["question"], chat, context, role)
-    runtime.stream_writer({"event": "refined", **counts})
-    usage = {"refine_knowledge": chat.account.usage()}
-    return {"strips": kept, "evidence": {"refinement": counts}, "usage": usage}
-
-
-def strips_of(store: PassageStore, candidates: Sequence[Candidate], most: int) -> list[Strip]:
-    """The strips of passages, the most similar passage first."""
-    return [
-        Strip(passage=one.id, source=one.source, headings=list(one.headings), text=text, confidence=None)
-        for one in (store.get(candidate["passage"]) for candidate in candidates)
-        for text in strip_texts(one.text, most)
+    run = await open_run(runtime, CorrectiveSettings)
+    store = await passages_of(run, state["version"])
+    passages = [store.get(candidate["passage"]) for candidate in state["candidates"][: run.settings.knowledge]]
+    most = run.settings.strip_sentences
+    strips = [
+        strip
+        for one in passages
+        for strip in strips_of(one.text, most, source=one.source, headings=one.headings, passage=one.id)
     ]
+    kept, counts = await refined(run, strips, state["question"])
+    runtime.stream_writer({"event": "refined", **counts})
+    return {"strips": kept, "evidence": {"refinement": counts}, "usage": {"refine_knowledge": run.usage}}
 
 
 def refinement_outcome(state: CorrectiveState, runtime: Runtime[Any]) -> Literal["enough", "elsewhere"]:
@@ -145,14 +175,89 @@ def refinement_outcome(state: CorrectiveState, runtime: Runtime[Any]) -> Literal
     return "elsewhere" if more else "enough"
 
 
+async def rewrite_query(state: WebSearchState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Have the model say the question in keywords (W in Algorithm 1); where it cannot, the question is searched for."""
+    run = await open_run(runtime, WebSearchSettings)
+    name, question = run.role.card.name, state["question"]
+    messages = load("search_query", run.language).messages(role=name, data={"question": question})
+    failed = {}
+    try:
+        query = " ".join((await write(run.chat, messages, temperature=0, max_tokens=QUERY_TOKENS, quiet=True)).split())
+    except UNANSWERED as error:
+        query, failed = f"{name} {question}", {"query_error": str(error)}
+    query = clipped(query, LONGEST_QUERY)
+    return {"query": query, "evidence": {"query": query, **failed}, "usage": {"rewrite_query": run.usage}}
+
+
+async def search_web(state: WebSearchState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Search, and keep the relevant strips of the pages beside those of the passages.
+
+    A search that fails leaves the turn without pages; `web_search` of the evidence is "found", "nothing found" or
+    "failed", the last with the kind of error.
+
+    Raises:
+        ModelError: the model cannot be reached or refuses every question.
+    """
+    run = await open_run(runtime, WebSearchSettings)
+    pages, evidence = await search_pages(run.settings, state["query"])
+    strips: list[Strip] = []
+    for page in pages:
+        headings = [page.title] if page.title else []
+        found = strips_of(page.text, run.settings.strip_sentences, source=page.address, headings=headings)
+        strips += found[: run.settings.page_strips]
+    kept, counts = await refined(run, strips, state["question"])
+    evidence["web"] = {"pages": [page.address or page.title for page in pages], **counts}
+    runtime.stream_writer({"event": "searched", "query": state["query"], **evidence})
+    return {"strips": [*state["strips"], *kept], "evidence": evidence, "usage": {"search_web": run.usage}}
+
+
+async def search_pages(context: WebSearchSettings, query: str) -> tuple[list[WebPage], dict[str, Any]]:
+    """The pages that the caller's tool or function finds, and how it went."""
+    tool: Any = context.web_search
+    try:
+        async with asyncio.timeout(context.deadline):
+            if isinstance(tool, BaseTool):
+                answer = await tool.ainvoke(query)
+            else:
+                answer = await asyncio.to_thread(tool, query)
+                answer = await answer if inspect.isawaitable(answer) else answer
+        pages = pages_in(answer)[: context.web_pages]
+    except Exception as error:  # noqa: BLE001 (somebody else's tool may raise anything; its text may hold a key)
+        return [], {"web_search": "failed", "web_error": type(error).__name__}
+    return pages, {"web_search": "found" if pages else "nothing found"}
+
+
+def pages_in(answer: object) -> list[WebPage]:
+    """Read what search tools give: a text, a mapping of a page or with `results`, or a list of such.
+
+    Args:
+        answer: of a mapping the text is `content`, `snippet` or `text`, the address `url` or `link`.
+
+    Raises:
+        TypeError: it is none of these.
+    """
+    if isinstance(answer, str):
+        answer = {"text": answer}
+    if isinstance(answer, Mapping):
+        if "results" in answer:
+            return pages_in(answer["results"])
+        parts = (next((answer[key] for key in keys if answer.get(key)), "") for keys in (("title",), ADDRESSES, TEXTS))
+        page = WebPage(*(encodable(str(part)).strip() for part in parts))
+        return [page] if page.text else []
+    if isinstance(answer, Sequence):
+        return [page for one in answer for page in pages_in(one)]
+    msg = f"A web search gives texts or mappings with a text, and not {type(answer).__name__}."
+    raise TypeError(msg)
+
+
 async def respond_from_strips(state: CorrectedState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Answer from what correction left, with the prompt of naive RAG; from the profile alone if nothing is left.
 
     Raises:
         ModelError: the model gave no reply.
     """
-    context = settings(runtime, CorrectiveReplySettings)
-    data = {"knowledge": "\n\n".join(map(strip_text, state["strips"]))}
-    reply, usage = await spoken(context, state, "respond_from_knowledge", data)
+    run = await open_run(runtime, CorrectiveReplySettings)
+    data = {"knowledge": "\n\n".join(under_headings(one["headings"], one["text"]) for one in state["strips"])}
+    reply = await spoken(run, state, "respond_from_knowledge", data)
     evidence = {"knowledge": state["strips"]}  # in the place of the passages that were retrieved
-    return {"messages": [reply], "evidence": evidence, "usage": {"respond_from_strips": usage}}
+    return {"messages": [reply], "evidence": evidence, "usage": {"respond_from_strips": run.usage}}

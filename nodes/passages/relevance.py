@@ -11,23 +11,21 @@ from typing_extensions import TypedDict
 
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.cross_encoder import cross_encoder
-from dramaturg.models.errors import ModelError, ModelRefused, ModelUnavailable, PromptRefused, RequestRejected
+from dramaturg.models.errors import UNANSWERED, ModelUnavailable, RequestRejected
 from dramaturg.models.questions import decide
 from dramaturg.models.thresholds import threshold
-from dramaturg.nodes.passages.retrieval import under_headings
-from dramaturg.nodes.run import RoleContext, language_of
+from dramaturg.nodes.passages.retrieval import PassageEvidence, under_headings
+from dramaturg.nodes.run import RoleContext, Run
 from dramaturg.nodes.text.boundaries import sentences
 from dramaturg.prompts import load
-from dramaturg.stores.role import Role
 
 CORRECT, INCORRECT, STRIP = 0.795, 0.005, 0.25  # the paper's scores 0.59, -0.99 and -0.5, as (score + 1) / 2
-
-
 STEEPEST = 60.0  # beyond it e^x is no different for a probability
+WHOLE = 2  # a text of so many sentences is a strip as it is
 
 
 class RelevanceSettings(RoleContext):
-    """Who says how relevant a text is, and from where on it counts."""
+    """Who says how relevant a text is, from where on it counts, and how small strips are."""
 
     evaluator: Literal["model", "cross-encoder"] = Field(
         default="model", description="The chat model's P(yes), or a small cross-encoder as in the paper (English)."
@@ -52,6 +50,11 @@ class RelevanceSettings(RoleContext):
         le=1,
         description="Confidence from which a strip of a text is kept; null: as measured for the evaluator, else 0.25, "
         "the paper's.",
+    )
+
+    strip_sentences: int = Field(default=3, ge=1, le=50, description="The most sentences of a strip.")
+    strips: int = Field(
+        default=5, ge=1, le=50, description="The most strips kept of the passages, and again of the web (paper: 5)."
     )
 
     def limits(self, chat: ChatModel) -> "Limits":
@@ -79,6 +82,14 @@ class Limits(NamedTuple):
     incorrect: float
     strip: float
 
+    def verdict(self, confidence: float | None) -> Literal["correct", "ambiguous", "incorrect", "failed"]:
+        """What a confidence means between the thresholds."""
+        if confidence is None:
+            return "failed"
+        if confidence >= self.correct:
+            return "correct"
+        return "incorrect" if confidence < self.incorrect else "ambiguous"
+
 
 class Relevance(NamedTuple):
     """How sure the evaluator is that a text helps to answer, from 0 to 1.
@@ -89,18 +100,6 @@ class Relevance(NamedTuple):
 
     confidence: float | None
     error: str = ""
-
-
-WHOLE = 2  # a text of so many sentences is a strip as it is
-
-
-class StripSettings(RelevanceSettings):
-    """How small strips are, and how many are kept."""
-
-    strip_sentences: int = Field(default=3, ge=1, le=50, description="The most sentences of a strip.")
-    strips: int = Field(
-        default=5, ge=1, le=50, description="The most strips kept of the passages, and again of the web (paper: 5)."
-    )
 
 
 class Strip(TypedDict):
@@ -117,39 +116,46 @@ class Strip(TypedDict):
 
 
 async def relevances(
-    texts: Sequence[str], question: str, chat: ChatModel, context: RelevanceSettings, *, role: str, language: str
+    run: Run[RelevanceSettings], texts: Sequence[PassageEvidence | Strip], question: str
 ) -> list[Relevance]:
-    """Judge each text, in order.
+    """Judge each text under its headings, in order.
 
     Raises:
         ModelRefused: the key or the model's name is wrong, so that no question will be answered.
         ModelUnavailable: the model cannot be reached for any of the texts.
     """
-    if context.evaluator == "cross-encoder":
+    shown = [under_headings(one["headings"], one["text"]) for one in texts]
+    if run.settings.evaluator == "cross-encoder":
         model = await asyncio.to_thread(cross_encoder)
-        return [Relevance(likely(logit)) for logit in await asyncio.to_thread(model.scores, question, texts)]
-    found = await asyncio.gather(*(relevance(text, question, chat, role, language) for text in texts))
+        return [Relevance(likely(logit)) for logit in await asyncio.to_thread(model.scores, question, shown)]
+    prompt = load("judge_relevance", run.language)
+
+    async def judged(text: str) -> Relevance:
+        messages = prompt.messages(role=run.role.card.name, data={"question": question, "passage": text})
+        try:
+            decision = await decide(run.chat, messages)
+        except (*UNANSWERED, ModelUnavailable, RequestRejected) as error:
+            return Relevance(None, type(error).__name__)
+        return Relevance(float(decision.answer) if decision.probability is None else decision.probability)
+
+    found = await asyncio.gather(*map(judged, shown))
     if found and all(one.error == ModelUnavailable.__name__ for one in found):
         msg = f"The chat model cannot be reached, so none of {len(found)} texts could be judged; try again later."
         raise ModelUnavailable(msg)
     return found
 
 
-async def relevance(text: str, question: str, chat: ChatModel, role: str, language: str) -> Relevance:
-    """Ask the chat model whether a text helps to answer."""
-    messages = load("judge_relevance", language).messages(role=role, data={"question": question, "passage": text})
-    try:
-        decision = await decide(chat, messages)
-    except ModelError as error:
-        if isinstance(error, ModelRefused) and not isinstance(error, PromptRefused | RequestRejected):
-            raise
-        return Relevance(None, type(error).__name__)
-    return Relevance(float(decision.answer) if decision.probability is None else decision.probability)
-
-
 def likely(logit: float) -> float:
     """A logit as a probability."""
     return 1 / (1 + exp(-max(-STEEPEST, min(STEEPEST, logit))))
+
+
+def strips_of(text: str, most: int, *, source: str, headings: Sequence[str], passage: str = "") -> list[Strip]:
+    """The strips of a text (4.4), not judged yet; see `strip_texts`."""
+    return [
+        Strip(passage=passage, source=source, headings=list(headings), text=part, confidence=None)
+        for part in strip_texts(text, most)
+    ]
 
 
 def strip_texts(text: str, most: int) -> list[str]:
@@ -162,34 +168,25 @@ def strip_texts(text: str, most: int) -> list[str]:
     return [text[spans[first][0] : spans[after - 1][1]] for first, after in pairwise(bounds)]
 
 
-def best(strips: Sequence[Strip], least: float, most: int) -> list[Strip]:
-    """The most relevant strips in the order of the text; one without a verdict is not among them."""
-    sure = {n: one["confidence"] for n, one in enumerate(strips) if one["confidence"] is not None}
-    kept = sorted((n for n, confidence in sure.items() if confidence >= least), key=lambda n: -sure[n])[:most]
-    return [strips[n] for n in sorted(kept)]
-
-
 async def refined(
-    strips: Sequence[Strip], question: str, chat: ChatModel, context: StripSettings, role: Role
+    run: Run[RelevanceSettings], strips: Sequence[Strip], question: str
 ) -> tuple[list[Strip], dict[str, Any]]:
     """Judge strips and keep the best; beside them how many were judged, kept, and could not be judged.
 
     Raises:
         ModelError: the model cannot be reached or refuses every question.
     """
-    texts = [strip_text(one) for one in strips]
-    found = await relevances(texts, question, chat, context, role=role.card.name, language=language_of(context, role))
-    judged = [weighed(one, relevance) for one, relevance in zip(strips, found, strict=True)]
-    kept = best(judged, context.limits(chat).strip, context.strips)
+    found = await relevances(run, strips, question)
+    judged: list[Strip] = [
+        {**strip, "confidence": relevance.confidence} for strip, relevance in zip(strips, found, strict=True)
+    ]
+    kept = best_strips(judged, run.settings.limits(run.chat).strip, run.settings.strips)
     failed = sum(one.confidence is None for one in found)
     return kept, {"strips": len(judged), "kept": len(kept), "failed": failed}
 
 
-def weighed(strip: Strip, relevance: Relevance) -> Strip:
-    """A strip with what the evaluator says of it."""
-    return {**strip, "confidence": relevance.confidence}
-
-
-def strip_text(strip: Strip) -> str:
-    """A strip under its headings, as a model reads it."""
-    return under_headings(strip["headings"], strip["text"])
+def best_strips(strips: Sequence[Strip], least: float, most: int) -> list[Strip]:
+    """The most relevant strips in the order of the text; one without a verdict is not among them."""
+    sure = {n: one["confidence"] for n, one in enumerate(strips) if one["confidence"] is not None}
+    kept = sorted((n for n, confidence in sure.items() if confidence >= least), key=lambda n: -sure[n])[:most]
+    return [strips[n] for n in sorted(kept)]

@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from dramaturg.nodes.run import RoleContext, embedder_of, role_of, settings
+from dramaturg.nodes.run import RoleContext, Run, open_run
 from dramaturg.nodes.turn import Report
 from dramaturg.stores.index.folder import IndexKind
 from dramaturg.stores.index.kinds import passage_kind
@@ -78,44 +78,31 @@ async def retrieve(state: RetrievalState, runtime: Runtime[Any]) -> dict[str, An
         MissingIndex: the role has no index of these passages.
         EmbeddingMismatch: the index was made with another embedding model.
     """
-    context = settings(runtime, RetrievalSettings)
-    role = await role_of(context)
-    model = await embedder_of(context, role)
-    store = await asyncio.to_thread(role.index(passage_kind(context.splitter)).open, state.get("version") or None)
+    run = await open_run(runtime, RetrievalSettings)
+    model = await run.embedder()
+    store = await passages_of(run, state.get("version"))
     vector = await model.embeddings.aembed_query(state["question"])
     store.require(model.name, len(vector))
-    candidates = ranked(store, vector, context.depth)
-    knowledge = as_evidence(store, candidates[: context.knowledge])
+    found = store.search(vector, run.settings.depth)
+    candidates = [Candidate(passage=name, score=score) for name, score in found]
+    knowledge = passage_evidence(store, candidates[: run.settings.knowledge])
     runtime.stream_writer({"event": "retrieved", "knowledge": knowledge})
     evidence = {"knowledge": knowledge, **({"warning": store.warning} if store.warning else {})}
     return {"version": store.version, "candidates": candidates, "evidence": evidence}
 
 
-def ranked(store: PassageStore, vector: list[float], depth: int) -> list[Candidate]:
-    """The `depth` passages nearest to a vector, best first."""
-    return [{"passage": name, "score": score} for name, score in store.search(vector, depth)]
+async def passages_of(run: Run[PassageSettings], version: str | None) -> PassageStore:
+    """The passages of the version that a turn reads, also when a newer one is there; none: the newest."""
+    return await asyncio.to_thread(run.role.index(passage_kind(run.settings.splitter)).open, version or None)
 
 
-async def passages_of(context: PassageSettings, version: str) -> PassageStore:
-    """The passages that this turn reads, also when a newer version was published meanwhile."""
-    role = await role_of(context)
-    return await asyncio.to_thread(role.index(passage_kind(context.splitter)).open, version)
-
-
-def as_evidence(store: PassageStore, candidates: Iterable[Candidate]) -> list[PassageEvidence]:
-    """Look up the texts of candidates."""
-    return [evidence(store.get(candidate["passage"]), candidate["score"]) for candidate in candidates]
-
-
-def evidence(passage: StoredPassage, score: float) -> PassageEvidence:
-    """One passage with where it stands in the persona."""
-    return {
-        "passage": passage.id,
-        "score": score,
-        "source": passage.source,
-        "headings": list(passage.headings),
-        "text": passage.text,
-    }
+def passage_evidence(store: PassageStore, candidates: Iterable[Candidate]) -> list[PassageEvidence]:
+    """Candidates with their texts, and where these stand in the persona."""
+    return [
+        {**candidate, "source": passage.source, "headings": list(passage.headings), "text": passage.text}
+        for candidate in candidates
+        for passage in (store.get(candidate["passage"]),)
+    ]
 
 
 def in_context(passage: StoredPassage) -> str:

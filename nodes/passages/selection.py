@@ -9,17 +9,15 @@ from langgraph.runtime import Runtime
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from dramaturg.models.chat import ChatModel
 from dramaturg.models.cross_encoder import cross_encoder
-from dramaturg.models.errors import ModelError, ModelRefused, ModelUnavailable, PromptRefused, RequestRejected
+from dramaturg.models.errors import UNANSWERED, ModelUnavailable, RequestRejected
 from dramaturg.models.questions import decide
 from dramaturg.models.thresholds import threshold
-from dramaturg.nodes.passages.retrieval import Candidate, RetrievalSettings, as_evidence, in_context, passages_of
-from dramaturg.nodes.run import language_of, respondent_of, role_of, settings
+from dramaturg.nodes.passages.retrieval import Candidate, RetrievalSettings, in_context, passage_evidence, passages_of
+from dramaturg.nodes.run import Run, open_run, settings
 from dramaturg.nodes.turn import Report
 from dramaturg.prompts import load
 from dramaturg.stores.index.passages import PassageStore
-from dramaturg.stores.role import Role
 
 
 class SelectionSettings(RetrievalSettings):
@@ -51,7 +49,7 @@ class SelectionSettings(RetrievalSettings):
         return max(self.knowledge, self.search_limit, self.slots + 1)
 
 
-class Verdict(TypedDict):
+class PassageVerdict(TypedDict):
     """One judgement; `certainty` is P(yes) or a logit where the judge gives one.
 
     `wasted`: one at a time, the loop would have ended before this passage, so the verdict does not count.
@@ -71,11 +69,11 @@ class SelectionState(Report):
     question: str
     version: str
     candidates: list[Candidate]
-    verdicts: list[Verdict]
+    verdicts: list[PassageVerdict]
     selected: list[Candidate]
 
 
-Announce = Callable[[Verdict], None]
+Announce = Callable[[PassageVerdict], None]
 
 
 async def begin_selection(state: SelectionState) -> dict[str, Any]:
@@ -91,19 +89,107 @@ async def judge(state: SelectionState, runtime: Runtime[Any]) -> dict[str, Any]:
     Raises:
         ModelRefused: the model refuses every question: its key or its name is wrong.
     """
-    context = settings(runtime, SelectionSettings)
-    role = await role_of(context)
-    store = await passages_of(context, state["version"])
-    chat = await respondent_of(context, role)
-    batch = next_batch(state, context, chat)
-    new = await verdicts_on(batch, state["question"], store, role, chat, runtime)
-    verdicts = without_wasted([*state["verdicts"], *new], context.slots)
-    selected = [taken(v) for v in verdicts if v["verdict"] == "yes" and not v["wasted"]]
+    run = await open_run(runtime, SelectionSettings)
+    store = await passages_of(run, state["version"])
+    before, slots = state["verdicts"], run.settings.slots
+    largest = min(run.settings.judged_at_once, run.chat.concurrency)
+    size = batch_size(len(state["selected"]), len(before), slots=slots, largest=largest)
+    batch = state["candidates"][: run.settings.search_limit][len(before) : len(before) + size]
+
+    def announce(verdict: PassageVerdict) -> None:
+        known = {key: value for key, value in verdict.items() if key != "wasted"}  # known when the batch is done
+        runtime.stream_writer({"event": "judged", **known})
+
+    judged = judged_by_cross_encoder if run.settings.selection_judge == "cross-encoder" else judged_by_model
+    verdicts = [*before, *await judged(run, batch, state["question"], store, announce)]
+    counted = needed([one["verdict"] == "yes" for one in verdicts], slots)
+    verdicts = [{**one, "wasted": at >= counted} for at, one in enumerate(verdicts)]
+    accepted = [one for one in verdicts[:counted] if one["verdict"] == "yes"]
+    selected = [Candidate(passage=one["passage"], score=one["score"]) for one in accepted]
     return {
         "verdicts": verdicts,
         "selected": selected,
         "evidence": {"selection": selection_evidence(store, verdicts, selected)},
-        "usage": {"judge": chat.account.usage()},
+        "usage": {"judge": run.usage},
+    }
+
+
+def batch_size(accepted: int, judged: int, *, slots: int, largest: int) -> int:
+    """How many passages to judge next, so that the open slots are likely to be filled and little is wasted.
+
+    The share that is accepted is estimated as (accepted + 1) / (judged + 2), Laplace's rule of succession: the batch
+    grows while passages are refused and shrinks as the slots fill.
+    """
+    share = (accepted + 1) / (judged + 2)
+    return max(1, min(largest, ceil((slots - accepted) / share)))
+
+
+async def judged_by_model(
+    run: Run[SelectionSettings], batch: Sequence[Candidate], question: str, store: PassageStore, announce: Announce
+) -> list[PassageVerdict]:
+    """Ask the chat model of each passage whether attributes regarding u can be inferred from it (line 8)."""
+    prompt = load("judge", run.language)
+    above = threshold(run.chat.name, "judge", run.settings.accept_above)
+
+    async def judged(candidate: Candidate) -> PassageVerdict:
+        data = {"question": question, "passage": in_context(store.get(candidate["passage"]))}
+        try:
+            decision = await decide(run.chat, prompt.messages(role=run.role.card.name, data=data), threshold=above)
+            verdict = passage_verdict(candidate, "yes" if decision.answer else "no", decision.probability)
+        except (*UNANSWERED, ModelUnavailable, RequestRejected) as error:
+            verdict = passage_verdict(candidate, "failed", error=type(error).__name__)
+        announce(verdict)
+        return verdict
+
+    return await asyncio.gather(*map(judged, batch))
+
+
+async def judged_by_cross_encoder(
+    run: Run[SelectionSettings], batch: Sequence[Candidate], question: str, store: PassageStore, announce: Announce
+) -> list[PassageVerdict]:
+    """Score question and passage together; the logit is comparable within one question more than between two."""
+    above = threshold("cross-encoder", "judge", run.settings.accept_above)
+    texts = [in_context(store.get(candidate["passage"])) for candidate in batch]
+    model = await asyncio.to_thread(cross_encoder)
+    logits = await asyncio.to_thread(model.scores, question, texts)
+    pairs = zip(batch, logits, strict=True)
+    verdicts = [passage_verdict(candidate, "yes" if logit >= above else "no", logit) for candidate, logit in pairs]
+    for verdict in verdicts:
+        announce(verdict)
+    return verdicts
+
+
+def passage_verdict(
+    candidate: Candidate, verdict: Literal["yes", "no", "failed"], certainty: float | None = None, error: str = ""
+) -> PassageVerdict:
+    """A judgement that counts, until the batch is done."""
+    return {**candidate, "verdict": verdict, "certainty": certainty, "error": error, "wasted": False}
+
+
+def needed(accepted: Sequence[bool], slots: int) -> int:
+    """How many of these judgements Algorithm 1 makes: up to and with the one that fills the last of K `slots`."""
+    filled = 0
+    for position, verdict in enumerate(accepted, start=1):
+        filled += verdict
+        if filled == slots:
+            return position
+    return len(accepted)
+
+
+def selection_evidence(
+    store: PassageStore,
+    verdicts: Sequence[PassageVerdict],
+    selected: Sequence[Candidate],
+    fallback: str | None = None,
+) -> dict[str, Any]:
+    """What was judged and selected, and how often in vain."""
+    return {
+        "selected": passage_evidence(store, selected),
+        "verdicts": list(verdicts),
+        "judged": len(verdicts),
+        "wasted": sum(one["wasted"] for one in verdicts),
+        "failed": sum(one["verdict"] == "failed" and not one["wasted"] for one in verdicts),
+        "fallback": fallback,
     }
 
 
@@ -122,165 +208,12 @@ async def fall_back(state: SelectionState, runtime: Runtime[Any]) -> dict[str, A
     Raises:
         ModelUnavailable: not one passage could be judged, because the model cannot be reached.
     """
-    refuse_if_unreachable(state["verdicts"])
-    context = settings(runtime, SelectionSettings)
-    store = await passages_of(context, state["version"])
-    selected = state["candidates"][: context.slots + (context.fallback == "top-K+1")]
-    evidence = selection_evidence(store, state["verdicts"], selected) | {"fallback": context.fallback}
-    return {"selected": selected, "evidence": {"selection": evidence}}
-
-
-def next_batch(state: SelectionState, context: SelectionSettings, chat: ChatModel) -> list[Candidate]:
-    """The passages to judge next: never more than N, nor more at once than the model answers at once."""
-    judged, accepted = len(state["verdicts"]), len(state["selected"])
-    largest = min(context.judged_at_once, chat.concurrency)
-    size = batch_size(accepted, judged, slots=context.slots, largest=largest)
-    return state["candidates"][: context.search_limit][judged : judged + size]
-
-
-async def verdicts_on(
-    batch: Sequence[Candidate],
-    question: str,
-    store: PassageStore,
-    role: Role,
-    chat: ChatModel,
-    runtime: Runtime[Any],
-) -> list[Verdict]:
-    """Have a batch judged by whom the context says, each verdict streamed as it comes."""
-    context = settings(runtime, SelectionSettings)
-
-    def announce(verdict: Verdict) -> None:
-        known = {key: value for key, value in verdict.items() if key != "wasted"}  # known when the batch is done
-        runtime.stream_writer({"event": "judged", **known})
-
-    above = accepted_from(context, chat)
-    if context.selection_judge == "cross-encoder":
-        return await judged_by_cross_encoder(batch, question, store, above=above, announce=announce)
-    return await judged_by_model(
-        batch,
-        question,
-        store,
-        chat,
-        role=role.card.name,
-        language=language_of(context, role),
-        above=above,
-        announce=announce,
-    )
-
-
-def accepted_from(context: SelectionSettings, chat: ChatModel) -> float:
-    """The threshold of a run: the setting, or what was measured for the judge."""
-    judge = "cross-encoder" if context.selection_judge == "cross-encoder" else chat.name
-    return threshold(judge, "judge", context.accept_above)
-
-
-def refuse_if_unreachable(verdicts: Sequence[Verdict]) -> None:
-    """A model that nobody can reach is no reason to fall back."""
-    if verdicts and all(v["error"] == ModelUnavailable.__name__ for v in verdicts):
+    verdicts = state["verdicts"]
+    if verdicts and all(one["error"] == ModelUnavailable.__name__ for one in verdicts):
         msg = f"The chat model cannot be reached, so none of {len(verdicts)} passages could be judged; try again later."
         raise ModelUnavailable(msg)
-
-
-def without_wasted(verdicts: list[Verdict], slots: int) -> list[Verdict]:
-    """Mark the judgements that one at a time would not have made."""
-    counted = needed([v["verdict"] == "yes" for v in verdicts], slots)
-    return [{**v, "wasted": position >= counted} for position, v in enumerate(verdicts)]
-
-
-def taken(verdict: Verdict) -> Candidate:
-    """The passage of a verdict, as it stands in the ranking."""
-    return {"passage": verdict["passage"], "score": verdict["score"]}
-
-
-def selection_evidence(
-    store: PassageStore, verdicts: Sequence[Verdict], selected: Sequence[Candidate]
-) -> dict[str, Any]:
-    """What was judged and selected, and how often in vain."""
-    return {
-        "selected": as_evidence(store, selected),
-        "verdicts": list(verdicts),
-        "judged": len(verdicts),
-        "wasted": sum(v["wasted"] for v in verdicts),
-        "failed": sum(v["verdict"] == "failed" and not v["wasted"] for v in verdicts),
-        "fallback": None,
-    }
-
-
-def verdict_on(
-    candidate: Candidate, verdict: Literal["yes", "no", "failed"], certainty: float | None = None, error: str = ""
-) -> Verdict:
-    """Write down one judgement."""
-    return {**candidate, "verdict": verdict, "certainty": certainty, "error": error, "wasted": False}
-
-
-async def judged_by_model(
-    candidates: Sequence[Candidate],
-    question: str,
-    store: PassageStore,
-    chat: ChatModel,
-    *,
-    role: str,
-    language: str,
-    above: float,
-    announce: Announce,
-) -> list[Verdict]:
-    """Ask the chat model of each passage whether attributes regarding u can be inferred from it (line 8).
-
-    A verdict that cannot be had is `failed`, with the kind of error.
-
-    Raises:
-        ModelRefused: the key or the model's name is wrong, so that no question will be answered.
-    """
-    prompt = load("judge", language)
-
-    async def judged(candidate: Candidate) -> Verdict:
-        passage = in_context(store.get(candidate["passage"]))
-        messages = prompt.messages(role=role, data={"question": question, "passage": passage})
-        try:
-            decision = await decide(chat, messages, threshold=above)
-        except ModelError as error:
-            if isinstance(error, ModelRefused) and not isinstance(error, PromptRefused | RequestRejected):
-                raise
-            verdict = verdict_on(candidate, "failed", error=type(error).__name__)
-        else:
-            verdict = verdict_on(candidate, "yes" if decision.answer else "no", decision.probability)
-        announce(verdict)
-        return verdict
-
-    return await asyncio.gather(*map(judged, candidates))
-
-
-async def judged_by_cross_encoder(
-    candidates: Sequence[Candidate], question: str, store: PassageStore, *, above: float, announce: Announce
-) -> list[Verdict]:
-    """Score question and passage together; the logit is comparable within one question more than between two."""
-    texts = [in_context(store.get(candidate["passage"])) for candidate in candidates]
-    model = await asyncio.to_thread(cross_encoder)
-    logits = await asyncio.to_thread(model.scores, question, texts)
-    verdicts = [
-        verdict_on(candidate, "yes" if logit >= above else "no", logit)
-        for candidate, logit in zip(candidates, logits, strict=True)
-    ]
-    for verdict in verdicts:
-        announce(verdict)
-    return verdicts
-
-
-def batch_size(accepted: int, judged: int, *, slots: int, largest: int) -> int:
-    """How many passages to judge next, so that the open slots are likely to be filled and little is wasted.
-
-    The share that is accepted is estimated as (accepted + 1) / (judged + 2), Laplace's rule of succession: the batch
-    grows while passages are refused and shrinks as the slots fill.
-    """
-    share = (accepted + 1) / (judged + 2)
-    return max(1, min(largest, ceil((slots - accepted) / share)))
-
-
-def needed(accepted: Sequence[bool], slots: int) -> int:
-    """How many of these judgements Algorithm 1 makes: up to and with the one that fills the last of K `slots`."""
-    filled = 0
-    for position, verdict in enumerate(accepted, start=1):
-        filled += verdict
-        if filled == slots:
-            return position
-    return len(accepted)
+    run = await open_run(runtime, SelectionSettings)
+    selected = state["candidates"][: run.settings.slots + (run.settings.fallback == "top-K+1")]
+    store = await passages_of(run, state["version"])
+    evidence = selection_evidence(store, verdicts, selected, run.settings.fallback)
+    return {"selected": selected, "evidence": {"selection": evidence}}

@@ -7,47 +7,22 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import Literal, NamedTuple, Protocol
 
-# Chinese and Japanese write no space after a sentence.
-_GAP = re.compile(r"([。！？][。！？…”’」』）》]*)\s*|\s+")
-
-
-_LINE_END = re.compile(r"\r\n|[\r\n\f]")
-
-
-_STOPS = (".", "!", "?", "…", "。", "！", "？")
-
-
-_CLOSERS = "\"'”’)]»」』）》*_"
-
-
-_JOINER = "\u200d"
-
-
-_LONGEST_CLUSTER = 64
-
-
-_FLAG_HALVES = "".join(map(chr, range(0x1F1E6, 0x1F200)))  # a flag is two of these letters
-
-
-WORD, LINE, SENTENCE, PARAGRAPH = range(4)
-
-
-class Gap(NamedTuple):
-    """A place between two parts of a text: one ends at `end`, the next begins at `begin`."""
-
-    rank: int
-    end: int
-    begin: int
-
-
 Unit = Literal["characters", "tokens"]
 
-
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
-
-
 # Each character that is no space is in a token. Long runs of letters are cut, or a line without spaces were one token.
 TOKEN = re.compile(rf"[{_CJK}]|[^\W{_CJK}]{{1,16}}|[^\w\s]")
+
+WORD, LINE, SENTENCE, PARAGRAPH = range(4)
+# Chinese and Japanese write no space after a sentence.
+_GAP = re.compile(r"([。！？][。！？…”’」』）》]*)\s*|\s+")
+_LINE_END = re.compile(r"\r\n|[\r\n\f]")
+_STOPS = (".", "!", "?", "…", "。", "！", "？")
+_CLOSERS = "\"'”’)]»」』）》*_"
+
+_JOINER = "\u200d"
+_LONGEST_CLUSTER = 64
+_FLAG_HALVES = "".join(map(chr, range(0x1F1E6, 0x1F200)))  # a flag is two of these letters
 
 
 class Ruler(Protocol):
@@ -117,6 +92,27 @@ class Tokens:
         return self._starts[max(bisect_left(self._starts, end) - amount, 0)]
 
 
+def ruler(text: str, unit: Unit) -> Ruler:
+    """Measure a document in a unit.
+
+    Raises:
+        ValueError: there is no such unit.
+    """
+    if unit == "characters":
+        return Characters(text)
+    if unit == "tokens":
+        return Tokens(text)
+    raise ValueError(f'There is no unit {unit!r}: use "characters" or "tokens".')
+
+
+class Gap(NamedTuple):
+    """A place between two parts of a text: one ends at `end`, the next begins at `begin`."""
+
+    rank: int
+    end: int
+    begin: int
+
+
 def last_end(text: str, low: int, high: int) -> int | None:
     """Where a part of the highest rank ends, the last of them, from low to high."""
     # A few characters more, to see what kind of space follows.
@@ -134,17 +130,13 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
     """Where the sentences of a text begin and end; headings and the items of a list stand for themselves."""
     begin = len(text) - len(text.lstrip())
     for gap in _gaps(text, begin, len(text.rstrip())):
-        if gap.rank >= SENTENCE and not _abbreviation(text, gap):
+        after = text[gap.begin : gap.begin + 1]
+        stops = gap.rank == SENTENCE and not (text[gap.end - 1] == "." and (after.islower() or after.isdecimal()))
+        if stops or gap.rank == PARAGRAPH:  # the full stop of "opus no. 5" ends no sentence
             yield begin, gap.end
             begin = gap.begin
     if text[begin:].strip():
         yield begin, len(text.rstrip())
-
-
-def _abbreviation(text: str, gap: Gap) -> bool:
-    """Whether a full stop ends no sentence, as in "opus no. 5"."""
-    after = text[gap.begin : gap.begin + 1]
-    return gap.rank == SENTENCE and text[gap.end - 1] == "." and (after.islower() or after.isdecimal())
 
 
 def _gaps(text: str, low: int, high: int) -> Iterator[Gap]:
@@ -205,16 +197,3 @@ def _flags_before(text: str, position: int) -> int:
     """How many halves of flags stand before a position; past some hundreds in a row a flag may be cut."""
     before = text[max(position - 512, 0) : position]
     return len(before) - len(before.rstrip(_FLAG_HALVES))
-
-
-def ruler(text: str, unit: Unit) -> Ruler:
-    """Measure a document in a unit.
-
-    Raises:
-        ValueError: there is no such unit.
-    """
-    if unit == "characters":
-        return Characters(text)
-    if unit == "tokens":
-        return Tokens(text)
-    raise ValueError(f'There is no unit {unit!r}: use "characters" or "tokens".')

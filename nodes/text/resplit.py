@@ -11,14 +11,8 @@ from dramaturg.nodes.text.boundaries import Ruler, Unit, ruler
 from dramaturg.nodes.text.splitter import Method, Passage, Window, parts_of, plain, sections, slide
 
 KEPT = 0.25  # how much of l_max the longest paragraph may grow or shrink by before passages get another length
-
-
 REACH = 1_000_000  # characters in which text that has moved is looked for
-
-
 MISSES = 200  # passages in a row that are looked for
-
-
 SURE = 20  # characters; shorter passages are not looked for
 
 
@@ -91,28 +85,23 @@ def _spans(
 ) -> Iterator[tuple[int, int]]:
     """The passages of a part: those that are kept, and new ones over what lies between them."""
     before: _Place | None = None
-    for place in kept:
-        if text[before.end if before else start : place.start].strip():
-            new = slide(text, _low(start, before, old), _high(end, place, old), window, measure)
-            yield from (span for span in new if span[1] > (before.end if before else start) and span[0] < place.start)
-        yield place.start, place.end
+    for place in (*kept, None):
+        seen, until = before.end if before else start, place.start if place else end
+        if text[seen:until].strip():
+            low, high = _low(before, old) if before else start, min(_high(place, old), end) if place else end
+            yield from (span for span in slide(text, low, high, window, measure) if span[1] > seen and span[0] < until)
+        if place:
+            yield place.start, place.end
         before = place
-    if before is None:
-        yield from slide(text, start, end, window, measure)
-    elif text[before.end : end].strip():
-        low = _low(start, before, old)
-        yield from (span for span in slide(text, low, end, window, measure) if span[1] > before.end)
 
 
-def _low(start: int, before: _Place | None, old: Sequence[Passage]) -> int:
+def _low(before: _Place, old: Sequence[Passage]) -> int:
     """Where new passages begin: where the one after the last kept passage began, or at the end of that."""
-    if before is None:
-        return start
     step = old[before.at + 1].start - old[before.at].start if before.at + 1 < len(old) else before.end - before.start
     return min(before.start + step, before.end) if step > 0 else before.end
 
 
-def _high(end: int, after: _Place, old: Sequence[Passage]) -> int:
+def _high(after: _Place, old: Sequence[Passage]) -> int:
     """Where new passages end: where the one before the next kept passage ended, at the most with that."""
     shared = old[after.at - 1].end - old[after.at].start if after.at else 0
-    return min(after.start + max(shared, 0), after.end, end)
+    return min(after.start + max(shared, 0), after.end)

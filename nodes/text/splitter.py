@@ -8,11 +8,15 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from markdown_it import MarkdownIt
-from markdown_it.token import Token
 
 from dramaturg.nodes.text.boundaries import Ruler, Unit, cluster_end, cluster_start, first_begin, last_end, ruler
 
 Method = Literal["fixed", "ats", "acts"]
+
+# Possessive quantifiers: a run of a million spaces is read once, not once from every space in it.
+PARAGRAPH = re.compile(r"^[^\S\n]*+\S[^\n]*+(?:\n[^\S\n]*+\S[^\n]*+)*+", re.MULTILINE)
+MAYBE_HEADING = re.compile(r"^ {0,3}(?:#|=|-++[ \t]*+$)", re.MULTILINE)
+VISIBLE = re.compile(r"\S")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,37 +30,6 @@ class Passage:
     headings: tuple[str, ...]
     start: int
     end: int
-
-
-# Possessive quantifiers: a run of a million spaces is read once, not once from every space in it.
-PARAGRAPH = re.compile(r"^[^\S\n]*+\S[^\n]*+(?:\n[^\S\n]*+\S[^\n]*+)*+", re.MULTILINE)
-
-
-MAYBE_HEADING = re.compile(r"^ {0,3}(?:#|=|-++[ \t]*+$)", re.MULTILINE)
-
-
-class Section(NamedTuple):
-    """The text under one heading, up to the next heading of any level; the first section may have no heading.
-
-    `title` to `title_end` is the heading's line, `body` to `end` the text under it, as offsets into the document.
-    """
-
-    headings: tuple[str, ...]
-    level: int
-    title: int
-    title_end: int
-    body: int
-    end: int
-
-
-class _Heading(NamedTuple):
-    title: str
-    level: int
-    first_line: int
-    next_line: int
-
-
-_VISIBLE = re.compile(r"\S")
 
 
 class Window(NamedTuple):
@@ -106,51 +79,18 @@ def split_document(
     if not lines.strip():
         return []
     cut = sections(lines)
-    fixed = Window(fixed_length, fixed_overlap)
-    window = fixed if method == "fixed" else _adaptive(text, lines, cut, measure, longest)
+    window = Window(fixed_length, fixed_overlap)
+    if method != "fixed":
+        # The longest heading stands in where a document has headings only.
+        l_max = _longest(text, lines, cut, measure) or max(measure.length(one.title, one.title_end) for one in cut)
+        l_max = l_max if longest is None else min(l_max, longest)
+        window = Window(l_max, l_max // 2)
     parts = parts_of(lines, cut) if method == "acts" else [((), 0, len(text))]
     return [
         Passage(text[begin:stop], headings, begin, stop)
         for headings, start, end in parts
         for begin, stop in slide(text, start, end, window, measure)
     ]
-
-
-def longest_paragraph(text: str, unit: Unit = "characters") -> int:
-    """The length l_max of the longest paragraph (AMADEUS, Equation 3); 0 if the document has none.
-
-    A paragraph is a run of lines that are neither blank nor a heading, without the line break after the last one.
-
-    Raises:
-        ValueError: there is no such unit.
-    """
-    lines = plain(text)
-    return _longest(text, lines, sections(lines), ruler(text, unit))
-
-
-def _longest(text: str, lines: str, cut: Sequence[Section], measure: Ruler) -> int:
-    found = (span for section in cut for span in paragraphs(text, lines, section))
-    return max((measure.length(start, end) for start, end in found), default=0)
-
-
-def _adaptive(text: str, lines: str, cut: Sequence[Section], measure: Ruler, longest: int | None) -> Window:
-    """l_max, and l_o as half of it; the longest heading stands in where a document has headings only."""
-    l_max = _longest(text, lines, cut, measure) or max(
-        measure.length(section.title, section.title_end) for section in cut
-    )
-    if longest is not None:
-        l_max = min(l_max, longest)
-    return Window(l_max, l_max // 2)
-
-
-def parts_of(lines: str, cut: Sequence[Section]) -> Iterator[tuple[tuple[str, ...], int, int]]:
-    """What windows slide over: the text of each section, or its heading if nothing stands under that."""
-    levels = [section.level for section in cut[1:]] + [0]
-    for section, next_level in zip(cut, levels, strict=True):
-        if lines[section.body : section.end].strip():
-            yield section.headings, section.body, section.end
-        elif next_level <= section.level:
-            yield section.headings, section.title, section.title_end
 
 
 def _check(method: str, longest: int | None, fixed_length: int, fixed_overlap: int) -> None:
@@ -176,6 +116,20 @@ def plain(text: str) -> str:
     return " " + lines[1:] if lines.startswith("\ufeff") else lines
 
 
+class Section(NamedTuple):
+    """The text under one heading, up to the next heading of any level; the first section may have no heading.
+
+    `title` to `title_end` is the heading's line, `body` to `end` the text under it, as offsets into the document.
+    """
+
+    headings: tuple[str, ...]
+    level: int
+    title: int
+    title_end: int
+    body: int
+    end: int
+
+
 def sections(lines: str) -> list[Section]:
     """Cut a document, as `plain` gives it, at its headings; what stands before the first one has no headings."""
     starts = [0, *(match.end() for match in re.finditer("\n", lines)), len(lines)]
@@ -192,11 +146,28 @@ def sections(lines: str) -> list[Section]:
     return cut
 
 
-def paragraphs(text: str, lines: str, section: Section) -> Iterator[tuple[int, int]]:
-    """Paragraphs of a section: runs of non-blank lines, without the line break after the last one."""
-    for match in PARAGRAPH.finditer(lines, section.body, section.end):
-        start, end = match.span()
-        yield start, end - text.startswith("\r\n", end - 1)
+class _Heading(NamedTuple):
+    title: str
+    level: int
+    first_line: int
+    next_line: int
+
+
+def _headings(lines: str) -> list[_Heading]:
+    """Headings of the document itself, not of a quotation or a list; with a title; underlined ones of one line.
+
+    CommonMark makes a heading of a whole paragraph above a line of dashes. In prose that line is meant as a rule.
+    """
+    if not MAYBE_HEADING.search(lines):
+        return []  # a long dialogue without headings need not wait for the parser
+    found: list[_Heading] = []
+    for opening, title in pairwise(_parser().parse(lines)):  # the token after an opening one holds the title
+        name = title.content.strip()
+        if opening.type == "heading_open" and not opening.level and opening.map and name:
+            first, following = opening.map
+            if opening.markup not in ("=", "-") or following - first == 2:
+                found.append(_Heading(name, int(opening.tag[1]), first, following))
+    return found
 
 
 @cache
@@ -207,27 +178,32 @@ def _parser() -> MarkdownIt:
     return parser
 
 
-def _headings(lines: str) -> list[_Heading]:
-    if not MAYBE_HEADING.search(lines):
-        return []  # a long dialogue without headings need not wait for the parser
-    tokens = _parser().parse(lines)
-    # Each opening token is followed by the token that holds the title.
-    return [_heading(opening, title) for opening, title in pairwise(tokens) if _is_heading(opening, title)]
+def parts_of(lines: str, cut: Sequence[Section]) -> Iterator[tuple[tuple[str, ...], int, int]]:
+    """What windows slide over: the text of each section, or its heading if nothing stands under that."""
+    levels = [section.level for section in cut[1:]] + [0]
+    for section, next_level in zip(cut, levels, strict=True):
+        if lines[section.body : section.end].strip():
+            yield section.headings, section.body, section.end
+        elif next_level <= section.level:
+            yield section.headings, section.title, section.title_end
 
 
-def _is_heading(opening: Token, title: Token) -> bool:
-    """Headings of the document itself, not of a quotation or a list; with a title; underlined ones of one line.
+def longest_paragraph(text: str, unit: Unit = "characters") -> int:
+    """The length l_max of the longest paragraph (AMADEUS, Equation 3); 0 if the document has none.
 
-    CommonMark makes a heading of a whole paragraph above a line of dashes. In prose that line is meant as a rule.
+    A paragraph is a run of lines that are neither blank nor a heading, without the line break after the last one.
+
+    Raises:
+        ValueError: there is no such unit.
     """
-    if opening.type != "heading_open" or opening.level or opening.map is None or not title.content.strip():
-        return False
-    return opening.markup not in ("=", "-") or opening.map[1] - opening.map[0] == 2
+    lines = plain(text)
+    return _longest(text, lines, sections(lines), ruler(text, unit))
 
 
-def _heading(opening: Token, title: Token) -> _Heading:
-    first_line, next_line = opening.map or (0, 0)
-    return _Heading(title.content.strip(), int(opening.tag[1]), first_line, next_line)
+def _longest(text: str, lines: str, cut: Sequence[Section], measure: Ruler) -> int:
+    spans = (match.span() for one in cut for match in PARAGRAPH.finditer(lines, one.body, one.end))
+    # `plain` made a space of the carriage return before a line feed: it belongs to the line break.
+    return max((measure.length(start, end - text.startswith("\r\n", end - 1)) for start, end in spans), default=0)
 
 
 def slide(text: str, start: int, end: int, window: Window, ruler: Ruler) -> Iterator[tuple[int, int]]:
@@ -265,5 +241,5 @@ def _next_begin(text: str, begin: int, stop: int, unseen: int, window: Window, r
 
 def _visible(text: str, start: int, end: int) -> int:
     """Where the first character that is no space stands; end if there is none."""
-    match = _VISIBLE.search(text, start, end)
+    match = VISIBLE.search(text, start, end)
     return match.start() if match else end

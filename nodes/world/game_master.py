@@ -1,27 +1,33 @@
 """The game master: it says what comes of a deed, who notices it, and who is drawn into a talk (ID-RAG 2.2 and 5.1)."""
 
 import asyncio
-from typing import Annotated, Any, Literal, NamedTuple
+import random
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
 
 from langgraph.runtime import Runtime
 from langgraph.types import Send
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
 from typing_extensions import TypedDict
 
-from dramaturg.models.environment import environment
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import choose, extract
-from dramaturg.models.reading import normalize_word
-from dramaturg.nodes.run import RunContext, respondent_in, settings
-from dramaturg.nodes.world.world import Deed, Event, Heard, WorldSettings, WorldState, event, in_order, scenario_of
+from dramaturg.nodes.run import settings
+from dramaturg.nodes.world.world import (
+    Deed,
+    Event,
+    Heard,
+    World,
+    WorldSettings,
+    WorldState,
+    event,
+    open_world,
+    scenario_of,
+)
 from dramaturg.prompts import load
-from dramaturg.stores.library import open_role
-from dramaturg.stores.scenario import Scenario
 
 NOBODY = "nobody"
-
-
-UNKNOWN = 3.0  # how important a deed is of which the game master gives no account
+UNKNOWN_IMPORTANCE = 3.0  # of a deed of which the game master gives no account
 
 
 class Outcome(BaseModel):
@@ -35,16 +41,8 @@ class Outcome(BaseModel):
     importance: int = Field(strict=True, ge=1, le=10)
 
 
-class Resolved(NamedTuple):
-    """A deed and what came of it; why there is no account of it, if so."""
-
-    deed: Deed
-    outcome: Outcome | None
-    error: str
-
-
 class VoterInput(TypedDict):
-    """What a voter is given: its hour, and what its deed in this hour rested on."""
+    """What a voter is given: the hour, and what its deed in this hour rested on."""
 
     agent: str
     step: int
@@ -55,62 +53,64 @@ class VoterInput(TypedDict):
 async def resolve(state: WorldState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Say of every deed what comes of it; those who notice it hear of it, and whoever did it remembers it.
 
-    Of a deed of which the model gives no usable account, only the deed itself is known, to whoever did it.
+    Without a usable account of the model only the deed itself is known, to whoever did it.
 
     Raises:
         ModelError: the model cannot be reached or refuses every question.
     """
-    context = settings(runtime, WorldSettings)
-    scenario = await asyncio.to_thread(scenario_of, context)
-    names = await asyncio.to_thread(names_of, context, scenario)
-    chat = await respondent_in(context, scenario.language)
+    world = await open_world(runtime, WorldSettings)
     deeds = {one["agent"]: one for one in state["deeds"]}
-    order = in_order([one.role for one in scenario.agents if one.role in deeds], context, state["step"])
-    step, now = state["step"], scenario.clock.at(state["step"])
-
-    async def resolved(deed: Deed) -> Resolved:
-        messages = load("resolve_action", scenario.language).messages(
-            place=scenario.name,
-            role=names[deed["agent"]],
-            others=", ".join(name for agent, name in names.items() if agent != deed["agent"]),
-            data={"scene": scene_of(scenario), "now": now.replace("T", " "), "deed": deed["text"]},
-        )
-        try:
-            return Resolved(deed, await extract(chat, messages, outcome_among(names, deed["agent"])), "")
-        except UNANSWERED as error:
-            return Resolved(deed, None, str(error))
-
-    # One alone first: a server that keeps what it has read then reads the scene once.
-    found = [await resolved(deeds[agent]) for agent in order[:1]]
-    found += await asyncio.gather(*(resolved(deeds[agent]) for agent in order[1:]))
-    log = [outcome_event(step, now, one, names) for one in found]
-    usage = {"resolve": chat.account.usage()}
-    return {"heard": [heard for one in found for heard in heard_of(one, names)], "log": log, "usage": usage}
+    order = in_order([one for one in world.names if one in deeds], world.settings, state["step"])
+    # One alone first: a server with a prompt cache then reads the scene once.
+    found = [await resolved(world, deeds[agent], state["step"]) for agent in order[:1]]
+    found += await asyncio.gather(*(resolved(world, deeds[agent], state["step"]) for agent in order[1:]))
+    log, heard = [line for line, _ in found], [one for _, heard in found for one in heard]
+    return {"heard": heard, "log": log, "usage": {"resolve": world.usage}}
 
 
-def outcome_event(step: int, now: str, resolved: Resolved, names: dict[str, str]) -> Event:
-    """What the log says of a deed's outcome; agents are named by their ids."""
-    deed, outcome, error = resolved
-    if outcome is None:
-        return event(step, now, "outcome", agent=deed["agent"], text="", noticed_by=[], talks_with="", error=error)
-    ids = {name: agent for agent, name in names.items()}
-    noticed = [ids[name] for name in dict.fromkeys(outcome.noticed_by)]
-    told = {"text": outcome.happens, "noticed_by": noticed, "importance": outcome.importance}
-    return event(step, now, "outcome", agent=deed["agent"], talks_with=ids.get(outcome.talks_with, ""), **told)
+def in_order(agents: Sequence[str], context: WorldSettings, step: int) -> list[str]:
+    """The agents in the order in which their deeds come about in a step: chance, but the same for one seed."""
+    order = list(agents)
+    random.Random(f"{context.seed} {step}").shuffle(order)  # noqa: S311 (no secret hangs on it)
+    return order
 
 
-def heard_of(resolved: Resolved, names: dict[str, str]) -> list[Heard]:
-    """What becomes known of a deed, and to whom: the game master's account, or without one the deed itself."""
-    deed, outcome, _ = resolved
-    if outcome is None:
-        return [Heard(agent=deed["agent"], text=deed["text"], importance=UNKNOWN)]
-    importance = float(outcome.importance)
+async def resolved(world: World[WorldSettings], deed: Deed, step: int) -> tuple[Event, list[Heard]]:
+    """Ask what comes of a deed: what the log says of it, and who hears of it.
+
+    The game master is shown and gives names; the log and what is heard have ids.
+    """
+    agent, now = deed["agent"], world.scenario.clock.at(step)
+    ids = {name: one for one, name in world.names.items()}
+    messages = load("resolve_action", world.language).messages(
+        place=world.scenario.name,
+        role=world.names[agent],
+        others=", ".join(name for name, one in ids.items() if one != agent),
+        data={"scene": "\n".join(world.scenario.shared), "now": now.replace("T", " "), "deed": deed["text"]},
+    )
+    try:
+        outcome = await extract(world.chat, messages, outcome_among(world.names, agent))
+    except UNANSWERED as error:
+        nothing = {"text": "", "noticed_by": [], "talks_with": "", "error": str(error)}
+        heard = Heard(agent=agent, text=deed["text"], importance=UNKNOWN_IMPORTANCE)
+        return event(step, now, "outcome", agent=agent, **nothing), [heard]
     noticed = {*outcome.noticed_by, outcome.talks_with}
-    others = [agent for agent, name in names.items() if name in noticed and agent != deed["agent"]]
-    return [Heard(agent=agent, text=outcome.happens, importance=importance) for agent in [deed["agent"], *others]]
+    hearing = [agent, *(one for name, one in ids.items() if name in noticed and one != agent)]
+    line = event(
+        step,
+        now,
+        "outcome",
+        agent=agent,
+        talks_with=ids.get(outcome.talks_with, ""),
+        text=outcome.happens,
+        noticed_by=[ids[name] for name in dict.fromkeys(outcome.noticed_by)],
+        importance=outcome.importance,
+    )
+    importance = float(outcome.importance)
+    return line, [Heard(agent=one, text=outcome.happens, importance=importance) for one in hearing]
 
 
-def outcome_among(names: dict[str, str], agent: str) -> type[Outcome]:
+def outcome_among(names: Mapping[str, str], agent: str) -> type[Outcome]:
     """The form of an outcome that names nobody whom there is not."""
     others = tuple(name for one, name in names.items() if one != agent)
     who: Any = Literal.__getitem__(others)
@@ -119,25 +119,6 @@ def outcome_among(names: dict[str, str], agent: str) -> type[Outcome]:
         "talks_with": (Literal.__getitem__((*others, NOBODY)), ...),
     }
     return create_model("OutcomeAmong", __base__=Outcome, **fields)
-
-
-def names_of(context: RunContext, scenario: Scenario) -> dict[str, str]:
-    """What the agents are called, by their ids.
-
-    Raises:
-        RoleError: the library has no such role.
-        ValueError: two have one name.
-    """
-    library = context.library or environment().library
-    names = {one.role: open_role(one.role, library).card.name for one in scenario.agents}
-    if len({normalize_word(name) for name in names.values()}) < len(names):
-        raise ValueError(f"Two agents of {scenario.name} have one name: {', '.join(names.values())}.")
-    return names
-
-
-def scene_of(scenario: Scenario) -> str:
-    """What everybody knows."""
-    return "\n".join(scenario.shared)
 
 
 async def poll(state: WorldState) -> dict[str, Any]:
@@ -162,20 +143,14 @@ async def vote(state: VoterInput, runtime: Runtime[Any]) -> dict[str, Any]:
     Raises:
         ModelError: the model gave no answer.
     """
-    context = settings(runtime, WorldSettings)
-    scenario = await asyncio.to_thread(scenario_of, context)
-    names = await asyncio.to_thread(names_of, context, scenario)
-    chat, language = await respondent_in(context, scenario.language), scenario.language
-    (asked,) = load("call_to_vote", language).messages(role=names[state["agent"]])
-    messages = load("choose_option", language).messages(
-        role=names[state["agent"]],
-        situation=state["situation"],
-        self_image=state["self_image"],
-        data={"question": asked.text},
+    world = await open_world(runtime, WorldSettings)
+    agent, name = state["agent"], world.names[state["agent"]]
+    (call,) = load("call_to_vote", world.language).messages(role=name)
+    messages = load("choose_option", world.language).messages(
+        role=name, situation=state["situation"], self_image=state["self_image"], data={"question": call.text}
     )
-    (later,) = load("not_yet", language).messages()
-    options = {names[one]: one for one in scenario.candidates} | {later.text: ""}
-    choice = options[await choose(chat, messages, list(options))]
-    log = [event(state["step"], scenario.clock.at(state["step"]), "vote", agent=state["agent"], choice=choice)]
-    votes = {state["agent"]: choice} if choice else {}
-    return {"votes": votes, "log": log, "usage": {"vote": chat.account.usage()}}
+    (later,) = load("not_yet", world.language).messages()
+    options = {world.names[one]: one for one in world.scenario.candidates} | {later.text: ""}
+    choice = options[await choose(world.chat, messages, list(options))]
+    log = [event(state["step"], world.scenario.clock.at(state["step"]), "vote", agent=agent, choice=choice)]
+    return {"votes": {agent: choice} if choice else {}, "log": log, "usage": {"vote": world.usage}}

@@ -1,6 +1,5 @@
 """A talk between two agents: line after line, until one leaves or the budget is spent (ID-RAG 5.5 and 6.3)."""
 
-import asyncio
 import operator
 from typing import Annotated, Any, Literal
 
@@ -11,12 +10,11 @@ from typing_extensions import TypedDict
 from dramaturg.models.account import Usage, add_usage
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import extract
-from dramaturg.nodes.run import respondent_in, settings
-from dramaturg.nodes.world.game_master import names_of
-from dramaturg.nodes.world.world import Event, Heard, WorldSettings, event, scenario_of
+from dramaturg.nodes.run import settings
+from dramaturg.nodes.world.world import Event, Heard, WorldSettings, event, open_world
 from dramaturg.prompts import load
 
-IMPORTANCE = 4.0  # of what is said in a talk, from 1 to 10
+TALK_IMPORTANCE = 4.0  # of what is said in a talk, from 1 to 10
 
 
 class TalkSettings(WorldSettings):
@@ -68,32 +66,32 @@ class Line(BaseModel):
 
 
 async def say(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Say the next line of a talk, in turn; where the model gives no usable one the talk is over.
+    """Say the next line of a talk, in turn; without a usable one of the model the talk is over.
 
     Raises:
         ModelError: the model cannot be reached or refuses every question.
     """
-    context = settings(runtime, TalkSettings)
-    scenario = await asyncio.to_thread(scenario_of, context)
-    names = await asyncio.to_thread(names_of, context, scenario)
-    chat = await respondent_in(context, scenario.language)
-    lines, now = state.get("lines") or [], scenario.clock.at(state["step"])
+    world = await open_world(runtime, TalkSettings)
+    lines, step = state.get("lines") or [], state["step"]
+    now = world.scenario.clock.at(step)
     speaker, other = state["pair"] if len(lines) % 2 == 0 else reversed(state["pair"])
-    said_so_far = "\n".join(f"{names[one['agent']]}: {one['text']}" for one in lines)
-    messages = load("say_line", scenario.language).messages(
-        role=names[speaker],
-        user=names[other],
+    messages = load("say_line", world.language).messages(
+        role=world.names[speaker],
+        user=world.names[other],
         self_image=state["images"][speaker],
-        data={"deed": state["about"], "conversation": said_so_far},
+        data={
+            "deed": state["about"],
+            "conversation": "\n".join(f"{world.names[one['agent']]}: {one['text']}" for one in lines),
+        },
     )
     try:
-        said = await extract(chat, messages, Line, temperature=context.temperature)
+        said = await extract(world.chat, messages, Line, temperature=world.settings.temperature)
     except UNANSWERED as error:
-        log = [event(state["step"], now, "silence", agent=speaker, to=other, error=str(error))]
-        return {"left": True, "log": log, "usage": {"say": chat.account.usage()}}
-    log = [event(state["step"], now, "line", agent=speaker, to=other, text=said.line)]
+        log = [event(step, now, "silence", agent=speaker, to=other, error=str(error))]
+        return {"left": True, "log": log, "usage": {"say": world.usage}}
+    log = [event(step, now, "line", agent=speaker, to=other, text=said.line)]
     line = Said(agent=speaker, text=said.line)
-    return {"lines": [line], "left": said.leaves, "log": log, "usage": {"say": chat.account.usage()}}
+    return {"lines": [line], "left": said.leaves, "log": log, "usage": {"say": world.usage}}
 
 
 def talk_outcome(state: TalkState, runtime: Runtime[Any]) -> Literal["goes on", "over"]:
@@ -104,8 +102,6 @@ def talk_outcome(state: TalkState, runtime: Runtime[Any]) -> Literal["goes on", 
 
 async def remember_talk(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Let both have heard what was said."""
-    context = settings(runtime, TalkSettings)
-    scenario = await asyncio.to_thread(scenario_of, context)
-    names = await asyncio.to_thread(names_of, context, scenario)
+    names = (await open_world(runtime, TalkSettings)).names
     said = " ".join(f"{names[one['agent']]}: “{one['text']}”" for one in state.get("lines") or [])
-    return {"heard": [Heard(agent=agent, text=said, importance=IMPORTANCE) for agent in state["pair"] if said]}
+    return {"heard": [Heard(agent=agent, text=said, importance=TALK_IMPORTANCE) for agent in state["pair"] if said]}

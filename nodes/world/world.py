@@ -2,11 +2,11 @@
 
 import asyncio
 import operator
-import random
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
@@ -14,11 +14,17 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from dramaturg.models.account import Usage, add_usage
+from dramaturg.models.chat import ChatModel
 from dramaturg.models.client import name_of
+from dramaturg.models.environment import environment
+from dramaturg.models.reading import normalize_word
 from dramaturg.nodes.identity.chronicle import Condition, IdentityChange
 from dramaturg.nodes.identity.episodes import Episode
-from dramaturg.nodes.run import RunContext, settings
+from dramaturg.nodes.run import RunContext, chat_in, settings
+from dramaturg.stores.library import open_role
 from dramaturg.stores.scenario import Scenario, read_scenario
+
+EVENT_IMPORTANCE = 5.0  # of what everybody notices, from 1 to 10
 
 
 class WorldSettings(RunContext):
@@ -63,9 +69,6 @@ Event = dict[str, Any]
 """A line of the log: {"step", "time", "kind", …}."""
 
 
-OF_EVENTS = 5.0  # how important it is what everybody notices, from 1 to 10
-
-
 class WorldState(TypedDict):
     """What lives on: the step, what each agent has lived through and become, its votes, and the log of all of it.
 
@@ -108,50 +111,45 @@ class WorldOutput(TypedDict):
     usage: Annotated[dict[str, Usage], add_usage]
 
 
-async def begin_step(state: WorldState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Let the next hour begin: what was news has become memory, and what was heard since is news.
+S = TypeVar("S", bound=WorldSettings)
+
+
+@dataclass(frozen=True)
+class World(Generic[S]):
+    """What a node of a simulation works with; agents are known by their ids, and `names` says what they are called."""
+
+    settings: S
+    scenario: Scenario
+    names: Mapping[str, str]
+    chat: ChatModel
+    """The chat model, with an account of what this node asks."""
+
+    @property
+    def language(self) -> str:
+        """The language of prompts and answers."""
+        return self.scenario.language
+
+    @property
+    def usage(self) -> Usage:
+        """What this node has asked so far."""
+        return self.chat.account.usage()
+
+
+async def open_world(runtime: Runtime[Any], kind: type[S]) -> World[S]:
+    """Open the scenario, its agents and the chat model for a node.
 
     Raises:
-        RoleFileError: the scenario cannot be read.
+        RoleError: the library lacks an agent, or the scenario cannot be read.
+        ValueError: two agents have one name.
     """
-    context = settings(runtime, WorldSettings)
-    scenario = await asyncio.to_thread(scenario_of, context)
-    step = state.get("step", 0) + 1
-    now = scenario.clock.at(step)
-    told = [one.text for one in scenario.events if one.at == now]
-    first = [event(step, now, "run", **described(context, scenario))] if step == 1 else []
-    log = [*first, event(step, now, "step"), *(event(step, now, "event", text=text) for text in told)]
-    return {
-        "step": step,
-        "lived": {one.role: lived_through(state, one.role) for one in scenario.agents},
-        "news": {one.role: news_of(state, one.role, told, scenario) for one in scenario.agents},
-        "log": log,
-        "began": time.time(),
-        "deeds": Overwrite([]),
-        "heard": Overwrite([]),
-    }
-
-
-async def end_step(state: WorldState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Write down what everybody will remember, who was elected if the polls have closed, and the cost so far."""
-    context = settings(runtime, WorldSettings)
-    scenario = await asyncio.to_thread(scenario_of, context)
-    step, now = state["step"], scenario.clock.at(state["step"])
-    memories = [event(step, now, "memory", **one) for one in state["heard"]]
-    before = scenario.polls_at(scenario.clock.at(step - 1))
-    closed = scenario.polls_at(now) == "closed" and before != "closed"
-    result = [event(step, now, "result", **counted(state["votes"], scenario.candidates))] if closed else []
-    log = [*memories, *result, event(step, now, "cost", **cost_of(state))]
-    return {"over": step >= steps_of(context), "log": log}
-
-
-def step_outcome(state: WorldState) -> Literal["next", "over"]:
-    """Whether there is another step; asked of the state alone, for who changes a state has no context."""
-    return "over" if state["over"] else "next"
+    own = settings(runtime, kind)
+    scenario = await asyncio.to_thread(scenario_of, own)
+    names = await asyncio.to_thread(names_of, own, scenario)
+    return World(own, scenario, names, await chat_in(own, scenario.language))
 
 
 def scenario_of(context: WorldSettings) -> Scenario:
-    """The scenario of a run, read once.
+    """The scenario of a run, read once a process.
 
     Raises:
         RoleFileError: it cannot be read.
@@ -159,21 +157,31 @@ def scenario_of(context: WorldSettings) -> Scenario:
     return _scenario(context.scenario)
 
 
+_scenario = cache(read_scenario)
+
+
+def names_of(context: RunContext, scenario: Scenario) -> dict[str, str]:
+    """What the agents are called, by their ids.
+
+    Raises:
+        RoleError: the library has no such role.
+        ValueError: two have one name.
+    """
+    library = context.library or environment().library
+    names = {one.role: open_role(one.role, library).card.name for one in scenario.agents}
+    if len({normalize_word(name) for name in names.values()}) < len(names):
+        raise ValueError(f"Two agents of {scenario.name} have one name: {', '.join(names.values())}.")
+    return names
+
+
 def steps_of(context: WorldSettings) -> int:
     """How many steps are played."""
     return context.steps or scenario_of(context).clock.steps
 
 
-def in_order(agents: Sequence[str], context: WorldSettings, step: int) -> list[str]:
-    """The agents in the order in which their deeds come about in a step: chance, but the same for one seed."""
-    order = list(agents)
-    random.Random(f"{context.seed} {step}").shuffle(order)  # noqa: S311 (no secret hangs on it)
-    return order
-
-
-def event(step: int, now: str, kind: str, **told: Any) -> Event:
+def event(step: int, now: str, kind: str, **details: Any) -> Event:
     """A line of the log."""
-    return {"step": step, "time": now, "kind": kind, **told}
+    return {"step": step, "time": now, "kind": kind, **details}
 
 
 def described(context: WorldSettings, scenario: Scenario) -> dict[str, Any]:
@@ -188,43 +196,67 @@ def described(context: WorldSettings, scenario: Scenario) -> dict[str, Any]:
     }
 
 
-def lived_through(state: WorldState, agent: str) -> list[Episode]:
-    """What an agent remembers of the simulation: with what was news until now."""
-    before, news = state.get("lived") or {}, state.get("news") or {}
-    return [*before.get(agent, []), *news.get(agent, [])]
+async def begin_step(state: WorldState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Begin the next hour: what was news has become memory, and what was heard since is news.
 
-
-def news_of(state: WorldState, agent: str, told: Sequence[str], scenario: Scenario) -> list[Episode]:
-    """What an agent has heard in the step before, and what everybody notices in the one that begins."""
+    Raises:
+        RoleFileError: the scenario cannot be read.
+    """
+    context = settings(runtime, WorldSettings)
+    scenario = await asyncio.to_thread(scenario_of, context)
     step = state.get("step", 0) + 1
     before, now = scenario.clock.at(step - 1), scenario.clock.at(step)
-    heard = [(before, one["text"], one["importance"]) for one in state.get("heard") or [] if one["agent"] == agent]
-    noticed = [(now, text, OF_EVENTS) for text in told]
-    return [
-        Episode(id=f"{step}.{number}", at=at, text=text, importance=importance)
-        for number, (at, text, importance) in enumerate([*heard, *noticed], start=1)
-    ]
+    happening = [one.text for one in scenario.events if one.at == now]
+    first = [event(step, now, "run", **described(context, scenario))] if step == 1 else []
+    lived, news = state.get("lived") or {}, state.get("news") or {}
+
+    def news_of(agent: str) -> list[Episode]:
+        heard = [(before, one["text"], one["importance"]) for one in state.get("heard") or [] if one["agent"] == agent]
+        noticed = [(now, text, EVENT_IMPORTANCE) for text in happening]
+        return [
+            Episode(id=f"{step}.{number}", at=at, text=text, importance=importance)
+            for number, (at, text, importance) in enumerate([*heard, *noticed], start=1)
+        ]
+
+    agents = [one.role for one in scenario.agents]
+    return {
+        "step": step,
+        "lived": {agent: [*lived.get(agent, []), *news.get(agent, [])] for agent in agents},
+        "news": {agent: news_of(agent) for agent in agents},
+        "log": [*first, event(step, now, "step"), *(event(step, now, "event", text=text) for text in happening)],
+        "began": time.time(),
+        "deeds": Overwrite([]),
+        "heard": Overwrite([]),
+    }
+
+
+async def end_step(state: WorldState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Log what everybody will remember, who was elected if the polls have closed, and the cost so far."""
+    context = settings(runtime, WorldSettings)
+    scenario = await asyncio.to_thread(scenario_of, context)
+    step, now = state["step"], scenario.clock.at(state["step"])
+    memories = [event(step, now, "memory", **one) for one in state["heard"]]
+    before = scenario.polls_at(scenario.clock.at(step - 1))
+    closed = scenario.polls_at(now) == "closed" and before != "closed"
+    result = [event(step, now, "result", **counted(state["votes"], scenario.candidates))] if closed else []
+    used = state["usage"].values()
+    spent = next((one["seconds"] for one in reversed(state["log"]) if one["kind"] == "cost"), 0.0)
+    cost = {
+        "calls": sum(one["calls"] for one in used),
+        "tokens": sum(one["prompt_tokens"] + one["completion_tokens"] for one in used),
+        "lines": sum(one["kind"] == "line" for one in state["log"]),
+        "seconds": round(spent + time.time() - state["began"], 3),  # by the wall clock: they differ from run to run
+    }
+    return {"over": step >= steps_of(context), "log": [*memories, *result, event(step, now, "cost", **cost)]}
 
 
 def counted(votes: Mapping[str, str], candidates: Sequence[str]) -> dict[str, Any]:
-    """How many votes each candidate has, and who has the most; nobody where two have as many."""
+    """How many votes each candidate has, and who has the most; nobody in a tie."""
     counts = {one: sum(choice == one for choice in votes.values()) for one in candidates}
     most = [one for one, number in counts.items() if number == max(counts.values())]
     return {"votes": counts, "winner": most[0] if len(most) == 1 else None}
 
 
-def cost_of(state: WorldState) -> dict[str, Any]:
-    """What the run has cost so far; seconds are those of the clock on the wall, and differ from run to run."""
-    used = state["usage"].values()
-    before = next((one["seconds"] for one in reversed(state["log"]) if one["kind"] == "cost"), 0.0)
-    return {
-        "calls": sum(one["calls"] for one in used),
-        "tokens": sum(one["prompt_tokens"] + one["completion_tokens"] for one in used),
-        "lines": sum(one["kind"] == "line" for one in state["log"]),
-        "seconds": round(before + time.time() - state["began"], 3),
-    }
-
-
-@cache
-def _scenario(name: str) -> Scenario:
-    return read_scenario(name)
+def step_outcome(state: WorldState) -> Literal["next", "over"]:
+    """Whether there is another step; asked of the state alone, for who edits a state has no context."""
+    return "over" if state["over"] else "next"

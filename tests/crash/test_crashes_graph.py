@@ -13,7 +13,7 @@ from unittest.mock import patch
 import pytest
 
 from dramaturg.nodes import index_steps as asked_answers
-from dramaturg.nodes.graph.facts import ORDER
+from dramaturg.nodes.graph.merging import ORDER
 from dramaturg.stores.errors import MissingIndex, StorageError
 from dramaturg.stores.index.graph import encode_graph
 from dramaturg.stores.index.kinds import GRAPH_KIND, UNMERGED_GRAPH_KIND

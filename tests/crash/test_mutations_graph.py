@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dramaturg.nodes.graph.facts import ORDER
+from dramaturg.nodes.graph.merging import ORDER
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, RoleFileError
 from dramaturg.stores.index.answers import ANSWERS
 from dramaturg.stores.index.folder import IndexFolder

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from dramaturg.nodes.identity.chronicle import sentences
+from dramaturg.nodes.identity.chronicle import triple_sentence
 from dramaturg.stores.library import Library, examples
 from dramaturg.stores.role_files import Chronicle, Triple
 
@@ -46,7 +46,8 @@ def core(role: str) -> list[Triple]:
 @pytest.mark.parametrize("role", [*CANDIDATES, OFFICE])
 def test_a_chronicle_reads_as_sentences(role: str) -> None:
     written = chronicle(role)
-    for line in sentences(written.triples, "en", written.sentences).splitlines():
+    for one in written.triples:
+        line = triple_sentence(one, "en", written.sentences)
         assert re.fullmatch(r"[A-Z][^._]+\.", line), line
 
 

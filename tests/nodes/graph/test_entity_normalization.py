@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,18 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dramaturg.nodes.graph import merging as name_merging
+from dramaturg.nodes.graph.merging import pairs_of
 from dramaturg.nodes.graph.normalization import (
-    Edge,
+    EntityMatch,
     Named,
     candidate_pairs,
+    groups_with_decisions,
     in_former_order,
     merge_groups,
-    together,
 )
 from dramaturg.stores.index.graph import embedding_text
 from dramaturg.stores.index.vectors import unit_rows
 from dramaturg.stores.names import normal_name
+from dramaturg.stores.role_files import RoleCard
 
 from property_settings import property_settings
 
@@ -39,9 +41,9 @@ def names_and_pairs(draw: st.DrawFn) -> tuple[list[str], list[tuple[str, str]]]:
 
 
 @st.composite
-def edges_and_decisions(draw: st.DrawFn) -> tuple[list[Edge], list[list[str]]]:
+def edges_and_decisions(draw: st.DrawFn) -> tuple[list[EntityMatch], list[list[str]]]:
     one, sure = st.sampled_from(KEYS), st.none() | st.floats(0, 1)
-    edges = draw(st.lists(st.builds(Edge, one, one, sure, sure), max_size=14))
+    edges = draw(st.lists(st.builds(EntityMatch, one, one, sure, sure), max_size=14))
     owners = draw(st.lists(st.integers(0, 4), min_size=len(KEYS), max_size=len(KEYS)))
     decided = [[key.upper() for key, owner in zip(KEYS, owners, strict=True) if owner == at] for at in range(3)]
     return edges, decided
@@ -158,22 +160,22 @@ def test_more_neighbours_than_there_are_gives_all_pairs() -> None:
     assert len(candidate_pairs(named(6), exact_units(6, 3), 1000)) == 15
 
 
-# together
+# groups_with_decisions
 
 
 @quickly
 @given(edges_and_decisions())
-def test_where_nothing_is_decided_edges_decide(found: tuple[list[Edge], list[list[str]]]) -> None:
+def test_where_nothing_is_decided_edges_decide(found: tuple[list[EntityMatch], list[list[str]]]) -> None:
     edges, _ = found
     groups = merge_groups(KEYS, [edge[:2] for edge in edges])
-    assert together(KEYS, edges, []) == together(KEYS, edges, [[], ["nobody"]]) == groups
+    assert groups_with_decisions(KEYS, edges, []) == groups_with_decisions(KEYS, edges, [[], ["nobody"]]) == groups
 
 
 @quickly
 @given(edges_and_decisions())
-def test_no_edge_overrules_what_is_decided(found: tuple[list[Edge], list[list[str]]]) -> None:
+def test_no_edge_overrules_what_is_decided(found: tuple[list[EntityMatch], list[list[str]]]) -> None:
     edges, decided = found
-    groups = together(KEYS, edges, decided)
+    groups = groups_with_decisions(KEYS, edges, decided)
     assert sorted(key for group in groups for key in group) == KEYS
     for group in filter(None, decided):
         holding = [one for one in groups if set(one) & {key.lower() for key in group}]
@@ -185,9 +187,9 @@ def test_no_edge_overrules_what_is_decided(found: tuple[list[Edge], list[list[st
 
 @quickly
 @given(edges_and_decisions())
-def test_an_edge_is_left_out_only_for_a_decision(found: tuple[list[Edge], list[list[str]]]) -> None:
+def test_an_edge_is_left_out_only_for_a_decision(found: tuple[list[EntityMatch], list[list[str]]]) -> None:
     edges, decided = found
-    group_of = {key: at for at, group in enumerate(together(KEYS, edges, decided)) for key in group}
+    group_of = {key: at for at, group in enumerate(groups_with_decisions(KEYS, edges, decided)) for key in group}
     owned = {group_of[key.lower()] for group in decided for key in group}
     for edge in edges:
         one, other = group_of[edge.one], group_of[edge.other]
@@ -196,15 +198,18 @@ def test_an_edge_is_left_out_only_for_a_decision(found: tuple[list[Edge], list[l
 
 def test_the_less_certain_edge_gives_in() -> None:
     decided = [["a"], ["c"]]
-    sure, unsure = Edge("a", "b", 0.2, 0.9), Edge("b", "c", 0.9, 0.6)
-    assert together("abc", [unsure, sure], decided) == [["a", "b"], ["c"]]
-    assert together("abc", [sure._replace(certainty=0.5), unsure], decided) == [["a"], ["b", "c"]]
-    chained = [Edge("a", "b", 0.9), Edge("b", "d", 0.8), Edge("d", "c", 0.7)]
-    assert together("abcd", chained, decided) == [["a", "b", "d"], ["c"]]
+    sure, unsure = EntityMatch("a", "b", 0.2, 0.9), EntityMatch("b", "c", 0.9, 0.6)
+    assert groups_with_decisions("abc", [unsure, sure], decided) == [["a", "b"], ["c"]]
+    assert groups_with_decisions("abc", [sure._replace(certainty=0.5), unsure], decided) == [["a"], ["b", "c"]]
+    chained = [EntityMatch("a", "b", 0.9), EntityMatch("b", "d", 0.8), EntityMatch("d", "c", 0.7)]
+    assert groups_with_decisions("abcd", chained, decided) == [["a", "b", "d"], ["c"]]
 
 
 def test_decided_names_need_no_edge_and_their_spelling_does_not_count() -> None:
-    assert together(["tom quill", "ann", "tom"], [], [["Tom", "  TOM  Quill"]]) == [["tom quill", "tom"], ["ann"]]
+    assert groups_with_decisions(["tom quill", "ann", "tom"], [], [["Tom", "  TOM  Quill"]]) == [
+        ["tom quill", "tom"],
+        ["ann"],
+    ]
 
 
 # Order and names
@@ -251,14 +256,11 @@ def test_a_model_compares_descriptions_and_types_where_a_sentence_was_quoted(pla
 
 
 @pytest.mark.parametrize(("least", "asked"), [(0.5, 1), (0.51, 0)])
-async def test_a_pair_just_as_near_as_it_must_be_is_asked_about(
-    monkeypatch: pytest.MonkeyPatch, least: float, asked: int
-) -> None:
-    async def embedded(*_: Any) -> np.ndarray:
+async def test_a_pair_just_as_near_as_it_must_be_is_asked_about(tmp_path: Path, least: float, asked: int) -> None:
+    async def embedded(_: Sequence[str]) -> np.ndarray:
         return np.array([[1, 0, 0, 0], [0.5, 0.5, 0.5, 0.5]], dtype=np.float32)
 
-    monkeypatch.setattr(name_merging, "embedded", embedded)
-    monkeypatch.setattr(name_merging, "settled_names", lambda _: [])
-    given: Any = SimpleNamespace(role=None, context=SimpleNamespace(neighbours=3, least_similarity=least))
-    runtime: Any = None
-    assert len(await name_merging.pairs_of(named(2), given, runtime)) == asked
+    role = SimpleNamespace(root=tmp_path, card=RoleCard(name="Ada", language="en"))
+    run = SimpleNamespace(role=role, settings=SimpleNamespace(neighbours=3, least_similarity=least))
+    build: Any = SimpleNamespace(run=run, embedded=embedded)
+    assert len(await pairs_of(named(2), build)) == asked

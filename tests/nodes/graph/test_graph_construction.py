@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from dramaturg.nodes.graph.construction import (
     CLIPPED,
     SHOWN,
-    Told,
-    built,
+    Statements,
     description_of,
     open_questions,
     parts_of,
+    put_together,
+    repeated_in,
     skeleton_of,
     summary_key,
-    told_in,
 )
 from dramaturg.nodes.graph.facts import entities_in, facts_key, mentions_in, type_of
 from dramaturg.stores.index.graph import Entity, Graph, Relation
@@ -50,7 +50,7 @@ def graph_from(facts: dict[StoredPassage, Facts] | Facts, *groups: tuple[str, ..
     merged = {normal_name(name) for names in groups for name in names}
     alone = [(one.name,) for one in entities_in(mentions) if one.key not in merged]
     merges = [Merge(name=names[0], names=names) for names in (*groups, *alone)]
-    return built(skeleton_of(mentions, merges), lambda told: " | ".join(told.texts))
+    return put_together(skeleton_of(mentions, merges), lambda told: " | ".join(told.texts))
 
 
 def entities(graph: Graph) -> dict[str, Entity]:
@@ -140,19 +140,19 @@ def test_what_is_told_once_needs_no_summary() -> None:
     facts: Facts = {"entities": [entity("Ada", 1), entity("Tom", 1), entity("Tom", 2)], "relations": []}
     mentions = mentions_in([chunk()], {facts_key(chunk()): facts})  # type: ignore[dict-item]
     groups = [Merge(name=name, names=(name,)) for name in ("Ada", "Tom")]
-    assert told_in(skeleton_of(mentions, groups)) == [Told("Tom", ("Ada met Tom.", "Tom sails."))]
+    assert repeated_in(skeleton_of(mentions, groups)) == [Statements("Tom", ("Ada met Tom.", "Tom sails."))]
 
 
 # One description
 
 tellings = st.lists(st.integers(1, 2500), min_size=1, max_size=40, unique=True).map(
-    lambda lengths: Told("Ada", tuple("x" * length for length in lengths))
+    lambda lengths: Statements("Ada", tuple("x" * length for length in lengths))
 )
 
 
 @property_settings(60)
 @given(tellings)
-def test_parts_fit_into_a_question_and_nothing_is_lost(told: Told) -> None:
+def test_parts_fit_into_a_question_and_nothing_is_lost(told: Statements) -> None:
     parts = parts_of(told)
     assert tuple(text for part in parts for text in part.texts) == told.texts
     assert all(sum(min(len(text), CLIPPED) for text in part.texts) <= SHOWN for part in parts)
@@ -162,7 +162,7 @@ def test_parts_fit_into_a_question_and_nothing_is_lost(told: Told) -> None:
 
 @property_settings(60)
 @given(tellings, st.integers(1, 2000))
-def test_a_description_is_had_in_rounds_that_end(told: Told, length: int) -> None:
+def test_a_description_is_had_in_rounds_that_end(told: Statements, length: int) -> None:
     answers: dict[str, Any] = {}
     shown: list[str] = []
     for _ in range(5):

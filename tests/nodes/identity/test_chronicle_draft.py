@@ -11,7 +11,15 @@ from langchain_core.messages import BaseMessage
 from dramaturg.models.chat import ChatModel, chat_model
 from dramaturg.models.errors import ModelError, UnusableAnswer
 from dramaturg.nodes.identity.chronicle import templates
-from dramaturg.nodes.identity.drafting import LENGTH, MOST, Draft, Kind, chunks_of, draft_chronicle, drafted_triples
+from dramaturg.nodes.identity.drafting import (
+    CHUNK_TOKENS,
+    MOST_TRIPLES,
+    Draft,
+    DraftedTriple,
+    chunks_of,
+    draft_chronicle,
+    drafted_triples,
+)
 from dramaturg.nodes.text.boundaries import Tokens
 from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.role_files import Document, Triple
@@ -97,7 +105,7 @@ async def test_sentences_are_numbered_between_tags_and_relations_are_offered_as_
     assert "\n## Work\n" in shown
     assert shown.rstrip().splitlines()[-1].startswith("[6] Storms make her cheerful")
     assert f"\nkeeps: {NAME} keeps …\nloves: {NAME} loves ….\n" in system.text
-    assert f"at most {MOST}" in system.text
+    assert f"at most {MOST_TRIPLES}" in system.text
 
 
 @pytest.mark.parametrize(("language", "words"), [("zh", "看重…"), ("ko", "문장마다")])
@@ -119,7 +127,7 @@ async def test_the_prompt_is_in_the_language_of_the_role(language: str, words: s
         answer(statement(object="x" * 201)),
         answer(statement(kind="mood")),
         answer(statement(subject="Tom")),
-        answer(*[statement(object=f"no. {n}") for n in range(MOST + 1)]),
+        answer(*[statement(object=f"no. {n}") for n in range(MOST_TRIPLES + 1)]),
     ],
 )
 async def test_an_answer_out_of_form_is_asked_for_again(bad: str) -> None:
@@ -146,7 +154,7 @@ async def test_what_a_chunk_says_twice_is_there_once() -> None:
 
 
 def test_kinds_are_those_of_a_chronicle() -> None:
-    assert get_args(Kind) == get_args(Triple.model_fields["kind"].annotation)
+    assert get_args(DraftedTriple.model_fields["kind"].annotation) == get_args(Triple.model_fields["kind"].annotation)
 
 
 # Documents
@@ -164,7 +172,7 @@ def test_chunks_do_not_overlap_and_have_the_headings_that_they_begin_under() -> 
     own = chunks[1:]
     assert all(before.end <= after.start for before, after in pairwise(own))
     assert "".join("".join(one.text.split()) for one in own) == "".join(text.split())
-    assert all(Tokens(one.text).length(0, len(one.text)) <= LENGTH for one in own)
+    assert all(Tokens(one.text).length(0, len(one.text)) <= CHUNK_TOKENS for one in own)
 
 
 async def test_all_chunks_are_asked_and_their_triples_come_in_order_and_once() -> None:

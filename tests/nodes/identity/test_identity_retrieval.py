@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dramaturg.nodes.identity.retrieval import PlainTriple, search_chronicle
+from dramaturg.nodes.identity.retrieval import RelationalTriple, search_chronicle
 
 SHARED = os.environ.get("DRAMATURG_SHARED_DATA")
-ADA: list[PlainTriple] = [
+ADA: list[RelationalTriple] = [
     ("Ada", "is", "keeper of the light"),
     ("Ada", "values", "A light that never fails"),
     ("Ada", "values", "Silence"),
@@ -47,7 +47,7 @@ STRATEGIES = st.fixed_dictionaries(
         ({}, 5, []),
     ],
 )
-def test_the_papers_rule(strategy: dict[str, list[str]], wanted: int, found: list[PlainTriple]) -> None:
+def test_the_papers_rule(strategy: dict[str, list[str]], wanted: int, found: list[RelationalTriple]) -> None:
     assert search_chronicle(ADA, strategy, wanted=wanted) == found
 
 
@@ -61,7 +61,7 @@ def test_the_papers_rule(strategy: dict[str, list[str]], wanted: int, found: lis
         ({"high_priority": ["is", "values", "believes", "likes", "fears"]}, ADA[:6]),  # never the seventh
     ],
 )
-def test_the_rule_of_the_released_code(strategy: dict[str, list[str]], found: list[PlainTriple]) -> None:
+def test_the_rule_of_the_released_code(strategy: dict[str, list[str]], found: list[RelationalTriple]) -> None:
     assert search_chronicle(ADA, strategy, wanted=1, rule="released") == found
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dramaturg.nodes.identity.chronicle import sentence, sentences, templates
+from dramaturg.nodes.identity.chronicle import templates, triple_sentence
 from dramaturg.stores.role_files import Triple
 
 LANGUAGES = ("en", "zh", "ko")
@@ -27,7 +27,7 @@ def test_every_language_has_a_sentence_for_the_same_relations(language: str) -> 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_relation_without_a_template_is_named_as_words(language: str) -> None:
-    said = sentence(triple("sings_to", "the lamp"), language)
+    said = triple_sentence(triple("sings_to", "the lamp"), language)
     assert all(part in said for part in ("Ada", "sings to", "the lamp"))
     assert said.endswith(MARKS)
     assert "$" not in said
@@ -35,14 +35,14 @@ def test_a_relation_without_a_template_is_named_as_words(language: str) -> None:
 
 def test_a_chronicles_own_template_comes_before_ours() -> None:
     own = {"values": "$object is dear to $subject.", "sings_to": "$subject sings to $object."}
-    assert sentence(triple("values", "silence"), "en") == "Ada holds dear silence."
-    assert sentence(triple("values", "silence"), "en", own) == "silence is dear to Ada."
-    assert sentence(triple("sings_to", "the lamp"), "en", own) == "Ada sings to the lamp."
+    assert triple_sentence(triple("values", "silence"), "en") == "Ada holds dear silence."
+    assert triple_sentence(triple("values", "silence"), "en", own) == "silence is dear to Ada."
+    assert triple_sentence(triple("sings_to", "the lamp"), "en", own) == "Ada sings to the lamp."
 
 
 def test_a_triples_own_text_comes_before_all_templates() -> None:
     said = triple("values", "silence", text="Do not speak to Ada!")
-    assert sentence(said, "en", {"values": "$object, $subject."}) == "Do not speak to Ada!"
+    assert triple_sentence(said, "en", {"values": "$object, $subject."}) == "Do not speak to Ada!"
 
 
 @pytest.mark.parametrize(
@@ -56,21 +56,16 @@ def test_a_triples_own_text_comes_before_all_templates() -> None:
     ],
 )
 def test_an_end_mark_is_not_doubled(language: str, thing: str, end: str) -> None:
-    said = sentence(triple("sings_of", thing), language)
+    said = triple_sentence(triple("sings_of", thing), language)
     assert said.endswith(end)
     assert not said[:-1].endswith(MARKS)
 
 
 @pytest.mark.parametrize("thing", ["the U.S", "version 2.5", "St. X"])
 def test_a_template_without_an_end_mark_loses_nothing_of_its_object(thing: str) -> None:
-    assert sentence(triple("likes", thing), "en", {"likes": "$subject likes $object"}) == f"Ada likes {thing}"
+    assert triple_sentence(triple("likes", thing), "en", {"likes": "$subject likes $object"}) == f"Ada likes {thing}"
 
 
 def test_dollars_of_a_template_and_of_an_object_stay_as_they_are() -> None:
     own = {"owes": "$subject owes $$5 for $object."}
-    assert sentence(triple("owes", "$subject $$ ${x}"), "en", own) == "Ada owes $5 for $subject $$ ${x}."
-
-
-def test_sentences_stand_each_on_a_line() -> None:
-    assert sentences([triple("likes", "tea"), triple("fears", "calm")], "en") == "Ada likes tea.\nAda fears calm."
-    assert sentences([], "en") == ""
+    assert triple_sentence(triple("owes", "$subject $$ ${x}"), "en", own) == "Ada owes $5 for $subject $$ ${x}."

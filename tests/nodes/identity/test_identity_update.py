@@ -16,7 +16,7 @@ from langgraph.types import Command
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.models.errors import ModelTimeout, ModelUnavailable
 from dramaturg.nodes.identity import update as identity_update
-from dramaturg.nodes.identity.chronicle import IdentityChange, changed
+from dramaturg.nodes.identity.chronicle import IdentityChange, apply_changes
 from dramaturg.nodes.identity.update import approved_in
 from dramaturg.stores.library import Library
 from dramaturg.stores.role import Role
@@ -366,7 +366,7 @@ async def lived(
                 if one["number"] in numbers and (one["replaces"] or {}).get("core"):
                     left = (left - {spelled(one["replaces"])}) | {spelled(one["triple"])}
             await answer(role, saver, {"approved": numbers}, approval=approval)
-    return left, changed(Role(role).chronicle().triples, (await state_of(saver)).get("identity_changes", []))
+    return left, apply_changes(Role(role).chronicle().triples, (await state_of(saver)).get("identity_changes", []))
 
 
 def test_no_core_triple_goes_without_approval(role: Path) -> None:
@@ -411,7 +411,7 @@ def test_changes_that_replace_nothing_core_leave_the_core_as_it_is(
     triples: list[Triple], new: list[Triple], data: st.DataObject
 ) -> None:
     plain = [None, *(one for one in triples if not one.core)]
-    after = changed(triples, [change(one, data.draw(st.sampled_from(plain))) for one in new])
+    after = apply_changes(triples, [change(one, data.draw(st.sampled_from(plain))) for one in new])
     assert [one for one in after if one.core] == [one for one in triples if one.core]
     said = [(one.relation, one.object) for one in after]
     assert len(said) == len({*said})
@@ -419,8 +419,8 @@ def test_changes_that_replace_nothing_core_leave_the_core_as_it_is(
 
 def test_a_change_to_a_triple_that_the_chronicle_holds_no_more_is_an_addition() -> None:
     old, other, new = (Triple(subject="Ada", relation="likes", object=one, kind="value") for one in "abc")
-    assert changed([other], [change(new, old)]) == [other, new]
-    assert changed([old.model_copy(update={"core": True})], [change(new, old)])[0].core
+    assert apply_changes([other], [change(new, old)]) == [other, new]
+    assert apply_changes([old.model_copy(update={"core": True})], [change(new, old)])[0].core
 
 
 # Branches

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from dramaturg.nodes.passages.attributes import Attribute, findings, remembered, traced
+from dramaturg.nodes.passages.attributes import Attribute, attributes_in, findings, updated_memory
 from dramaturg.stores.index.passages import StoredPassage
 
 texts = st.text("abAB", min_size=1, max_size=3)
@@ -21,8 +21,8 @@ def passages(*ids: str) -> list[StoredPassage]:
 
 @given(st.lists(texts, max_size=12), st.lists(texts, max_size=12), st.integers(0, 10))
 def test_a_role_memory_is_bounded_and_holds_nothing_twice(old: list[str], new: list[str], most: int) -> None:
-    memory = remembered([], list(map(attribute, old)), 100)
-    after = remembered(memory, list(map(attribute, new)), most)
+    memory = updated_memory([], list(map(attribute, old)), 100)
+    after = updated_memory(memory, list(map(attribute, new)), most)
     names = [a["attribute"].casefold() for a in after]
     assert len(after) <= most
     assert len(set(names)) == len(names)
@@ -33,7 +33,7 @@ def test_a_role_memory_is_bounded_and_holds_nothing_twice(old: list[str], new: l
 
 def test_the_oldest_is_forgotten_first_and_what_shows_again_is_new_again() -> None:
     memory = [attribute("a", "1"), attribute("b", "2"), attribute("c", "3")]
-    after = remembered(memory, [attribute("A", "4"), attribute("d", "5")], 3)
+    after = updated_memory(memory, [attribute("A", "4"), attribute("d", "5")], 3)
     assert [(a["attribute"], a["passage"]) for a in after] == [("c", "3"), ("A", "4"), ("d", "5")]
 
 
@@ -44,7 +44,7 @@ def test_an_attribute_has_the_passage_that_shows_it() -> None:
             "psychological_traits": [{"attribute": "He is proud.", "passage": 1}],
         }
     )
-    assert traced(answer, passages("one", "two"), "ada") == [
+    assert attributes_in(answer, passages("one", "two"), "ada") == [
         {"role": "ada", "kind": "belief_and_value", "attribute": "Art is a duty.", "passage": "two"},
         {"role": "ada", "kind": "psychological_trait", "attribute": "He is proud.", "passage": "one"},
     ]

@@ -15,9 +15,8 @@ from dramaturg.cli.evidence.reply import evidence_view
 from dramaturg.models.errors import ModelRefused, ModelUnavailable, UnusableAnswer
 from dramaturg.models.questions import Decision
 from dramaturg.nodes.passages import relevance
-from dramaturg.nodes.passages.corrective import action_on, verdict_on
-from dramaturg.nodes.passages.relevance import Limits, Strip, best, likely, strip_texts
-from dramaturg.nodes.passages.web_search import WebPage, pages_in
+from dramaturg.nodes.passages.corrective import WebPage, action_on, pages_in
+from dramaturg.nodes.passages.relevance import Limits, Strip, best_strips, likely, strip_texts
 from dramaturg.workflows.crag import CragContext, build
 
 from fakes import ScriptedChatModel
@@ -156,7 +155,7 @@ def test_the_action_follows_from_the_verdicts(verdicts: list[str], action: str) 
     [(0.8, "correct"), (0.79, "ambiguous"), (0.2, "ambiguous"), (0.19, "incorrect"), (None, "failed")],
 )
 def test_a_verdict_is_what_the_thresholds_say(confidence: float | None, verdict: str) -> None:
-    assert verdict_on(confidence, Limits(correct=0.8, incorrect=0.2, strip=0.5)) == verdict
+    assert Limits(correct=0.8, incorrect=0.2, strip=0.5).verdict(confidence) == verdict
 
 
 async def test_thresholds_are_settings_and_stand_in_the_evidence(
@@ -341,9 +340,9 @@ def test_the_best_strips_are_kept_in_the_order_of_the_text() -> None:
         Strip(passage="p", source="s", headings=[], text=str(n), confidence=sure)
         for n, sure in enumerate([0.3, None, 0.9, 0.1, 0.5])
     ]
-    assert [one["text"] for one in best(strips, 0.2, 2)] == ["2", "4"]
-    assert [one["text"] for one in best(strips, 0.3, 9)] == ["0", "2", "4"]
-    assert best(strips, 0.95, 9) == []
+    assert [one["text"] for one in best_strips(strips, 0.2, 2)] == ["2", "4"]
+    assert [one["text"] for one in best_strips(strips, 0.3, 9)] == ["0", "2", "4"]
+    assert best_strips(strips, 0.95, 9) == []
 
 
 async def test_the_evidence_is_shown(library: Path) -> None:

@@ -73,7 +73,7 @@ async def test_temperature_and_length_reach_the_model(library: Path) -> None:
 
 
 @pytest.mark.parametrize("kept", [True, False])
-async def test_the_bounds_of_the_context_reach_the_respondent_outside_the_event_loop(
+async def test_the_bounds_of_the_context_reach_the_chat_model_outside_the_event_loop(
     library: Path, monkeypatch: pytest.MonkeyPatch, kept: bool
 ) -> None:
     made = []
@@ -82,9 +82,9 @@ async def test_the_bounds_of_the_context_reach_the_respondent_outside_the_event_
         made.append({**bounds, "thread": threading.current_thread()})
         return chat_model(model, **{**bounds, "cache": None})
 
-    monkeypatch.setattr("dramaturg.nodes.run.chat", recorded)
+    monkeypatch.setattr("dramaturg.nodes.run.chat_model", recorded)
     await answered(library, actor(), deadline=33, attempts=3, concurrency=5, answer_cache=kept)
-    assert len(made) == 3
+    assert len(made) == 1
     for bounds in made:
         assert (bounds["deadline"], bounds["attempts"], bounds["concurrency"]) == (33, 3, 5)
         assert bounds["cache"] == (environment().cache / "answers.sqlite" if kept else None)

@@ -8,8 +8,8 @@ import pytest
 from langgraph.runtime import Runtime
 
 from dramaturg.models.errors import ModelUnavailable, PromptRefused
-from dramaturg.nodes.world.game_master import UNKNOWN, Outcome, names_of, outcome_among, resolve
-from dramaturg.nodes.world.world import WorldSettings, scenario_of
+from dramaturg.nodes.world.game_master import UNKNOWN_IMPORTANCE, Outcome, outcome_among, resolve
+from dramaturg.nodes.world.world import WorldSettings, names_of, scenario_of
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.library import Library
 from dramaturg.stores.role_files import RoleCard
@@ -130,7 +130,7 @@ async def test_where_there_is_no_account_only_the_deed_is_known_to_its_doer(
     assert kept["text"] == "The sun shone."
     assert "error" not in kept
     assert [one for one in found["heard"] if one["text"].startswith("Alice")] == [
-        {"agent": "alice", "text": "Alice waits.", "importance": UNKNOWN}
+        {"agent": "alice", "text": "Alice waits.", "importance": UNKNOWN_IMPORTANCE}
     ]
 
 

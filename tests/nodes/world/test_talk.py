@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dramaturg.models.errors import ModelTimeout, ModelUnavailable
-from dramaturg.nodes.world.talk import IMPORTANCE, TalkSettings
+from dramaturg.nodes.world.talk import TALK_IMPORTANCE, TalkSettings
 from dramaturg.workflows.talk import graph
 
 from fakes import ScriptedChatModel
@@ -51,7 +51,7 @@ async def test_both_remember_all_that_was_said_and_by_whom(tmp_path: Path) -> No
     model = townspeople(say_line=in_turn(line("Well?"), line("No.", leaves=True)))
     found = await talked(tmp_path, model)
     assert found["heard"] == [
-        {"agent": agent, "text": "Alice: “Well?” Dorothy: “No.”", "importance": IMPORTANCE}
+        {"agent": agent, "text": "Alice: “Well?” Dorothy: “No.”", "importance": TALK_IMPORTANCE}
         for agent in ("alice", "dorothy")
     ]
 

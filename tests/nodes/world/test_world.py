@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from langgraph.runtime import Runtime
 
-from dramaturg.nodes.world.world import WorldSettings, begin_step, counted, end_step, in_order, step_outcome
+from dramaturg.nodes.world.game_master import in_order
+from dramaturg.nodes.world.world import WorldSettings, begin_step, counted, end_step, step_outcome
 
 from fakes import Call, ScriptedChatModel
 from roles import fenced

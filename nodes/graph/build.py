@@ -1,0 +1,160 @@
+"""A knowledge graph that is being built: its state, which chunks it is made of, and what each step works with."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar
+
+from langgraph.runtime import Runtime
+from pydantic import Field, JsonValue
+from typing_extensions import TypedDict
+
+from dramaturg.models.errors import UNANSWERED
+from dramaturg.nodes.index_steps import Answers, DraftState, LookedAt, answer_all, embed_all, progress
+from dramaturg.nodes.passages.retrieval import PassageSettings
+from dramaturg.nodes.run import Run, open_run
+from dramaturg.stores.index.builder import IndexBuilder
+from dramaturg.stores.index.folder import IndexKind
+from dramaturg.stores.index.graph import KnowledgeGraph
+from dramaturg.stores.index.kinds import GRAPH_KIND, UNMERGED_GRAPH_KIND
+from dramaturg.stores.index.passages import StoredPassage
+from dramaturg.stores.index.vectors import Vectors
+
+BATCH = 64  # texts that are embedded in one call
+
+
+class GraphReport(TypedDict):
+    """What a knowledge graph holds, and what it cost now.
+
+    `failed`: chunks without facts, and why; `undescribed`: what could not be summed up; `plan`: the file of a plan.
+    """
+
+    version: str
+    documents: int
+    chunks: int
+    failed: list[dict[str, str]]
+    entities: int
+    relations: int
+    merges: int
+    undescribed: int
+    calls: int
+    tokens: int
+    plan: str
+
+
+class GraphIndexInput(TypedDict, total=False):
+    """What indexing may be told.
+
+    `rebuild`: ask and embed all anew, the old is served until then. `retry`: ask failed chunks again. `plan`: end with
+    the merge plan and publish nothing. `apply`: merge by the plan that was read and edited.
+    """
+
+    rebuild: bool
+    retry: bool
+    plan: bool
+    apply: bool
+
+
+class GraphIndexOutput(TypedDict):
+    """What indexing gives; nothing was published where the version is empty."""
+
+    index: GraphReport
+    version: str
+
+
+class GraphDraftState(GraphIndexInput, DraftState):
+    """Indexing under way."""
+
+    index: GraphReport
+
+
+class ChunkSettings(PassageSettings):
+    """The paper's chunks, 600 tokens that overlap by 100 (RoleRAG 4.4), or those of the adaptive splitter."""
+
+    splitter: Literal["acts", "ats", "fixed"] = Field(
+        default="fixed", description="fixed: one length for every chunk; acts and ats: length by the longest paragraph."
+    )
+    unit: Literal["characters", "tokens"] = Field(default="tokens", description="What lengths are counted in.")
+    fixed_length: int = Field(default=600, ge=50, le=100_000, description="Length of a chunk of the splitter fixed.")
+    fixed_overlap: int = Field(default=100, ge=0, le=50_000, description="Overlap of chunks of the splitter fixed.")
+    normalization: bool = Field(
+        default=True,
+        description="Whether names of one entity become one (RoleRAG 3.2); without it only equal names do.",
+    )
+
+    @property
+    def index_kind(self) -> IndexKind[StoredPassage, KnowledgeGraph]:
+        """The kind of index that is read."""
+        return GRAPH_KIND if self.normalization else UNMERGED_GRAPH_KIND
+
+
+S = TypeVar("S", bound=ChunkSettings)
+S_co = TypeVar("S_co", bound=ChunkSettings, covariant=True)
+Q = TypeVar("Q")
+
+
+@dataclass(frozen=True)
+class GraphBuild(Generic[S_co]):
+    """What a step of the build works with: the run, and the draft in which chunks, answers and vectors are kept."""
+
+    run: Run[S_co]
+    runtime: Runtime[Any]
+    builder: IndexBuilder[StoredPassage]
+    draft: str
+    read: dict[str, JsonValue] | None = None
+    """Where answers are noted that are read, for a version that keeps what it rests on."""
+
+    async def chunks(self) -> Sequence[StoredPassage]:
+        """The chunks D_1 … D_n of the documents."""
+        return await asyncio.to_thread(self.builder.records, self.draft)
+
+    async def answers(self) -> Mapping[str, JsonValue]:
+        """All answers so far, by the keys that they are kept under."""
+        answers = await asyncio.to_thread(self.builder.answers, self.draft)
+        return answers if self.read is None else LookedAt(answers, self.read)
+
+    async def keep(self, answers: Answers) -> None:
+        """Write answers to the draft."""
+        await asyncio.to_thread(self.builder.add_answers, self.draft, answers)
+
+    async def ask_all(
+        self,
+        what: str,
+        questions: Mapping[str, Q],
+        ask: Callable[[Q], Awaitable[Answers]],
+        *,
+        total: int | None = None,
+        each: int = 1,
+    ) -> None:
+        """Ask all questions and keep the answers; one that has no usable answer is asked again by the next index.
+
+        Args:
+            what: the kind of work, in the progress that is streamed.
+            questions: each under a key of its own.
+            ask: has the answers to a question, by the keys that they are kept under.
+            total: how much work there is, where that is not the number of questions.
+            each: how much of it one question does.
+
+        Raises:
+            ModelError: the model cannot be reached or refuses every question; what came before is kept.
+        """
+
+        async def answers_to(question: Q) -> Answers:
+            try:
+                return await ask(question)
+            except UNANSWERED:
+                return {}
+
+        announce = progress(self.runtime, what, len(questions) if total is None else total, each)
+        await answer_all(questions, answers_to, keep=self.keep, announce=announce)
+
+    async def embedded(self, texts: Sequence[str]) -> Vectors:
+        """The vectors of texts, shape (n, d); those are embedded now that the draft has no vector of."""
+        await embed_all(self.run, self.builder, self.draft, BATCH, self.runtime, texts)
+        return await asyncio.to_thread(self.builder.vectors, self.draft, texts)
+
+
+async def open_build(state: GraphDraftState, runtime: Runtime[Any], kind: type[S]) -> GraphBuild[S]:
+    """What a step of the build works with; see `open_run`."""
+    run = await open_run(runtime, kind)
+    return GraphBuild(run, runtime, run.role.index(run.settings.index_kind).builder, state["draft"])
