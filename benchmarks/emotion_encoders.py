@@ -33,9 +33,9 @@ from dramaturg.nodes.memories.emotions import (
 )
 from dramaturg.nodes.memories.remembering import Exchange
 from dramaturg.nodes.memories.units import memory_unit
+from dramaturg.stores.documents.forms import CARD, parse_card
+from dramaturg.stores.documents.memories import read_memory_files
 from dramaturg.stores.index.memories import Mood
-from dramaturg.stores.memory_files import read_memory_files
-from dramaturg.stores.role_files import CARD, parse_card
 
 from stub_model import StubModel
 

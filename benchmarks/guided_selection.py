@@ -27,8 +27,8 @@ from dramaturg.nodes.passages.selection import (
     judge,
     selection_outcome,
 )
+from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.library import Library
-from dramaturg.stores.role_files import RoleCard
 from dramaturg.workflows.amadeus_index import graph as amadeus_index
 
 from stub_model import StubModel

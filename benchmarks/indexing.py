@@ -15,9 +15,9 @@ from langchain_core.embeddings import Embeddings
 from rich.console import Console
 from rich.table import Table
 
+from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.learning import learn
 from dramaturg.stores.library import Library
-from dramaturg.stores.role_files import RoleCard
 from dramaturg.workflows.amadeus_index import AmadeusIndexContext, graph
 
 

@@ -34,12 +34,12 @@ from dramaturg.nodes.graph.normalization import merge_groups
 from dramaturg.nodes.passages.index import split_documents
 from dramaturg.nodes.text.boundaries import sentences
 from dramaturg.prompts import load
+from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.index.graph import embedding_text
 from dramaturg.stores.index.kinds import GRAPH_KIND
 from dramaturg.stores.library import Library
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
-from dramaturg.stores.role_files import RoleCard
 from dramaturg.workflows.role_rag_index import RoleRagIndexContext, graph
 
 from stub_model import StubModel

@@ -15,7 +15,7 @@ from dramaturg.conversations.turn_lock import turn_lock
 from dramaturg.conversations.turns import Turn, all_branches, all_turns, as_message
 from dramaturg.nodes.run import RoleContext
 from dramaturg.nodes.turn import question_in
-from dramaturg.stores.conversation_memories import ConversationMemories, memory_id
+from dramaturg.stores.conversations.memories import ConversationMemories, memory_id
 
 PATIENCE = 60.0
 

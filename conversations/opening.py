@@ -9,11 +9,11 @@ from langgraph.store.memory import InMemoryStore
 
 from dramaturg.conversations.conversation import PATIENCE, Conversation
 from dramaturg.nodes.run import RoleContext, run_of
-from dramaturg.stores.conversation_memories import ConversationMemories
+from dramaturg.stores.conversations.item_store import ItemStore
+from dramaturg.stores.conversations.memories import ConversationMemories
 from dramaturg.stores.files import make_folder
-from dramaturg.stores.item_store import ItemStore
 from dramaturg.stores.role import Role
-from dramaturg.stores.saver import ConversationSaver
+from dramaturg.stores.saver.conversation_saver import ConversationSaver
 from dramaturg.workflows.methods import chat_graph
 
 

@@ -10,9 +10,9 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph import StateGraph
 
 from dramaturg.nodes.world.world import Event, WorldInput, WorldSettings, described, event, scenario_of
+from dramaturg.stores.conversations.kept_run import kept_run, refuse_other_run
 from dramaturg.stores.files import write_bytes
-from dramaturg.stores.kept_run import kept_run, refuse_other_run
-from dramaturg.stores.saver import ConversationSaver
+from dramaturg.stores.saver.conversation_saver import ConversationSaver
 
 Show = Callable[[Event], None]
 HEAD: RunnableConfig = {"configurable": {"thread_id": "run", "checkpoint_ns": ""}}

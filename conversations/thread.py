@@ -11,7 +11,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StreamPart
 
 from dramaturg.conversations.turns import Turn, all_steps, all_turns, id_of, parent_of, turns_until
-from dramaturg.stores.saver import ConversationSaver
+from dramaturg.stores.saver.conversation_saver import ConversationSaver
 
 Part = StreamPart[Any, Any]
 Show = Callable[[Part], None]

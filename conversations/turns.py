@@ -9,7 +9,8 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
-from dramaturg.stores.saver import ConversationSaver, Step
+from dramaturg.stores.saver.conversation_saver import ConversationSaver
+from dramaturg.stores.saver.steps import Step
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,8 @@
-"""Files that are whole or not there: written aside, flushed to the disk, renamed."""
+"""Files that are whole or not there: written aside, flushed to the disk, renamed.
+
+What reads or writes raises RoleError for a path that leads out of the folder `within`, and StorageError when the file
+system refuses; what was there before is there still.
+"""
 
 import contextlib
 import hashlib
@@ -47,12 +51,7 @@ def inside(path: Path, folder: Path) -> Path:
 
 
 def read_if_there(path: Path, *, within: Path) -> bytes | None:
-    """Return the bytes of a file, or None if it is not there.
-
-    Raises:
-        RoleError: the path leads out of `within`.
-        StorageError: the file system refuses.
-    """
+    """Return the bytes of a file, or None if it is not there."""
     try:
         return inside(path, within).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -62,12 +61,7 @@ def read_if_there(path: Path, *, within: Path) -> bytes | None:
 
 
 def write_bytes(path: Path, data: bytes, *, within: Path) -> None:
-    """Put a file in place in one step: after a crash there is the old file or the new one, never a part.
-
-    Raises:
-        RoleError: the path leads out of `within`.
-        StorageError: the file system refuses; the old file is still there.
-    """
+    """Put a file in place in one step: after a crash there is the old file or the new one, never a part."""
     inside(path.parent, within)
     aside = path.parent / f".{path.name}.{uuid4().hex}.tmp"
     try:
@@ -88,10 +82,6 @@ def append_bytes(path: Path, data: bytes, *, within: Path) -> None:
     """Add to the end of a file: once this returns, it is on the disk.
 
     After a crash a part of it may be there: write lines, and leave out one that does not end.
-
-    Raises:
-        RoleError: the path leads out of `within`.
-        StorageError: the file system refuses; what was there before is there still.
     """
     inside(path.parent, within)
     try:
@@ -111,7 +101,6 @@ def move_folder(source: Path, target: Path, *, within: Path) -> None:
     """Rename a folder whose files are flushed already; the target must not be there.
 
     Raises:
-        RoleError: a path leads out of `within`.
         StorageError: the file system refuses, or the target is there.
     """
     inside(source, within)
@@ -125,12 +114,7 @@ def move_folder(source: Path, target: Path, *, within: Path) -> None:
 
 
 def make_folder(folder: Path, *, within: Path) -> None:
-    """Make a folder and its parents so that they outlive a power cut.
-
-    Raises:
-        RoleError: the path leads out of `within`.
-        StorageError: the file system refuses.
-    """
+    """Make a folder and its parents so that they outlive a power cut."""
     inside(folder, within)
     try:
         _make(folder)
@@ -139,12 +123,7 @@ def make_folder(folder: Path, *, within: Path) -> None:
 
 
 def remove_file(path: Path, *, within: Path) -> None:
-    """Remove a file for good; one that is not there is removed already.
-
-    Raises:
-        RoleError: the path leads out of `within`.
-        StorageError: the file system refuses.
-    """
+    """Remove a file for good; one that is not there is removed already."""
     inside(path.parent, within)
     try:
         path.unlink(missing_ok=True)

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from dramaturg.stores.documents.reading import LARGEST, read_text
 from dramaturg.stores.errors import RoleError, RoleFileError, did_you_mean
 from dramaturg.stores.files import sha256
-from dramaturg.stores.reading import LARGEST, read_text
 from dramaturg.stores.role import Role
 
 TEXTS = (".md", ".markdown", ".txt", ".text", "")
@@ -101,10 +101,7 @@ def learn(
         was: the SHA-256 that documents must still have; None: not there.
 
     Raises:
-        RoleError: the names can't be used together.
         StaleDraft: a document is not what `was` says.
-        RoleBusy: another program holds the role.
-        StorageError: the file system refuses.
     """
     found = changes(role, documents)
     role.persona.change(dict(documents), was=was)
@@ -112,13 +109,7 @@ def learn(
 
 
 def forget(role: Role, name: str) -> Change:
-    """Take a document out of the persona; versions of an index that were made from it keep it until they are erased.
-
-    Raises:
-        RoleError: there is no such document.
-        RoleBusy: another program holds the role.
-        StorageError: the file system refuses.
-    """
+    """Take a document out of the persona; versions of an index that were made from it keep it until they are erased."""
     data = role.persona.read(the_document(role, name))
     role.persona.change({name: None})
     return _change(name, data, None)

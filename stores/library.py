@@ -11,11 +11,11 @@ from pathlib import Path
 from threading import RLock
 from uuid import uuid4
 
+from dramaturg.stores.documents.forms import CARD, RoleCard, card_text, parse_card
 from dramaturg.stores.errors import RoleError, StorageError, did_you_mean
 from dramaturg.stores.files import make_folder, move_folder, remove, write_bytes
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
-from dramaturg.stores.role_files import CARD, RoleCard, card_text, parse_card
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _RESERVED = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]", re.IGNORECASE)  # device names on Windows
@@ -24,11 +24,7 @@ _roles: dict[Path, Role] = {}
 
 
 def check_id(role: str) -> str:
-    """Return the id of a role if it may be the name of a folder on every system.
-
-    Raises:
-        RoleError: it may not.
-    """
+    """Return the id of a role if it may be the name of a folder on every system."""
     if _may_be_id(role):
         return role
     raise RoleError(
@@ -56,7 +52,6 @@ class Library:
 
         Raises:
             RoleError: the id may not be used, or is taken (also in another case: some systems see no difference).
-            StorageError: the file system refuses.
         """
         taken = [name for name in self._names() if name.lower() == check_id(role).lower()]
         if taken:
@@ -141,7 +136,6 @@ def open_role(role: str, library: str | Path | Library) -> Role:
 
     Raises:
         RoleError: the id may not be used, or there is no such role; the message names those there are.
-        StorageError: an example cannot be copied.
     """
     opened = library if isinstance(library, Library) else Library(Path(library))
     return opened.adopt(role) if role in examples() else opened.role(role)

@@ -4,14 +4,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, Generic
 
-from dramaturg.stores.errors import DamagedIndex, MissingIndex
-from dramaturg.stores.index.builder import IndexBuilder
-from dramaturg.stores.index.folder import IndexFolder, IndexKind, S
-from dramaturg.stores.index.manifest import Current, Manifest, Published
-from dramaturg.stores.index.records import R
-from dramaturg.stores.memory_files import memory_paths
-from dramaturg.stores.reading import read_bytes
-from dramaturg.stores.role_files import (
+from dramaturg.stores.documents.forms import (
     CARD,
     Chronicle,
     DialogueLine,
@@ -28,7 +21,14 @@ from dramaturg.stores.role_files import (
     read_memories,
     read_questions,
 )
-from dramaturg.stores.sources import Sources, finish_begun_change
+from dramaturg.stores.documents.memories import memory_sources
+from dramaturg.stores.documents.reading import read_bytes
+from dramaturg.stores.documents.sources import Sources, finish_begun_change
+from dramaturg.stores.errors import DamagedIndex, MissingIndex
+from dramaturg.stores.index.builder import IndexBuilder
+from dramaturg.stores.index.folder import IndexFolder, IndexKind, S
+from dramaturg.stores.index.manifest import Manifest, Pointer, Published
+from dramaturg.stores.index.records import R
 
 
 class Index(Generic[R, S]):
@@ -43,12 +43,8 @@ class Index(Generic[R, S]):
         self._stores: dict[Published, S] = {}
 
     def manifest(self) -> Manifest | None:
-        """Return the manifest of what is published, or None; the vectors are not read.
-
-        Raises:
-            DamagedIndex: the pointer or the manifest is not what was written.
-        """
-        current = self.folder.current()
+        """Return the manifest of what is published, or None; the vectors are not read."""
+        current = self.folder.pointer()
         return self.folder.manifest(current.versions[0]) if current else None
 
     def open(self, version: str | None = None) -> S:
@@ -66,9 +62,9 @@ class Index(Generic[R, S]):
                 if opened.version == version:
                     return opened
         for _ in range(3):
-            current = self.folder.current()
+            current = self.folder.pointer()
             store, error = self._first_whole(current, version)
-            if error is not None and self.folder.current() != current:
+            if error is not None and self.folder.pointer() != current:
                 continue  # a builder has removed the version since the pointer was read
             if store is None:
                 raise error or self.folder.missing(version if current else None)
@@ -82,7 +78,7 @@ class Index(Generic[R, S]):
         self.builder.forget()
 
     def _first_whole(
-        self, current: Current | None, version: str | None
+        self, current: Pointer | None, version: str | None
     ) -> tuple[S | None, DamagedIndex | MissingIndex | None]:
         """The first version that can be read, and why the one before it could not."""
         trouble: DamagedIndex | MissingIndex | None = None
@@ -108,7 +104,7 @@ class Role:
         self.id = root.name
         self.root = root
         self.persona = Sources(root, "persona/", document_paths)
-        self.memory_files = Sources(root, "", memory_paths)
+        self.memory_files = memory_sources(root)
         self.dialogue_files = Sources(root, "", dialogue_paths)
         self._lock = RLock()
         self._card: tuple[bytes, RoleCard] | None = None
@@ -116,11 +112,7 @@ class Role:
 
     @property
     def card(self) -> RoleCard:
-        """`role.yaml`, as it is now; parsed again only when it changed.
-
-        Raises:
-            RoleFileError: the file cannot be used.
-        """
+        """`role.yaml`, as it is now; parsed again only when it changed."""
         data = read_bytes(self.root / CARD, self.root)
         if self._card is None or self._card[0] != data:
             self._card = (data, parse_card(data, self.root))

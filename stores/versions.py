@@ -6,17 +6,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dramaturg.stores.documents.changes import KeptDocuments
+from dramaturg.stores.documents.merges import drop_plan
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, StorageError, did_you_mean
 from dramaturg.stores.files import remove
 from dramaturg.stores.index.answers import FOLDER as ANSWERS_FOLDER
-from dramaturg.stores.index.builder import drop_documents, published_names
-from dramaturg.stores.index.folder import IndexFolder, IndexKind
+from dramaturg.stores.index.folder import IndexFolder, IndexKind, drop_documents, published_names
 from dramaturg.stores.index.kinds import KINDS, kind_named
 from dramaturg.stores.index.manifest import Manifest, Published
-from dramaturg.stores.kept_documents import KeptDocuments
-from dramaturg.stores.merge_files import drop_plan
+from dramaturg.stores.locks import role_lock
 from dramaturg.stores.role import Role
-from dramaturg.stores.role_lock import role_lock
 
 
 class Version(NamedTuple):
@@ -34,11 +33,7 @@ class Version(NamedTuple):
 
 
 def versions(role: Role, kind: IndexKind[Any, Any]) -> list[Version]:
-    """Return the versions that can be taken back, the one that is served first; damaged ones are left out.
-
-    Raises:
-        DamagedIndex: the pointer is not what was written.
-    """
+    """Return the versions that can be taken back, the one that is served first; damaged ones are left out."""
     found = _manifests(role.index(kind).folder)
     return [_described(role, manifest, served=at == 0) for at, manifest in enumerate(found.values())]
 
@@ -54,9 +49,7 @@ def take_back(role: Role, kind: IndexKind[Any, Any], version: str | None = None)
         version: its id, or how that begins; None: the one before the one that is served.
 
     Raises:
-        MissingIndex: there is no such version.
         RoleError: a document of it was not kept, or one of now is in no version and would be lost.
-        StorageError: the file system refuses.
     """
     index = role.index(kind)
     folder, sources = index.folder, index.sources
@@ -129,7 +122,7 @@ def _manifests_or_none(folder: IndexFolder) -> Mapping[Published, Manifest]:
 
 
 def _manifests(folder: IndexFolder) -> dict[Published, Manifest]:
-    found, current = {}, folder.current()
+    found, current = {}, folder.pointer()
     for published in current.versions if current else ():
         try:
             found[published] = folder.manifest(published)

@@ -14,7 +14,7 @@ import typer.main
 from hypothesis import settings
 
 from dramaturg.models.environment import VARIABLES
-from dramaturg.stores import item_store
+from dramaturg.stores.conversations import item_store
 from dramaturg.stores.saver import file as saver_file
 
 from commands import run, stub  # noqa: F401

@@ -15,7 +15,7 @@ from dramaturg.nodes.run import run_of, settings, turns
 from dramaturg.nodes.world.talk import TalkSettings
 from dramaturg.nodes.world.world import Deed, WorldState, event, scenario_of
 from dramaturg.prompts import load
-from dramaturg.stores.scenario import Scenario
+from dramaturg.stores.documents.scenario import Scenario
 from dramaturg.workflows.id_rag import ChangedInput, IdRagContext
 from dramaturg.workflows.id_rag import build as id_rag
 

@@ -16,12 +16,12 @@ from dramaturg.models.account import Usage
 from dramaturg.nodes.identity.chronicle import templates, triple_sentence
 from dramaturg.nodes.identity.drafting import Draft, chunks_of, draft_chronicle
 from dramaturg.nodes.run import RoleContext, run_of
-from dramaturg.stores.chronicle_files import DRAFT, accept, read_draft, refuse_second_draft, reject, write_draft
+from dramaturg.stores.documents.chronicle import DRAFT, accept, read_draft, refuse_second_draft, reject, write_draft
+from dramaturg.stores.documents.forms import CHRONICLE, Triple
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.library import open_role
 from dramaturg.stores.role import Role
-from dramaturg.stores.role_files import CHRONICLE, Triple
 
 
 class Known(NamedTuple):

@@ -23,10 +23,10 @@ from dramaturg.cli.output import print_json, printable, screen, table_of
 from dramaturg.cli.progress import WORK, bars
 from dramaturg.nodes.index_steps import IndexingCost
 from dramaturg.nodes.run import RoleContext
+from dramaturg.stores.documents.merges import Merge, MergePlan, read_plan, write_plan
 from dramaturg.stores.index.graph import KnowledgeGraph
 from dramaturg.stores.index.kinds import GRAPH_KIND
 from dramaturg.stores.library import open_role
-from dramaturg.stores.merge_files import Merge, MergePlan, read_plan, write_plan
 from dramaturg.workflows.methods import METHODS, index_graph, indexing_cost
 
 WITHOUT = {

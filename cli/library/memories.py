@@ -29,12 +29,12 @@ from dramaturg.nodes.memories.emotions import EMOTIONS
 from dramaturg.nodes.memories.remembering import exchange_text
 from dramaturg.nodes.memories.units import memory_unit
 from dramaturg.nodes.run import RoleContext, run_of
-from dramaturg.stores import memory_changes
+from dramaturg.stores.documents import memories as memory_files
+from dramaturg.stores.documents.memories import read_memory_files
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, did_you_mean
 from dramaturg.stores.index.folder import IndexKind
 from dramaturg.stores.index.memories import MemoryStore, Mood, StoredMemory
 from dramaturg.stores.library import open_role
-from dramaturg.stores.memory_files import read_memory_files
 from dramaturg.stores.role import Role
 
 Emotion = StrEnum("Emotion", {name: name for name in EMOTIONS})  # type: ignore[misc]
@@ -135,11 +135,11 @@ def carry_out(wish: Wish, known: Known, *, yes: bool, as_json: bool) -> None:
     if known.thread:
         asyncio.run(change_made(known, wish, one))
     elif wish.what == "remove":
-        memory_changes.remove(known.role, one.places)
+        memory_files.remove(known.role.root, one.places)
     elif wish.what == "edit":
-        memory_changes.edit(known.role, one.places, wish.text, wish.question)
+        memory_files.edit(known.role.root, one.places, wish.text, wish.question)
     else:
-        memory_changes.pin(known.role, one.places, pinned=wish.what == "pin")
+        memory_files.pin(known.role.root, one.places, pinned=wish.what == "pin")
     left = [] if known.thread else known.listed()
     now = next((other.memory for other in left if wish.what == "edit" and one.places[0] in other.places), one.memory)
     if not as_json:  # also if it cannot be indexed now

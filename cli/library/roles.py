@@ -25,12 +25,12 @@ from dramaturg.cli.output import print_json, printable, screen
 from dramaturg.nodes.run import RoleContext
 from dramaturg.nodes.text.splitter import longest_paragraph
 from dramaturg.stores import versions as stored
+from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.errors import DamagedIndex, MissingIndex
 from dramaturg.stores.index.folder import IndexKind
 from dramaturg.stores.index.kinds import KINDS
 from dramaturg.stores.library import Library, examples, open_role
 from dramaturg.stores.role import Role
-from dramaturg.stores.role_files import RoleCard
 
 CARD_ONLY = "Card only: a role for you to play (--user-role), or one that answers by --method profile."
 

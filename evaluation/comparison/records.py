@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from dramaturg.stores.conversations.kept_run import alone
+from dramaturg.stores.documents.reading import explain
 from dramaturg.stores.errors import RoleFileError
 from dramaturg.stores.files import append_bytes, read_if_there, write_bytes
-from dramaturg.stores.kept_run import alone
-from dramaturg.stores.slips import clause, worst
 
 FILE = "records.jsonl"
 
@@ -103,7 +103,7 @@ class RecordFile:
                 try:
                     found.take(RECORD.validate_json(line))
                 except ValidationError as error:
-                    problem = clause(worst(error), _Record)
+                    problem = explain(error, _Record)
                     msg = f"{FILE}, line {number}: this is no record of an evaluation, {problem}: take another --out."
                     raise RoleFileError(msg) from error
         return found

@@ -11,9 +11,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from dramaturg.evaluation.datasets.dataset import Character, Dataset, Form, Question
 from dramaturg.models.reading import parse_json
+from dramaturg.stores.documents.reading import LARGEST, explain, read_text
 from dramaturg.stores.errors import RoleFileError
-from dramaturg.stores.reading import LARGEST, read_text
-from dramaturg.stores.slips import clause, worst
 
 LONGEST = 100_000  # characters of a question, an answer or a line of a dialogue
 SHOWN = 5  # files of a folder that an error names
@@ -56,7 +55,7 @@ class Located(NamedTuple):
         try:
             return model.model_validate(self.value)
         except ValidationError as error:
-            raise RoleFileError(f"{self.where}: {clause(worst(error), model)}.") from error
+            raise RoleFileError(f"{self.where}: {explain(error, model)}.") from error
 
 
 class Content(NamedTuple):

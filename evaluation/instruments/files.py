@@ -25,10 +25,9 @@ from dramaturg.evaluation.instruments.instrument import (
 )
 from dramaturg.models.environment import environment
 from dramaturg.models.reading import cleaned
+from dramaturg.stores.documents.reading import explain, parse_yaml, read_bytes, read_text
 from dramaturg.stores.errors import RoleFileError, did_you_mean
 from dramaturg.stores.files import sha256
-from dramaturg.stores.reading import parse_yaml, read_bytes, read_text
-from dramaturg.stores.slips import clause, worst
 
 FOUR_LETTERS = "four-letters"
 NAMES = (ipip.NAME, FOUR_LETTERS)
@@ -200,7 +199,7 @@ def _parsed(data: bytes, path: Path) -> _Questionnaire:
     except json.JSONDecodeError as error:
         raise RoleFileError(f"{path.name}, line {error.lineno}: no JSON, {error.msg}.") from error
     except ValidationError as error:
-        raise RoleFileError(f"{path.name}: {clause(worst(error), _Questionnaire)}.") from error
+        raise RoleFileError(f"{path.name}: {explain(error, _Questionnaire)}.") from error
     except ValueError as error:
         raise RoleFileError(f"{path.name}: {error}.") from error
     except RecursionError as error:
@@ -259,4 +258,4 @@ def _checked(file: str, **fields: object) -> Instrument:
     try:
         return Instrument.model_validate(fields)
     except ValidationError as error:
-        raise RoleFileError(f"{file}: {clause(worst(error), Instrument)}.") from error
+        raise RoleFileError(f"{file}: {explain(error, Instrument)}.") from error

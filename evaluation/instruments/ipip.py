@@ -36,7 +36,7 @@ from dramaturg.models.catalogue import WeightFile, Weights
 from dramaturg.models.environment import environment
 from dramaturg.models.errors import WeightsError
 from dramaturg.models.weights import make_durable, refuse_wrong, verify
-from dramaturg.stores.reading import parse_yaml
+from dramaturg.stores.documents.reading import parse_yaml
 
 NAME = "big-five"
 VERSION = "6.0.13"

@@ -15,9 +15,9 @@ from dramaturg.evaluation.interviews.graph import build
 from dramaturg.evaluation.interviews.scores import result_of
 from dramaturg.evaluation.interviews.state import InterviewContext, InterviewOutput, Judging, described, instrument_of
 from dramaturg.evaluation.metrics.alignment import split_batches
+from dramaturg.stores.conversations.kept_run import checkpoints_of, kept_run, refuse_other_run
 from dramaturg.stores.files import write_bytes
-from dramaturg.stores.kept_run import checkpoints_of, kept_run, refuse_other_run
-from dramaturg.stores.saver import ConversationSaver
+from dramaturg.stores.saver.conversation_saver import ConversationSaver
 from dramaturg.stores.saver.file import ConversationFile
 
 HEAD: RunnableConfig = {"configurable": {"thread_id": "interview", "checkpoint_ns": ""}}

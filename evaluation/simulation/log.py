@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dramaturg.nodes.identity.chronicle import Condition
+from dramaturg.stores.documents.reading import explain
 from dramaturg.stores.errors import RoleFileError, did_you_mean
-from dramaturg.stores.slips import clause, worst
 
 
 class Event(BaseModel):
@@ -224,7 +224,7 @@ def read_run(path: Path) -> RunLog:
                     break
                 events.append(KINDS.get(str(kind), Event).model_validate(value))
             except ValidationError as error:
-                problem = f"this is no event of a run, {clause(worst(error), Event)}"
+                problem = f"this is no event of a run, {explain(error, Event)}"
                 raise RoleFileError(f"{path.name}, line {number}: {problem}.") from error
             except (ValueError, RecursionError) as error:
                 raise RoleFileError(f"{path.name}, line {number}: this is no JSON.") from error

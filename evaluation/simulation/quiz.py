@@ -16,8 +16,8 @@ from dramaturg.nodes.identity.perception import Percept
 from dramaturg.nodes.identity.retrieval import IdentityRetrievalSettings, query_identity, retrieve_identity
 from dramaturg.nodes.text.similarity import text_vectors
 from dramaturg.prompts import fence, load
+from dramaturg.stores.documents.forms import Question
 from dramaturg.stores.role import Role
-from dramaturg.stores.role_files import Question
 
 TEMPERATURE = 0.2
 ANSWER_TOKENS = 150

@@ -30,10 +30,10 @@ from dramaturg.models.embeddings import Embedder
 from dramaturg.nodes.identity.chronicle import Identity, identity_of
 from dramaturg.nodes.identity.retrieval import IdentityRetrievalSettings
 from dramaturg.nodes.run import Name, RunContext, chat_in, run_of
+from dramaturg.stores.conversations.kept_run import alone
+from dramaturg.stores.documents.forms import Question
+from dramaturg.stores.documents.reading import read_lines
 from dramaturg.stores.files import canonical, write_bytes
-from dramaturg.stores.kept_run import alone
-from dramaturg.stores.reading import read_lines
-from dramaturg.stores.role_files import Question
 
 Measure = Literal["recall", "recall_with_retrieval", "alignment"]
 QUESTIONS: Mapping[Measure, int] = {"recall": 1, "recall_with_retrieval": 2, "alignment": 2}

@@ -26,10 +26,10 @@ from dramaturg.models.questions import decide, extract
 from dramaturg.models.thresholds import threshold
 from dramaturg.nodes.graph.scoping import MOST, PlainName, PlainNames
 from dramaturg.prompts import load
+from dramaturg.stores.documents.forms import Question, RoleCard
 from dramaturg.stores.index.kinds import passage_kind
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
-from dramaturg.stores.role_files import Question, RoleCard
 from dramaturg.workflows.amadeus_index import AmadeusIndexContext, graph
 
 ASKED = 5

@@ -12,11 +12,11 @@ from dramaturg.evaluation.metrics.intervals import wilson
 from dramaturg.evaluation.studies.study import Bench, Cell, Findings, Study, StudyTable, difference, few, over_roles
 from dramaturg.nodes.text.boundaries import sentences
 from dramaturg.nodes.text.splitter import Method
+from dramaturg.stores.documents.forms import Question
 from dramaturg.stores.index.kinds import passage_kind
 from dramaturg.stores.index.passages import PassageStore, StoredPassage
 from dramaturg.stores.index.vectors import Vectors, unit_rows
 from dramaturg.stores.role import Role
-from dramaturg.stores.role_files import Question
 from dramaturg.workflows.amadeus_index import AmadeusIndexContext, graph
 
 SPLITTERS: tuple[Method, ...] = ("fixed", "ats", "acts")

@@ -21,8 +21,8 @@ from dramaturg.models.chat import ChatModel, chat_model
 from dramaturg.models.embeddings import Embedder, embedder
 from dramaturg.models.questions import Decision
 from dramaturg.nodes.run import RoleContext
+from dramaturg.stores.conversations.kept_run import alone
 from dramaturg.stores.index.graph import EntityType
-from dramaturg.stores.kept_run import alone
 from dramaturg.stores.library import Library, examples
 from dramaturg.stores.role import Role
 

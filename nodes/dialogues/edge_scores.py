@@ -9,9 +9,9 @@ from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.nodes.index_steps import Announce, Answers, answer_all
 from dramaturg.nodes.judgement import Appraisal, AppraisalSettings, Appraising
+from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.index.answers import answer_key
 from dramaturg.stores.index.dialogues import Pair, StoredDialogue
-from dramaturg.stores.role_files import RoleCard
 
 
 class DialogueEdge(NamedTuple):

@@ -30,13 +30,13 @@ from dramaturg.nodes.index_steps import (
 )
 from dramaturg.nodes.judgement import AppraisalSettings
 from dramaturg.nodes.run import RoleContext, open_run, run_of
-from dramaturg.stores.dialogue_files import read_dialogue_files
+from dramaturg.stores.documents.forms import DialogueLine, RoleCard
+from dramaturg.stores.documents.memories import read_dialogue_files
 from dramaturg.stores.errors import MissingIndex
 from dramaturg.stores.files import canonical, sha256
 from dramaturg.stores.index.dialogues import DialogueStore, SpokenLine, StoredDialogue, dialogue_graph
 from dramaturg.stores.index.folder import IndexKind
 from dramaturg.stores.index.kinds import DIALOGUE_KIND
-from dramaturg.stores.role_files import DialogueLine, RoleCard
 
 
 class DialogueSettings(RoleContext):

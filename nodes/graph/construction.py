@@ -21,9 +21,9 @@ from dramaturg.nodes.graph.facts import (
 from dramaturg.nodes.graph.merging import NormalizationSettings, merge_plan
 from dramaturg.nodes.index_steps import Answers, unless_overtaken
 from dramaturg.prompts import load
+from dramaturg.stores.documents.merges import Merge
 from dramaturg.stores.index.answers import answer_key
 from dramaturg.stores.index.graph import Entity, Graph, Relation, Statement, graph_of
-from dramaturg.stores.merge_files import Merge
 from dramaturg.stores.names import normal_name
 
 SHOWN = 6000  # characters in one question; more is summarized in parts, then the parts

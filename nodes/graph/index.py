@@ -35,8 +35,8 @@ from dramaturg.nodes.index_steps import (
 )
 from dramaturg.nodes.passages.index import documents_after, made_with, read_persona, split_documents, splitting
 from dramaturg.nodes.run import open_run, run_of, settings
+from dramaturg.stores.documents.merges import PLAN, accept_plan, digest_of_decisions
 from dramaturg.stores.index.graph import GRAPH_FILE, Entity, KnowledgeGraph, encode_graph
-from dramaturg.stores.merge_files import PLAN, accept_plan, digest_of_decisions
 from dramaturg.stores.role import Role
 
 

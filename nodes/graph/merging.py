@@ -23,11 +23,11 @@ from dramaturg.nodes.graph.normalization import (
 from dramaturg.nodes.index_steps import Answers, unless_overtaken
 from dramaturg.nodes.judgement import sentence
 from dramaturg.prompts import load
+from dramaturg.stores.documents.forms import RoleCard
+from dramaturg.stores.documents.merges import PLAN, Merge, MergePlan, Why, read_plan, write_plan
 from dramaturg.stores.index.answers import answer_key
-from dramaturg.stores.merge_files import PLAN, Merge, MergePlan, Why, read_plan, write_plan
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
-from dramaturg.stores.role_files import RoleCard
 
 ORDER = answer_key("order")  # under which the order of 𝒩 is kept, from one version to the next
 BY_CARD = "role.yaml gives both as names of the role."

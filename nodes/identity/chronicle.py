@@ -13,11 +13,11 @@ from typing_extensions import TypedDict
 
 from dramaturg.nodes.identity.perception import PerceptionState, day_of
 from dramaturg.nodes.run import RoleContext, Run
+from dramaturg.stores.documents.forms import Triple
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.library import open_role
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
-from dramaturg.stores.role_files import Triple
 
 Condition = Literal["id-rag", "full", "baseline"]
 

@@ -15,8 +15,8 @@ from dramaturg.nodes.index_steps import Announce, Answers, answer_all
 from dramaturg.nodes.passages.index import stored
 from dramaturg.nodes.text.splitter import plain, sections, split_document
 from dramaturg.prompts import load
+from dramaturg.stores.documents.forms import Document, Triple
 from dramaturg.stores.index.passages import StoredPassage
-from dramaturg.stores.role_files import Document, Triple
 
 CHUNK_TOKENS = 600  # as where facts are extracted (RoleRAG 4.4)
 MOST_TRIPLES = 12  # of a chunk

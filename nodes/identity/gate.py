@@ -21,7 +21,7 @@ from dramaturg.nodes.identity.retrieval import SelfImageState
 from dramaturg.nodes.judgement import AppraisalSettings, sentence
 from dramaturg.nodes.run import Run, open_run, settings
 from dramaturg.prompts import load
-from dramaturg.stores.role_files import Triple
+from dramaturg.stores.documents.forms import Triple
 
 GateOutcome = Literal["allow", "revise", "block"]
 

@@ -19,7 +19,7 @@ from dramaturg.nodes.identity.perception import search_text
 from dramaturg.nodes.run import Run, open_run, settings
 from dramaturg.nodes.text.similarity import cosines
 from dramaturg.prompts import fence, load
-from dramaturg.stores.identity_graph import around
+from dramaturg.stores.documents.chronicle import around
 
 MOST_RELATIONS = 3
 MOST_KEYWORDS = 4

@@ -26,7 +26,7 @@ from dramaturg.nodes.identity.chronicle import (
 from dramaturg.nodes.identity.perception import day_of
 from dramaturg.nodes.run import open_run, settings
 from dramaturg.prompts import load
-from dramaturg.stores.role_files import Triple
+from dramaturg.stores.documents.forms import Triple
 
 MOST_FINDINGS = 3
 MOST_CHANGES = 200

@@ -19,9 +19,9 @@ from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import extract
 from dramaturg.nodes.run import RoleContext
 from dramaturg.prompts import load
+from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.index.memories import Felt, Mood
 from dramaturg.stores.index.vectors import Vectors, unit_rows
-from dramaturg.stores.role_files import RoleCard
 
 EMOTIONS = ("joy", "acceptance", "fear", "surprise", "sadness", "disgust", "anger", "anticipation")
 """The dimensions of an emotional vector, in the paper's order."""

@@ -39,14 +39,14 @@ from dramaturg.nodes.memories.emotions import (
 )
 from dramaturg.nodes.memories.units import memory_unit
 from dramaturg.nodes.run import Run, open_run, run_of
+from dramaturg.stores.documents.forms import RoleCard
+from dramaturg.stores.documents.memories import read_memory_files
 from dramaturg.stores.errors import MissingIndex
 from dramaturg.stores.index.answers import answer_key
 from dramaturg.stores.index.folder import IndexKind
 from dramaturg.stores.index.kinds import MEMORY_KIND
 from dramaturg.stores.index.memories import MOODS_FILE, MemoryStore, Mood, StoredMemory
 from dramaturg.stores.index.records import encode_records
-from dramaturg.stores.memory_files import read_memory_files
-from dramaturg.stores.role_files import RoleCard
 
 
 class MemorySettings(EmotionSettings):

@@ -26,7 +26,7 @@ from dramaturg.nodes.memories.remembering import (
 )
 from dramaturg.nodes.run import open_run
 from dramaturg.nodes.turn import Report
-from dramaturg.stores.conversation_memories import ConversationMemory
+from dramaturg.stores.conversations.memories import ConversationMemory
 from dramaturg.stores.index.memories import MemoryStore, Mood
 from dramaturg.stores.index.vectors import unit_rows
 from dramaturg.stores.role import Role

@@ -14,7 +14,7 @@ from dramaturg.nodes.memories.emotions import EmotionEncoder, emotion_encoder
 from dramaturg.nodes.memories.index import MemorySettings, memories_of
 from dramaturg.nodes.reply import AskedState
 from dramaturg.nodes.run import Run, open_run
-from dramaturg.stores.conversation_memories import ConversationMemories, ConversationMemory
+from dramaturg.stores.conversations.memories import ConversationMemories, ConversationMemory
 from dramaturg.stores.index.memories import Mood
 from dramaturg.stores.index.vectors import unit_rows
 from dramaturg.stores.role import Role

@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 from dramaturg.nodes.memories.recall import MemoryEvidence, MemoryRecallSettings
 from dramaturg.nodes.reply import AskedState, ReplySettings, spoken
 from dramaturg.nodes.run import open_run
-from dramaturg.stores.conversation_memories import memory_id
+from dramaturg.stores.conversations.memories import memory_id
 
 
 class MemoryReplySettings(ReplySettings, MemoryRecallSettings):

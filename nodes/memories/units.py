@@ -5,10 +5,10 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 
 from dramaturg.nodes.dialogues.cast import letters_of, spelling
+from dramaturg.stores.documents.forms import DialogueLine, Memory, RoleCard
+from dramaturg.stores.documents.memories import Lines
 from dramaturg.stores.files import sha256
 from dramaturg.stores.index.memories import StoredMemory
-from dramaturg.stores.memory_files import Lines
-from dramaturg.stores.role_files import DialogueLine, Memory, RoleCard
 
 NO_NUMBER = re.compile(r"(?<![0-9])[.,:/]|[.,:/](?![0-9])|(?<=\w)-|-(?![0-9])")  # what stands in or before none
 HAN = r"[\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"

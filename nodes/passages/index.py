@@ -21,13 +21,13 @@ from dramaturg.nodes.passages.retrieval import PassageSettings, under_headings
 from dramaturg.nodes.run import open_run, run_of
 from dramaturg.nodes.text.resplit import kept_length, split_again
 from dramaturg.nodes.text.splitter import Passage, Window, longest_paragraph, split_document
+from dramaturg.stores.documents.forms import Document, document
 from dramaturg.stores.errors import MissingIndex
 from dramaturg.stores.index.folder import IndexStore
 from dramaturg.stores.index.graph import KnowledgeGraph
 from dramaturg.stores.index.kinds import passage_kind
 from dramaturg.stores.index.passages import PassageStore, StoredPassage
 from dramaturg.stores.role import Role
-from dramaturg.stores.role_files import Document, document
 
 LENGTHS = "lengths"  # in a manifest's settings: the l_max of each document
 

@@ -21,8 +21,8 @@ from dramaturg.models.reading import normalize_word
 from dramaturg.nodes.identity.chronicle import Condition, IdentityChange
 from dramaturg.nodes.identity.episodes import Episode
 from dramaturg.nodes.run import RunContext, chat_in, settings
+from dramaturg.stores.documents.scenario import Scenario, read_scenario
 from dramaturg.stores.library import open_role
-from dramaturg.stores.scenario import Scenario, read_scenario
 
 EVENT_IMPORTANCE = 5.0  # of what everybody notices, from 1 to 10
 

@@ -14,8 +14,6 @@ from dramaturg.stores.index.folder import IndexFolder
 from dramaturg.stores.index.manifest import Published
 
 ANSWERS = "answers.jsonl"
-
-
 FOLDER = "answers"
 
 
@@ -94,11 +92,7 @@ def decode_answers(data: bytes) -> dict[str, JsonValue]:
 
 
 def save_answers(index: IndexFolder, folder: Path, answers: Mapping[str, JsonValue]) -> None:
-    """Keep some answers, in the folder of a draft or of the index; the file's name is its checksum.
-
-    Raises:
-        StorageError: the file system refuses.
-    """
+    """Keep some answers, in the folder of a draft or of the index; the file's name is its checksum."""
     data = encode_answers(answers)
     write_bytes(folder / FOLDER / f"{sha256(data)}.jsonl", data, within=index.role)
 

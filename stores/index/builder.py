@@ -10,17 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import JsonValue
 
-from dramaturg.stores.errors import DamagedIndex, EmbeddingMismatch, MissingIndex, RoleError
+from dramaturg.stores.documents.sources import Sources
+from dramaturg.stores.errors import EmbeddingMismatch, MissingIndex, RoleError
 from dramaturg.stores.files import move_folder, remove, sha256, sweep, write_bytes
 from dramaturg.stores.index.answers import ANSWERS, KnownAnswers, drop_kept, encode_answers, save_answers
 from dramaturg.stores.index.draft import FRESH, Draft, KnownVectors, Recipe, Vector, key, remove_drafts
-from dramaturg.stores.index.folder import MANIFEST, POINTERS, IndexFolder, IndexKind
+from dramaturg.stores.index.folder import MANIFEST, IndexFolder, IndexKind, drop_documents
 from dramaturg.stores.index.manifest import EmbeddingRecord, FileRecord, Manifest, Published, version_id
 from dramaturg.stores.index.records import R, encode_records
 from dramaturg.stores.index.vectors import Vectors, pack, unit_rows
-from dramaturg.stores.kept_documents import KeptDocuments
-from dramaturg.stores.role_lock import role_lock
-from dramaturg.stores.sources import Sources
+from dramaturg.stores.locks import role_lock
 
 KEPT = 4  # versions beside the one that is served
 DRAFTS = 2  # drafts of others
@@ -299,29 +298,6 @@ class IndexBuilder(Generic[R]):
         self._fresh.pop(draft, None)
         self._vectors.forget()
         self._answers.forget()
-
-
-def drop_documents(index: IndexFolder) -> None:
-    """Remove the kept documents that no version of any kind is made from; none while a manifest cannot be read."""
-    used: set[str] = set()
-    for folder in map(index.beside, published_names(index.role)):
-        try:
-            current = folder.current()
-        except DamagedIndex:
-            return
-        for one in current.versions if current else ():
-            try:
-                used.update(folder.manifest(one).sources.values())
-            except MissingIndex:
-                continue
-            except DamagedIndex:
-                return
-    KeptDocuments(index.role).drop_others(used)
-
-
-def published_names(role: Path) -> list[str]:
-    """Return the names of the kinds of index that a role has."""
-    return sorted({path.parent.name for name in POINTERS for path in (role / "index").glob(f"*/{name}")})
 
 
 def _texts(draft: Draft[Any]) -> list[str]:

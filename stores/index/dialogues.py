@@ -22,11 +22,7 @@ else:
 
 
 DIALOGUES_FILE = "dialogues.jsonl"
-
-
 VECTORS_FILE = "vectors.faiss"
-
-
 Pair: TypeAlias = tuple[str, str]
 
 
@@ -94,11 +90,7 @@ class DialogueStore(IndexStore):
         return dialogue in self._by_id
 
     def get(self, dialogue: str) -> StoredDialogue:
-        """Return a dialogue by its id.
-
-        Raises:
-            RoleError: this version has no such dialogue.
-        """
+        """Return a dialogue by its id."""
         try:
             return self._by_id[dialogue]
         except KeyError:

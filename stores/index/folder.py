@@ -11,9 +11,10 @@ from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 
 from pydantic import ValidationError
 
+from dramaturg.stores.documents.changes import KeptDocuments
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError
 from dramaturg.stores.files import read_if_there, sha256, write_bytes
-from dramaturg.stores.index.manifest import Current, Manifest, Published
+from dramaturg.stores.index.manifest import Manifest, Pointer, Published
 from dramaturg.stores.index.records import R
 from dramaturg.stores.index.vectors import Vectors
 
@@ -75,12 +76,7 @@ class IndexStore(ABC):
 
     @classmethod
     def open(cls, folder: "IndexFolder", published: Published) -> Self:
-        """Read and verify a version.
-
-        Raises:
-            MissingIndex: the version is no longer there.
-            DamagedIndex: a file is not what was published.
-        """
+        """Read and verify a version."""
         manifest = folder.manifest(published)
         files = [folder.content(published, manifest, name) for name in cls.FILES]
         try:
@@ -146,7 +142,7 @@ class IndexFolder:
         """Return the folder of another kind of index of the same role, to read manifests and answers in it."""
         return replace(self, kind=replace(self.kind, name=name))
 
-    def current(self) -> Current | None:
+    def pointer(self) -> Pointer | None:
         """Return what is published, or None; if the pointer is damaged or gone, its copy says it.
 
         Raises:
@@ -155,7 +151,7 @@ class IndexFolder:
         found = [data for name in POINTERS if (data := read_if_there(self.path / name, within=self.role)) is not None]
         for data in found:
             with contextlib.suppress(ValueError):
-                return Current.unseal(data, self.kind.name)
+                return Pointer.unseal(data, self.kind.name)
         if found:
             raise self.damaged(POINTERS[0])
         return None
@@ -163,14 +159,14 @@ class IndexFolder:
     def published(self) -> Sequence[Published]:
         """Return the versions, the current one first; none if the pointer is damaged."""
         try:
-            current = self.current()
+            current = self.pointer()
         except DamagedIndex:
             return ()
         return current.versions if current else ()
 
     def switch(self, versions: Sequence[Published]) -> None:
         """Publish: the first of these versions is read from now on, the others are kept."""
-        sealed = Current(kind=self.kind.name, versions=tuple(versions)).seal()
+        sealed = Pointer(kind=self.kind.name, versions=tuple(versions)).seal()
         for name in POINTERS:
             write_bytes(self.path / name, sealed, within=self.role)
 
@@ -179,12 +175,7 @@ class IndexFolder:
         return self.versions / f"{published.version}-{published.manifest[:12]}"
 
     def manifest(self, published: Published) -> Manifest:
-        """Return the verified manifest of a version.
-
-        Raises:
-            MissingIndex: the version is no longer there.
-            DamagedIndex: the manifest is not what was published.
-        """
+        """Return the verified manifest of a version."""
         data = self._file(published, MANIFEST)
         if sha256(data) != published.manifest:
             raise self.damaged(MANIFEST)
@@ -197,12 +188,7 @@ class IndexFolder:
         return manifest
 
     def content(self, published: Published, manifest: Manifest, name: str) -> bytes:
-        """Return the bytes of a file of a version, after its size and checksum were compared.
-
-        Raises:
-            MissingIndex: the version is no longer there.
-            DamagedIndex: the file is not what was published.
-        """
+        """Return the bytes of a file of a version, after its size and checksum were compared."""
         record = manifest.files.get(name)
         data = self._file(published, name)
         if record is None or len(data) != record.bytes or sha256(data) != record.sha256:
@@ -237,3 +223,26 @@ class IndexFolder:
         if folder.is_dir():
             raise self.damaged(name)
         raise self.missing(published.version)
+
+
+def drop_documents(index: IndexFolder) -> None:
+    """Remove the kept documents that no version of any kind is made from; none while a manifest cannot be read."""
+    used: set[str] = set()
+    for folder in map(index.beside, published_names(index.role)):
+        try:
+            current = folder.pointer()
+        except DamagedIndex:
+            return
+        for one in current.versions if current else ():
+            try:
+                used.update(folder.manifest(one).sources.values())
+            except MissingIndex:
+                continue
+            except DamagedIndex:
+                return
+    KeptDocuments(index.role).drop_others(used)
+
+
+def published_names(role: Path) -> list[str]:
+    """Return the names of the kinds of index that a role has."""
+    return sorted({path.parent.name for name in POINTERS for path in (role / "index").glob(f"*/{name}")})

@@ -19,8 +19,6 @@ from dramaturg.stores.index.vectors import nearest, query_row, unpack
 from dramaturg.stores.names import normal_name
 
 EntityType = Literal["character", "location", "organization", "event", "time", "object", "concept", "other"]
-
-
 TYPES: tuple[str, ...] = get_args(EntityType)
 
 
@@ -113,11 +111,7 @@ class KnowledgeGraph(IndexStore):
         return [data["relation"] for _, _, data in self.graph.edges(data=True)]
 
     def entity(self, name: str) -> Entity:
-        """Return an entity by its canonical name.
-
-        Raises:
-            RoleError: this version has no such entity.
-        """
+        """Return an entity by its canonical name."""
         try:
             found: Entity = self.graph.nodes[name]["entity"]
         except KeyError:
@@ -134,11 +128,7 @@ class KnowledgeGraph(IndexStore):
         return data["relation"] if data else None
 
     def neighbours(self, name: str) -> list[tuple[Entity, Relation]]:
-        """Return the 1-hop neighbourhood: the strongest relation first, then what is told most, then by name.
-
-        Raises:
-            RoleError: this version has no such entity.
-        """
+        """Return the 1-hop neighbourhood: the strongest relation first, then what is told most, then by name."""
         self.entity(name)
         found = [(self.entity(other), data["relation"]) for other, data in self.graph[name].items()]
         return sorted(found, key=lambda one: (-one[1].strength, -len(one[1].statements), one[0].name))

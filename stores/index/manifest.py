@@ -10,8 +10,6 @@ from dramaturg.stores.errors import EmbeddingMismatch
 from dramaturg.stores.files import canonical, sha256
 
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-
-
 VersionId = Annotated[str, Field(pattern=r"^[0-9a-f]{24}$")]
 
 
@@ -78,7 +76,7 @@ class Published(_Record):
     manifest: Digest
 
 
-class Current(_Record):
+class Pointer(_Record):
     """`current.json`: the versions there are, the one that is served first."""
 
     format: Literal[1] = 1

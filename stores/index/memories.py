@@ -11,11 +11,7 @@ from dramaturg.stores.index.records import Record, decode_records
 from dramaturg.stores.index.vectors import unpack
 
 MEMORIES_FILE = "memories.jsonl"
-
-
 MOODS_FILE = "moods.jsonl"
-
-
 VECTORS_FILE = "vectors.faiss"
 
 

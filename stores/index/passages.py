@@ -14,8 +14,6 @@ from dramaturg.stores.index.records import Record, decode_records
 from dramaturg.stores.index.vectors import nearest, query_row, unpack
 
 PASSAGES_FILE = "passages.jsonl"
-
-
 VECTORS_FILE = "vectors.faiss"
 
 
@@ -72,11 +70,7 @@ class PassageStore(IndexStore):
         return [(self.passages[at].id, score) for at, score in nearest(self._index, query, k)]
 
     def get(self, passage_id: str) -> StoredPassage:
-        """Return a passage by its id.
-
-        Raises:
-            RoleError: this version has no such passage.
-        """
+        """Return a passage by its id."""
         try:
             return self._by_id[passage_id]
         except KeyError:

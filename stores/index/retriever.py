@@ -18,11 +18,6 @@ class PassageRetriever(BaseRetriever):
     """Passages that `dramaturg index` made, nearest first: those that are published when it is asked, not copied.
 
     It only reads: what a role knows changes by its documents.
-
-    Raises:
-        MissingIndex: the role has no index of these passages.
-        EmbeddingMismatch: the index was made by another embedding model.
-        DamagedIndex: a file of the index is not what was published.
     """
 
     role: Role

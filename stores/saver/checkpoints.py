@@ -1,21 +1,21 @@
-"""How a checkpoint becomes rows and comes back: what LangGraph puts is what LangGraph gets."""
+"""How checkpoints and pending writes become rows and come back: what LangGraph puts is what LangGraph gets."""
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from langgraph.checkpoint.base import Checkpoint, CheckpointTuple
+from langgraph.checkpoint.base import WRITES_IDX_MAP, Checkpoint, CheckpointTuple, PendingWrite, writes_sort_key
 
 from dramaturg.stores.saver import messages as saver_messages
 from dramaturg.stores.saver import rows as saver_rows
-from dramaturg.stores.saver import values as saver_values
-from dramaturg.stores.saver import writes as saver_writes
 from dramaturg.stores.saver.config import Place, at
 from dramaturg.stores.saver.messages import CHANNEL, Utterance
-from dramaturg.stores.saver.rows import Line, Link
+from dramaturg.stores.saver.rows import Line, Link, Unreadable, as_keys, checksum, require, revive
 from dramaturg.stores.saver.serde import StrictSerializer
-from dramaturg.stores.saver.values import Unreadable, as_keys
+
+Write = tuple[int, str, str, bytes]  # index, channel, kind, bytes
+_COLUMNS = "line, checkpoint_id, task_id, idx, task_path, channel, type, value"
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,61 @@ class Packed:
     metadata: str
     kind: str
     data: bytes
+
+
+def pack_writes(serializer: StrictSerializer, writes: Sequence[tuple[str, Any]]) -> list[Write]:
+    """Return the writes of a task as rows; an error or an interrupt has its fixed index, so that it is kept once."""
+    return [
+        (WRITES_IDX_MAP.get(channel, index), channel, *serializer.dumps_typed(value))
+        for index, (channel, value) in enumerate(writes)
+    ]
+
+
+def save_writes(
+    connection: sqlite3.Connection, line: Line, checkpoint_id: str, task_id: str, task_path: str, writes: list[Write]
+) -> None:
+    """Write what a task wrote; ordinary writes that are there already stay, special ones are replaced."""
+    special = all(channel in WRITES_IDX_MAP for _, channel, _, _ in writes)
+    for index, channel, kind, value in writes:
+        row = (line.key, checkpoint_id, task_id, index, task_path, channel, kind, value)
+        _insert_write(connection, row, "REPLACE" if special else "IGNORE")
+
+
+def load_writes(
+    connection: sqlite3.Connection, serializer: StrictSerializer, line: int, checkpoint_id: str
+) -> list[PendingWrite]:
+    """Return the writes of a checkpoint in the order in which a step applies them."""
+    rows = _write_rows(connection, "line = ? AND checkpoint_id = ?", (line, checkpoint_id))
+    ordered = sorted(rows, key=lambda row: writes_sort_key(row[4], row[2], row[3]))
+    return [(row[2], row[5], revive(serializer, row[6], row[7])) for row in ordered]
+
+
+def copy_writes(connection: sqlite3.Connection, source: Line, target: Line) -> None:
+    """Copy the writes of a line to another."""
+    for row in _write_rows(connection, "line = ?", (source.key,)):
+        _insert_write(connection, (target.key, *row[1:]), "REPLACE")
+
+
+def remove_writes(connection: sqlite3.Connection, line: Line, checkpoint_ids: Iterable[str]) -> None:
+    """Remove the writes of checkpoints."""
+    connection.executemany(
+        "DELETE FROM writes WHERE line = ? AND checkpoint_id = ?", [(line.key, one) for one in checkpoint_ids]
+    )
+
+
+def _write_rows(connection: sqlite3.Connection, where: str, values: Sequence[str | int]) -> list[tuple[Any, ...]]:
+    # The condition is a text of this module; what comes from outside is bound.
+    rows = connection.execute(f"SELECT {_COLUMNS}, checksum FROM writes WHERE {where}", values).fetchall()  # noqa: S608
+    for *row, seal in rows:
+        require(seal, *row)
+    return [tuple(row[:-1]) for row in rows]
+
+
+def _insert_write(connection: sqlite3.Connection, row: tuple[Any, ...], otherwise: str) -> None:
+    connection.execute(
+        f"INSERT OR {otherwise} INTO writes ({_COLUMNS}, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+        (*row, checksum(*row)),
+    )
 
 
 def pack(serializer: StrictSerializer, checkpoint: Checkpoint, checkpoint_ns: str, metadata: str) -> Packed:
@@ -76,13 +131,9 @@ def new_in(connection: sqlite3.Connection, window: Sequence[int] | None, parent:
 
 
 def load(connection: sqlite3.Connection, serializer: StrictSerializer, line: Line, link: Link) -> CheckpointTuple:
-    """Return a checkpoint with its metadata, its parent and its pending writes.
-
-    Raises:
-        DamagedConversations: a row is missing or not what was written.
-    """
+    """Return a checkpoint with its metadata, its parent and its pending writes."""
     metadata, kind, blob = saver_rows.content(connection, link)
-    checkpoint = saver_values.revive(serializer, kind, blob)
+    checkpoint = saver_rows.revive(serializer, kind, blob)
     if not isinstance(checkpoint, dict) or checkpoint.get("id") != link.checkpoint_id:
         raise Unreadable("holds a checkpoint that is none")
     if link.message_keys is not None:
@@ -92,9 +143,9 @@ def load(connection: sqlite3.Connection, serializer: StrictSerializer, line: Lin
     return CheckpointTuple(
         at(line.thread_id, line.checkpoint_ns, link.checkpoint_id),
         checkpoint,  # type: ignore[arg-type]
-        saver_values.revive_metadata(metadata),  # type: ignore[arg-type]
+        saver_rows.revive_metadata(metadata),  # type: ignore[arg-type]
         None if parent is None else at(line.thread_id, line.checkpoint_ns, parent),
-        saver_writes.load(connection, serializer, line.key, link.checkpoint_id),
+        load_writes(connection, serializer, line.key, link.checkpoint_id),
     )
 
 

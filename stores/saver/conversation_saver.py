@@ -22,8 +22,7 @@ from dramaturg.stores.saver import pruning as saver_pruning
 from dramaturg.stores.saver import steps as saver_steps
 from dramaturg.stores.saver.config import text, thread
 from dramaturg.stores.saver.file import ConversationFile
-from dramaturg.stores.saver.jobs import Job
-from dramaturg.stores.saver.listing import Listing
+from dramaturg.stores.saver.jobs import Job, Listing
 from dramaturg.stores.saver.serde import StrictSerializer
 from dramaturg.stores.saver.steps import Step
 
@@ -52,7 +51,6 @@ class ConversationSaver(BaseCheckpointSaver[Any]):
 
         Raises:
             DamagedConversations: the file is damaged, empty, of another program, or of a newer version.
-            StorageError: the file system refuses.
         """
         file = ConversationFile(path)
         try:

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from dramaturg.stores.errors import StorageError
-from dramaturg.stores.file_lock import file_lock
 from dramaturg.stores.files import make_folder, write_bytes
-from dramaturg.stores.saver.migration import is_stock, migrate
-from dramaturg.stores.saver.schema import damaged, empty_database, require_whole
+from dramaturg.stores.locks import file_lock
+from dramaturg.stores.saver.rows import Unreadable
+from dramaturg.stores.saver.schema import damaged, empty_database, is_stock, migrate, require_whole
 from dramaturg.stores.saver.serde import StrictSerializer
-from dramaturg.stores.saver.values import Unreadable
 
 T = TypeVar("T")
 # A rollback journal is gone when a turn is acknowledged. A log of a killed program (WAL) would hold acknowledged turns,
@@ -78,12 +77,7 @@ class ConversationFile:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Open a file that is there, check it, and bring it up to date.
-
-    Raises:
-        DamagedConversations: the file may not be used.
-        StorageError: the file system refuses.
-    """
+    """Open a file that is there, check it, and bring it up to date."""
     with translated(path):
         if path.stat().st_size == 0:
             raise damaged(path, "is empty")
@@ -99,12 +93,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection, path: Path, kind: str) -> Iterator[None]:
-    """Do all of a block or nothing of it.
-
-    Raises:
-        DamagedConversations: what was read is not what was written.
-        StorageError: the file system refuses, or another program holds the file.
-    """
+    """Do all of a block or nothing of it."""
     with translated(path):
         try:
             connection.execute(f"BEGIN {kind}")

@@ -8,9 +8,8 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-from dramaturg.stores.saver.rows import Line
+from dramaturg.stores.saver.rows import Line, Unreadable, as_json, checksum, keys_in, require, revive
 from dramaturg.stores.saver.serde import StrictSerializer, compressed
-from dramaturg.stores.saver.values import Unreadable, as_json, checksum, keys_in, require, revive
 
 CHANNEL = "messages"
 
@@ -53,11 +52,7 @@ def store(connection: sqlite3.Connection, line: Line, window: Sequence[Utterance
 def load(
     connection: sqlite3.Connection, serializer: StrictSerializer, line: int, keys: Iterable[int]
 ) -> dict[int, BaseMessage]:
-    """Return messages by their keys.
-
-    Raises:
-        DamagedConversations: one is missing or not what was written.
-    """
+    """Return messages by their keys."""
     wanted = set(keys)
     rows = connection.execute(
         "SELECT key, line, message_id, hash, type, message, checksum FROM messages "

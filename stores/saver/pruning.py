@@ -4,13 +4,12 @@ import sqlite3
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
+from dramaturg.stores.saver import checkpoints as saver_checkpoints
 from dramaturg.stores.saver import messages as saver_messages
 from dramaturg.stores.saver import rows as saver_rows
-from dramaturg.stores.saver import writes as saver_writes
 from dramaturg.stores.saver.checkpoints import load, new_in
-from dramaturg.stores.saver.rows import Line, Link
+from dramaturg.stores.saver.rows import Line, Link, as_json, as_keys
 from dramaturg.stores.saver.serde import StrictSerializer
-from dramaturg.stores.saver.values import as_json, as_keys
 
 _DESCENDANTS = (
     "key IN (WITH RECURSIVE gone (step) AS (SELECT ? UNION SELECT checkpoints.key FROM gone "
@@ -80,7 +79,7 @@ def copy_thread(connection: sqlite3.Connection, source: str, target: str) -> Non
         copied = saver_rows.ensure_line(connection, target, line.checkpoint_ns)
         messages = saver_messages.copy(connection, line, copied)
         keys = _copy_checkpoints(connection, line, copied, messages)
-        saver_writes.copy(connection, line, copied)
+        saver_checkpoints.copy_writes(connection, line, copied)
         head = None if line.head is None else keys[line.head]
         saver_rows.save_line(connection, replace(copied, head=head, size=line.size))
 
@@ -102,7 +101,7 @@ def remove(connection: sqlite3.Connection, line: Line, gone: Collection[Link]) -
     for link in gone:
         saver_rows.save_said(connection, link.key, link.new, present=False)
         connection.execute("DELETE FROM checkpoints WHERE key = ?", (link.key,))
-    saver_writes.remove(connection, line, (link.checkpoint_id for link in gone))
+    saver_checkpoints.remove_writes(connection, line, (link.checkpoint_id for link in gone))
     saver_messages.remove_unsaid(connection, line)
     _move_head(connection, replace(line, size=line.size - len(gone)), parents)
 

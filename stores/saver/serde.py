@@ -9,12 +9,42 @@ from typing import Any
 from langgraph.checkpoint.serde.event_hooks import SerdeEvent, register_serde_event_listener
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from dramaturg.stores.saver.dictionary import SHARED
-
 LARGEST = 64 * 1024 * 1024  # bytes of one value; also the bound of what a row may expand to
 _KINDS = ("null", "bytes", "bytearray", "msgpack")  # never "json" or "pickle", which can name code
 _ZLIB = "+zlib"
 _BLOCKED = ("msgpack_blocked", "msgpack_method_blocked")
+# What compressed values began with when the saver wrote with a dictionary of its own: such values are still read.
+FORMER_DICTIONARY = (
+    b"after again against almost already also although always another anything around asked away back because "
+    b"become been before began behind being believe between both brought called came cannot children come could "
+    b"course country day death did different does done door down each early enough even every everything eyes face "
+    b"family father few find first five found four friend friends from gave get give going gone good great had "
+    b"half hand hands happened hard has have having head heard heart help her here him himself his home house how "
+    b"however hundred idea important into its itself just keep kept knew know known large last later learned least "
+    b"left less letter life light like little live lived long look looked love made make making many matter maybe "
+    b"mean men might mind moment money more morning most mother much must name near need never new next night "
+    b"nothing now number off often old once one only open or other others our out over own part people perhaps "
+    b"person place point present question quite rather read really remember right room said same saw say school "
+    b"second see seemed seen sent set several shall she should show since small so some something sometimes soon "
+    b"still story street such sure table take taken talk tell than that their them themselves then there these "
+    b"they thing things think this those though thought three through time times to today together told too took "
+    b"toward town truth turn turned two under until upon used very voice wait want wanted was water way week well "
+    b"went were what when where whether which while white who whole whose why wife will with within without woman "
+    b"word words work working world would write written year years yes yet you young your . The . She . He . It . "
+    b"In . I and the, and a, but the, which is that the that it was in the of the to the on the for the with the "
+    b"from the at the by the as the and the it is there is there was has been had been have been would be will be "
+    b"to be could not did not do not was not is not one of the out of the "
+    b"\xa8langgraph\xaatool_calls\x90\xb2invalid_tool_calls\x90\xaeusage_metadata\xc0\x83\xacinput_tokens\xadoutput_tokens"
+    b"\xactotal_tokens\xb3input_token_details\xb4output_token_details\xaamodel_name\xadfinish_reason\xa4stop\xaemodel_provider"
+    b"\xa6openai\xb2system_fingerprint\xa1v\x04\xa2ts\xd9 2026-01-01T00:00:00.000000+00:00\xa2id\xd9$"
+    b"\xaechannel_values\xb0channel_versions\xadversions_seen\xb0updated_channels\xadpending_sends\x90\xc0"
+    b"\xa9__input__\x80\xa9__start__\x81\xa9__start__\xadbranch:to:\xa8question\xa6answer\xa7summary\xabrole_memory\xa8messages"
+    b"\xbdlangchain_core.messages.system\xadSystemMessage\x86\xa7content"
+    b"\xbalangchain_core.messages.ai\xa9AIMessage\x8a\xa7content"
+    b"\xbdlangchain_core.messages.human\xacHumanMessage\x86\xa7content\xd9"
+    b"\xb1additional_kwargs\x80\xb1response_metadata\x80\xa4type\xa2ai\xa4name\xc0\xa2id\xd9$"
+    b"\xb1additional_kwargs\x80\xb1response_metadata\x80\xa4type\xa5human\xa4name\xc0\xa2id\xd9$\xb3model_validate_json"
+)
 
 
 class StrictSerializer(JsonPlusSerializer):
@@ -85,8 +115,7 @@ def _blocked_types() -> Iterator[list[str]]:
 
 def compressed(kind: str, data: bytes) -> tuple[str, bytes]:
     """Return the kind and the bytes of a value in the shorter of both forms."""
-    press = zlib.compressobj(level=6, zdict=SHARED)
-    short = press.compress(data) + press.flush()
+    short = zlib.compress(data, level=6)
     return (kind + _ZLIB, short) if len(short) < len(data) else (kind, bytes(data))
 
 
@@ -98,7 +127,7 @@ def expanded(kind: str, data: bytes) -> tuple[str, bytes]:
     """
     if not kind.endswith(_ZLIB):
         return kind, data
-    press = zlib.decompressobj(zdict=SHARED)
+    press = zlib.decompressobj(zdict=FORMER_DICTIONARY)
     try:
         raw = press.decompress(data, LARGEST + 1)
     except zlib.error as error:

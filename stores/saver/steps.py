@@ -7,9 +7,8 @@ from langchain_core.messages import BaseMessage
 
 from dramaturg.stores.saver import messages as saver_messages
 from dramaturg.stores.saver import rows as saver_rows
-from dramaturg.stores.saver.rows import Line, Link, link_of
+from dramaturg.stores.saver.rows import Line, Link, Unreadable, link_of
 from dramaturg.stores.saver.serde import StrictSerializer
-from dramaturg.stores.saver.values import Unreadable
 
 # CROSS JOIN keeps the order of the tables: each step is one look-up by key.
 _CHAIN = (

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from dramaturg.stores.chronicle_files import DRAFT, write_draft
-from dramaturg.stores.role_files import CHRONICLE, Triple
+from dramaturg.stores.documents.chronicle import DRAFT, write_draft
+from dramaturg.stores.documents.forms import CHRONICLE, Triple
 
 from commands import Command
 from fakes import scripted

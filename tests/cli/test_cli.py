@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from dramaturg.models.errors import ModelUnavailable, WeightsError
+from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.errors import DamagedIndex
 from dramaturg.stores.library import Library
-from dramaturg.stores.role_files import RoleCard
 
 from commands import Command
 from stub_endpoint import Endpoint

@@ -15,8 +15,8 @@ from dramaturg.cli.drawing.relations import html, known_relations
 from dramaturg.cli.library.indexing import failures_table
 from dramaturg.cli.progress import Stage
 from dramaturg.nodes.dialogues.relations import RelationSettings
+from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.library import Library, open_role
-from dramaturg.stores.role_files import RoleCard
 
 from cast_roles import SCENES, edge, lines_of
 from commands import Command

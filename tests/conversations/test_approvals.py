@@ -13,7 +13,7 @@ from langgraph.types import interrupt
 
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.nodes.run import RoleContext
-from dramaturg.stores.saver import ConversationSaver
+from dramaturg.stores.saver.conversation_saver import ConversationSaver
 
 from changing_roles import (
     CORE,

@@ -18,7 +18,7 @@ from dramaturg.conversations.turn_lock import ThreadBusy
 from dramaturg.conversations.turns import all_steps, lineage, turns_until
 from dramaturg.models.errors import ModelError, ModelUnavailable
 from dramaturg.nodes.run import RoleContext
-from dramaturg.stores.saver import ConversationSaver
+from dramaturg.stores.saver.conversation_saver import ConversationSaver
 from dramaturg.workflows import naive_rag
 
 from talks import Player, conversation, memory, questions

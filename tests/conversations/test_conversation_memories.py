@@ -26,10 +26,10 @@ from dramaturg.conversations.json_lines import exported, imported
 from dramaturg.conversations.opening import open_conversation
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.nodes.run import RoleContext
-from dramaturg.stores.conversation_memories import ConversationMemories, ConversationMemory, memory_id, positive_zeros
+from dramaturg.stores.conversations.item_store import ItemStore
+from dramaturg.stores.conversations.memories import ConversationMemories, ConversationMemory, memory_id, positive_zeros
 from dramaturg.stores.errors import DamagedConversations
-from dramaturg.stores.item_store import ItemStore
-from dramaturg.stores.saver import ConversationSaver
+from dramaturg.stores.saver.conversation_saver import ConversationSaver
 
 from crash_points import killed_at, writes_of
 from property_settings import property_settings
@@ -210,7 +210,7 @@ async def test_a_record_that_was_copied_from_elsewhere_counts_as_not_there(
 
 
 async def test_more_memories_than_a_page(store: BaseStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dramaturg.stores.conversation_memories.PAGE", 3)
+    monkeypatch.setattr("dramaturg.stores.conversations.memories.PAGE", 3)
     memories = ConversationMemories(store, "beethoven", "tea")
     ids = [memory_id(f"m-{number}") for number in range(8)]
     for number in range(8):

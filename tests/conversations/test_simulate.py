@@ -12,8 +12,8 @@ import pytest
 
 from dramaturg.conversations.simulation import Simulation, open_simulation
 from dramaturg.models.errors import ModelUnavailable
-from dramaturg.stores.kept_run import Busy
-from dramaturg.stores.saver import ConversationSaver
+from dramaturg.stores.conversations.kept_run import Busy
+from dramaturg.stores.saver.conversation_saver import ConversationSaver
 from dramaturg.workflows import riverbend
 from dramaturg.workflows.riverbend_agents import RiverbendContext
 

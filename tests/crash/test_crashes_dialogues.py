@@ -117,7 +117,7 @@ def role_in(folder: Path) -> Role:
 def content(role: Role, version: str | None = None) -> Content:
     """All that is asked of dialogues, and the scores that their version holds."""
     store, folder = role.index(DIALOGUE_KIND).open(version), IndexFolder(role.root, DIALOGUE_KIND)
-    current = folder.current()
+    current = folder.pointer()
     assert current
     published = next(one for one in current.versions if one.version == store.version)
     scores = (folder.folder_of(published) / ANSWERS).read_bytes()
@@ -343,7 +343,7 @@ def library(changed: Path, tmp_path: Path) -> Path:
 
 @COUNTS
 def test_nothing_changed_is_read(library: Path, count: int) -> None:
-    current = IndexFolder(library / "ada", DIALOGUE_KIND).current()
+    current = IndexFolder(library / "ada", DIALOGUE_KIND).pointer()
     assert current
     now, before = (content(role_in(library), one.version) for one in current.versions[:2])
     found = Counter[str]()

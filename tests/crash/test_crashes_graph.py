@@ -14,11 +14,11 @@ import pytest
 
 from dramaturg.nodes import index_steps as asked_answers
 from dramaturg.nodes.graph.merging import ORDER
+from dramaturg.stores.documents.merges import DECISIONS, PLAN, Merge, MergePlan, accept_plan, read_plan, write_plan
 from dramaturg.stores.errors import MissingIndex, StorageError
 from dramaturg.stores.index.graph import encode_graph
 from dramaturg.stores.index.kinds import GRAPH_KIND, UNMERGED_GRAPH_KIND
 from dramaturg.stores.learning import forget, learn
-from dramaturg.stores.merge_files import DECISIONS, PLAN, Merge, MergePlan, accept_plan, read_plan, write_plan
 from dramaturg.stores.role import Role
 from dramaturg.stores.versions import erase_past, take_back
 

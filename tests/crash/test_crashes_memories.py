@@ -16,14 +16,13 @@ import pytest
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.nodes import index_steps as asked_answers
 from dramaturg.nodes.memories.units import memory_unit
+from dramaturg.stores.documents.memories import edit, read_memory_files, remove
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, StorageError
 from dramaturg.stores.index.answers import ANSWERS
 from dramaturg.stores.index.folder import IndexFolder
 from dramaturg.stores.index.kinds import MEMORY_KIND
 from dramaturg.stores.index.memories import MEMORIES_FILE, MOODS_FILE, VECTORS_FILE, MemoryStore
 from dramaturg.stores.index.records import encode_records
-from dramaturg.stores.memory_changes import edit, remove
-from dramaturg.stores.memory_files import read_memory_files
 from dramaturg.stores.role import Role
 from dramaturg.stores.versions import erase_past, take_back
 
@@ -62,19 +61,19 @@ def index(folder: Path, model: ScriptedChatModel | None = None, **wishes: bool) 
 
 def edit_and_index(folder: Path, model: ScriptedChatModel | None = None) -> None:
     if found := places(folder, CALM):
-        edit(role_in(folder), found, EDITED)
+        edit(role_in(folder).root, found, EDITED)
     index(folder, model)
 
 
 def remove_and_index(folder: Path, model: ScriptedChatModel | None = None) -> None:
     if found := places(folder, STORM) + places(folder, CALM):
-        remove(role_in(folder), found)
+        remove(role_in(folder).root, found)
     index(folder, model)
 
 
 def change_alone(folder: Path, model: ScriptedChatModel | None = None) -> None:
     if found := places(folder, STORM) + places(folder, CALM):
-        remove(role_in(folder), found)
+        remove(role_in(folder).root, found)
 
 
 def rebuild(folder: Path, model: ScriptedChatModel | None = None) -> None:
@@ -89,7 +88,7 @@ def go_back(folder: Path, model: ScriptedChatModel | None = None) -> None:
 
 def erase(folder: Path, model: ScriptedChatModel | None = None) -> None:
     if found := places(folder, SECRET):
-        remove(role_in(folder), found)
+        remove(role_in(folder).root, found)
     index(folder, model)
     erase_past(role_in(folder))
 
@@ -315,7 +314,7 @@ def test_thirty_changes_killed_at_random(indexed: Path, tmp_path: Path) -> None:
 
 def edit_number(folder: Path, number: int) -> None:
     copies = ["dialogues/again.jsonl:1", "dialogues/scenes.jsonl:4"]
-    edit(role_in(folder), copies, f"Calm of number {number}.")
+    edit(role_in(folder).root, copies, f"Calm of number {number}.")
     index(folder)
 
 
@@ -349,7 +348,7 @@ def library(changed: Path, tmp_path: Path) -> Path:
 
 def versions_of(folder: Path) -> list[Content]:
     """The versions as they were written, the one that is served first."""
-    current = IndexFolder(folder / "ada", MEMORY_KIND).current()
+    current = IndexFolder(folder / "ada", MEMORY_KIND).pointer()
     assert current
     return [content(role_in(folder).index(MEMORY_KIND).open(one.version)) for one in current.versions]
 
@@ -369,7 +368,7 @@ def test_nothing_changed_is_read(library: Path, count: int) -> None:
 @few_or_many(15, 200)
 def test_nothing_changed_is_read_where_there_is_no_other_version(library: Path, count: int) -> None:
     folder, now = IndexFolder(library / "ada", MEMORY_KIND), versions_of(library)[0]
-    current = folder.current()
+    current = folder.pointer()
     assert current
     shutil.rmtree(folder.folder_of(current.versions[1]))
     shutil.rmtree(folder.drafts)

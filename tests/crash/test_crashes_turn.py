@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dramaturg.stores.conversation_memories import memory_id
+from dramaturg.stores.conversations.memories import memory_id
 from dramaturg.stores.errors import StorageError
 from dramaturg.workflows.methods import METHODS
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from dramaturg.nodes.graph.merging import ORDER
+from dramaturg.stores.documents.merges import DECISIONS, PLAN, Merge, MergePlan, accept_plan, read_plan, write_plan
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, RoleFileError
 from dramaturg.stores.index.answers import ANSWERS
 from dramaturg.stores.index.folder import IndexFolder
 from dramaturg.stores.index.graph import ENTITIES_FILE, GRAPH_FILE, KnowledgeGraph, decode_graph, encode_graph
 from dramaturg.stores.index.kinds import GRAPH_KIND
-from dramaturg.stores.merge_files import DECISIONS, PLAN, Merge, MergePlan, accept_plan, read_plan, write_plan
 from dramaturg.stores.role import Role
 
 from crash_points import few_or_many, mutations
@@ -55,7 +55,7 @@ def content(graph: KnowledgeGraph) -> tuple[bytes, bytes, list[str]]:
 
 def whole(root: Path) -> list[tuple[bytes, bytes, list[str]]]:
     """The versions as they were written, the one that is served first."""
-    current = IndexFolder(root, GRAPH_KIND).current()
+    current = IndexFolder(root, GRAPH_KIND).pointer()
     assert current
     return [content(Role(root).index(GRAPH_KIND).open(one.version)) for one in current.versions]
 
@@ -75,7 +75,7 @@ def test_nothing_changed_is_read(root: Path, count: int) -> None:
 @COUNTS
 def test_nothing_changed_is_read_where_there_is_no_other_version(root: Path, count: int) -> None:
     folder, now = IndexFolder(root, GRAPH_KIND), whole(root)[0]
-    current = folder.current()
+    current = folder.pointer()
     assert current
     for path in folder.versions.iterdir():
         if path != folder.folder_of(current.versions[0]):
@@ -122,7 +122,7 @@ def test_no_changed_vector_or_chunk_goes_into_a_graph(root: Path, count: int) ->
 
 async def test_a_damaged_graph_is_made_again_without_a_question(root: Path) -> None:
     folder = IndexFolder(root, GRAPH_KIND)
-    current = folder.current()
+    current = folder.pointer()
     assert current
     for one in current.versions:
         (folder.folder_of(one) / GRAPH_FILE).write_bytes(b"{}")

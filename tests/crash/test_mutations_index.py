@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from dramaturg.stores.document_changes import change_documents, changing, finish_change
+from dramaturg.stores.documents.changes import KeptDocuments, change_documents, changing, finish_change
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError
 from dramaturg.stores.index.draft import Draft
 from dramaturg.stores.index.folder import IndexFolder
 from dramaturg.stores.index.kinds import passage_kind
 from dramaturg.stores.index.passages import StoredPassage
-from dramaturg.stores.kept_documents import KeptDocuments
 from dramaturg.stores.learning import learn
 from dramaturg.stores.role import Role
 from dramaturg.stores.versions import take_back, versions
@@ -117,7 +116,7 @@ def test_a_changed_journal_changes_nothing(root: Path, monkeypatch: pytest.Monke
     persona = root / "persona" / "life.md"
     now = persona.read_bytes()
     with monkeypatch.context() as patch:
-        patch.setattr("dramaturg.stores.document_changes.finish_change", lambda role: None)
+        patch.setattr("dramaturg.stores.documents.changes.finish_change", lambda role: None)
         change_documents(root, {"persona/life.md": b"half done", "persona/more.md": b"more"})
     assert changing(root)
     for path, _ in mutations(root / "index", seed=5, count=count, only=lambda one: one.name == "change.json"):

@@ -22,11 +22,10 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.base import Checkpoint, empty_checkpoint
 
 from dramaturg.stores.errors import DamagedConversations
-from dramaturg.stores.saver import ConversationSaver
 from dramaturg.stores.saver import file as saver_file
-from dramaturg.stores.saver.dictionary import SHARED
+from dramaturg.stores.saver.conversation_saver import ConversationSaver
+from dramaturg.stores.saver.rows import checksum
 from dramaturg.stores.saver.serde import LARGEST
-from dramaturg.stores.saver.values import checksum
 
 THREADS = ("evening", "morning")
 TURNS = 12
@@ -232,7 +231,7 @@ def test_a_forged_row_runs_nothing_without_the_variable_either(file: Path, tmp_p
         import asyncio, sys
         from pathlib import Path
         from langgraph.checkpoint.serde import _msgpack
-        from dramaturg.stores.saver import ConversationSaver
+        from dramaturg.stores.saver.conversation_saver import ConversationSaver
         async def main():
             async with ConversationSaver.open(Path(sys.argv[1])) as saver:
                 await saver.aget_tuple({"configurable": {"thread_id": "evening"}})
@@ -250,7 +249,7 @@ def test_a_forged_row_runs_nothing_without_the_variable_either(file: Path, tmp_p
 
 
 async def test_a_row_that_expands_without_bound_is_refused(file: Path) -> None:
-    press = zlib.compressobj(level=9, zdict=SHARED)
+    press = zlib.compressobj(level=9)
     bomb = b"".join(press.compress(b"\0" * LARGEST) for _ in range(2)) + press.flush()
     assert len(bomb) < LARGEST / 500
     forge(file, "bytes+zlib", bomb)

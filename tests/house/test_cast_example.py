@@ -12,7 +12,7 @@ from dramaturg.nodes.dialogues.cast import spelling
 from dramaturg.nodes.dialogues.index import dialogues_of
 from dramaturg.nodes.dialogues.relations import best_clique
 from dramaturg.nodes.text.splitter import longest_paragraph, split_document
-from dramaturg.stores.dialogue_files import read_dialogue_files
+from dramaturg.stores.documents.memories import read_dialogue_files
 from dramaturg.stores.index.dialogues import StoredDialogue, dialogue_graph
 from dramaturg.stores.library import Library, find_card
 from dramaturg.stores.role import Role

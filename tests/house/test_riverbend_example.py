@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from dramaturg.nodes.identity.chronicle import triple_sentence
+from dramaturg.stores.documents.forms import Chronicle, Triple
 from dramaturg.stores.library import Library, examples
-from dramaturg.stores.role_files import Chronicle, Triple
 
 SHARED = os.environ.get("DRAMATURG_SHARED_DATA")
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -12,7 +12,7 @@ from dramaturg.conversations.conversation import Conversation
 from dramaturg.models.errors import ModelTimeout, ModelUnavailable, PromptRefused
 from dramaturg.nodes import verification
 from dramaturg.stores.role import Role
-from dramaturg.stores.saver import ConversationSaver
+from dramaturg.stores.saver.conversation_saver import ConversationSaver
 from dramaturg.workflows import amadeus, drmr
 
 from cast_roles import SCENES, Talk, cast_role, context, counted, in_turn, numbered, scored, systems, take

@@ -8,11 +8,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dramaturg.stores import chronicle_files
-from dramaturg.stores.chronicle_files import DRAFT, accept, read_draft, reject, with_triples, write_draft
+from dramaturg.stores.documents import chronicle as chronicle_files
+from dramaturg.stores.documents.chronicle import DRAFT, accept, read_draft, reject, with_triples, write_draft
+from dramaturg.stores.documents.forms import CHRONICLE, Chronicle, Triple
 from dramaturg.stores.errors import RoleError, RoleFileError, StaleDraft
 from dramaturg.stores.role import Role
-from dramaturg.stores.role_files import CHRONICLE, Chronicle, Triple
 
 from roles import small_role
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dramaturg.stores.identity_graph import around, identity_graph
-from dramaturg.stores.role_files import Triple
+from dramaturg.stores.documents.chronicle import around, identity_graph
+from dramaturg.stores.documents.forms import Triple
 
 
 def triple(subject: str, relation: str, thing: str) -> Triple:

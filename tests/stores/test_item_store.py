@@ -25,8 +25,8 @@ from langgraph.store.base import (
 )
 from langgraph.store.memory import InMemoryStore
 
+from dramaturg.stores.conversations.item_store import ItemStore
 from dramaturg.stores.errors import DamagedConversations, StorageError
-from dramaturg.stores.item_store import ItemStore
 
 from crash_points import SOME_OR_ALL, failures, few_or_many, kills, mutations
 from property_settings import property_settings
@@ -206,7 +206,7 @@ def test_a_file_that_cannot_be_written_is_said_so(tmp_path: Path) -> None:
 def test_a_file_that_stays_in_use_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = ItemStore(tmp_path / "items.sqlite")
     store.put(("a",), "k", {})
-    monkeypatch.setattr("dramaturg.stores.item_store.PATIENCE", 0.05)
+    monkeypatch.setattr("dramaturg.stores.conversations.item_store.PATIENCE", 0.05)
     other = sqlite3.connect(store.path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(StorageError, match="another program"):

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from dramaturg.stores import library as library_module
+from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.errors import RoleError, StorageError
 from dramaturg.stores.library import Library, examples, open_role
 from dramaturg.stores.role import Role
-from dramaturg.stores.role_files import RoleCard
 
 from passage_samples import build, names_in, quick
 

@@ -12,14 +12,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dramaturg.stores import memory_files
+from dramaturg.stores.documents import memories as memory_files
+from dramaturg.stores.documents.forms import RoleCard
+from dramaturg.stores.documents.memories import (
+    change_lines,
+    edit,
+    memory_paths,
+    pin,
+    read_memory_files,
+    remove,
+)
 from dramaturg.stores.errors import RoleError, RoleFileError, StaleDraft, StorageError
 from dramaturg.stores.files import sha256
 from dramaturg.stores.library import Library
-from dramaturg.stores.memory_changes import edit, line_at, pin, remove
-from dramaturg.stores.memory_files import change_lines, memory_paths, read_memory_files
 from dramaturg.stores.role import Role
-from dramaturg.stores.role_files import RoleCard
 
 from memory_roles import files_of, lines_of
 from passage_samples import quick
@@ -204,14 +210,14 @@ def test_a_line_that_is_taken_out_leaves_every_other_byte(role: Role, how: str, 
 @pytest.mark.parametrize("how", SPELLINGS)
 def test_all_lines_can_be_taken_out_at_once(role: Role, how: str) -> None:
     write(role, spelled(how))
-    remove(role, [f"{MEMORY_FILE}:{number}" for number in (1, 4, 2, 4)])
+    remove(role.root, [f"{MEMORY_FILE}:{number}" for number in (1, 4, 2, 4)])
     assert lines_of(role) == []
     assert data(role).strip(b" \t\r\n") in (b"", codecs.BOM_UTF8)
 
 
 def test_a_single_line_without_an_end(role: Role) -> None:
     write(role, told("a", end=""))
-    remove(role, [f"{MEMORY_FILE}:1"])
+    remove(role.root, [f"{MEMORY_FILE}:1"])
     assert data(role) == b""
 
 
@@ -229,7 +235,7 @@ def test_whatever_is_taken_out_the_others_stay(
     whole = "".join(map("".join, zip(written, ends, strict=False)))
     write(role, whole if closed else whole.rstrip("\r\n"))
     out = {number for number in out if number <= len(texts)}
-    remove(role, [f"{MEMORY_FILE}:{number}" for number in out])
+    remove(role.root, [f"{MEMORY_FILE}:{number}" for number in out])
     left = [text for number, text in enumerate(texts, start=1) if number not in out]
     assert [text for *_, text in lines_of(role)] == left
     assert [line for line in data(role).decode().replace("\r", "\n").split("\n") if line] == [
@@ -240,7 +246,7 @@ def test_whatever_is_taken_out_the_others_stay(
 def test_keys_that_nobody_knows_stay_as_they_are(role: Role) -> None:
     line = {"mood": None, "text": "a", "n": 1.50, "deep": {"b": [None, True]}, "pinned": True, "when": None}
     write(role, json.dumps(line) + "\n")
-    pin(role, [f"{MEMORY_FILE}:1"], pinned=False)
+    pin(role.root, [f"{MEMORY_FILE}:1"], pinned=False)
     assert json.loads(data(role)) == {key: value for key, value in line.items() if key != "pinned"}
     assert list(json.loads(data(role))) == ["mood", "text", "n", "deep", "when"]
 
@@ -250,7 +256,7 @@ def test_numbers_that_would_become_others_are_left_alone(role: Role, number: str
     write(role, f'{{"text": "a", "n": {number}}}\n')
     before = data(role)
     with pytest.raises(RoleError, match=r"memories\.jsonl"):
-        pin(role, [f"{MEMORY_FILE}:1"], pinned=True)
+        pin(role.root, [f"{MEMORY_FILE}:1"], pinned=True)
     assert data(role) == before
 
 
@@ -283,7 +289,7 @@ def test_places_that_are_none(role: Role, number: str, change: Any) -> None:
     before = data(role)
     more: dict[str, Any] = {pin: {"pinned": True}, remove: {}, edit: {"text": "c"}}[change]
     with pytest.raises(RoleError, match=r"no line memories\.jsonl:|is no place: give the file") as raised:
-        change(role, [f"{MEMORY_FILE}:1", f"{MEMORY_FILE}:{number}"], **more)
+        change(role.root, [f"{MEMORY_FILE}:1", f"{MEMORY_FILE}:{number}"], **more)
     assert len(str(raised.value)) < 200
     assert data(role) == before  # also the line that there is
 
@@ -299,7 +305,7 @@ def test_other_files_are_no_places(role: Role, name: str, change: Any) -> None:
     before = {path: path.read_bytes() for path in role.root.rglob("*") if path.is_file()}
     more: dict[str, Any] = {pin: {"pinned": True}, remove: {}, edit: {"text": "c"}}[change]
     with pytest.raises(RoleError, match="There is no line"):
-        change(role, [f"{name}:1"], **more)
+        change(role.root, [f"{name}:1"], **more)
     assert {path: path.read_bytes() for path in role.root.rglob("*") if path.is_file()} == before
 
 
@@ -317,22 +323,22 @@ def copies(role: Role) -> list[str]:
 def test_pinning_and_unpinning_every_copy(role: Role) -> None:
     places = copies(role)
     before = files_of(role)
-    pin(role, places, pinned=True)
-    assert [line_at(role, place).pinned for place in places] == [True] * 5
-    assert sum(line.pinned for lines in read_memory_files(role.root).values() for line in lines.values()) == 5
-    pin(role, reversed(places), pinned=False)
+    pin(role.root, places, pinned=True)
+    files = read_memory_files(role.root).items()
+    assert {f"{name}:{at}" for name, lines in files for at, line in lines.items() if line.pinned} == {*places}
+    pin(role.root, reversed(places), pinned=False)
     assert files_of(role) == before
 
 
 def test_editing_every_copy(role: Role) -> None:
     places = copies(role)
-    edit(role, places, "Never again!")
+    edit(role.root, places, "Never again!")
     assert [text for *_, text in lines_of(role)].count("Never again!") == 5
     assert {text for *_, text in lines_of(role)} == {"Well?", "Why?", "Never again!", "Other.", "Last."}
 
 
 def test_removing_every_copy(role: Role) -> None:
-    remove(role, copies(role))
+    remove(role.root, copies(role))
     assert [text for name, _, text in lines_of(role) if name == MEMORY_FILE] == ["Other.", "Last."]
     said_here = read_memory_files(role.root)[SCENES]
     assert [(line.text, line.memory) for line in said_here.values()] == [
@@ -345,9 +351,9 @@ def test_removing_every_copy(role: Role) -> None:
 
 def test_a_question_and_its_answer_are_edited(role: Role) -> None:
     write(role, '{"question": "Q?", "answer": "A.", "n": 1}\n' + told("Free."))
-    edit(role, [f"{MEMORY_FILE}:1"], "B.")
+    edit(role.root, [f"{MEMORY_FILE}:1"], "B.")
     assert json.loads(data(role).split(b"\n")[0]) == {"question": "Q?", "answer": "B.", "n": 1}
-    edit(role, [f"{MEMORY_FILE}:1"], "C.", "R?")
+    edit(role.root, [f"{MEMORY_FILE}:1"], "C.", "R?")
     assert json.loads(data(role).split(b"\n")[0]) == {"question": "R?", "answer": "C.", "n": 1}
 
 
@@ -356,11 +362,11 @@ def test_where_a_copy_cannot_be_changed_none_is(role: Role) -> None:
     write(role, said("Well?", speaker="Tom") + said("No."), SCENES)
     before = files_of(role)
     with pytest.raises(RoleError, match="no question of its own"):
-        edit(role, [f"{MEMORY_FILE}:1", f"{SCENES}:2"], "Yes.", "Sure?")
+        edit(role.root, [f"{MEMORY_FILE}:1", f"{SCENES}:2"], "Yes.", "Sure?")
     with pytest.raises(RoleError, match=r"memories\.jsonl, line 1"):
-        edit(role, [f"{MEMORY_FILE}:1", f"{SCENES}:2"], "\ud800")
+        edit(role.root, [f"{MEMORY_FILE}:1", f"{SCENES}:2"], "\ud800")
     with pytest.raises(RoleError, match=f"There is no line {SCENES}:9"):
-        pin(role, [f"{MEMORY_FILE}:1", f"{SCENES}:9"], pinned=True)
+        pin(role.root, [f"{MEMORY_FILE}:1", f"{SCENES}:9"], pinned=True)
     assert files_of(role) == before
 
 
@@ -387,7 +393,7 @@ def test_a_file_that_was_changed_meanwhile_is_not_written_over(role: Role, other
         patch.object(memory_files, "sha256", late),
         pytest.raises(StaleDraft, match=f"{other} of 'ada' was changed meanwhile: look at it, then try again"),
     ):
-        remove(role, places)
+        remove(role.root, places)
     assert files_of(role) == {**before, other: meanwhile}
 
 
@@ -399,14 +405,14 @@ def test_a_file_that_is_gone_meanwhile_is_not_made_anew(role: Role) -> None:
         return sha256(content)
 
     with patch.object(memory_files, "sha256", late), pytest.raises(StaleDraft):
-        remove(role, places)
+        remove(role.root, places)
     assert MEMORY_FILE not in files_of(role)
     assert b'"memory"' not in data(role, SCENES)
 
 
 def test_a_full_disk_changes_nothing_or_everything(role: Role, monkeypatch: pytest.MonkeyPatch) -> None:
     places, before = copies(role), files_of(role)
-    pin(Role(role.root), places, pinned=True)
+    pin(role.root, places, pinned=True)
     after = files_of(role)
     for name, content in before.items():
         write(role, content, name)
@@ -421,7 +427,7 @@ def test_a_full_disk_changes_nothing_or_everything(role: Role, monkeypatch: pyte
     with monkeypatch.context() as patched:
         patched.setattr(os, "replace", full)
         with pytest.raises(StorageError):
-            pin(role, places, pinned=True)
+            pin(role.root, places, pinned=True)
     assert done == ["change.json", "again.jsonl", "scenes.jsonl"]
     assert data(role) == before[MEMORY_FILE]
     assert data(role, SCENES) == before[SCENES]

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
+from dramaturg.stores.documents.merges import DECISIONS, PLAN, Merge, MergePlan, read_plan, write_plan
 from dramaturg.stores.errors import MissingIndex, RoleFileError
-from dramaturg.stores.merge_files import DECISIONS, PLAN, Merge, MergePlan, read_plan, write_plan
 from dramaturg.stores.role import Role
 
 from fakes import ScriptedChatModel

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from filelock import FileLock
 
-from dramaturg.stores import role_lock
+from dramaturg.stores import locks
 from dramaturg.stores.errors import EmbeddingMismatch, MissingIndex, RoleBusy, RoleError, StorageError
 from dramaturg.stores.index.kinds import passage_kind
 from dramaturg.stores.role import Role
@@ -255,7 +255,7 @@ def test_drafts_that_make_no_sense(tmp_path: Path) -> None:
 def test_one_builder_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     role = new_role(tmp_path)
     build(role, OLD)
-    monkeypatch.setattr(role_lock, "PATIENCE", 0.05)
+    monkeypatch.setattr(locks, "PATIENCE", 0.05)
     with FileLock(role.root / "index" / ".lock"), pytest.raises(RoleBusy, match="try again"):
         build(role, NEW)
     assert texts_of(role) == OLD

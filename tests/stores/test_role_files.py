@@ -8,12 +8,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dramaturg.stores import reading
+from dramaturg.stores.documents import reading
+from dramaturg.stores.documents.forms import Chronicle, RoleCard, Triple, card_text, parse_card
 from dramaturg.stores.errors import RoleError, RoleFileError
 from dramaturg.stores.files import sha256
 from dramaturg.stores.library import Library, examples, open_role
 from dramaturg.stores.role import Role
-from dramaturg.stores.role_files import Chronicle, RoleCard, Triple, card_text, parse_card
 
 from passage_samples import quick
 

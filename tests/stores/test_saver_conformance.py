@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from langgraph.checkpoint import conformance
 
-from dramaturg.stores.saver import ConversationSaver
 from dramaturg.stores.saver import file as saver_file
+from dramaturg.stores.saver.conversation_saver import ConversationSaver
 
 
 @conformance.checkpointer_test(name="ConversationSaver")

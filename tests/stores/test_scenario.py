@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from dramaturg.stores.documents.scenario import Clock, Scenario, read_scenario, scenarios
 from dramaturg.stores.errors import RoleFileError
-from dramaturg.stores.scenario import Clock, Scenario, read_scenario, scenarios
 
 MILL = """\
 name: The mill

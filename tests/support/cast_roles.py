@@ -11,9 +11,9 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 
 from dramaturg.conversations.conversation import Conversation
+from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.library import Library
 from dramaturg.stores.role import Role
-from dramaturg.stores.role_files import RoleCard
 from dramaturg.workflows.drmr import DrmrContext, build
 
 from fakes import ScriptedChatModel

@@ -12,8 +12,8 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 
 from dramaturg.prompts import load
+from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.library import Library
-from dramaturg.stores.role_files import RoleCard
 from dramaturg.workflows.id_rag import IdRagContext, build
 
 from fakes import ScriptedChatModel

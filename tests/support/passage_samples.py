@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.index.kinds import passage_kind
 from dramaturg.stores.index.manifest import Manifest
 from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.library import Library
 from dramaturg.stores.role import Role
-from dramaturg.stores.role_files import RoleCard
 
 DIMENSION = 8
 EMBEDDING = "hash-8"

@@ -11,8 +11,8 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import BaseMessage
 
+from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.library import Library
-from dramaturg.stores.role_files import RoleCard
 
 from fakes import ScriptedChatModel
 

@@ -11,10 +11,10 @@ from syrupy.assertion import SnapshotAssertion
 
 from dramaturg.models.errors import ModelTimeout, ModelUnavailable, UnusableAnswer
 from dramaturg.prompts import load
+from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.library import Library, find_card
 from dramaturg.stores.role import Role
-from dramaturg.stores.role_files import RoleCard
 from dramaturg.workflows import drmr, drmr_index, role_gpt
 
 from cast_roles import (

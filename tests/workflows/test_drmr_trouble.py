@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from langchain_core.messages import HumanMessage
 
+from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.library import Library
 from dramaturg.stores.role import Role
-from dramaturg.stores.role_files import RoleCard
 from dramaturg.workflows import amadeus, drmr_index
 
 from cast_roles import Talk, cast_role, counted, in_turn, numbered, scored, systems, take

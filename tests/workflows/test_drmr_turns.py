@@ -19,7 +19,7 @@ from dramaturg.stores import library as libraries
 from dramaturg.stores.index.kinds import DIALOGUE_KIND
 from dramaturg.stores.library import open_role
 from dramaturg.stores.role import Role
-from dramaturg.stores.saver import ConversationSaver
+from dramaturg.stores.saver.conversation_saver import ConversationSaver
 from dramaturg.workflows import drmr, drmr_index
 
 from cast_roles import SCENES, Talk, cast_role, context, counted, lines_of, numbered, pairs_asked, scored, take

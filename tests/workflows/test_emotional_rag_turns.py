@@ -17,7 +17,7 @@ from syrupy.assertion import SnapshotAssertion
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.opening import memories_of_thread, open_conversation
 from dramaturg.models.errors import ModelRefused, ModelUnavailable
-from dramaturg.stores.conversation_memories import ConversationMemories, memory_id
+from dramaturg.stores.conversations.memories import ConversationMemories, memory_id
 from dramaturg.stores.errors import StorageError
 from dramaturg.workflows import emotional_rag
 from dramaturg.workflows.emotional_rag import EmotionalRagContext

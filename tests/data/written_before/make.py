@@ -38,8 +38,8 @@ from test_written_before import (
 from dramaturg.cli.app import main
 from dramaturg.conversations.opening import open_conversation
 from dramaturg.models.errors import ModelUnavailable
+from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.library import Library, open_role
-from dramaturg.stores.role_files import RoleCard
 from dramaturg.workflows.emotional_rag_index import EmotionalRagIndexContext
 from dramaturg.workflows.emotional_rag_index import graph as memory_graph
 

@@ -13,8 +13,8 @@ from dramaturg.evaluation.comparison.speakers import messages_of
 from dramaturg.evaluation.datasets.dataset import Question
 from dramaturg.evaluation.judging.measures import METRICS, SIMILARITY
 from dramaturg.models.errors import ModelUnavailable, UnusableAnswer
+from dramaturg.stores.conversations.kept_run import Busy
 from dramaturg.stores.errors import RoleFileError
-from dramaturg.stores.kept_run import Busy
 from dramaturg.stores.library import open_role
 
 from evaluations import QUESTIONS, RIGHT, evaluation_of, judge, library_of, speaker, taken

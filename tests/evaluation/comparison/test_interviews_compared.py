@@ -24,9 +24,9 @@ from dramaturg.evaluation.reports.interviews import InterviewTables, interview_t
 from dramaturg.evaluation.reports.labels import LabelAgreement, agreements_of, truths_of
 from dramaturg.evaluation.reports.page import written_report
 from dramaturg.models.errors import ModelUnavailable
+from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.errors import RoleFileError
 from dramaturg.stores.library import Library
-from dramaturg.stores.role_files import RoleCard
 from dramaturg.stores.saver import file as saver_file
 
 from evaluations import Named, evaluation_of, library_of

@@ -26,7 +26,7 @@ from dramaturg.evaluation.interviews.scores import scored
 from dramaturg.evaluation.interviews.state import InterviewContext, Judgement, Record
 from dramaturg.evaluation.metrics.alignment import split_batches
 from dramaturg.models.errors import ModelUnavailable
-from dramaturg.stores.kept_run import Busy, alone
+from dramaturg.stores.conversations.kept_run import Busy, alone
 from dramaturg.stores.saver import file as saver_file
 from dramaturg.workflows.methods import METHODS
 

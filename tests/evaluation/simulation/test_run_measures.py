@@ -27,8 +27,8 @@ from dramaturg.evaluation.simulation.measures import (
 )
 from dramaturg.evaluation.simulation.tasks import Measure, MeasureScore, ScoreFile, Task, planned
 from dramaturg.models.errors import ModelRefused, ModelUnavailable
+from dramaturg.stores.conversations.kept_run import Busy
 from dramaturg.stores.errors import RoleFileError
-from dramaturg.stores.kept_run import Busy
 
 from measured_runs import CANDIDATES, SHORT, STEPS, events_of, examiner, log_of, measure_settings, short_quiz, written
 from property_settings import property_settings

@@ -38,8 +38,8 @@ from dramaturg.evaluation.studies.scope_detection import Scoped
 from dramaturg.evaluation.studies.splitters import Retrieved
 from dramaturg.evaluation.studies.study import Bench, Findings, MarkedRelation, StudyTable, copy_roles, gold, spaced
 from dramaturg.nodes.memories.units import memory_unit
+from dramaturg.stores.documents.memories import read_memory_files
 from dramaturg.stores.library import Library
-from dramaturg.stores.memory_files import read_memory_files
 
 from fakes import ScriptedChatModel
 from roles import LIFE, WordEmbeddings, fenced, said, small_role

@@ -22,8 +22,8 @@ from dramaturg.stores.index.answers import ANSWERS, decode_answers
 from dramaturg.stores.index.dialogues import DIALOGUES_FILE, DialogueStore
 from dramaturg.stores.index.folder import IndexFolder
 from dramaturg.stores.index.kinds import DIALOGUE_KIND, MEMORY_KIND
+from dramaturg.stores.locks import role_lock
 from dramaturg.stores.role import Role
-from dramaturg.stores.role_lock import role_lock
 from dramaturg.stores.versions import erase_past, take_back, versions
 from dramaturg.workflows.drmr_index import DrmrIndexContext, build, graph
 
@@ -104,7 +104,7 @@ def is_current(role: Role, embedding: str = "WordEmbeddings:words", **given: Any
 def published(role: Role, name: str) -> bytes:
     """A file of the version that is served."""
     folder = IndexFolder(role.root, DIALOGUE_KIND)
-    pointer = folder.current()
+    pointer = folder.pointer()
     assert pointer
     return (folder.folder_of(pointer.versions[0]) / name).read_bytes()
 
@@ -735,7 +735,7 @@ async def test_a_damaged_version_is_stood_in_for_and_mended(role: Role) -> None:
     add_line(role, FILE, **MOON)
     second = await index(role)
     folder = IndexFolder(role.root, DIALOGUE_KIND)
-    pointer = folder.current()
+    pointer = folder.pointer()
     assert pointer
     (folder.folder_of(pointer.versions[0]) / DIALOGUES_FILE).write_bytes(b"{}\n")
     store = served(role)
@@ -753,7 +753,7 @@ async def test_a_turn_that_reads_a_version_standing_in_is_told(role: Role) -> No
     drop_scene(role, "calm")
     await index(role)
     folder = IndexFolder(role.root, DIALOGUE_KIND)
-    pointer = folder.current()
+    pointer = folder.pointer()
     assert pointer
     shutil.rmtree(folder.folder_of(pointer.versions[0]))
     store = served(role)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from dramaturg.nodes.dialogues.cast import letters_of
 from dramaturg.nodes.dialogues.edge_scores import edges_of
 from dramaturg.nodes.dialogues.index import dialogues_of
+from dramaturg.stores.documents.forms import DialogueLine, RoleCard
 from dramaturg.stores.index.dialogues import StoredDialogue, dialogue_graph
-from dramaturg.stores.role_files import DialogueLine, RoleCard
 
 from property_settings import property_settings
 

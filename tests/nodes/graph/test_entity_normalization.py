@@ -21,10 +21,10 @@ from dramaturg.nodes.graph.normalization import (
     in_former_order,
     merge_groups,
 )
+from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.index.graph import embedding_text
 from dramaturg.stores.index.vectors import unit_rows
 from dramaturg.stores.names import normal_name
-from dramaturg.stores.role_files import RoleCard
 
 from property_settings import property_settings
 

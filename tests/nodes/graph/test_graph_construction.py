@@ -19,9 +19,9 @@ from dramaturg.nodes.graph.construction import (
     summary_key,
 )
 from dramaturg.nodes.graph.facts import entities_in, facts_key, mentions_in, type_of
+from dramaturg.stores.documents.merges import Merge
 from dramaturg.stores.index.graph import Entity, Graph, Relation
 from dramaturg.stores.index.passages import StoredPassage
-from dramaturg.stores.merge_files import Merge
 from dramaturg.stores.names import normal_name
 
 from property_settings import property_settings

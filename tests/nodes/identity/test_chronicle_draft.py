@@ -21,8 +21,8 @@ from dramaturg.nodes.identity.drafting import (
     drafted_triples,
 )
 from dramaturg.nodes.text.boundaries import Tokens
+from dramaturg.stores.documents.forms import Document, Triple
 from dramaturg.stores.index.passages import StoredPassage
-from dramaturg.stores.role_files import Document, Triple
 
 from fakes import ScriptedChatModel, scripted
 from roles import LIFE, fenced, said

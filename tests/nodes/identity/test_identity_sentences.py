@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dramaturg.nodes.identity.chronicle import templates, triple_sentence
-from dramaturg.stores.role_files import Triple
+from dramaturg.stores.documents.forms import Triple
 
 LANGUAGES = ("en", "zh", "ko")
 MARKS = (".", "!", "?", "。", "！", "？")

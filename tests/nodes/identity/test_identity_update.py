@@ -18,10 +18,10 @@ from dramaturg.models.errors import ModelTimeout, ModelUnavailable
 from dramaturg.nodes.identity import update as identity_update
 from dramaturg.nodes.identity.chronicle import IdentityChange, apply_changes
 from dramaturg.nodes.identity.update import approved_in
+from dramaturg.stores.documents.forms import RoleCard, Triple
 from dramaturg.stores.library import Library
 from dramaturg.stores.role import Role
-from dramaturg.stores.role_files import RoleCard, Triple
-from dramaturg.stores.saver import ConversationSaver
+from dramaturg.stores.saver.conversation_saver import ConversationSaver
 from dramaturg.workflows.id_rag import build
 
 from fakes import ScriptedChatModel

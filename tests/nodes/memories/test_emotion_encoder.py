@@ -29,10 +29,10 @@ from dramaturg.nodes.memories.emotions import (
     encoder_name,
     intensities,
 )
+from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.index.memories import Felt, Mood
 from dramaturg.stores.index.vectors import unit_rows
 from dramaturg.stores.library import Library
-from dramaturg.stores.role_files import RoleCard
 
 from fakes import ScriptedChatModel, scripted
 from roles import WordEmbeddings

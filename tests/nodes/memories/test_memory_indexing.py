@@ -13,6 +13,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from dramaturg.models.errors import ModelRefused, ModelUnavailable
 from dramaturg.nodes.index_steps import current
 from dramaturg.nodes.memories.index import made_so
+from dramaturg.stores.documents.forms import RoleCard
+from dramaturg.stores.documents.memories import edit, pin, remove
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, RoleFileError, StaleDraft
 from dramaturg.stores.index.answers import ANSWERS, decode_answers
 from dramaturg.stores.index.folder import IndexFolder
@@ -20,9 +22,7 @@ from dramaturg.stores.index.kinds import MEMORY_KIND, passage_kind
 from dramaturg.stores.index.memories import MOODS_FILE, Felt, Mood
 from dramaturg.stores.index.records import encode_records
 from dramaturg.stores.learning import learn
-from dramaturg.stores.memory_changes import edit, pin, remove
 from dramaturg.stores.role import Role
-from dramaturg.stores.role_files import RoleCard
 from dramaturg.stores.versions import erase_past, holding, take_back, versions
 from dramaturg.workflows import amadeus_index
 from dramaturg.workflows.emotional_rag_index import build
@@ -77,7 +77,7 @@ def persona(role: Role) -> dict[str, bytes]:
 def published(role: Role, name: str) -> bytes:
     """A file of the version that is served."""
     folder = IndexFolder(role.root, MEMORY_KIND)
-    current = folder.current()
+    current = folder.pointer()
     assert current
     return (folder.folder_of(current.versions[0]) / name).read_bytes()
 
@@ -193,19 +193,19 @@ def added_first(role: Role) -> None:
 
 
 def edited(role: Role) -> None:
-    edit(role, place_of(role, STORM), NEW)
+    edit(role.root, place_of(role, STORM), NEW)
 
 
 def removed(role: Role) -> None:
-    remove(role, place_of(role, STORM))
+    remove(role.root, place_of(role, STORM))
 
 
 def said_no_more(role: Role) -> None:
-    remove(role, place_of(role, CALM))
+    remove(role.root, place_of(role, CALM))
 
 
 def pinned(role: Role) -> None:
-    pin(role, place_of(role, PARCEL), pinned=True)
+    pin(role.root, place_of(role, PARCEL), pinned=True)
 
 
 def moved(role: Role) -> None:
@@ -558,7 +558,7 @@ async def test_memories_that_change_meanwhile_are_indexed_as_they_became(role: R
     @once
     def writing() -> None:
         add_line(role, text=NEW)
-        remove(role, ["memories.jsonl:2"])
+        remove(role.root, ["memories.jsonl:2"])
 
     report = await index(role, model := feeling(writing))
     assert moods(role).keys() == ALL - {DROWNED} | {NEW} != ALL
@@ -613,8 +613,8 @@ async def test_a_version_is_taken_back_with_its_files_alone(role: Role) -> None:
     first = await index(role)
     learn(role, [("dog.md", b"# Dog\n\nKit sleeps.\n")])
     texts = persona(role)
-    edit(role, place_of(role, CALM), NEW)
-    remove(role, place_of(role, STORM))
+    edit(role.root, place_of(role, CALM), NEW)
+    remove(role.root, place_of(role, STORM))
     (role.root / "dialogues" / "more.jsonl").write_bytes(before["dialogues/scenes.jsonl"])
     after = files_of(role)
     second = await index(role)
@@ -665,9 +665,9 @@ async def test_documents_and_memories_do_not_disturb_each_other(role: Role) -> N
     assert role.persona.names() == ["life.md"]
     take_back(role, passage_kind("acts"))
     assert role.persona.names() == ["dog.md", "life.md"]
-    assert [len(versions(role, kind)) for kind in ("acts", "memories")] == [2, 2]
+    assert [len(versions(role, kind)) for kind in (passage_kind("acts"), MEMORY_KIND)] == [2, 2]
     erase_past(role)
-    assert [len(versions(role, kind)) for kind in ("acts", "memories")] == [1, 1]
+    assert [len(versions(role, kind)) for kind in (passage_kind("acts"), MEMORY_KIND)] == [1, 1]
     assert is_current(role, "WordEmbeddings:words")
 
 
@@ -688,8 +688,8 @@ async def test_erasing_leaves_nothing_of_what_was_removed(role: Role) -> None:
     await index(role, feeling(lambda memory: mood(joy=3).replace("so it seems", f"of {memory[:18]}")))
     with pytest.raises(ModelUnavailable):
         await index(role, failing_after(1), {"rebuild": True})
-    edit(role, ["dialogues/scenes.jsonl:5"], "It is gone.")
-    remove(role, ["memories.jsonl:4"])
+    edit(role.root, ["dialogues/scenes.jsonl:5"], "It is gone.")
+    remove(role.root, ["memories.jsonl:4"])
     await index(role)
     assert secret in everything(role.root)
     version = served(role).version
@@ -737,7 +737,7 @@ async def test_a_damaged_version_is_stood_in_for_and_mended(role: Role) -> None:
     added(role)
     second = await index(role)
     folder = IndexFolder(role.root, MEMORY_KIND)
-    pointer = folder.current()
+    pointer = folder.pointer()
     assert pointer
     (folder.folder_of(pointer.versions[0]) / "moods.jsonl").write_bytes(b"{}\n")
     store = served(role)

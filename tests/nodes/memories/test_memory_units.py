@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from dramaturg.nodes.dialogues.cast import letters_of
 from dramaturg.nodes.memories.units import memory_unit
+from dramaturg.stores.documents.forms import DialogueLine, Memory, RoleCard
+from dramaturg.stores.documents.memories import Lines
 from dramaturg.stores.index.memories import StoredMemory
-from dramaturg.stores.memory_files import Lines
-from dramaturg.stores.role_files import DialogueLine, Memory, RoleCard
 
 from property_settings import property_settings
 

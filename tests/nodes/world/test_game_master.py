@@ -10,9 +10,9 @@ from langgraph.runtime import Runtime
 from dramaturg.models.errors import ModelUnavailable, PromptRefused
 from dramaturg.nodes.world.game_master import UNKNOWN_IMPORTANCE, Outcome, outcome_among, resolve
 from dramaturg.nodes.world.world import WorldSettings, names_of, scenario_of
+from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.library import Library
-from dramaturg.stores.role_files import RoleCard
 
 from fakes import ScriptedChatModel
 from roles import fenced

@@ -17,11 +17,6 @@ PAGE = 500  # items that are asked for at once
 DIGITS = 16
 
 
-def memory_id(turn: str) -> str:
-    """Return the id of the memory of a turn: always the same, so that a turn that runs twice makes one memory."""
-    return sha256(turn.encode(errors="surrogatepass"))[:DIGITS]
-
-
 def positive_zeros(vector: list[float]) -> list[float]:
     """Return the vector without negative zeros, which JSON in a database may not keep."""
     return [number + 0.0 for number in vector]
@@ -87,8 +82,6 @@ class ConversationMemories:
 
         Raises:
             ValueError: it is of another conversation, or a text in it is not valid Unicode.
-            DamagedConversations: the file of the store is not as it was written.
-            StorageError: the file system refuses.
         """
         if memory.thread != self.thread:
             raise ValueError(
@@ -150,6 +143,11 @@ class ConversationMemories:
         """Of the role, all but the vector as JSON, and the vector as numbers: as text, those would take long."""
         words = memory.model_dump(mode="json", exclude={"vector"})
         return sha256(canonical([self.role, words]) + np.asarray(memory.vector, "<f8").tobytes())
+
+
+def memory_id(turn: str) -> str:
+    """Return the id of the memory of a turn: always the same, so that a turn that runs twice makes one memory."""
+    return sha256(turn.encode(errors="surrogatepass"))[:DIGITS]
 
 
 def pages(ids: Iterable[str]) -> Iterator[Sequence[str]]:

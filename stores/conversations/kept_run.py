@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from dramaturg.stores.file_lock import file_lock
-from dramaturg.stores.saver import ConversationSaver
+from dramaturg.stores.locks import file_lock
+from dramaturg.stores.saver.conversation_saver import ConversationSaver
 
 
 class Busy(RuntimeError):

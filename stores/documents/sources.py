@@ -3,24 +3,11 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from dramaturg.stores.document_changes import change_documents, changing
+from dramaturg.stores.documents.changes import KeptDocuments, change_documents, changing
+from dramaturg.stores.documents.reading import read_bytes
 from dramaturg.stores.errors import StaleDraft
 from dramaturg.stores.files import sha256
-from dramaturg.stores.kept_documents import KeptDocuments
-from dramaturg.stores.reading import read_bytes
-from dramaturg.stores.role_lock import role_lock
-
-
-def finish_begun_change(role: Path) -> None:
-    """Do what is left of a change that was interrupted, or wait for who is at it, before files are read.
-
-    Raises:
-        RoleBusy: another program holds the role.
-        StorageError: the file system refuses.
-    """
-    if changing(role):
-        with role_lock(role):
-            pass
+from dramaturg.stores.locks import role_lock
 
 
 class Sources:
@@ -29,25 +16,21 @@ class Sources:
     Args:
         role: the folder of the role.
         folder: the folder in it that their names count from, such as "persona/"; empty: the role's.
-        listed: finds them.
+        find: returns their paths in a role.
     """
 
-    def __init__(self, role: Path, folder: str, listed: Callable[[Path], list[Path]]) -> None:
+    def __init__(self, role: Path, folder: str, find: Callable[[Path], list[Path]]) -> None:
         self._role = role
         self._folder = folder
-        self._listed = listed
+        self._find = find
 
     def names(self) -> list[str]:
         """Return the names of the files, sorted; a change that has begun is finished first."""
         finish_begun_change(self._role)
-        return sorted(path.relative_to(self._role / self._folder).as_posix() for path in self._listed(self._role))
+        return sorted(path.relative_to(self._role / self._folder).as_posix() for path in self._find(self._role))
 
     def read(self, name: str) -> bytes:
-        """Return the bytes of a file.
-
-        Raises:
-            RoleFileError: it is not there, or cannot be read.
-        """
+        """Return the bytes of a file."""
         return read_bytes(self._role / self._folder / name, self._role)
 
     def checksums(self) -> dict[str, str]:
@@ -63,7 +46,6 @@ class Sources:
 
         Raises:
             StaleDraft: a file is not what `was` says.
-            RoleBusy: another program holds the role.
             StorageError: the file system refuses; what was there is there, or the change is finished later.
         """
         with role_lock(self._role):
@@ -80,12 +62,7 @@ class Sources:
         change_documents(self._role, {f"{self._folder}{name}": data for name, data in changes.items()})
 
     def keep(self, sources: Mapping[str, str]) -> None:
-        """Keep the files of a version, so that it can be taken back; for callers that hold the role's lock.
-
-        Raises:
-            StaleDraft: the files are no longer these.
-            StorageError: the file system refuses.
-        """
+        """Keep the files of a version, so that it can be taken back; for callers that hold the role's lock."""
         kept = KeptDocuments(self._role)
         same = self.names() == sorted(sources)
         for name in sources if same else ():
@@ -98,3 +75,10 @@ class Sources:
                 f"The files of {self._role.name!r} were changed while they were indexed: "
                 f"run `dramaturg index {self._role.name}` again, with the same --method."
             )
+
+
+def finish_begun_change(role: Path) -> None:
+    """Do what is left of a change that was interrupted, or wait for who is at it, before files are read."""
+    if changing(role):
+        with role_lock(role):
+            pass

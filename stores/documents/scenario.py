@@ -7,8 +7,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from dramaturg.stores.documents.reading import parse_yaml, read_bytes
 from dramaturg.stores.errors import RoleFileError
-from dramaturg.stores.reading import parse_yaml, read_bytes
 
 
 def _hour(text: str) -> str:
@@ -123,11 +123,7 @@ class Scenario(_Written):
 
 
 def read_scenario(name: str) -> Scenario:
-    """Return a scenario that comes with the package, by its name, or that of a file.
-
-    Raises:
-        RoleFileError: there is none, or the file cannot be used.
-    """
+    """Return a scenario that comes with the package, by its name, or that of a file."""
     if name in scenarios():
         path = Path(f"{name}.yaml")
         data = (files("dramaturg.examples") / "scenarios" / path.name).read_bytes()

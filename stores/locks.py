@@ -1,4 +1,4 @@
-"""A lock that programs share: a file that one of them holds, which the system frees when its process dies."""
+"""Locks that programs share: on a file, and on a role."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,7 +6,12 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from dramaturg.stores.errors import StorageError
+from dramaturg.stores.documents.changes import finish_change
+from dramaturg.stores.errors import RoleBusy, StorageError
+from dramaturg.stores.files import inside, make_folder
+
+PATIENCE = 60.0  # seconds; each step under the lock takes far less
+POLL = 0.02
 
 
 @contextmanager
@@ -18,9 +23,6 @@ def file_lock(path: Path, *, patience: float, busy: Exception, poll: float = 0.0
         patience: seconds to wait for somebody else.
         busy: what to raise after that.
         poll: seconds between two attempts.
-
-    Raises:
-        StorageError: the file cannot be written.
     """
     lock = FileLock(path, timeout=patience, poll_interval=poll)
     try:
@@ -33,3 +35,19 @@ def file_lock(path: Path, *, patience: float, busy: Exception, poll: float = 0.0
         yield
     finally:
         lock.release()
+
+
+@contextmanager
+def role_lock(role: Path) -> Iterator[None]:
+    """Hold a role for one step, across threads and processes; a change that was interrupted is finished first.
+
+    Raises:
+        RoleBusy: someone else held it for a minute.
+    """
+    folder = role / "index"
+    inside(folder, role)
+    make_folder(folder, within=role)
+    busy = RoleBusy(f"Another program is changing {role.name!r}: try again when it is done.")
+    with file_lock(folder / ".lock", patience=PATIENCE, busy=busy, poll=POLL):
+        finish_change(role)
+        yield

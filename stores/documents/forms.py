@@ -8,8 +8,8 @@ from typing import Annotated, Literal, Self
 import yaml
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from dramaturg.stores.documents.reading import M, parse_yaml, read_bytes, read_lines, read_text
 from dramaturg.stores.files import sha256
-from dramaturg.stores.reading import M, parse_yaml, read_bytes, read_lines, read_text
 
 CARD = "role.yaml"
 CHRONICLE = "chronicle.yaml"
@@ -145,6 +145,25 @@ class Question(_Line):
     """Why the role can't know."""
 
 
+class _BlockDumper(yaml.SafeDumper):
+    """Texts of several lines as a block, not in quotes with doubled line ends."""
+
+
+_BlockDumper.add_representer(
+    str,
+    lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None),
+)
+
+
+_COMMENTS = {
+    "name": "The name that the role calls itself by.",
+    "aliases": "Other names under which texts speak of it.",
+    "language": "The language it answers in: en, zh or ko.",
+    "profile": "Who it is, in a few sentences: every prompt begins with them.",
+    "sources": "Where the facts are from; for people, never in a prompt.",
+}
+
+
 def parse_card(data: bytes, role: Path) -> RoleCard:
     """Return the card that the bytes of `role.yaml` describe."""
     return parse_yaml(data, role / CARD, RoleCard, role)
@@ -157,17 +176,17 @@ def read_documents(role: Path) -> list[Document]:
 
 def document_paths(role: Path) -> list[Path]:
     """Return the paths of the documents, sorted by name."""
-    return _listed(role / "persona", ".md")
+    return _files_in(role / "persona", ".md")
 
 
 def dialogue_paths(role: Path) -> list[Path]:
     """Return the paths of `dialogues/*.jsonl`, sorted by name."""
-    return _listed(role / "dialogues", ".jsonl")
+    return _files_in(role / "dialogues", ".jsonl")
 
 
 def read_dialogues(role: Path) -> list[DialogueLine]:
     """Return the lines of `dialogues/*.jsonl`, file by file."""
-    return [line for path in dialogue_paths(role) for line in read_lines(path, DialogueLine, role)]
+    return [line for path in dialogue_paths(role) for line in read_lines(path, DialogueLine, role).values()]
 
 
 def read_memories(role: Path) -> list[Memory]:
@@ -196,7 +215,7 @@ def document(data: bytes, path: Path, role: Path) -> Document:
     return Document(name=path.name, text=read_text(data, path, role), sha256=sha256(data))
 
 
-def _listed(folder: Path, suffix: str) -> list[Path]:
+def _files_in(folder: Path, suffix: str) -> list[Path]:
     if not folder.is_dir():
         return []
     found = (path for path in folder.iterdir() if path.suffix.lower() == suffix and not path.name.startswith("."))
@@ -204,27 +223,10 @@ def _listed(folder: Path, suffix: str) -> list[Path]:
 
 
 def _optional_lines(path: Path, model: type[M], role: Path) -> list[M]:
-    return read_lines(path, model, role) if path.exists() else []
+    return list(read_lines(path, model, role).values()) if path.exists() else []
 
 
 def _dumped(name: str, value: str | tuple[str, ...]) -> str:
     plain = list(value) if isinstance(value, tuple) else value
     dumped = yaml.dump({name: plain}, Dumper=_BlockDumper, allow_unicode=True, width=110)
     return dumped.replace("\n...\n", "\n")  # the end of a document, which a block that ends with blank lines brings
-
-
-class _BlockDumper(yaml.SafeDumper):
-    """Texts of several lines as a block, not in quotes with doubled line ends."""
-
-
-_BlockDumper.add_representer(
-    str,
-    lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None),
-)
-_COMMENTS = {
-    "name": "The name that the role calls itself by.",
-    "aliases": "Other names under which texts speak of it.",
-    "language": "The language it answers in: en, zh or ko.",
-    "profile": "Who it is, in a few sentences: every prompt begins with them.",
-    "sources": "Where the facts are from; for people, never in a prompt.",
-}

@@ -1,38 +1,50 @@
-"""`chronicle.yaml` and what is drafted for it: a person takes triples over, and everything else stays as written."""
+"""`chronicle.yaml` and what is drafted for it: accepted by a person, triple by triple, and read as a graph."""
 
 import codecs
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
+import networkx as nx
 import yaml
 
+from dramaturg.stores.documents.forms import CHRONICLE, Chronicle, Triple
+from dramaturg.stores.documents.reading import parse_yaml, read_bytes, read_text
 from dramaturg.stores.errors import RoleError, RoleFileError, StaleDraft
 from dramaturg.stores.files import read_if_there, remove_file, sweep, write_bytes
+from dramaturg.stores.locks import role_lock
 from dramaturg.stores.names import normal_name
-from dramaturg.stores.reading import parse_yaml, read_bytes, read_text
-from dramaturg.stores.role_files import CHRONICLE, Chronicle, Triple
-from dramaturg.stores.role_lock import role_lock
 
 DRAFT = "chronicle.draft.yaml"
 
 
-def read_draft(role: Path) -> Chronicle | None:
-    """Return what is drafted, or None if nothing is.
+class _Dumper(yaml.SafeDumper):
+    """Writes what is not seen, such as the end of a line, as an escape: elsewhere YAML reads some of it as a space."""
 
-    Raises:
-        RoleFileError: the file cannot be used; with the line and what to do.
-    """
+
+_Dumper.add_representer(
+    str,
+    lambda dumper, text: dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, style=None if text.isprintable() else '"'
+    ),
+)
+
+
+HEADER = """\
+# What a model proposes for the chronicle of {role}. Change what is not right, then take over what is, triple by
+# triple: dramaturg chronicle {role} --review
+"""
+
+
+def read_draft(role: Path) -> Chronicle | None:
+    """Return what is drafted, or None if nothing is."""
     path = role / DRAFT
     return parse_yaml(read_bytes(path, role), path, Chronicle, role) if path.exists() else None
 
 
 def refuse_second_draft(role: Path) -> None:
-    """Refuse to draft where a draft waits for a person.
-
-    Raises:
-        RoleError: there is one.
-    """
+    """Refuse to draft where a draft waits for a person."""
     if (role / DRAFT).exists():
         raise RoleError(
             f"{role.name!r} has a draft already: decide on it with `dramaturg chronicle {role.name} --review`, or make "
@@ -45,8 +57,6 @@ def write_draft(role: Path, triples: Iterable[Triple], *, again: bool = False) -
 
     Raises:
         RoleError: there is one already, and none is to be made again.
-        RoleBusy: another program holds the role.
-        StorageError: the file system refuses.
     """
     with role_lock(role):
         if not again:
@@ -62,9 +72,6 @@ def accept(role: Path, chosen: Sequence[Triple]) -> list[Triple]:
 
     Raises:
         StaleDraft: a triple is no longer in the draft.
-        RoleFileError: a file cannot be used as it is.
-        RoleBusy: another program holds the role.
-        StorageError: the file system refuses.
     """
     with role_lock(role):
         draft = _draft_with(role, chosen)
@@ -81,9 +88,6 @@ def reject(role: Path, chosen: Sequence[Triple]) -> None:
 
     Raises:
         StaleDraft: a triple is no longer in the draft.
-        RoleFileError: the draft cannot be used as it is.
-        RoleBusy: another program holds the role.
-        StorageError: the file system refuses.
     """
     with role_lock(role):
         _shorten(role, _draft_with(role, chosen), chosen)
@@ -122,18 +126,18 @@ def _inserted(text: str, new: Sequence[Triple]) -> str:
     """The text with triples after the last one, which may be the last thing in the file or not."""
     root = yaml.compose(text, yaml.SafeLoader)
     pairs = root.value if isinstance(root, yaml.MappingNode) else []
-    listed = next((value for key, value in pairs if key.value == "triples"), None)
-    if listed is None:
+    triples = next((value for key, value in pairs if key.value == "triples"), None)
+    if triples is None:
         return f"{_ended(text)}triples:\n{_items(new)}"
-    begin, end = listed.start_mark, listed.end_mark
-    if not listed.value or listed.tag.endswith(":null"):
+    begin, end = triples.start_mark, triples.end_mark
+    if not triples.value or triples.tag.endswith(":null"):
         key = text[: begin.index].rstrip(" ")
         text = key + text[end.index :]
         return _with_lines(text, _line_end(text, len(key)), _items(new))
-    if listed.flow_style:
+    if triples.flow_style:
         items = ", ".join(_flow(one) for one in new)
         return f"{text[: end.index - 1].rstrip()}, {items}{text[end.index - 1 :]}"
-    return _with_lines(text, _end(text, listed), _items(new, begin.column))
+    return _with_lines(text, _end(text, triples), _items(new, begin.column))
 
 
 def _end(text: str, node: yaml.Node) -> int:
@@ -218,18 +222,27 @@ def _said(triple: Triple) -> tuple[str, str, str, str | None, str | None]:
     return normal_name(triple.subject), triple.relation, normal_name(triple.object), triple.since, triple.until
 
 
-class _Dumper(yaml.SafeDumper):
-    """Writes what is not seen, such as the end of a line, as an escape: elsewhere YAML reads some of it as a space."""
+def identity_graph(triples: Iterable[Triple]) -> "nx.MultiDiGraph[str]":
+    """Return the directed graph of some triples: an edge a triple, from subject to object, with the triple on it."""
+    graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
+    for at, triple in enumerate(triples):
+        graph.add_edge(triple.subject, triple.object, key=at, triple=triple)
+    return graph
 
 
-_Dumper.add_representer(
-    str,
-    lambda dumper, text: dumper.represent_scalar(
-        "tag:yaml.org,2002:str", text, style=None if text.isprintable() else '"'
-    ),
-)
+def around(triples: Sequence[Triple], found: Sequence[Triple], hops: int, hubs: Iterable[str] = ()) -> list[Triple]:
+    """Return the triples within r hops of what was found, in their own order: K⁽¹⁾ without K⁽⁰⁾ (ID-RAG 3.3.2).
 
-HEADER = """\
-# What a model proposes for the chronicle of {role}. Change what is not right, then take over what is, triple by
-# triple: dramaturg chronicle {role} --review
-"""
+    A hop leads from a thing to all triples that it stands in, whichever way they point. Nothing spreads through `hubs`:
+    through the role itself, whom nearly every triple is about, everything is two hops from everything.
+
+    Raises:
+        ValueError: `hops` is negative.
+    """
+    if hops < 0:
+        raise ValueError(f"A neighbourhood reaches 0 hops or more, not {hops}.")
+    graph = identity_graph(triples).to_undirected()
+    graph.remove_nodes_from([*hubs])
+    starts = [thing for triple in found for thing in (triple.subject, triple.object) if thing in graph]
+    near = {thing for layer in islice(nx.bfs_layers(graph, starts), hops) for thing in layer}
+    return [one for one in triples if one not in found and near & {one.subject, one.object}]

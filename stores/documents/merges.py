@@ -10,11 +10,11 @@ from typing import Self
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from dramaturg.stores.documents.reading import parse_yaml, read_bytes
 from dramaturg.stores.errors import RoleFileError, did_you_mean
 from dramaturg.stores.files import remove_file, sha256, sweep, write_bytes
+from dramaturg.stores.locks import role_lock
 from dramaturg.stores.names import normal_name
-from dramaturg.stores.reading import parse_yaml, read_bytes
-from dramaturg.stores.role_lock import role_lock
 
 PLAN = "merge_plan.yaml"
 DECISIONS = "merges.yaml"
@@ -70,11 +70,7 @@ class MergePlan(_Written):
         return [*self.merges, *(Merge(name=name, names=(name,)) for name in left.values())]
 
     def without(self, name: str) -> "MergePlan":
-        """Return the plan with a name taken out of its merge.
-
-        Raises:
-            RoleFileError: no merge holds this name.
-        """
+        """Return the plan with a name taken out of its merge."""
         key = normal_name(name)
         found = next((one for one in self.merges if key in map(normal_name, one.names)), None)
         if found is None:
@@ -89,23 +85,26 @@ class MergePlan(_Written):
         return MergePlan(merges=merges, alone=tuple(dict.fromkeys((*self.alone, *freed))))
 
 
-def read_plan(role: Path, name: str = DECISIONS) -> MergePlan | None:
-    """Return what a file of merges says, or None if it is not there.
+HEADERS = {
+    PLAN: """\
+# Which names of {role} are to become one, and why. Move names between `names` and `alone`, give a merge
+# another `name`, take merges out or add some; then: dramaturg index {role} --method role-rag --apply
+""",
+    DECISIONS: """\
+# Which names of {role} are one. Names that are here, in `merges` or in `alone`, are as they stand here; about
+# others the model decides. To have it decide about all, remove this file. Changes hold from the next index on.
+""",
+}
 
-    Raises:
-        RoleFileError: the file cannot be used; with the line and what to do.
-    """
+
+def read_plan(role: Path, name: str = DECISIONS) -> MergePlan | None:
+    """Return what a file of merges says, or None if it is not there."""
     path = role / name
     return parse_yaml(read_bytes(path, role), path, MergePlan, role) if path.exists() else None
 
 
 def write_plan(role: Path, plan: MergePlan, name: str = DECISIONS) -> Path:
-    """Write a file of merges for a person to read and edit; return where it is.
-
-    Raises:
-        RoleBusy: another program holds the role.
-        StorageError: the file system refuses.
-    """
+    """Write a file of merges for a person to read and edit; return where it is."""
     with role_lock(role):
         return _write(role, plan, name)
 
@@ -119,7 +118,6 @@ def accept_plan(role: Path, known: Iterable[str]) -> MergePlan:
 
     Raises:
         RoleFileError: there is no plan, it cannot be used, or it names what is not there.
-        RoleBusy: another program holds the role.
         StorageError: the file system refuses; the plan is still there, or it holds already.
     """
     with role_lock(role):
@@ -155,11 +153,7 @@ def digest_of_decisions(role: Path) -> str:
 
 
 def drop_plan(role: Path) -> None:
-    """Remove the plan, and what was written aside for a file of merges; for callers that hold the role's lock.
-
-    Raises:
-        StorageError: the file system refuses.
-    """
+    """Remove the plan, and what was written aside for a file of merges; for callers that hold the role's lock."""
     remove_file(role / PLAN, within=role)
     for name in (PLAN, DECISIONS):
         sweep(role, name)
@@ -172,15 +166,3 @@ def _write(role: Path, plan: MergePlan, name: str) -> Path:
     sweep(role, name)
     write_bytes(role / name, told.encode(), within=role)
     return role / name
-
-
-HEADERS = {
-    PLAN: """\
-# Which names of {role} are to become one, and why. Move names between `names` and `alone`, give a merge
-# another `name`, take merges out or add some; then: dramaturg index {role} --method role-rag --apply
-""",
-    DECISIONS: """\
-# Which names of {role} are one. Names that are here, in `merges` or in `alone`, are as they stand here; about
-# others the model decides. To have it decide about all, remove this file. Changes hold from the next index on.
-""",
-}

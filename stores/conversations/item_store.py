@@ -1,18 +1,39 @@
-"""The one table of a file of items: what an operation of LangGraph's store interface reads and writes in it."""
+"""A LangGraph store in one sqlite file: JSON under a namespace and a key, wholly written or not at all."""
 
+import asyncio
 import json
 import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from langgraph.store.base import GetOp, Item, ListNamespacesOp, MatchCondition, Op, Result, SearchItem, SearchOp
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    Item,
+    ListNamespacesOp,
+    MatchCondition,
+    Op,
+    PutOp,
+    Result,
+    SearchItem,
+    SearchOp,
+    validate_op_namespace,
+)
 
+from dramaturg.stores.conversations import item_store as item_rows
+from dramaturg.stores.files import canonical
+from dramaturg.stores.saver.file import JOURNAL, PATIENCE, SYNCHRONOUS, transaction, translated
+from dramaturg.stores.saver.rows import Unreadable
 from dramaturg.stores.saver.schema import damaged
-from dramaturg.stores.saver.values import Unreadable
 
 APPLICATION = 0x44524D53  # "DRMS"
 VERSION = 1
+
+
 # Every label of a namespace ends with a point, which no label may hold: "a.b." lies between "a." and "a/".
 TABLE = (
     "CREATE TABLE items (number INTEGER PRIMARY KEY, namespace TEXT NOT NULL, key TEXT NOT NULL, "
@@ -27,6 +48,65 @@ PUT = (
     "INSERT INTO items (namespace, key, created, updated, value) VALUES (?, ?, ?, ?, ?) "
     "ON CONFLICT (namespace, key) DO UPDATE SET updated = excluded.updated, value = excluded.value"
 )
+Place = tuple[tuple[str, ...], str]  # a namespace and a key
+
+
+class ItemStore(BaseStore):
+    """Items that outlive a process; programs that share the file wait for each other.
+
+    A batch is one transaction: its reads see what was there before its writes. The file is made by the first item that
+    is put, and what is deleted is erased from it. There are no vectors, filters or times to live. Items are given in
+    the order of their namespaces and keys. A value that is no JSON any more is given as an empty one: only who wrote it
+    knows how to do without it.
+
+    Every call may raise `DamagedConversations` when the file is not as it was written, and `StorageError` when the
+    file system refuses or another program holds the file. There is nothing to close.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        # One thread: what is asked for later is done later, also where the first to ask was cancelled meanwhile.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="items")
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Do some operations; see `BaseStore`.
+
+        Raises:
+            ValueError: a value is not plain JSON, a namespace has a label that none may have, or a search a filter.
+        """
+        return self._begun(ops).result()
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """Do some operations; see `batch`."""
+        return await asyncio.wrap_future(self._begun(ops))
+
+    def _begun(self, ops: Iterable[Op]) -> Future[list[Result]]:
+        asked = list(ops)
+        for op in asked:
+            validate_op_namespace(op)
+            if isinstance(op, SearchOp) and op.filter:
+                raise ValueError("This store has no filters: search without one, and choose among what it gives.")
+        last = {(op.namespace, op.key): op for op in asked if isinstance(op, PutOp)}
+        puts = {place: None if op.value is None else canonical(dict(op.value)) for place, op in last.items()}
+        return self._thread.submit(self._done, asked, puts)
+
+    def _done(self, ops: Sequence[Op], puts: Mapping[Place, bytes | None]) -> list[Result]:
+        grows = any(value is not None for value in puts.values())
+        with translated(self.path):
+            if not grows and not self.path.exists():
+                return [item_rows.nothing(op) for op in ops]
+            with (
+                closing(connect(self.path)) as connection,
+                transaction(connection, self.path, "IMMEDIATE" if puts else "DEFERRED"),
+            ):
+                if not item_rows.has_table(connection, self.path):
+                    if not grows:
+                        return [item_rows.nothing(op) for op in ops]
+                    item_rows.create_table(connection)
+                results = [item_rows.answer(connection, op) for op in ops]
+                for (namespace, key), value in puts.items():
+                    item_rows.put(connection, namespace, key, value)
+                return results
 
 
 def has_table(connection: sqlite3.Connection, path: Path) -> bool:
@@ -93,11 +173,7 @@ def fits(namespace: tuple[str, ...], wanted: MatchCondition) -> bool:
 
 
 def fields(namespace: Any, key: Any, created: Any, updated: Any, value: Any) -> dict[str, Any]:
-    """What an item is made of.
-
-    Raises:
-        Unreadable: the row is not as it was written.
-    """
+    """What an item is made of."""
     try:
         times = {"created_at": datetime.fromtimestamp(created, UTC), "updated_at": datetime.fromtimestamp(updated, UTC)}
         return {"namespace": split(namespace), "key": str(key), "value": read(value), **times}
@@ -126,3 +202,19 @@ def split(text: str) -> tuple[str, ...]:
 
 def _pragma(connection: sqlite3.Connection, name: str) -> int:
     return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open the file, empty if it is not there."""
+    uri = f"{path.absolute().as_uri()}?mode=rwc"
+    connection = sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None)
+    try:
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA cell_size_check = ON")
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
+        connection.execute(f"PRAGMA journal_mode = {JOURNAL}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection

@@ -1,19 +1,18 @@
-"""The files that memories are made of: dialogues and `memories.jsonl`, read line by line, and changed in place."""
+"""The files that memories and dialogues are read from, line by line, and how their lines are changed in place."""
 
 import codecs
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
 
+from dramaturg.stores.documents.forms import DialogueLine, Memory, dialogue_paths
+from dramaturg.stores.documents.reading import explain, read_lines
+from dramaturg.stores.documents.sources import Sources, finish_begun_change
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.files import sha256
-from dramaturg.stores.reading import numbered_lines
-from dramaturg.stores.role_files import DialogueLine, Memory, dialogue_paths
-from dramaturg.stores.slips import clause, worst
-from dramaturg.stores.sources import Sources, finish_begun_change
 
 MEMORY_FILE = "memories.jsonl"
 Lines = Mapping[int, Memory | DialogueLine]
@@ -28,16 +27,21 @@ def memory_paths(role: Path) -> list[Path]:
     return [*dialogue_paths(role), *([lone] if lone.exists() else [])]
 
 
-def read_memory_files(role: Path) -> dict[str, Lines]:
-    """Return the lines of each file by their numbers, from 1; a change that has begun is finished first.
+def memory_sources(role: Path) -> Sources:
+    """Return the files that memories are made from."""
+    return Sources(role, "", memory_paths)
 
-    Raises:
-        RoleFileError: a file or a line cannot be used.
-    """
+
+def read_memory_files(role: Path) -> dict[str, Lines]:
+    """Return the lines of each file by their numbers, from 1; a change that has begun is finished first."""
     finish_begun_change(role)
-    return {
-        path.relative_to(role).as_posix(): numbered_lines(path, form_of(path.name), role) for path in memory_paths(role)
-    }
+    return {_name(path, role): read_lines(path, form_of(path.name), role) for path in memory_paths(role)}
+
+
+def read_dialogue_files(role: Path) -> dict[str, Mapping[int, DialogueLine]]:
+    """Return the same of the dialogues alone."""
+    finish_begun_change(role)
+    return {_name(path, role): read_lines(path, DialogueLine, role) for path in dialogue_paths(role)}
 
 
 def form_of(name: str) -> type[Memory] | type[DialogueLine]:
@@ -55,8 +59,6 @@ def change_lines(sources: Sources, changes: Mapping[str, Change]) -> None:
 
     Raises:
         RoleError: there is no such line, or it would not be one any more.
-        StaleDraft: a file was changed meanwhile.
-        StorageError: the file system refuses.
     """
     wanted: dict[str, dict[int, Change]] = {}
     for place, change in changes.items():
@@ -70,11 +72,7 @@ def change_lines(sources: Sources, changes: Mapping[str, Change]) -> None:
 
 
 def split_place(place: str) -> tuple[str, int]:
-    """Return the file of a place, and the number of the line.
-
-    Raises:
-        RoleError: it is no place.
-    """
+    """Return the file of a place, and the number of the line."""
     name, _, number = place.rpartition(":")
     if not _NUMBER.fullmatch(number):
         raise RoleError(f"{place[:80]!r} is no place: give the file and the number of the line, as memories.jsonl:12.")
@@ -104,11 +102,49 @@ def _changed(line: bytes, change: Mapping[str, JsonValue], name: str, number: in
         data = json.dumps(written, ensure_ascii=False, allow_nan=False).encode()
         form_of(name).model_validate_json(data)
     except ValidationError as error:
-        raise RoleError(f"{name}, line {number}: {clause(worst(error), form_of(name))}.") from error
+        raise RoleError(f"{name}, line {number}: {explain(error, form_of(name))}.") from error
     except (TypeError, ValueError) as error:
         raise RoleError(f"{name}, line {number}, cannot be changed ({error}): change it in an editor.") from error
     return data
 
 
+def _name(path: Path, role: Path) -> str:
+    return path.relative_to(role).as_posix()
+
+
 def _no_line(name: str, number: int) -> RoleError:
     return RoleError(f"There is no line {name}:{number}: look for the memory once more.")
+
+
+def pin(role: Path, places: Iterable[str], *, pinned: bool) -> None:
+    """Have the memories at some places recalled whatever is asked, or no longer; see `change_lines`."""
+    change_lines(memory_sources(role), {place: {"pinned": True if pinned else None} for place in places})
+
+
+def remove(role: Path, places: Iterable[str]) -> None:
+    """Take memories out: a line of `memories.jsonl` goes, one of a dialogue stays and is no memory any more."""
+    changes: dict[str, Change] = {
+        place: None if split_place(place)[0] == MEMORY_FILE else {"memory": False} for place in places
+    }
+    change_lines(memory_sources(role), changes)
+
+
+def edit(role: Path, places: Iterable[str], text: str, question: str | None = None) -> None:
+    """Put other words in the place of the role's, and, in a memory of a question, in the place of that.
+
+    Raises:
+        RoleError: there is no such line, or the memory is of no question.
+    """
+    files, changes = read_memory_files(role), dict[str, Change]()
+    for place in places:
+        name, number = split_place(place)
+        line = files.get(name, {}).get(number)
+        if line is None:
+            raise _no_line(name, number)
+        if isinstance(line, Memory) and line.question is not None:
+            changes[place] = {"answer": text, **({} if question is None else {"question": question})}
+        elif question is None:
+            changes[place] = {"text": text}
+        else:
+            raise RoleError("This memory has no question of its own: give --text alone.")
+    change_lines(memory_sources(role), changes)

@@ -1,14 +1,44 @@
-"""Several files of a role are changed at once, or not at all: first it is written what will be, then it is done."""
+"""Several files of a role are changed at once or not at all; what a version was made from is kept."""
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Self
 
 from pydantic import BaseModel, ConfigDict
 
+from dramaturg.stores.errors import RoleError
 from dramaturg.stores.files import canonical, inside, make_folder, remove_file, sha256, sweep, write_bytes
-from dramaturg.stores.kept_documents import KeptDocuments
+
+
+class KeptDocuments:
+    """Written and removed under the role's lock."""
+
+    def __init__(self, role: Path) -> None:
+        self._role = role
+        self._folder = role / "index" / "documents"
+
+    def keep(self, data: bytes) -> str:
+        """Keep a document, unless it is there and whole; return its hash."""
+        digest = sha256(data)
+        if self.read(digest) is None:
+            write_bytes(self._folder / digest, data, within=self._role)
+        return digest
+
+    def read(self, digest: str) -> bytes | None:
+        """Return a document, or None if it is not there or not what was kept."""
+        try:
+            data = inside(self._folder / digest, self._role).read_bytes()
+        except (OSError, RoleError):
+            return None
+        return data if sha256(data) == digest else None
+
+    def drop_others(self, used: Collection[str]) -> None:
+        """Remove what no version is made from any more."""
+        sweep(self._folder)
+        for path in self._folder.glob("*"):
+            if path.name not in used:
+                remove_file(path, within=self._role)
 
 
 class _Journal(BaseModel):
@@ -28,9 +58,6 @@ def change_documents(role: Path, changes: Mapping[str, bytes | None]) -> None:
     """Write (bytes) and remove (None) files, by their paths from the role's folder; for callers that hold its lock.
 
     After a crash either nothing has changed, or the next one who takes the lock does what is left.
-
-    Raises:
-        StorageError: the file system refuses.
     """
     kept = KeptDocuments(role)
     digests = {name: None if data is None else kept.keep(data) for name, data in changes.items()}
@@ -44,11 +71,7 @@ def changing(role: Path) -> bool:
 
 
 def finish_change(role: Path) -> None:
-    """Do what is written down, if anything is; for callers that hold the role's lock.
-
-    Raises:
-        StorageError: the file system refuses.
-    """
+    """Do what is written down, if anything is; for callers that hold the role's lock."""
     path = _path(role)
     if not path.exists():
         return

@@ -1,0 +1,1 @@
+"""What conversations leave behind beside their checkpoints."""

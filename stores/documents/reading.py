@@ -1,0 +1,157 @@
+"""Reading what people write: every error names the file, the line and what to do."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeVar, get_args
+
+import yaml
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from dramaturg.stores.errors import RoleFileError, did_you_mean
+from dramaturg.stores.files import inside
+
+LARGEST = 100_000_000  # bytes of one file; compared before it is read
+M = TypeVar("M", bound=BaseModel)
+
+
+def read_bytes(path: Path, within: Path) -> bytes:
+    """Return the bytes of a file of at most 100 MB."""
+    real = inside(path, within)
+    try:
+        size = real.stat().st_size
+        if size > LARGEST:
+            raise RoleFileError(f"{_name(path, within)} has more than {LARGEST:,} bytes: split it into several files.")
+        return real.read_bytes()
+    except OSError as error:
+        raise RoleFileError(f"{_name(path, within)} cannot be read ({error.strerror}): put it there.") from error
+
+
+def read_text(data: bytes, path: Path, within: Path) -> str:
+    """Return the text of a file: UTF-8, without a byte order mark, line ends as a line feed."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        hint = "it looks like UTF-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else f"byte {data[error.start]:#04x}"
+        raise _error(path, within, line, f"this is not UTF-8 ({hint}): save the file as UTF-8") from error
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise _error(path, within, line, "there is a zero character, as in files that are no text: remove it")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_lines(path: Path, model: type[M], within: Path) -> dict[int, M]:
+    """Return one object a line of JSON, by the numbers of the lines, from 1; blank lines are skipped."""
+    text = read_text(read_bytes(path, within), path, within)
+    found = {}
+    for number, line in enumerate(text.split("\n"), start=1):  # no splitlines: texts may hold other separators
+        if line.strip():
+            try:
+                found[number] = model.model_validate_json(line)
+            except ValidationError as error:
+                raise _error(path, within, number, explain(error, model)) from error
+    return found
+
+
+def parse_yaml(data: bytes, path: Path, model: type[M], within: Path) -> M:
+    """Return the object that the bytes of a YAML file describe; a key without a value counts as missing."""
+    text = read_text(data, path, within)
+    try:
+        node = yaml.compose(text, yaml.SafeLoader)
+        _refuse_doubles(node)
+        value = yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark else 1
+        raise _error(path, within, line, f"{error.problem}: check colons, quotes and indentation") from error
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise _error(path, within, 1, "the file can't be read as YAML: look for what is odd in an editor") from error
+    if isinstance(value, dict):
+        value = {name: item for name, item in value.items() if item is not None}
+    try:
+        return model.model_validate({} if value is None else value)
+    except ValidationError as error:
+        line = _line_of(node, _first_problem(error)["loc"])
+        raise _error(path, within, line, explain(error, model)) from error
+
+
+def explain(error: ValidationError, model: type[BaseModel]) -> str:
+    """Return what is wrong with a value that a person wrote, and what to do about it, in one clause."""
+    problem = _first_problem(error)
+    where = ".".join(str(step + 1 if isinstance(step, int) else step) for step in problem["loc"])
+    keys = _keys(model, problem)
+    match problem["type"]:
+        case "extra_forbidden":
+            near = did_you_mean(str(problem["loc"][-1]), keys).rstrip("?")
+            return f"there is no key `{where}`{near or '; the keys are ' + ', '.join(keys)}"
+        case "missing":
+            return f"`{where}` is missing: add it"
+        case "string_type":
+            return f"`{where}` must be text: put it in quotes"
+        case "string_too_short":
+            return f"`{where}` must not be empty"
+        case "tuple_type":
+            return f"`{where}` must be a list: put each item on a line of its own, after `- `"
+        case "model_type" | "model_attributes_type":
+            return f"{where or 'this'} must hold keys and values; the keys are {', '.join(keys)}"
+        case "json_invalid":
+            what = problem["msg"].removeprefix("Invalid JSON: ").replace(" at line 1 column ", " at column ")
+            return f"no JSON, {what}"
+    message = problem["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    return f"`{where}` {message}" if where else message
+
+
+def _first_problem(error: ValidationError) -> ErrorDetails:
+    """Return the problem to name: an unknown key, which explains a missing one, or else the first."""
+    problems = error.errors(include_url=False)
+    return next((one for one in problems if one["type"] == "extra_forbidden"), problems[0])
+
+
+def _keys(model: type[BaseModel], problem: ErrorDetails) -> list[str]:
+    """Return the keys of the innermost model on the way to a problem."""
+    for step in problem["loc"][:-1]:
+        inner = model.model_fields.get(str(step))
+        types = get_args(inner.annotation) if inner else ()
+        model = next((one for one in types if isinstance(one, type) and issubclass(one, BaseModel)), model)
+    return list(model.model_fields)
+
+
+def _line_of(node: yaml.Node | None, location: Sequence[str | int]) -> int:
+    """Return the line, from 1, of the deepest key or item on the way to a location in a document."""
+    line = node.start_mark.line + 1 if node else 1
+    for step in location:
+        if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+            found = (node.value[step], node.value[step])
+        elif isinstance(node, yaml.MappingNode) and (pairs := [one for one in node.value if one[0].value == step]):
+            found = pairs[0]
+        else:
+            break
+        line, node = found[0].start_mark.line + 1, found[1]
+    return line
+
+
+def _refuse_doubles(root: yaml.Node | None) -> None:
+    """Refuse a mapping with two equal keys, of which YAML keeps the last without a word."""
+    open_nodes, seen = [root], set[int]()
+    while open_nodes:
+        node = open_nodes.pop()
+        if not isinstance(node, yaml.CollectionNode) or id(node) in seen:  # aliases lead to one node many times
+            continue
+        seen.add(id(node))
+        names = set[str]()
+        for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in names:
+                    raise yaml.MarkedYAMLError(problem=f"`{key.value}` is there twice", problem_mark=key.start_mark)
+                names.add(key.value)
+        for item in node.value:
+            open_nodes.extend(item if isinstance(item, tuple) else (item,))
+
+
+def _name(path: Path, within: Path) -> str:
+    return path.relative_to(within.parent).as_posix()
+
+
+def _error(path: Path, within: Path, line: int, what: str) -> RoleFileError:
+    return RoleFileError(f"{_name(path, within)}, line {line}: {what}.")
