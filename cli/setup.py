@@ -13,11 +13,12 @@ from rich.text import Text
 from dramaturg.cli.options import JsonOption, LibraryOption, ModelOption, library_path
 from dramaturg.cli.output import note, print_json, screen
 from dramaturg.cli.progress import bars, waiting
+from dramaturg.models.catalogue import CATALOGUE
 from dramaturg.models.chat import chat_model
 from dramaturg.models.embeddings import embedder
 from dramaturg.models.environment import environment
 from dramaturg.models.questions import write
-from dramaturg.models.weights import CATALOGUE, check, pull, status
+from dramaturg.models.weights import check, pull, status
 from dramaturg.stores.library import Library, examples
 
 EXTRAS = {

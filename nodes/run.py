@@ -140,11 +140,11 @@ class CompiledWorkflow(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
 
     def _migrate_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Read what an earlier version of the graph wrote, as LangGraph does with its own earlier formats."""
-        for old, new in self.builder.former_nodes.items():
+        builder: Any = self.builder
+        parts: Any = checkpoint
+        for old, new in builder.former_nodes.items():
             was, now = f"branch:to:{old}", f"branch:to:{new}"
-            values, versions, seen = (
-                checkpoint[part] for part in ("channel_values", "channel_versions", "versions_seen")
-            )
+            values, versions, seen = parts["channel_values"], parts["channel_versions"], parts["versions_seen"]
             if was in values:
                 values[now] = values.pop(was)
             if was in versions:

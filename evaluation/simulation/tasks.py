@@ -110,7 +110,7 @@ class ScoreFile:
 
     def read(self) -> dict[str, MeasureScore]:
         """The scores by their keys; none if nothing was measured yet."""
-        found = read_lines(self.path, MeasureScore, self.path.parent) if self.path.exists() else []
+        found = read_lines(self.path, MeasureScore, self.path.parent).values() if self.path.exists() else ()
         return {one.key: one for one in found}
 
     def write(self, scores: Mapping[str, MeasureScore]) -> None:

@@ -178,15 +178,15 @@ def split_documents(
         The passages of all documents, and the length l_max of each, to be kept with the settings.
     """
     old: dict[str, list[Passage]] = {}
-    for one in before.passages if before else ():
-        old.setdefault(one.source, []).append(Passage(one.text, one.headings, one.start, one.end))
+    for passage in before.passages if before else ():
+        old.setdefault(passage.source, []).append(Passage(passage.text, passage.headings, passage.start, passage.end))
     known = before.manifest.settings.get(LENGTHS) if before else None
     passages: list[StoredPassage] = []
     lengths: dict[str, JsonValue] = {}
     for one in documents:
         length = known.get(one.name) if isinstance(known, dict) else None
         found, lengths[one.name] = split_one(one.text, context, old.get(one.name, []), length)
-        passages += (stored(one.name, passage) for passage in found)
+        passages += (stored(one.name, part) for part in found)
     return passages, {} if context.splitter == "fixed" else {LENGTHS: lengths}
 
 
