@@ -19,7 +19,7 @@ from dramaturg.evaluation.comparison.contestants import BOUNDS
 from dramaturg.evaluation.comparison.plan import Entry, Plan, write_plan
 from dramaturg.evaluation.comparison.records import Judged, RecordFile, Reply
 from dramaturg.evaluation.datasets.dataset import Question
-from dramaturg.evaluation.reports.markdown import written_report
+from dramaturg.evaluation.reports.page import written_report
 
 METHODS = ("amadeus", "role-rag", "naive-rag", "profile", "vanilla")
 ROLES = tuple(f"role-{number}" for number in range(10))

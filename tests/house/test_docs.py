@@ -1,8 +1,10 @@
 """The documentation is that of this code: the picture, the links, the commands, the settings."""
 
+import ast
 import doctest
 import json
 import re
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,10 @@ from dramaturg.workflows.riverbend_agents import RiverbendContext
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+INDEX = ROOT / "docs" / "index.md"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+HOUSE = [ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
+FOLDERS = "cli|conversations|evaluation|examples|models|nodes|prompts|stores|tests|workflows"
 
 
 @pytest.mark.parametrize(
@@ -33,14 +38,48 @@ def test_a_picture_is_that_of_the_graph(page: str, drawn: Any) -> None:
     assert f"```mermaid\n{lines}\n```" in (ROOT / page).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, *HOUSE, ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
-        assert (page.parent / target).exists(), target
+    for target, section in re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)", page.read_text(encoding="utf-8")):
+        there = page.parent / target if target else page
+        assert there.exists(), target
+        if section:
+            assert section in sections(there), f"{target}#{section}"
 
 
-def test_every_page_is_linked_from_the_readme() -> None:
-    assert {page.name for page in PAGES[1:]} <= set(re.findall(r"docs/([a-z_]+\.md)", README))
+def sections(page: Path) -> set[str]:
+    """The headings of a page as GitHub links to them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_every_page_is_linked_from_where_one_begins() -> None:
+    assert "](docs/index.md" in README
+    linked = {*re.findall(r"\]\(([a-z_]+\.md)", INDEX.read_text(encoding="utf-8"))}
+    assert {page.name for page in PAGES[1:]} - {INDEX.name} <= linked
+
+
+@pytest.mark.parametrize("page", [*PAGES, *HOUSE], ids=lambda page: page.name)
+def test_files_that_are_named_are_there(page: Path) -> None:
+    for name in re.findall(rf"`((?:{FOLDERS})/[a-z0-9_*./-]+)`", page.read_text(encoding="utf-8")):
+        assert any(ROOT.glob(name.rstrip("/"))), name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_names_that_are_imported_are_there(page: Path) -> None:
+    for line in re.findall(r"^(?:>>> )?(from dramaturg\..+)$", page.read_text(encoding="utf-8"), re.MULTILINE):
+        (statement,) = ast.parse(line).body
+        assert isinstance(statement, ast.ImportFrom)
+        module = import_module(statement.module or "")
+        assert all(hasattr(module, one.name) for one in statement.names), line
+
+
+def test_the_changelog_says_where_each_name_is() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`.+`) \| `.+` \| `(dramaturg\..+)` \|$", changelog, re.MULTILINE)
+    assert len(rows) > 10
+    for names, module in rows:
+        assert all(hasattr(import_module(module), name) for name in re.findall(r"`(\w+)`", names)), names
 
 
 def test_the_readme_names_every_method_and_graph() -> None:
