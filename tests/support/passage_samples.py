@@ -10,10 +10,11 @@ import pytest
 from numpy.typing import NDArray
 
 from dramaturg.stores.library import Library
-from dramaturg.stores.manifest import Manifest
-from dramaturg.stores.passages import StoredPassage
+from dramaturg.stores.manifest import EmbeddingRecord, Manifest
+from dramaturg.stores.passages import PassageStore, StoredPassage
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_files import RoleCard
+from dramaturg.stores.vectors import pack, unit_rows, unpack
 
 DIMENSION = 8
 EMBEDDING = "hash-8"
@@ -62,6 +63,23 @@ def build(role: Role, texts: Sequence[str], *, embedding: str = EMBEDDING, batch
         builder.add_vectors(version, [passage.id for passage in part], embed([one.embedding_text for one in part]))
         embedded += len(part)
     return builder.publish(version), embedded
+
+
+def store_of(vectors: np.ndarray) -> PassageStore:
+    """A store of these vectors; the texts are numbers."""
+    manifest = Manifest(
+        kind="acts",
+        version="0" * 24,
+        created="2026-01-01T00:00:00Z",
+        embedding=EmbeddingRecord(name=EMBEDDING, dimension=vectors.shape[1]),
+        settings={},
+        sources={},
+        counts={},
+        files={},
+    )
+    return PassageStore(
+        manifest, passages_of([str(at) for at in range(len(vectors))]), unpack(pack(unit_rows(vectors)))
+    )
 
 
 def texts_of(role: Role) -> list[str]:
