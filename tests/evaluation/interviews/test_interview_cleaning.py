@@ -122,6 +122,7 @@ def test_letters_in_other_words_are_in_character(reply: str) -> None:
         ("저는 혼자 걷는 것을 좋아합니다. 1808년부터요.", "ko", False),
         ("저는 I like to walk alone", "ko", True),
         ("12, 13!", "en", False),
+        ("저는 혼자 걷는 것을 좋아합니다.", "zh", True),
     ],
 )
 def test_a_reply_in_two_scripts_is_counted(reply: str, language: str, mixed: bool) -> None:
