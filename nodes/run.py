@@ -145,6 +145,9 @@ class CompiledWorkflow(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
         for old, new in builder.former_nodes.items():
             was, now = f"branch:to:{old}", f"branch:to:{new}"
             values, versions, seen = parts["channel_values"], parts["channel_versions"], parts["versions_seen"]
+            parts["updated_channels"] = [
+                now if one == was else one for one in parts.get("updated_channels") or ()
+            ] or None
             if was in values:
                 values[now] = values.pop(was)
             if was in versions:

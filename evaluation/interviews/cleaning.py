@@ -20,7 +20,7 @@ REPEATED: Mapping[Language, int] = {"en": 15, "zh": 30, "ko": 15}
 """A text is cut where this many tokens in a row repeat earlier ones; a token is a word, in Chinese a character."""
 OTHER_SCRIPT = 0.2
 """The share of words (of Chinese: characters) in another script above which a reply mixes languages."""
-HAN, KANA, HANGUL = "㐀-䶿一-鿿豈-﫿", "぀-ヿ", "가-힣ᄀ-ᇿ㄰-㆏"
+HAN, KANA, HANGUL = "㐀-䶿一-鿿\uf900-\ufaff", "぀-ヿ", "가-힣ᄀ-ᇿ㄰-㆏"
 TOKEN = re.compile(rf"[{HAN}{KANA}]|[{HANGUL}]+|[^\W\d_{HAN}{KANA}{HANGUL}]+|\d+")
 SCRIPTS: Mapping[Language, re.Pattern[str]] = {
     "en": re.compile(r"[A-Za-zÀ-ɏ]+"),

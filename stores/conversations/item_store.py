@@ -24,7 +24,6 @@ from langgraph.store.base import (
     validate_op_namespace,
 )
 
-from dramaturg.stores.conversations import item_store as item_rows
 from dramaturg.stores.files import canonical
 from dramaturg.stores.saver.file import JOURNAL, PATIENCE, SYNCHRONOUS, transaction, translated
 from dramaturg.stores.saver.rows import Unreadable
@@ -94,18 +93,18 @@ class ItemStore(BaseStore):
         grows = any(value is not None for value in puts.values())
         with translated(self.path):
             if not grows and not self.path.exists():
-                return [item_rows.nothing(op) for op in ops]
+                return [nothing(op) for op in ops]
             with (
                 closing(connect(self.path)) as connection,
                 transaction(connection, self.path, "IMMEDIATE" if puts else "DEFERRED"),
             ):
-                if not item_rows.has_table(connection, self.path):
+                if not has_table(connection, self.path):
                     if not grows:
-                        return [item_rows.nothing(op) for op in ops]
-                    item_rows.create_table(connection)
-                results = [item_rows.answer(connection, op) for op in ops]
+                        return [nothing(op) for op in ops]
+                    create_table(connection)
+                results = [answer(connection, op) for op in ops]
                 for (namespace, key), value in puts.items():
-                    item_rows.put(connection, namespace, key, value)
+                    put(connection, namespace, key, value)
                 return results
 
 

@@ -325,7 +325,7 @@ async def test_only_the_reply_is_streamed(name: str, library: Path) -> None:
         else:
             parts.append((part[1]["langgraph_node"].split("_")[0], type(part[0]).__name__, part[0].text))
     assert "summarize" in nodes
-    assert {node for node, _, _ in parts} == {"respond"}
+    assert {node for node, _, _ in parts} in ({"respond"}, {"draft"})
     assert {kind for _, kind, _ in parts} == {"AIMessageChunk"}
     assert "".join(text for _, _, text in parts) == "I keep the light."
 

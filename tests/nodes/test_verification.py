@@ -398,7 +398,7 @@ async def test_amadeus_speaks_at_once_where_nothing_is_said_of_verifying(tmp_pat
     small_role(tmp_path)
     output = await amadeus_turn(tmp_path, model := verified_by(1))
     assert counted(model) == {"verdict": 4, "findings": 1, "reply": 1}
-    assert set(output["usage"]) == {"judge", "extract_attributes", "respond"}
+    assert set(output["usage"]) == {"judge", "extract_attributes", "draft"}
     assert not {"drafts", "verification"} & set(output["evidence"])
 
 

@@ -1,6 +1,5 @@
 """Search is exact, in order, and refuses what has no answer."""
 
-import os
 import subprocess
 import sys
 import threading
@@ -16,13 +15,12 @@ from dramaturg.cli.options import context_for
 from dramaturg.stores.errors import EmbeddingMismatch, MissingIndex, RoleError
 from dramaturg.stores.index.folder import IndexFolder
 from dramaturg.stores.index.kinds import kind_named, passage_kind
-from dramaturg.stores.index.manifest import EmbeddingRecord, Manifest
 from dramaturg.stores.index.passages import PassageStore, StoredPassage
 from dramaturg.stores.index.records import decode_records, encode_records
 from dramaturg.stores.index.vectors import nearest, pack, unit_rows, unpack
 
 import passage_samples
-from passage_samples import DIMENSION, EMBEDDING, build, embed, new_role, passages_of, quick, texts_of
+from passage_samples import DIMENSION, EMBEDDING, build, embed, new_role, quick, store_of, texts_of
 from property_settings import property_settings
 
 rows = st.integers(1, 40).flatmap(
@@ -36,22 +34,6 @@ row = arrays.arrays(np.float32, 5, elements=st.integers(-3, 3).map(float)).filte
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     quick(monkeypatch)
-
-
-def store_of(vectors: np.ndarray) -> PassageStore:
-    manifest = Manifest(
-        kind="acts",
-        version="0" * 24,
-        created="2026-01-01T00:00:00Z",
-        embedding=EmbeddingRecord(name=EMBEDDING, dimension=vectors.shape[1]),
-        settings={},
-        sources={},
-        counts={},
-        files={},
-    )
-    return PassageStore(
-        manifest, passages_of([str(at) for at in range(len(vectors))]), unpack(pack(unit_rows(vectors)))
-    )
 
 
 @property_settings(150)
@@ -113,7 +95,7 @@ def test_refusals_do_not_rest_on_assertions() -> None:
     program = """
 import numpy as np
 from dramaturg.stores.index.vectors import pack, unit_rows, unpack
-from test_passages import DIMENSION, embed, store_of
+from passage_samples import DIMENSION, embed, store_of
 store, refused = store_of(embed(["a", "b", "c"])), 0
 for query in (np.ones(DIMENSION + 1), np.full(DIMENSION, np.nan), np.zeros(DIMENSION)):
     try:
@@ -127,9 +109,8 @@ except ValueError:
 print(refused, __debug__)
 """
     command = [sys.executable, "-O", "-c", program]
-    helpers = {**os.environ, "PYTHONPATH": str(Path(passage_samples.__file__).parent)}
-    here = Path(__file__).parent
-    done = subprocess.run(command, capture_output=True, text=True, cwd=here, env=helpers, check=False)
+    here = Path(passage_samples.__file__).parent
+    done = subprocess.run(command, capture_output=True, text=True, cwd=here, check=False)
     assert done.stdout.split() == ["4", "False"], done.stderr
 
 

@@ -35,7 +35,7 @@ class ScriptedChatModel(BaseChatModel):
     """
 
     reply: Reply
-    calls: list[Call] = Field(default_factory=list)
+    calls: list[Call] = Field(default_factory=list, repr=False)  # LangChain writes a model out at every call of it
 
     @property
     def _llm_type(self) -> str:

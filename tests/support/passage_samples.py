@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.index.kinds import passage_kind
-from dramaturg.stores.index.manifest import Manifest
-from dramaturg.stores.index.passages import StoredPassage
+from dramaturg.stores.index.manifest import EmbeddingRecord, Manifest
+from dramaturg.stores.index.passages import PassageStore, StoredPassage
+from dramaturg.stores.index.vectors import pack, unit_rows, unpack
 from dramaturg.stores.library import Library
 from dramaturg.stores.role import Role
 
@@ -62,6 +63,23 @@ def build(role: Role, texts: Sequence[str], *, embedding: str = EMBEDDING, batch
         builder.add_vectors(version, left[:batch], embed(left[:batch]))
         embedded += len(left[:batch])
     return builder.publish(version, {"passages": len(texts)}), embedded
+
+
+def store_of(vectors: np.ndarray) -> PassageStore:
+    """A store of these vectors; the texts are numbers."""
+    manifest = Manifest(
+        kind="acts",
+        version="0" * 24,
+        created="2026-01-01T00:00:00Z",
+        embedding=EmbeddingRecord(name=EMBEDDING, dimension=vectors.shape[1]),
+        settings={},
+        sources={},
+        counts={},
+        files={},
+    )
+    return PassageStore(
+        manifest, passages_of([str(at) for at in range(len(vectors))]), unpack(pack(unit_rows(vectors)))
+    )
 
 
 def texts_of(role: Role) -> list[str]:

@@ -121,6 +121,7 @@ def test_letters_in_other_words_are_in_character(reply: str) -> None:
         ("저는 혼자 걷는 것을 좋아합니다. 1808년부터요.", "ko", False),
         ("저는 I like to walk alone", "ko", True),
         ("12, 13!", "en", False),
+        ("저는 혼자 걷는 것을 좋아합니다.", "zh", True),
     ],
 )
 def test_a_reply_in_two_scripts_is_counted(reply: str, language: str, mixed: bool) -> None:
@@ -130,7 +131,10 @@ def test_a_reply_in_two_scripts_is_counted(reply: str, language: str, mixed: boo
 PIECES = ("Ada:", "Tom: ", "\n", "I do. ", "我喜欢", "「", "**", ": ", LOOP, "As an AI, ", "Q：", "\x00", "ß")
 
 
-@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join) | st.text(max_size=200))
+@given(  # a code point that is no letter yet may be in the range of a script
+    st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
+    | st.text(st.characters(exclude_categories=["Cs", "Cn"]), max_size=200)
+)
 def test_cleaning_only_takes_away(reply: str) -> None:
     found = clean(reply)
     assert "assistant_phrase" in found.flags or all(line in reply for line in found.text.split("\n"))

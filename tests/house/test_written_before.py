@@ -31,7 +31,7 @@ from roles import WordEmbeddings, fenced, mood, said
 from stub_endpoint import Endpoint, endpoint
 from townspeople import townspeople
 
-WRITTEN = Path(__file__).parent / "data" / "written_before"
+WRITTEN = Path(__file__).parents[1] / "data" / "written_before"
 INDEXES = {"amadeus": "passages", "role-rag": "graph", "emotional-rag": "memories", "drmr": "dialogues"}
 SETTINGS: dict[str, dict[str, Any]] = {
     "amadeus": {"window": 4},

@@ -1,0 +1,170 @@
+"""A run has its workflow's settings with and without a context, and opens role and models once."""
+
+import json
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
+from langgraph.types import interrupt
+from typing_extensions import TypedDict
+
+from dramaturg.nodes import run as runs
+from dramaturg.nodes.run import RoleContext, Workflow, open_run, run_of, settings
+
+from roles import small_role
+
+ROOT = Path(__file__).parents[2]
+SERVED = json.loads((ROOT / "langgraph.json").read_text(encoding="utf-8"))["graphs"]
+
+
+class Seen(TypedDict):
+    seen: list[Any]
+
+
+class Inner(RoleContext):
+    size: int = 1
+
+
+class Outer(Inner):
+    size: int = 2
+
+
+async def note(state: Seen, runtime: Runtime[Any]) -> dict[str, Any]:
+    run = await open_run(runtime, Inner)
+    return {"seen": [*state["seen"], run.settings.size]}
+
+
+def inner() -> Workflow[Seen, Inner, Seen, Seen]:
+    return Workflow(Seen, Inner).add_node(note).add_edge(START, "note").add_edge("note", END)  # type: ignore[return-value]
+
+
+def outer() -> Workflow[Seen, Outer, Seen, Seen]:
+    builder: Workflow[Seen, Outer, Seen, Seen] = Workflow(Seen, Outer)
+    builder.add_node(note)
+    builder.add_node("inner", inner().compile())
+    builder.add_edge(START, "note")
+    builder.add_edge("note", "inner")
+    return builder
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+    """The roles that are opened, one entry each time."""
+    small_role(tmp_path)
+    found: list[str] = []
+    open_role = runs.open_role
+
+    def counted(role: str, library: Any) -> Any:
+        found.append(role)
+        return open_role(role, library)
+
+    monkeypatch.setattr(runs, "open_role", counted)
+    monkeypatch.setenv("DRAMATURG_LIBRARY", str(tmp_path))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("given", "sizes"),
+    [(None, [2, 2]), ({}, [2, 2]), ({"size": 5}, [5, 5]), (Outer(size=7, role="ada"), [7, 7])],
+)
+async def test_nodes_and_subgraphs_have_the_settings_of_the_run(
+    given: Any, sizes: list[int], opened: list[str]
+) -> None:
+    if isinstance(given, dict):
+        given = {"role": "ada", **given}
+    graph = outer().compile()
+    if given is None:
+        graph = outer_of_ada().compile()
+    assert (await graph.ainvoke({"seen": []}, context=given))["seen"] == sizes
+    assert opened == ["ada"]
+
+
+def outer_of_ada() -> Workflow[Seen, Any, Seen, Seen]:
+    class Ada(Outer):
+        role: str = "ada"
+
+    builder: Workflow[Seen, Any, Seen, Seen] = Workflow(Seen, Ada)
+    builder.add_node(note)
+    builder.add_node("inner", inner().compile())
+    builder.add_edge(START, "note")
+    builder.add_edge("note", "inner")
+    return builder
+
+
+async def test_a_subgraph_by_itself_has_its_own_defaults(opened: list[str]) -> None:
+    assert (await inner().compile().ainvoke({"seen": []}, context=Inner(role="ada")))["seen"] == [1]
+
+
+def test_a_graph_is_a_workflow_also_with_another_configuration() -> None:
+    compiled = outer().compile(name="outer")
+    assert isinstance(compiled, CompiledStateGraph)
+    assert type(compiled.with_config({"tags": ["a"]})) is type(compiled)
+
+
+async def test_each_run_opens_anew_and_a_changed_context_is_another(opened: list[str], tmp_path: Path) -> None:
+    graph, context = inner().compile(), Inner(role="ada")
+    await graph.ainvoke({"seen": []}, context=context)
+    await graph.ainvoke({"seen": []}, context=context)
+    assert opened == ["ada", "ada"]
+    small_role(tmp_path, role="bea")
+    changed = runs.CompiledWorkflow._context(graph, context)  # type: ignore[arg-type]
+    assert (await run_of(changed)).role is (await run_of(changed)).role
+    assert (await run_of(changed.model_copy(update={"role": "bea"}))).role.id == "bea"
+
+
+async def test_a_node_whose_settings_the_context_lacks_says_so() -> None:
+    class Other(RoleContext):
+        pass
+
+    with pytest.raises(TypeError, match="The context Other lacks settings of a node: inherit Inner too"):
+        settings(Runtime(context=Other()), Inner)
+
+
+@pytest.mark.parametrize("name", sorted(SERVED))
+def test_every_graph_has_its_own_defaults_without_a_context(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module, _, attribute = SERVED[name]["path"].partition(":")
+    graph = getattr(import_module(module), attribute)
+    seen: list[Any] = []
+    monkeypatch.setattr(CompiledStateGraph, "astream", lambda self, *args, context=None, **given: seen.append(context))
+    graph.astream({})
+    graph.astream({}, context={})
+    graph.astream({}, context=graph.context_schema())
+    assert all(type(one) is graph.context_schema for one in seen)
+    assert seen[0].model_dump() == seen[1].model_dump() == seen[2].model_dump()
+
+
+class Asked(TypedDict, total=False):
+    seen: list[Any]
+    answer: str
+
+
+async def test_a_thread_that_stopped_before_a_node_that_is_gone_goes_on_at_its_successor() -> None:
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    def before(state: Asked) -> Asked:
+        return {"seen": [*state.get("seen", []), "before"]}
+
+    def waits(state: Asked) -> Asked:
+        return {"seen": [*state["seen"], "old", interrupt("?")]}
+
+    def goes_on(state: Asked) -> Asked:
+        return {"seen": [*state["seen"], "new"]}
+
+    saver, thread = InMemorySaver(), {"configurable": {"thread_id": "one"}}
+    old = StateGraph(Asked).add_node(before).add_node("old", waits).add_edge(START, "before").add_edge("before", "old")
+    await old.compile(checkpointer=saver).ainvoke({}, thread)  # type: ignore[arg-type]
+    renewed: Workflow[Asked, Any, Asked, Asked] = Workflow(Asked, RoleContext)
+    renewed.former_nodes = {"old": "new"}
+    renewed.add_node(before)
+    renewed.add_node("new", goes_on)
+    renewed.add_edge(START, "before")
+    renewed.add_edge("before", "new")
+    graph = renewed.compile(checkpointer=saver)
+    assert (await graph.aget_state(thread)).next == ("new",)  # type: ignore[arg-type]
+    assert (await graph.ainvoke(None, thread))["seen"] == ["before", "new"]  # type: ignore[arg-type]
+    assert (await graph.aget_state(thread)).next == ()  # type: ignore[arg-type]
+    assert (await graph.ainvoke({}, thread))["seen"] == ["before", "new", "before", "new"]  # type: ignore[arg-type]
