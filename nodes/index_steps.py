@@ -53,6 +53,12 @@ class DraftState(TypedDict):
     usage: Annotated[dict[str, Usage], add_usage]
 
 
+class PublishingState(TypedDict):
+    """What publishing leaves: the version that is read now; empty where the draft must be made again."""
+
+    version: str
+
+
 async def checked(run: Run[Any], index: Index[R, S], same: Callable[[S], bool]) -> dict[str, Any]:
     """What a check node writes: the version that was made from the sources and the embedding model of now, or none.
 
@@ -282,7 +288,7 @@ def published(runtime: Runtime[Any], report: Mapping[str, Any], *wishes: str) ->
     return {"index": report, "version": report["version"], "overtaken": 0, **dict.fromkeys(wishes, False)}
 
 
-def publishing_outcome(state: DraftState) -> Literal["done", "stale"]:
+def publishing_outcome(state: PublishingState) -> Literal["done", "stale"]:
     """Whether the draft is what is read now, or must be made again from what its sources became meanwhile."""
     return "done" if state["version"] else "stale"
 

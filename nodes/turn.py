@@ -21,14 +21,14 @@ class TurnInput(TypedDict):
     messages: Annotated[list[AnyMessage], add_messages]
 
 
-class Report(TypedDict):
+class EvidenceState(TypedDict):
     """What every node may add to: why the reply is as it is, by mechanism, and what it cost, by node."""
 
     evidence: Annotated[dict[str, Any], operator.or_]
     usage: Annotated[dict[str, Usage], add_usage]
 
 
-class TurnOutput(TurnInput, Report):
+class TurnOutput(TurnInput, EvidenceState):
     """What a workflow gives: the window of the conversation, evidence and usage of this turn."""
 
 
@@ -38,7 +38,7 @@ class TurnState(TurnOutput):
     question: str
 
 
-class StandaloneState(Report):
+class StandaloneState(EvidenceState):
     """What the question means on its own, where a workflow has that worked out."""
 
     standalone: NotRequired[str]

@@ -18,7 +18,7 @@ from dramaturg.models.thresholds import threshold
 from dramaturg.nodes.judgement import AppraisalSettings, Appraising
 from dramaturg.nodes.reply import AskedState, Data, ReplySettings, spoken
 from dramaturg.nodes.run import Run, open_run, settings
-from dramaturg.nodes.turn import Report, stranger_name
+from dramaturg.nodes.turn import EvidenceState, stranger_name
 
 ALPHA = 4.0
 TEMPERATURE = 0.1  # of the verifier; both 4.4
@@ -60,7 +60,7 @@ class Draft(TypedDict):
     error: str
 
 
-class DraftState(AskedState, Report):
+class DraftState(AskedState, EvidenceState):
     """What verifying reads and writes: what a draft rests on, whom it answers, and what the next one is told."""
 
     drafts: NotRequired[list[Draft]]

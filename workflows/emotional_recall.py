@@ -13,7 +13,7 @@ from dramaturg.nodes.memories.recall import (
     recall_memories,
 )
 from dramaturg.nodes.run import Workflow
-from dramaturg.nodes.turn import Report
+from dramaturg.nodes.turn import EvidenceState
 from dramaturg.workflows.emotional_rag_index import graph as emotional_rag_index
 
 
@@ -31,9 +31,11 @@ class EmotionalRecallState(IndexCheckState, MemoryRecallState):
     """A question under way."""
 
 
-def build() -> Workflow[EmotionalRecallState, EmotionalRecallContext, RecallInput, Report]:
+def build() -> Workflow[EmotionalRecallState, EmotionalRecallContext, RecallInput, EvidenceState]:
     """Wire the graph (Figure 1, without response generation)."""
-    builder = Workflow(EmotionalRecallState, EmotionalRecallContext, input_schema=RecallInput, output_schema=Report)
+    builder = Workflow(
+        EmotionalRecallState, EmotionalRecallContext, input_schema=RecallInput, output_schema=EvidenceState
+    )
     builder.add_node(check_memories)
     builder.add_node("emotional_rag_index", emotional_rag_index)
     builder.add_node(encode_meaning)

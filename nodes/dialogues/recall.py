@@ -15,7 +15,7 @@ from dramaturg.nodes.dialogues.cast import Cast, UserRoleSettings, cast_of
 from dramaturg.nodes.dialogues.index import DialogueSettings
 from dramaturg.nodes.reply import AskedState
 from dramaturg.nodes.run import open_run, settings
-from dramaturg.nodes.turn import Report
+from dramaturg.nodes.turn import EvidenceState
 from dramaturg.stores.index.dialogues import DialogueStore, StoredDialogue
 
 DIGITS = 6  # of a similarity
@@ -61,7 +61,7 @@ class KnownDialogue(TypedDict):
     similarity: float
 
 
-class DialogueRecallState(AskedState, Report):
+class DialogueRecallState(AskedState, EvidenceState):
     """What recall reads and writes: `added`, how many came last; `known_dialogues` lives on, the newest last."""
 
     version: str

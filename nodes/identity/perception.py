@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from dramaturg.models.reading import normalize_word
 from dramaturg.nodes.reply import AskedState
-from dramaturg.nodes.turn import Report, TurnInput
+from dramaturg.nodes.turn import EvidenceState, TurnInput
 
 
 class PerceptInput(TypedDict):
@@ -38,7 +38,7 @@ class Percept(TypedDict):
     now: str
 
 
-class PerceptionState(AskedState, PerceptInput, Report):
+class PerceptionState(AskedState, PerceptInput, EvidenceState):
     """What perceiving reads and writes: `percept` is o."""
 
     percept: Percept

@@ -25,7 +25,7 @@ from dramaturg.nodes.memories.remembering import (
     with_vectors_of,
 )
 from dramaturg.nodes.run import open_run
-from dramaturg.nodes.turn import Report
+from dramaturg.nodes.turn import EvidenceState
 from dramaturg.stores.conversations.memories import ConversationMemory
 from dramaturg.stores.index.memories import MemoryStore, Mood
 from dramaturg.stores.index.vectors import unit_rows
@@ -92,7 +92,7 @@ class MemoryEvidence(Recallable):
     emotions: Scores | None
 
 
-class QueryState(Report):
+class QueryState(EvidenceState):
     """What encoding reads and writes; `version` is the index that the turn reads."""
 
     question: str

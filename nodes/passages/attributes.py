@@ -11,7 +11,7 @@ from dramaturg.models.errors import ModelTimeout, UnusableAnswer
 from dramaturg.models.questions import extract
 from dramaturg.nodes.passages.retrieval import Candidate, PassageSettings, in_context, passages_of
 from dramaturg.nodes.run import open_run
-from dramaturg.nodes.turn import Report
+from dramaturg.nodes.turn import EvidenceState
 from dramaturg.prompts import load
 from dramaturg.stores.index.passages import StoredPassage
 
@@ -35,7 +35,7 @@ class Attribute(TypedDict):
     passage: str
 
 
-class AttributeState(Report):
+class AttributeState(EvidenceState):
     """What the extractor reads and writes; `role_memory` lives on from turn to turn."""
 
     question: str

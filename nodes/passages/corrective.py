@@ -26,7 +26,7 @@ from dramaturg.nodes.passages.retrieval import (
 from dramaturg.nodes.reply import AskedState, spoken
 from dramaturg.nodes.run import open_run, settings
 from dramaturg.nodes.summary import clipped
-from dramaturg.nodes.turn import Report
+from dramaturg.nodes.turn import EvidenceState
 from dramaturg.prompts import load
 
 QUERY_TOKENS = 60
@@ -75,7 +75,7 @@ class JudgedPassage(PassageEvidence):
     error: str
 
 
-class CorrectiveState(Report):
+class CorrectiveState(EvidenceState):
     """What correction reads and writes; `strips` are what the reply will rest on."""
 
     question: str
@@ -85,7 +85,7 @@ class CorrectiveState(Report):
     strips: list[Strip]
 
 
-class WebSearchState(Report):
+class WebSearchState(EvidenceState):
     """What the search reads, and the strips that it adds to."""
 
     question: str

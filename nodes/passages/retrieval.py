@@ -9,7 +9,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from dramaturg.nodes.run import RoleContext, Run, open_run
-from dramaturg.nodes.turn import Report
+from dramaturg.nodes.turn import EvidenceState
 from dramaturg.stores.index.folder import IndexKind
 from dramaturg.stores.index.kinds import passage_kind
 from dramaturg.stores.index.passages import PassageStore, StoredPassage
@@ -53,7 +53,7 @@ class Candidate(TypedDict):
     score: float
 
 
-class RetrievalState(Report):
+class RetrievalState(EvidenceState):
     """What retrieval reads and writes; `version` is the index that the turn reads, the current one if empty."""
 
     question: str

@@ -15,7 +15,7 @@ from dramaturg.models.questions import decide
 from dramaturg.models.thresholds import threshold
 from dramaturg.nodes.passages.retrieval import Candidate, RetrievalSettings, in_context, passage_evidence, passages_of
 from dramaturg.nodes.run import Run, open_run, settings
-from dramaturg.nodes.turn import Report
+from dramaturg.nodes.turn import EvidenceState
 from dramaturg.prompts import load
 from dramaturg.stores.index.passages import PassageStore
 
@@ -63,7 +63,7 @@ class PassageVerdict(TypedDict):
     wasted: bool
 
 
-class SelectionState(Report):
+class SelectionState(EvidenceState):
     """What the loop reads and writes: the ranking, the verdicts so far, and the slot S."""
 
     question: str
