@@ -18,10 +18,9 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.metrics import roc_auc_score
 
-from dramaturg.models.chat import ChatModel, chat_model
+from dramaturg.models.chat import ChatModel, chat_model, threshold
 from dramaturg.models.environment import environment
 from dramaturg.models.questions import decide
-from dramaturg.models.thresholds import threshold
 from dramaturg.prompts import load
 from dramaturg.stores.library import open_role
 

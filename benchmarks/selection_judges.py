@@ -18,14 +18,14 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.metrics import cohen_kappa_score, roc_auc_score
 
+from dramaturg.models.chat import threshold
 from dramaturg.models.cross_encoder import cross_encoder
 from dramaturg.models.environment import environment
 from dramaturg.models.questions import decide
-from dramaturg.models.thresholds import threshold
 from dramaturg.nodes.passages.retrieval import in_context
 from dramaturg.nodes.run import run_of
 from dramaturg.prompts import load
-from dramaturg.stores.index.kinds import passage_kind
+from dramaturg.stores.index.passages import passage_kind
 from dramaturg.stores.library import open_role
 from dramaturg.workflows.amadeus_index import AmadeusIndexContext, graph
 

@@ -1,20 +1,80 @@
-"""A chat model as the questions use it: its bounds, its turn, and the account of what it costs."""
+"""A chat model as the questions use it: its bounds, its turn, its thresholds, and the account of what it costs."""
 
 import asyncio
 import threading
 import weakref
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.load import dumpd
+from langchain_core.messages.ai import UsageMetadata
+from typing_extensions import TypedDict
 
-from dramaturg.models.account import Account
 from dramaturg.models.answer_cache import AnswerCache, open_answers
 from dramaturg.models.client import PerLoop, chat_client, endpoint_name, name_of, slots
 from dramaturg.models.environment import Environment, environment
+
+
+class Usage(TypedDict):
+    """The cost of the questions of one node, as plain numbers that fit into a checkpoint.
+
+    `calls` were sent to the model, `failures` of them gave no usable answer; `cached` questions were answered from
+    disk; `seconds` is the sum over calls, also of those that ran at once. Tokens are those that the server reported.
+    """
+
+    calls: int
+    cached: int
+    failures: int
+    prompt_tokens: int
+    completion_tokens: int
+    seconds: float
+
+
+@dataclass
+class Account:
+    """Counts the calls of one node run."""
+
+    calls: int = 0
+    cached: int = 0
+    failures: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+
+    def record(self, seconds: float, *, usable: bool, tokens: UsageMetadata | None = None) -> None:
+        """Count one call, answered or not."""
+        self.calls += 1
+        self.failures += not usable
+        self.seconds += seconds
+        if tokens:
+            self.prompt_tokens += token_count(tokens["input_tokens"])
+            self.completion_tokens += token_count(tokens["output_tokens"])
+
+    def record_cached(self) -> None:
+        """Count one question that was answered from disk."""
+        self.cached += 1
+
+    def usage(self) -> Usage:
+        """What was counted so far."""
+        return cast("Usage", asdict(self))
+
+
+MEASURED: Mapping[tuple[str, str], float] = {
+    ("qwen2.5-coder-1.5b", "judge"): 0.4,
+    ("qwen2.5-coder-1.5b", "correct"): 0.45,
+    ("qwen2.5-coder-1.5b", "incorrect"): 0.3,
+    ("qwen2.5-coder-1.5b", "strip"): 0.4,
+    ("qwen2.5-coder-1.5b", "same"): 0.87,
+    ("qwen2.5-coder-1.5b", "scope"): 0.4,
+    ("qwen2.5-coder-1.5b", "level"): 0.75,
+    ("qwen2.5-coder-1.5b", "consistency"): 2.5,
+    ("qwen2.5-coder-1.5b", "contradiction"): 0.4,
+    ("cross-encoder", "judge"): -8.0,
+}
 
 
 @dataclass(frozen=True)
@@ -26,6 +86,8 @@ class Shared:
 
 
 _shared: dict[tuple[str, Environment] | int, Shared] = {}
+
+
 _lock = threading.Lock()
 
 
@@ -64,6 +126,36 @@ class ChatModel:
             return [self.name, identity_of(self.model)]
         surroundings = environment()
         return [self.name, surroundings.base_url if endpoint_name(self.model, surroundings) else self.model]
+
+
+def token_count(reported: object) -> int:
+    """A count that a server reported, or 0 where it is none."""
+    return reported if isinstance(reported, int) and reported > 0 else 0
+
+
+def add_usage(left: dict[str, Usage], right: dict[str, Usage]) -> dict[str, Usage]:
+    """Sum usage per node: a reducer for LangGraph state, pure and (up to rounding of seconds) associative."""
+    return left | {node: total(left[node], used) if node in left else used for node, used in right.items()}
+
+
+def total(one: Usage, other: Usage) -> Usage:
+    """Sum two usages field by field."""
+    return Usage(
+        calls=one["calls"] + other["calls"],
+        cached=one["cached"] + other["cached"],
+        failures=one["failures"] + other["failures"],
+        prompt_tokens=one["prompt_tokens"] + other["prompt_tokens"],
+        completion_tokens=one["completion_tokens"] + other["completion_tokens"],
+        seconds=one["seconds"] + other["seconds"],
+    )
+
+
+def threshold(model: str, question: str, setting: float | None = None, *, unmeasured: float = 0.5) -> float:
+    """The threshold of a model for a kind of judgement: a setting, else what was measured, else `unmeasured`.
+
+    For a yes or no, 0.5 is what the model's own words would say.
+    """
+    return MEASURED.get((model, question), unmeasured) if setting is None else setting
 
 
 def chat_model(

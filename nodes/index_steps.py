@@ -15,7 +15,7 @@ from langgraph.types import Overwrite
 from pydantic import JsonValue
 from typing_extensions import TypedDict
 
-from dramaturg.models.account import Usage, add_usage
+from dramaturg.models.chat import Usage, add_usage
 from dramaturg.nodes.run import Run
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, StaleDraft
 from dramaturg.stores.index.builder import IndexBuilder

@@ -10,8 +10,7 @@ from pydantic import Field
 from dramaturg.models.questions import write_message
 from dramaturg.models.reading import encodable
 from dramaturg.nodes.run import Run, open_run
-from dramaturg.nodes.summary import SummaryState, recalled
-from dramaturg.nodes.turn import WindowSettings
+from dramaturg.nodes.turn import SummaryState, WindowSettings, recalled
 from dramaturg.prompts import load
 
 Data = Mapping[str, str]

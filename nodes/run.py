@@ -17,8 +17,7 @@ from langgraph.typing import ContextT, InputT, OutputT, StateT
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, PrivateAttr
 from pydantic.json_schema import SkipJsonSchema
 
-from dramaturg.models.account import Account, Usage
-from dramaturg.models.chat import ChatModel, chat_model
+from dramaturg.models.chat import Account, ChatModel, Usage, chat_model
 from dramaturg.models.client import PerLoop, slots
 from dramaturg.models.embeddings import Embedder, embedder
 from dramaturg.models.environment import environment

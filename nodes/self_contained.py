@@ -9,8 +9,7 @@ from dramaturg.models.errors import UNANSWERED, UnusableAnswer
 from dramaturg.models.questions import write
 from dramaturg.nodes.reply import AskedState, earlier
 from dramaturg.nodes.run import open_run
-from dramaturg.nodes.summary import clipped, transcript
-from dramaturg.nodes.turn import StandaloneState, WindowSettings
+from dramaturg.nodes.turn import StandaloneState, WindowSettings, clipped, transcript
 from dramaturg.prompts import load
 
 LONGEST = 1000  # bytes of a rewritten question

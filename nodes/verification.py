@@ -12,9 +12,8 @@ from langgraph.runtime import Runtime
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from dramaturg.models.chat import ChatModel
+from dramaturg.models.chat import ChatModel, threshold
 from dramaturg.models.errors import UNANSWERED
-from dramaturg.models.thresholds import threshold
 from dramaturg.nodes.judgement import AppraisalSettings, Appraising
 from dramaturg.nodes.reply import AskedState, Data, ReplySettings, spoken
 from dramaturg.nodes.run import Run, open_run, settings

@@ -12,8 +12,6 @@ from dramaturg.stores.documents.forms import (
     Memory,
     Question,
     RoleCard,
-    dialogue_paths,
-    document_paths,
     parse_card,
     read_chronicle,
     read_dialogues,
@@ -21,13 +19,12 @@ from dramaturg.stores.documents.forms import (
     read_memories,
     read_questions,
 )
-from dramaturg.stores.documents.memories import memory_sources
-from dramaturg.stores.documents.reading import read_bytes
+from dramaturg.stores.documents.memories import memory_paths
+from dramaturg.stores.documents.reading import dialogue_paths, document_paths, read_bytes
 from dramaturg.stores.documents.sources import Sources, finish_begun_change
 from dramaturg.stores.errors import DamagedIndex, MissingIndex
 from dramaturg.stores.index.builder import IndexBuilder
-from dramaturg.stores.index.folder import IndexFolder, IndexKind, S
-from dramaturg.stores.index.manifest import Manifest, Pointer, Published
+from dramaturg.stores.index.folder import IndexFolder, IndexKind, Manifest, Pointer, Published, S
 from dramaturg.stores.index.records import R
 
 
@@ -38,9 +35,16 @@ class Index(Generic[R, S]):
         self.kind = kind
         self.sources = sources
         self.folder = IndexFolder(role, kind)
-        self.builder = IndexBuilder(role, kind)
         self._lock = RLock()
         self._stores: dict[Published, S] = {}
+        self._builder: IndexBuilder[R] | None = None
+
+    @property
+    def builder(self) -> IndexBuilder[R]:
+        """What makes new versions; one for all threads."""
+        with self._lock:
+            self._builder = self._builder or IndexBuilder(self.folder.role, self.kind)
+            return self._builder
 
     def manifest(self) -> Manifest | None:
         """Return the manifest of what is published, or None; the vectors are not read."""
@@ -104,7 +108,7 @@ class Role:
         self.id = root.name
         self.root = root
         self.persona = Sources(root, "persona/", document_paths)
-        self.memory_files = memory_sources(root)
+        self.memory_files = Sources(root, "", memory_paths)
         self.dialogue_files = Sources(root, "", dialogue_paths)
         self._lock = RLock()
         self._card: tuple[bytes, RoleCard] | None = None

@@ -20,8 +20,16 @@ from dramaturg.nodes.passages.selection import (
     selection_outcome,
 )
 from dramaturg.nodes.run import Workflow
-from dramaturg.nodes.summary import SummarySettings, SummaryState, summarize, window_outcome
-from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
+from dramaturg.nodes.turn import (
+    SummarySettings,
+    SummaryState,
+    TurnInput,
+    TurnOutput,
+    TurnState,
+    read_turn,
+    summarize,
+    window_outcome,
+)
 from dramaturg.nodes.verification import checking_outcome, revise, speak, verification_outcome, verify
 from dramaturg.workflows.amadeus_index import graph as amadeus_index
 

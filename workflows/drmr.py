@@ -9,8 +9,16 @@ from dramaturg.nodes.dialogues.reply import RelatedDraftState, RelatedReplySetti
 from dramaturg.nodes.dialogues.role_memory import build_memory, condense_memory, memory_outcome
 from dramaturg.nodes.index_steps import IndexCheckState, index_outcome
 from dramaturg.nodes.run import Workflow
-from dramaturg.nodes.summary import SummarySettings, SummaryState, summarize, window_outcome
-from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
+from dramaturg.nodes.turn import (
+    SummarySettings,
+    SummaryState,
+    TurnInput,
+    TurnOutput,
+    TurnState,
+    read_turn,
+    summarize,
+    window_outcome,
+)
 from dramaturg.nodes.verification import checking_outcome, revise, speak, verification_outcome, verify
 from dramaturg.workflows.drmr_index import graph as drmr_index
 

@@ -13,8 +13,16 @@ from dramaturg.nodes.memories.recall import (
 from dramaturg.nodes.memories.remembering import RememberedState, remember
 from dramaturg.nodes.memories.reply import MemoryReplySettings, MemoryReplyState, respond_from_memories
 from dramaturg.nodes.run import Workflow
-from dramaturg.nodes.summary import SummarySettings, SummaryState, summarize, window_outcome
-from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
+from dramaturg.nodes.turn import (
+    SummarySettings,
+    SummaryState,
+    TurnInput,
+    TurnOutput,
+    TurnState,
+    read_turn,
+    summarize,
+    window_outcome,
+)
 from dramaturg.workflows.emotional_rag_index import graph as emotional_rag_index
 
 

@@ -8,8 +8,7 @@ from dramaturg.nodes.graph.recall import search_locally
 from dramaturg.nodes.graph.reply import LocalReplySettings, LocalReplyState, respond_from_graph
 from dramaturg.nodes.index_steps import IndexCheckState, index_outcome
 from dramaturg.nodes.run import Workflow
-from dramaturg.nodes.summary import SummarySettings, summarize, window_outcome
-from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
+from dramaturg.nodes.turn import SummarySettings, TurnInput, TurnOutput, TurnState, read_turn, summarize, window_outcome
 from dramaturg.workflows.role_rag_index import graph as role_rag_index
 
 

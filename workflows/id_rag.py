@@ -25,8 +25,7 @@ from dramaturg.nodes.identity.update import (
     update_outcome,
 )
 from dramaturg.nodes.run import Workflow
-from dramaturg.nodes.summary import SummarySettings, summarize, window_outcome
-from dramaturg.nodes.turn import TurnOutput, TurnState, read_turn
+from dramaturg.nodes.turn import SummarySettings, TurnOutput, TurnState, read_turn, summarize, window_outcome
 
 
 class IdRagContext(DecisionSettings, EpisodeSettings, UpdateSettings, SummarySettings):

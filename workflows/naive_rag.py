@@ -10,8 +10,16 @@ from dramaturg.nodes.passages.index import IndexingSettings, check_index
 from dramaturg.nodes.passages.reply import GroundedReplySettings, KnowledgeState, respond_from_knowledge
 from dramaturg.nodes.passages.retrieval import RetrievalState, retrieve
 from dramaturg.nodes.run import Workflow
-from dramaturg.nodes.summary import SummarySettings, SummaryState, summarize, window_outcome
-from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
+from dramaturg.nodes.turn import (
+    SummarySettings,
+    SummaryState,
+    TurnInput,
+    TurnOutput,
+    TurnState,
+    read_turn,
+    summarize,
+    window_outcome,
+)
 from dramaturg.workflows.amadeus_index import graph as amadeus_index
 
 

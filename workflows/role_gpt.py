@@ -7,8 +7,16 @@ from dramaturg.nodes.dialogues.recall import DialogueRecallState, recall_dialogu
 from dramaturg.nodes.dialogues.reply import DialogueReplySettings, respond_from_dialogues
 from dramaturg.nodes.index_steps import IndexCheckState, index_outcome
 from dramaturg.nodes.run import Workflow
-from dramaturg.nodes.summary import SummarySettings, SummaryState, summarize, window_outcome
-from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
+from dramaturg.nodes.turn import (
+    SummarySettings,
+    SummaryState,
+    TurnInput,
+    TurnOutput,
+    TurnState,
+    read_turn,
+    summarize,
+    window_outcome,
+)
 from dramaturg.workflows.drmr_index import graph as drmr_index
 
 

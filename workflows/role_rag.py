@@ -27,8 +27,7 @@ from dramaturg.nodes.graph.scoping import HypotheticalSettings, hypothesize, sco
 from dramaturg.nodes.index_steps import IndexCheckState, index_outcome
 from dramaturg.nodes.run import Workflow, settings
 from dramaturg.nodes.self_contained import SelfContainedSettings, SelfContainedState, make_self_contained
-from dramaturg.nodes.summary import SummarySettings, summarize, window_outcome
-from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
+from dramaturg.nodes.turn import SummarySettings, TurnInput, TurnOutput, TurnState, read_turn, summarize, window_outcome
 from dramaturg.workflows.role_rag_index import graph as role_rag_index
 
 

@@ -4,8 +4,7 @@ from langgraph.graph import END, START
 
 from dramaturg.nodes.reply import AskedState, ReplySettings, respond_by_name
 from dramaturg.nodes.run import Workflow
-from dramaturg.nodes.summary import SummarySettings, summarize, window_outcome
-from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, read_turn
+from dramaturg.nodes.turn import SummarySettings, TurnInput, TurnOutput, TurnState, read_turn, summarize, window_outcome
 
 
 class VanillaContext(ReplySettings, SummarySettings):

@@ -12,7 +12,7 @@ from dramaturg.cli.library.indexing import failures_table, report_line
 from dramaturg.cli.options import JsonOption, LibraryOption, ModelOption, RoleArgument, library_path, one_wish
 from dramaturg.cli.output import errors, print_json, printable, screen, table_of
 from dramaturg.cli.progress import bars, counting
-from dramaturg.models.account import Usage
+from dramaturg.models.chat import Usage
 from dramaturg.nodes.identity.chronicle import templates, triple_sentence
 from dramaturg.nodes.identity.drafting import Draft, chunks_of, draft_chronicle
 from dramaturg.nodes.run import RoleContext, run_of

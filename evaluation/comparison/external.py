@@ -19,8 +19,7 @@ from typing import Any, Literal, NamedTuple
 
 from langchain_core.messages import convert_to_messages
 
-from dramaturg.models.account import Account, Usage
-from dramaturg.models.chat import ChatModel
+from dramaturg.models.chat import Account, ChatModel, Usage
 from dramaturg.models.embeddings import Embedder
 from dramaturg.models.environment import environment
 from dramaturg.models.errors import UNANSWERED, ModelError, UnusableAnswer

@@ -13,7 +13,7 @@ from dramaturg.evaluation.comparison.contestants import BOUNDS, ToAsk, bound_rep
 from dramaturg.evaluation.comparison.external import PACKAGES, ExternalMethod, MethodReply, external_method
 from dramaturg.evaluation.comparison.records import Reply
 from dramaturg.evaluation.datasets.dataset import Question
-from dramaturg.models.account import Account, total
+from dramaturg.models.chat import Account, total
 from dramaturg.models.client import name_of
 from dramaturg.models.environment import environment
 from dramaturg.models.errors import UNANSWERED

@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 from dramaturg.evaluation.instruments.files import FOUR_LETTERS, instrument
 from dramaturg.evaluation.instruments.instrument import Instrument, Language, RefusalRule, Tie
 from dramaturg.evaluation.interviews.cleaning import Flag
-from dramaturg.models.account import Usage, add_usage
+from dramaturg.models.chat import Usage, add_usage
 from dramaturg.models.client import name_of
 from dramaturg.nodes.run import Name, RoleContext, run_of
 

@@ -7,11 +7,11 @@ from typing import NamedTuple
 from dramaturg.evaluation.metrics.chunks import chunk_duplication, chunk_usage
 from dramaturg.evaluation.metrics.intervals import wilson
 from dramaturg.evaluation.studies.study import Bench, Cell, Findings, Study, StudyTable, over_roles
+from dramaturg.models.chat import threshold
 from dramaturg.models.cross_encoder import cross_encoder
-from dramaturg.models.thresholds import threshold
 from dramaturg.nodes.passages.retrieval import in_context
 from dramaturg.nodes.passages.selection import SelectionSettings, needed
-from dramaturg.stores.index.kinds import passage_kind
+from dramaturg.stores.index.passages import passage_kind
 from dramaturg.workflows.amadeus_index import AmadeusIndexContext, graph
 
 N, K = (SelectionSettings.model_fields[name].default for name in ("search_limit", "slots"))
@@ -96,7 +96,7 @@ def findings(records: Sequence[Used]) -> Findings:
         (usage_rows(records, roles), histogram_rows(records, roles), failure_rows(records, judged)),
         how=(
             f"Algorithm 1 with N = {N}, K = {K} and its fallback of K + 1, over the questions in scope. Judge: the "
-            "embedded cross-encoder from the threshold in `models/thresholds.py`; the 1.5B model would take hours.",
+            "embedded cross-encoder from the threshold in `models/chat.py`; the 1.5B model would take hours.",
             "Usage: passages given for one question or more, of all passages of the role. By chance: the same sets "
             "drawn at random. Gini: 0 where all passages are given as often; entropy: 1 there.",
         ),

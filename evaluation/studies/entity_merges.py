@@ -24,10 +24,9 @@ from dramaturg.evaluation.studies.study import (
     over_roles,
     spaced,
 )
-from dramaturg.models.chat import ChatModel
+from dramaturg.models.chat import ChatModel, threshold
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import decide
-from dramaturg.models.thresholds import threshold
 from dramaturg.nodes.graph.normalization import Named, Pair, candidate_pairs, merge_groups
 from dramaturg.prompts import load
 from dramaturg.stores.index.vectors import unit_rows

@@ -20,14 +20,13 @@ from dramaturg.evaluation.studies.study import (
     over_roles,
     spaced,
 )
-from dramaturg.models.chat import ChatModel
+from dramaturg.models.chat import ChatModel, threshold
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import decide, extract
-from dramaturg.models.thresholds import threshold
 from dramaturg.nodes.graph.scoping import MOST, PlainName, PlainNames
 from dramaturg.prompts import load
 from dramaturg.stores.documents.forms import Question, RoleCard
-from dramaturg.stores.index.kinds import passage_kind
+from dramaturg.stores.index.passages import passage_kind
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
 from dramaturg.workflows.amadeus_index import AmadeusIndexContext, graph

@@ -13,8 +13,7 @@ from dramaturg.evaluation.studies.study import Bench, Cell, Findings, Study, Stu
 from dramaturg.nodes.text.boundaries import sentences
 from dramaturg.nodes.text.splitter import Method
 from dramaturg.stores.documents.forms import Question
-from dramaturg.stores.index.kinds import passage_kind
-from dramaturg.stores.index.passages import PassageStore, StoredPassage
+from dramaturg.stores.index.passages import PassageStore, StoredPassage, passage_kind
 from dramaturg.stores.index.vectors import Vectors, unit_rows
 from dramaturg.stores.role import Role
 from dramaturg.workflows.amadeus_index import AmadeusIndexContext, graph

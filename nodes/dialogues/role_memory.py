@@ -14,7 +14,7 @@ from dramaturg.nodes.dialogues.cast import Cast, cast_of, spelling
 from dramaturg.nodes.dialogues.relations import RelationSettings, RelationState
 from dramaturg.nodes.reply import ReplySettings
 from dramaturg.nodes.run import Run, open_run
-from dramaturg.nodes.summary import notes_in
+from dramaturg.nodes.turn import notes_in
 from dramaturg.prompts import load
 from dramaturg.stores.index.dialogues import StoredDialogue
 

@@ -7,13 +7,13 @@ from langgraph.runtime import Runtime
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from dramaturg.models.chat import threshold
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import decide
-from dramaturg.models.thresholds import threshold
 from dramaturg.nodes.graph.scoping import ScopedEntity, ScopeSettings, ScopeState, named_in
 from dramaturg.nodes.reply import AskedState
 from dramaturg.nodes.run import Run, open_run
-from dramaturg.nodes.summary import transcript
+from dramaturg.nodes.turn import transcript
 from dramaturg.prompts import load
 from dramaturg.stores.names import normal_name
 

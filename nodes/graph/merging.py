@@ -7,9 +7,8 @@ from typing import Any, Literal, NamedTuple, cast
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
 
-from dramaturg.models.chat import ChatModel
+from dramaturg.models.chat import ChatModel, threshold
 from dramaturg.models.questions import choose, decide, extract
-from dramaturg.models.thresholds import threshold
 from dramaturg.nodes.graph.build import ChunkSettings, GraphBuild, GraphDraftState, open_build
 from dramaturg.nodes.graph.facts import entities_in, mentions_in
 from dramaturg.nodes.graph.normalization import (

@@ -9,11 +9,10 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
-from dramaturg.models.chat import ChatModel
+from dramaturg.models.chat import ChatModel, threshold
 from dramaturg.models.client import is_embedded
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import decide, extract, write
-from dramaturg.models.thresholds import threshold
 from dramaturg.nodes.graph.build import ChunkSettings
 from dramaturg.nodes.graph.facts import AnyType, EntityName, ShortText
 from dramaturg.nodes.judgement import sentence

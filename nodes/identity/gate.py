@@ -12,10 +12,9 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
 from typing_extensions import TypedDict
 
-from dramaturg.models.chat import ChatModel
+from dramaturg.models.chat import ChatModel, threshold
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import decide, extract
-from dramaturg.models.thresholds import threshold
 from dramaturg.nodes.identity.chronicle import Identity, IdentitySettings, identity_of
 from dramaturg.nodes.identity.retrieval import SelfImageState
 from dramaturg.nodes.judgement import AppraisalSettings, sentence

@@ -25,8 +25,7 @@ from dramaturg.nodes.passages.retrieval import (
 )
 from dramaturg.nodes.reply import AskedState, spoken
 from dramaturg.nodes.run import open_run, settings
-from dramaturg.nodes.summary import clipped
-from dramaturg.nodes.turn import EvidenceState
+from dramaturg.nodes.turn import EvidenceState, clipped
 from dramaturg.prompts import load
 
 QUERY_TOKENS = 60

@@ -25,8 +25,7 @@ from dramaturg.stores.documents.forms import Document, document
 from dramaturg.stores.errors import MissingIndex
 from dramaturg.stores.index.folder import IndexStore
 from dramaturg.stores.index.graph import KnowledgeGraph
-from dramaturg.stores.index.kinds import passage_kind
-from dramaturg.stores.index.passages import PassageStore, StoredPassage
+from dramaturg.stores.index.passages import PassageStore, StoredPassage, passage_kind
 from dramaturg.stores.role import Role
 
 LENGTHS = "lengths"  # in a manifest's settings: the l_max of each document

@@ -9,11 +9,10 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from dramaturg.models.chat import ChatModel
+from dramaturg.models.chat import ChatModel, threshold
 from dramaturg.models.cross_encoder import cross_encoder
 from dramaturg.models.errors import UNANSWERED, ModelUnavailable, RequestRejected
 from dramaturg.models.questions import decide
-from dramaturg.models.thresholds import threshold
 from dramaturg.nodes.passages.retrieval import PassageEvidence, under_headings
 from dramaturg.nodes.run import RoleContext, Run
 from dramaturg.nodes.text.boundaries import sentences

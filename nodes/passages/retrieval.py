@@ -11,8 +11,7 @@ from typing_extensions import TypedDict
 from dramaturg.nodes.run import RoleContext, Run, open_run
 from dramaturg.nodes.turn import EvidenceState
 from dramaturg.stores.index.folder import IndexKind
-from dramaturg.stores.index.kinds import passage_kind
-from dramaturg.stores.index.passages import PassageStore, StoredPassage
+from dramaturg.stores.index.passages import PassageStore, StoredPassage, passage_kind
 
 
 class PassageSettings(RoleContext):

@@ -9,10 +9,10 @@ from langgraph.runtime import Runtime
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from dramaturg.models.chat import threshold
 from dramaturg.models.cross_encoder import cross_encoder
 from dramaturg.models.errors import UNANSWERED, ModelUnavailable, RequestRejected
 from dramaturg.models.questions import decide
-from dramaturg.models.thresholds import threshold
 from dramaturg.nodes.passages.retrieval import Candidate, RetrievalSettings, in_context, passage_evidence, passages_of
 from dramaturg.nodes.run import Run, open_run, settings
 from dramaturg.nodes.turn import EvidenceState

@@ -7,7 +7,7 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from typing_extensions import TypedDict
 
-from dramaturg.models.account import Usage, add_usage
+from dramaturg.models.chat import Usage, add_usage
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import extract
 from dramaturg.nodes.run import settings

@@ -13,8 +13,7 @@ from langgraph.types import Overwrite
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from dramaturg.models.account import Usage, add_usage
-from dramaturg.models.chat import ChatModel
+from dramaturg.models.chat import ChatModel, Usage, add_usage
 from dramaturg.models.client import name_of
 from dramaturg.models.environment import environment
 from dramaturg.models.reading import normalize_word

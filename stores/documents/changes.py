@@ -10,6 +10,9 @@ from pydantic import BaseModel, ConfigDict
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.files import canonical, inside, make_folder, remove_file, sha256, sweep, write_bytes
 
+CHANGE = "index/change.json"
+"""What is written down of a change that has begun and is not done."""
+
 
 class KeptDocuments:
     """Written and removed under the role's lock."""
@@ -61,18 +64,13 @@ def change_documents(role: Path, changes: Mapping[str, bytes | None]) -> None:
     """
     kept = KeptDocuments(role)
     digests = {name: None if data is None else kept.keep(data) for name, data in changes.items()}
-    write_bytes(_path(role), _Journal.of(digests).model_dump_json().encode(), within=role)
+    write_bytes(role / CHANGE, _Journal.of(digests).model_dump_json().encode(), within=role)
     finish_change(role)
-
-
-def changing(role: Path) -> bool:
-    """Whether a change has begun that is not done."""
-    return _path(role).exists()
 
 
 def finish_change(role: Path) -> None:
     """Do what is written down, if anything is; for callers that hold the role's lock."""
-    path = _path(role)
+    path = role / CHANGE
     if not path.exists():
         return
     kept = KeptDocuments(role)
@@ -85,10 +83,6 @@ def finish_change(role: Path) -> None:
         elif (data := kept.read(digest)) is not None:
             write_bytes(target, data, within=role)
     remove_file(path, within=role)
-
-
-def _path(role: Path) -> Path:
-    return role / "index" / "change.json"
 
 
 def _read(path: Path, role: Path) -> Mapping[str, str | None]:

@@ -8,7 +8,15 @@ from typing import Annotated, Literal, Self
 import yaml
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from dramaturg.stores.documents.reading import M, parse_yaml, read_bytes, read_lines, read_text
+from dramaturg.stores.documents.reading import (
+    M,
+    dialogue_paths,
+    document_paths,
+    parse_yaml,
+    read_bytes,
+    read_lines,
+    read_text,
+)
 from dramaturg.stores.files import sha256
 
 CARD = "role.yaml"
@@ -174,16 +182,6 @@ def read_documents(role: Path) -> list[Document]:
     return [document(read_bytes(path, role), path, role) for path in document_paths(role)]
 
 
-def document_paths(role: Path) -> list[Path]:
-    """Return the paths of the documents, sorted by name."""
-    return _files_in(role / "persona", ".md")
-
-
-def dialogue_paths(role: Path) -> list[Path]:
-    """Return the paths of `dialogues/*.jsonl`, sorted by name."""
-    return _files_in(role / "dialogues", ".jsonl")
-
-
 def read_dialogues(role: Path) -> list[DialogueLine]:
     """Return the lines of `dialogues/*.jsonl`, file by file."""
     return [line for path in dialogue_paths(role) for line in read_lines(path, DialogueLine, role).values()]
@@ -213,13 +211,6 @@ def card_text(card: RoleCard) -> str:
 def document(data: bytes, path: Path, role: Path) -> Document:
     """Return the document that these bytes are, or would be at this path."""
     return Document(name=path.name, text=read_text(data, path, role), sha256=sha256(data))
-
-
-def _files_in(folder: Path, suffix: str) -> list[Path]:
-    if not folder.is_dir():
-        return []
-    found = (path for path in folder.iterdir() if path.suffix.lower() == suffix and not path.name.startswith("."))
-    return sorted((path for path in found if not path.is_dir()), key=lambda path: path.name)
 
 
 def _optional_lines(path: Path, model: type[M], role: Path) -> list[M]:

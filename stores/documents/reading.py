@@ -155,3 +155,20 @@ def _name(path: Path, within: Path) -> str:
 
 def _error(path: Path, within: Path, line: int, what: str) -> RoleFileError:
     return RoleFileError(f"{_name(path, within)}, line {line}: {what}.")
+
+
+def document_paths(role: Path) -> list[Path]:
+    """Return the paths of the documents, sorted by name."""
+    return _files_in(role / "persona", ".md")
+
+
+def dialogue_paths(role: Path) -> list[Path]:
+    """Return the paths of `dialogues/*.jsonl`, sorted by name."""
+    return _files_in(role / "dialogues", ".jsonl")
+
+
+def _files_in(folder: Path, suffix: str) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    found = (path for path in folder.iterdir() if path.suffix.lower() == suffix and not path.name.startswith("."))
+    return sorted((path for path in found if not path.is_dir()), key=lambda path: path.name)

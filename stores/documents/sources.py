@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from dramaturg.stores.documents.changes import KeptDocuments, change_documents, changing
+from dramaturg.stores.documents.changes import CHANGE, KeptDocuments, change_documents
 from dramaturg.stores.documents.reading import read_bytes
 from dramaturg.stores.errors import StaleDraft
 from dramaturg.stores.files import sha256
@@ -79,6 +79,6 @@ class Sources:
 
 def finish_begun_change(role: Path) -> None:
     """Do what is left of a change that was interrupted, or wait for who is at it, before files are read."""
-    if changing(role):
+    if (role / CHANGE).exists():
         with role_lock(role):
             pass

@@ -15,8 +15,17 @@ from dramaturg.stores.errors import EmbeddingMismatch, MissingIndex, RoleError
 from dramaturg.stores.files import move_folder, remove, sha256, sweep, write_bytes
 from dramaturg.stores.index.answers import ANSWERS, KnownAnswers, drop_kept, encode_answers, save_answers
 from dramaturg.stores.index.draft import FRESH, Draft, KnownVectors, Recipe, Vector, key, remove_drafts
-from dramaturg.stores.index.folder import MANIFEST, IndexFolder, IndexKind, drop_documents
-from dramaturg.stores.index.manifest import EmbeddingRecord, FileRecord, Manifest, Published, version_id
+from dramaturg.stores.index.folder import (
+    MANIFEST,
+    EmbeddingRecord,
+    FileRecord,
+    IndexFolder,
+    IndexKind,
+    Manifest,
+    Published,
+    drop_documents,
+    version_id,
+)
 from dramaturg.stores.index.records import R, encode_records
 from dramaturg.stores.index.vectors import Vectors, pack, unit_rows
 from dramaturg.stores.locks import role_lock

@@ -6,18 +6,7 @@ from dramaturg.stores.index.dialogues import DialogueStore, StoredDialogue
 from dramaturg.stores.index.folder import IndexKind
 from dramaturg.stores.index.graph import KnowledgeGraph
 from dramaturg.stores.index.memories import MemoryStore, StoredMemory
-from dramaturg.stores.index.passages import PassageStore, StoredPassage
-
-
-def passage_kind(splitter: str) -> IndexKind[StoredPassage, PassageStore]:
-    """Return the kind of index that holds the passages of a splitter.
-
-    Raises:
-        RoleError: the name cannot be that of a folder.
-    """
-    method = "naive-rag" if splitter == "fixed" else ""
-    return IndexKind(splitter, StoredPassage, PassageStore, "persona", method)
-
+from dramaturg.stores.index.passages import StoredPassage, passage_kind
 
 _GRAPHS = ("graph", "graph-unmerged")  # both extract the same facts from the same chunks
 GRAPH_KIND = IndexKind("graph", StoredPassage, KnowledgeGraph, "persona", "role-rag", _GRAPHS)

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from dramaturg.stores.errors import RoleError
-from dramaturg.stores.index.folder import IndexStore
-from dramaturg.stores.index.manifest import Manifest
+from dramaturg.stores.index.folder import IndexKind, IndexStore, Manifest
 from dramaturg.stores.index.records import Record, decode_records
 from dramaturg.stores.index.vectors import nearest, query_row, unpack
 
@@ -79,3 +78,13 @@ class PassageStore(IndexStore):
     def embedded_texts(self) -> list[str]:
         """Return the texts that were embedded, in the order of the passages."""
         return [passage.embedding_text for passage in self.passages]
+
+
+def passage_kind(splitter: str) -> IndexKind[StoredPassage, PassageStore]:
+    """Return the kind of index that holds the passages of a splitter.
+
+    Raises:
+        RoleError: the name cannot be that of a folder.
+    """
+    method = "naive-rag" if splitter == "fixed" else ""
+    return IndexKind(splitter, StoredPassage, PassageStore, "persona", method)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dramaturg.stores.errors import StorageError
-from dramaturg.stores.index.kinds import passage_kind
+from dramaturg.stores.index.passages import passage_kind
 from dramaturg.stores.learning import forget, learn
 from dramaturg.stores.role import Role
 from dramaturg.stores.versions import erase_past, take_back

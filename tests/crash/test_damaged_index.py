@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from dramaturg.stores.errors import DamagedIndex, MissingIndex
-from dramaturg.stores.index.kinds import passage_kind
-from dramaturg.stores.index.passages import StoredPassage
+from dramaturg.stores.index.passages import StoredPassage, passage_kind
 from dramaturg.stores.role import Role
 
 from crash_points import few_or_many

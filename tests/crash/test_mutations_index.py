@@ -10,8 +10,7 @@ from dramaturg.stores.documents.changes import KeptDocuments, change_documents, 
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError
 from dramaturg.stores.index.draft import Draft
 from dramaturg.stores.index.folder import IndexFolder
-from dramaturg.stores.index.kinds import passage_kind
-from dramaturg.stores.index.passages import StoredPassage
+from dramaturg.stores.index.passages import StoredPassage, passage_kind
 from dramaturg.stores.learning import learn
 from dramaturg.stores.role import Role
 from dramaturg.stores.versions import take_back, versions

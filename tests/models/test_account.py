@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 
-from dramaturg.models.account import Account, Usage, add_usage
-from dramaturg.models.chat import chat_model
+from dramaturg.models.chat import Account, Usage, add_usage, chat_model
 from dramaturg.models.questions import decide, write
 
 from fakes import scripted

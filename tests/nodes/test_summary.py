@@ -18,20 +18,24 @@ from langgraph.runtime import Runtime
 from dramaturg.models.chat import chat_model
 from dramaturg.models.errors import ModelError, ModelTimeout, ModelUnavailable, PromptRefused, UnusableAnswer
 from dramaturg.models.questions import write
-from dramaturg.nodes.summary import (
+from dramaturg.nodes.turn import (
     A_CONVERSATION,
     A_MESSAGE,
     SummarySettings,
     SummaryState,
+    TurnInput,
+    TurnOutput,
+    TurnState,
     clipped,
+    leaving,
     notes_in,
+    read_turn,
     recalled,
     summarize,
     transcript,
     whole_sentences,
     window_outcome,
 )
-from dramaturg.nodes.turn import TurnInput, TurnOutput, TurnState, leaving, read_turn
 from dramaturg.stores.library import open_role
 from dramaturg.workflows import amadeus, naive_rag
 

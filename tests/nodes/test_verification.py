@@ -117,7 +117,7 @@ async def test_what_passes_is_above_alpha(role: Role, alpha: float, score: int, 
 async def test_what_was_measured_for_probabilities_is_the_alpha_of_these_alone(
     role: Role, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], expected: float
 ) -> None:
-    monkeypatch.setattr("dramaturg.models.thresholds.MEASURED", {("scripted", "consistency"): 2.5})
+    monkeypatch.setattr("dramaturg.models.chat.MEASURED", {("scripted", "consistency"): 2.5})
     model = verified_by(line=lambda text: "yes" if text.endswith("yes or no:") else reasoned(5))
     output = await take(role, model, PARCEL, role_memory=False, **settings)
     assert output["evidence"]["verification"]["alpha"] == expected

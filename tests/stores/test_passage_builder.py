@@ -11,7 +11,7 @@ from filelock import FileLock
 
 from dramaturg.stores import locks
 from dramaturg.stores.errors import EmbeddingMismatch, MissingIndex, RoleBusy, RoleError, StorageError
-from dramaturg.stores.index.kinds import passage_kind
+from dramaturg.stores.index.passages import passage_kind
 from dramaturg.stores.role import Role
 
 from passage_samples import (

@@ -9,7 +9,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_tests.integration_tests import RetrieversIntegrationTests
 
 from dramaturg.stores.errors import EmbeddingMismatch, MissingIndex
-from dramaturg.stores.index.kinds import passage_kind
+from dramaturg.stores.index.passages import passage_kind
 from dramaturg.stores.index.retriever import PassageRetriever
 
 from passage_samples import EMBEDDING, build, embed, new_role, quick

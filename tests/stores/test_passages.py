@@ -14,8 +14,8 @@ from hypothesis.extra import numpy as arrays
 from dramaturg.cli.options import context_for
 from dramaturg.stores.errors import EmbeddingMismatch, MissingIndex, RoleError
 from dramaturg.stores.index.folder import IndexFolder
-from dramaturg.stores.index.kinds import kind_named, passage_kind
-from dramaturg.stores.index.passages import PassageStore, StoredPassage
+from dramaturg.stores.index.kinds import kind_named
+from dramaturg.stores.index.passages import PassageStore, StoredPassage, passage_kind
 from dramaturg.stores.index.records import decode_records, encode_records
 from dramaturg.stores.index.vectors import nearest, pack, unit_rows, unpack
 

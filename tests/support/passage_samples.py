@@ -10,9 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from dramaturg.stores.documents.forms import RoleCard
-from dramaturg.stores.index.kinds import passage_kind
-from dramaturg.stores.index.manifest import EmbeddingRecord, Manifest
-from dramaturg.stores.index.passages import PassageStore, StoredPassage
+from dramaturg.stores.index.folder import EmbeddingRecord, Manifest
+from dramaturg.stores.index.passages import PassageStore, StoredPassage, passage_kind
 from dramaturg.stores.index.vectors import pack, unit_rows, unpack
 from dramaturg.stores.library import Library
 from dramaturg.stores.role import Role

@@ -218,7 +218,7 @@ async def test_apart_the_surest_counts_from_a_threshold(
 
     monkeypatch.setattr(identity_gate, "decide", decide)
     if measured:
-        monkeypatch.setattr("dramaturg.models.thresholds.MEASURED", {("scripted", "contradiction"): measured})
+        monkeypatch.setattr("dramaturg.models.chat.MEASURED", {("scripted", "contradiction"): measured})
     output = await take(role, judged(), appraisal="apart", on_contradiction="block", **settings)
     (one,) = gate(output)["attempts"]
     assert (one["verdict"], one["probability"]) == (("block", 0.625) if found else ("allow", None))

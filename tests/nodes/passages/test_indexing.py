@@ -9,7 +9,7 @@ from langgraph.runtime import Runtime
 
 from dramaturg.nodes.passages.retrieval import retrieve
 from dramaturg.stores.errors import EmbeddingMismatch
-from dramaturg.stores.index.kinds import passage_kind
+from dramaturg.stores.index.passages import passage_kind
 from dramaturg.stores.library import open_role
 from dramaturg.workflows import amadeus, amadeus_index
 
