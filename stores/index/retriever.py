@@ -9,8 +9,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import BaseRetriever
 from pydantic import Field
 
-from dramaturg.stores.index.kinds import passage_kind
-from dramaturg.stores.index.passages import StoredPassage
+from dramaturg.stores.index.passages import StoredPassage, passage_kind
 from dramaturg.stores.role import Role
 
 
