@@ -18,7 +18,7 @@ from rich.table import Table
 from dramaturg.evaluation.comparison.contestants import BOUNDS
 from dramaturg.evaluation.comparison.plan import Entry, Plan, write_plan
 from dramaturg.evaluation.comparison.records import Judged, RecordFile, Reply
-from dramaturg.evaluation.datasets.dataset import Question
+from dramaturg.evaluation.datasets.dataset import DatasetQuestion
 from dramaturg.evaluation.reports.page import written_report
 
 METHODS = ("amadeus", "role-rag", "naive-rag", "profile", "vanilla")
@@ -31,7 +31,7 @@ def planned(questions: int) -> Plan:
     """A plan with so many questions a role, every third out of scope."""
     asked = {
         role: tuple(
-            Question(id=f"{at}", text=f"Question {at}?", answer="Yes.", scope="in" if at % 3 else "out")
+            DatasetQuestion(id=f"{at}", text=f"Question {at}?", answer="Yes.", scope="in" if at % 3 else "out")
             for at in range(questions)
         )
         for role in ROLES

@@ -35,7 +35,7 @@ app = typer.Typer(help="The weights of the embedded models.", no_args_is_help=Tr
 Names = Annotated[list[str] | None, typer.Argument(help=f"Of: {', '.join(CATALOGUE)}.", show_default=False)]
 
 
-class Finding(NamedTuple):
+class SetupFinding(NamedTuple):
     """One thing that was looked at; `ok` is None for what may be missing."""
 
     what: str
@@ -52,7 +52,7 @@ def doctor(model: ModelOption = "auto", library: LibraryOption = None, as_json: 
         found = [
             *packages(),
             *weights(),
-            Finding("library", True, f"{shelf.root}: {roles}"),
+            SetupFinding("library", True, f"{shelf.root}: {roles}"),
             asyncio.run(chat_answer(model)),
             *map(embedding_answer, languages),
         ]
@@ -68,42 +68,44 @@ def doctor(model: ModelOption = "auto", library: LibraryOption = None, as_json: 
         raise typer.Exit(1)
 
 
-def packages() -> Iterator[Finding]:
+def packages() -> Iterator[SetupFinding]:
     """The package itself, and what its extras bring."""
-    yield Finding("dramaturg", True, version("dramaturg"))
+    yield SetupFinding("dramaturg", True, version("dramaturg"))
     for name, extra in EXTRAS.items():
         try:
-            yield Finding(name, True, version(name))
+            yield SetupFinding(name, True, version(name))
         except PackageNotFoundError:
-            yield Finding(name, None, f"not installed: pip install 'dramaturg[{extra}]'")
+            yield SetupFinding(name, None, f"not installed: pip install 'dramaturg[{extra}]'")
 
 
-def weights() -> Iterator[Finding]:
+def weights() -> Iterator[SetupFinding]:
     """The embedded models' weights."""
     for row in status(environment().cache):
         there = row.state == "present"
-        yield Finding(row.name, there or None, row.state if there else f"{row.state}: dramaturg models pull {row.name}")
+        yield SetupFinding(
+            row.name, there or None, row.state if there else f"{row.state}: dramaturg models pull {row.name}"
+        )
 
 
-async def chat_answer(model: str) -> Finding:
+async def chat_answer(model: str) -> SetupFinding:
     """Have the chat model say a word."""
     try:
         asked = chat_model(model, deadline=120, attempts=1)
         answer = await write(asked, [HumanMessage("Say hello in one word.")], max_tokens=16)
     except (RuntimeError, ValueError) as error:
-        return Finding("chat model", False, str(error))
-    return Finding("chat model", True, f"{asked.name} says {answer.strip()!r}")
+        return SetupFinding("chat model", False, str(error))
+    return SetupFinding("chat model", True, f"{asked.name} says {answer.strip()!r}")
 
 
-def embedding_answer(language: str) -> Finding:
+def embedding_answer(language: str) -> SetupFinding:
     """Have the embedding model of a language embed a word."""
     what = f"embedding model ({language})"
     try:
         model = embedder("auto", language)
         length = len(model.embeddings.embed_query("hello"))
     except (RuntimeError, ValueError, OSError) as error:
-        return Finding(what, False, str(error))
-    return Finding(what, True, f"{model.name}, {length} dimensions")
+        return SetupFinding(what, False, str(error))
+    return SetupFinding(what, True, f"{model.name}, {length} dimensions")
 
 
 @app.command("pull")

@@ -98,7 +98,7 @@ class Simulation:
             ValueError: the other one has other agents.
         """
         told = {"of": name, "after": state["step"], **described(self.context, scenario_of(self.context))}
-        if run_of(state["log"])["agents"] != told["agents"]:
+        if begun_run(state["log"])["agents"] != told["agents"]:
             msg = f"{name} is a run of other agents than {told['scenario']} has: branch it with its own scenario."
             raise ValueError(msg)
         log = [*state["log"], event(state["step"], state["log"][-1]["time"], "branch", **told)]
@@ -124,7 +124,7 @@ class Simulation:
             ValueError: a setting that makes a run what it is has changed.
         """
         if events:
-            refuse_other_run(self.log, run_of(events), described(self.context, scenario_of(self.context)), "--log")
+            refuse_other_run(self.log, begun_run(events), described(self.context, scenario_of(self.context)), "--log")
 
     def write(self, events: Sequence[Event]) -> None:
         """Write the log as a whole."""
@@ -147,7 +147,7 @@ async def open_simulation(
         yield Simulation(graph, saver, context, log)
 
 
-def run_of(events: Sequence[Event]) -> Event:
+def begun_run(events: Sequence[Event]) -> Event:
     """What a run is: said at its beginning, or where it left another one."""
     return next(one for one in reversed(events) if one["kind"] in ("run", "branch"))
 

@@ -78,7 +78,7 @@ def open_answers(path: Path) -> AnswerCache:
         return _caches[path]
 
 
-def answer_key(identity: Any, kind: str, messages: Sequence[BaseMessage], parameters: Any) -> str:
+def cache_key(identity: Any, kind: str, messages: Sequence[BaseMessage], parameters: Any) -> str:
     """Digest all that an answer depends on: who is asked, and what."""
     said = [message.model_dump(mode="json", include={"type", "content", "name"}) for message in messages]
     return hashlib.sha256(json.dumps([identity, kind, said, parameters], sort_keys=True).encode()).hexdigest()

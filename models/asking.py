@@ -19,7 +19,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.constants import TAG_NOSTREAM
 from pydantic import TypeAdapter, ValidationError
 
-from dramaturg.models.answer_cache import answer_key
+from dramaturg.models.answer_cache import cache_key
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import (
     ModelError,
@@ -42,7 +42,7 @@ LANGUAGES = ("en", "zh", "ko")
 
 
 @dataclass(frozen=True)
-class Question(Generic[T]):
+class ModelQuestion(Generic[T]):
     """What is asked: the kind, the messages, the type of the answer, and all else that the answer depends on."""
 
     kind: str
@@ -60,11 +60,11 @@ class AnswerFormat(Generic[T]):
     weigh: Callable[[Mapping[str, float]], T] | None = None
 
 
-async def ask(chat: ChatModel, question: Question[T], answer: Callable[[BaseChatModel], Awaitable[T]]) -> T:
+async def ask(chat: ChatModel, question: ModelQuestion[T], answer: Callable[[BaseChatModel], Awaitable[T]]) -> T:
     """Take the answer from disk, or have it from the model within the deadline and keep it."""
     if chat.cache is None:
         return await in_turn(chat, answer)
-    key = answer_key(chat.identity, question.kind, question.messages, question.parameters)
+    key = cache_key(chat.identity, question.kind, question.messages, question.parameters)
     adapter = TypeAdapter(question.answer)
     try:
         if (kept := await chat.cache.get(key)) is not None:
@@ -80,7 +80,7 @@ async def ask(chat: ChatModel, question: Question[T], answer: Callable[[BaseChat
 
 async def ask_formatted(
     chat: ChatModel,
-    question: Question[T],
+    question: ModelQuestion[T],
     answer_format: AnswerFormat[T],
     *,
     temperature: float = 0,

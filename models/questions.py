@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 from dramaturg.models.asking import (
     QUIET,
     AnswerFormat,
-    Question,
+    ModelQuestion,
     added_prompt,
     ask,
     ask_formatted,
@@ -90,7 +90,7 @@ async def decide(
         return Decision(probability >= threshold, probability)
 
     schema = short_answer_schema({"type": "string", "enum": [*yes, *no]})
-    question = Question("decide", messages, Decision, {"threshold": threshold, "yes": list(yes), "no": list(no)})
+    question = ModelQuestion("decide", messages, Decision, {"threshold": threshold, "yes": list(yes), "no": list(no)})
     answer_format = AnswerFormat(schema, lambda text: Decision(read_decision(text, yes, no), None), weigh)
     return await ask_formatted(chat, question, answer_format)
 
@@ -130,7 +130,7 @@ async def rate(chat: ChatModel, messages: Sequence[BaseMessage], *, low: int, hi
     schema = short_answer_schema({"type": "integer", "minimum": low, "maximum": high})
     weigh = (lambda tokens: expected(tokens, scale)) if low >= 0 and high <= 9 else None
     answer_format = AnswerFormat(schema, lambda text: Rating(float(read_rating(text, scale)), None), weigh)
-    return await ask_formatted(chat, Question("rate", messages, Rating, {"low": low, "high": high}), answer_format)
+    return await ask_formatted(chat, ModelQuestion("rate", messages, Rating, {"low": low, "high": high}), answer_format)
 
 
 def expected(tokens: Mapping[str, float], scale: range) -> Rating:
@@ -167,7 +167,7 @@ async def choose(chat: ChatModel, messages: Sequence[BaseMessage], options: Sequ
     weigh = (lambda tokens: most_probable(tokens, options)) if len(options) <= 9 else None
     return await ask_formatted(
         chat,
-        Question("choose", messages, str, {"options": list(options)}),
+        ModelQuestion("choose", messages, str, {"options": list(options)}),
         AnswerFormat(schema, lambda text: read_choice(text, options), weigh),
         added=[added_prompt("options", chat.language, options=listed)],
     )
@@ -198,7 +198,7 @@ async def extract(chat: ChatModel, messages: Sequence[BaseMessage], schema: type
     """
     described = schema.model_json_schema()
     parameters = {"schema": described} | ({"temperature": temperature} if temperature else {})
-    question = Question("extract", messages, schema, parameters)
+    question = ModelQuestion("extract", messages, schema, parameters)
     answer_format = AnswerFormat(described, lambda text: read_as(schema, text))
     return await ask_formatted(chat, question, answer_format, temperature=temperature)
 
@@ -241,7 +241,7 @@ async def write_message(
     async def answer(client: BaseChatModel) -> Written:
         return await write_until_usable(chat, with_parameters(client, parameters), messages, quiet=quiet)
 
-    written = await ask(chat, Question("write", messages, Written, parameters), answer)
+    written = await ask(chat, ModelQuestion("write", messages, Written, parameters), answer)
     return AIMessage(written.text, id=written.streamed_as)
 
 

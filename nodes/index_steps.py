@@ -41,7 +41,7 @@ class IndexCheckState(TypedDict):
     version: str
 
 
-class DraftState(TypedDict):
+class IndexDraftState(TypedDict):
     """Indexing under way: the draft on disk, what it cost, how often its sources have changed meanwhile.
 
     `version` is what is read from now on; empty where the draft must be made again, or nothing is to be published.
@@ -88,7 +88,7 @@ def current(index: Index[R, S], embedding: str, same: Callable[[S], bool]) -> S 
     return store if same(store) and store.made_from(embedding, index.sources.checksums()) else None
 
 
-def whole(index: Index[R, S]) -> S | None:
+def whole_version(index: Index[R, S]) -> S | None:
     """The version that is read now, for those who make a new one: a damaged index counts as missing."""
     try:
         return index.open()
@@ -318,6 +318,6 @@ Wishes = Mapping[str, bool]
 """`rebuild`, `retry`, `scores`: what indexing is told."""
 
 
-def indexing_cost(unit: str, there: int, left: Sequence[str], later: str = "") -> IndexingCost:
+def cost_of_texts(unit: str, there: int, left: Sequence[str], later: str = "") -> IndexingCost:
     """A cost by the texts that are asked about."""
     return IndexingCost(unit, there, len(left), sum(map(len, left)), later)

@@ -10,7 +10,7 @@ from pydantic import Field
 from dramaturg.models.questions import write_message
 from dramaturg.models.reading import encodable
 from dramaturg.nodes.run import Run, open_run
-from dramaturg.nodes.turn import SummaryState, WindowSettings, recalled
+from dramaturg.nodes.turn import SummaryState, WindowSettings, earlier_summary
 from dramaturg.prompts import load
 
 Data = Mapping[str, str]
@@ -80,7 +80,7 @@ async def spoken(
         data={"profile": role.profile, "question": state["question"], **data},
         **values,
     )
-    last = HumanMessage(recalled(state.get("summary", ""), role.name, language) + last.text)
+    last = HumanMessage(earlier_summary(state.get("summary", ""), role.name, language) + last.text)
     reply = await write_message(
         run.chat,
         [*system, *earlier(state["messages"]), last],

@@ -223,7 +223,7 @@ def whole_sentences(text: str, most: int) -> str:
     return begun[: ends[-1]] if ends else begun
 
 
-def recalled(summary: str, role: str, language: str) -> str:
+def earlier_summary(summary: str, role: str, language: str) -> str:
     """What the prompt of a reply says of the conversation before the window; nothing if nothing has left it."""
     if not summary:
         return ""

@@ -84,7 +84,7 @@ class Spoke(NamedTuple):
     score: float
 
 
-class Row(NamedTuple):
+class EmotionRow(NamedTuple):
     """An entry of the legend: its colour, its number (none for the question), its text, and a note below."""
 
     colour: str
@@ -128,7 +128,7 @@ def draw(figure: Any, mood: Mapping[str, int] | None, memories: Sequence[Spoke],
     heading = text.lines(title, size=14, width=WIDTH - 2 * MARGIN, most=3)
     rows = list(legend_rows(mood, memories, text))
     if any(MISSING in line for lines in (heading, *(row.lines for row in rows)) for line in lines):
-        rows.append(Row("", "", [], f"{MISSING} stands for a letter that no installed font has."))
+        rows.append(EmotionRow("", "", [], f"{MISSING} stands for a letter that no installed font has."))
     above = MARGIN + TITLE_LINE * len(heading) + MARGIN
     wide, high = 2 * SIDE * SCORE, 2 * HEIGHT * SCORE
     height = above + max(high, sum(map(row_height, rows))) + MARGIN
@@ -140,27 +140,27 @@ def draw(figure: Any, mood: Mapping[str, int] | None, memories: Sequence[Spoke],
     draw_legend(figure, rows, height - above, text.families)
 
 
-def legend_rows(mood: Mapping[str, int] | None, memories: Sequence[Spoke], text: PictureText) -> Iterable[Row]:
+def legend_rows(mood: Mapping[str, int] | None, memories: Sequence[Spoke], text: PictureText) -> Iterable[EmotionRow]:
     """What the legend says: of the question, of each memory, and of what is not drawn."""
-    yield Row(INK if mood else "", "", ["Mood of the question"], strongest(mood) if mood else "mood unknown")
+    yield EmotionRow(INK if mood else "", "", ["Mood of the question"], strongest(mood) if mood else "mood unknown")
     if not memories:
-        yield Row("", "", [], "No memory was recalled.")
+        yield EmotionRow("", "", [], "No memory was recalled.")
     shown = memories[:DRAWN]
     colour = colours([memory.emotions for memory in shown])
     for at, memory in enumerate(shown):
         lines = text.lines(memory.text, size=9.5, width=WIDTH - LEGEND - INDENT - MARGIN, most=2)
         feeling = strongest(memory.emotions) if memory.emotions else "mood unknown"
-        yield Row(colour[at], str(at + 1), lines, f"distance {memory.score:.3f} · {feeling}")
+        yield EmotionRow(colour[at], str(at + 1), lines, f"distance {memory.score:.3f} · {feeling}")
     if len(memories) > DRAWN:
-        yield Row("", "", [], f"… and {len(memories) - DRAWN} more, which are not drawn.")
+        yield EmotionRow("", "", [], f"… and {len(memories) - DRAWN} more, which are not drawn.")
 
 
-def row_height(row: Row) -> float:
+def row_height(row: EmotionRow) -> float:
     """How high an entry of the legend is."""
     return LINE * (len(row.lines) + 1) + GAP
 
 
-def draw_legend(figure: Any, rows: Iterable[Row], top: float, families: Sequence[str]) -> None:
+def draw_legend(figure: Any, rows: Iterable[EmotionRow], top: float, families: Sequence[str]) -> None:
     """Write the legend's entries one below the other."""
     for row in rows:
         draw_sign(figure, row, top - LINE / 2)
@@ -170,7 +170,7 @@ def draw_legend(figure: Any, rows: Iterable[Row], top: float, families: Sequence
         top -= row_height(row)
 
 
-def draw_sign(figure: Any, row: Row, y: float) -> None:
+def draw_sign(figure: Any, row: EmotionRow, y: float) -> None:
     """Draw what an entry is on the wheel: the disc with the memory's number, or the bold line of the question."""
     from matplotlib.lines import Line2D
 

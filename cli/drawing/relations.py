@@ -28,8 +28,8 @@ from dramaturg.cli.output import note, one_line, print_json, screen, table_of
 from dramaturg.nodes.dialogues.cast import UserRole, cast_of
 from dramaturg.nodes.dialogues.edge_scores import edge_key, edges_of, score_in
 from dramaturg.nodes.dialogues.relations import (
-    Relation,
     RelationSettings,
+    RoleRelation,
     ScoredPair,
     clique_of,
     relation,
@@ -76,7 +76,7 @@ class KnownRelations(NamedTuple):
     role: Role
     store: DialogueStore
     user: UserRole
-    relations: Sequence[Relation]
+    relations: Sequence[RoleRelation]
     """An edge a dialogue."""
     pairs: Sequence[ScoredPair]
     """Two roles once, the highest score first; those without one last."""

@@ -14,7 +14,7 @@ from dramaturg.cli.output import errors, print_json, printable, screen, table_of
 from dramaturg.cli.progress import bars, counting
 from dramaturg.models.chat import Usage
 from dramaturg.nodes.identity.chronicle import templates, triple_sentence
-from dramaturg.nodes.identity.drafting import Draft, chunks_of, draft_chronicle
+from dramaturg.nodes.identity.drafting import ChronicleDraft, chunks_of, draft_chronicle
 from dramaturg.nodes.run import RoleContext, run_of
 from dramaturg.stores.documents.chronicle import DRAFT, accept, read_draft, refuse_second_draft, reject, write_draft
 from dramaturg.stores.documents.forms import CHRONICLE, Triple
@@ -24,7 +24,7 @@ from dramaturg.stores.library import open_role
 from dramaturg.stores.role import Role
 
 
-class Known(NamedTuple):
+class KnownChronicle(NamedTuple):
     """A role whose identity is looked at."""
 
     role: Role
@@ -78,7 +78,7 @@ def chronicle(
     """Show who a role is, triple by triple; or draft triples, and decide which of them are taken over."""
     wishes = {"draft": draft, "accept": bool(take), "reject": bool(drop), "review": review}
     wish = the_wish(wishes, {"dry-run": dry_run, "again": again, "model": model != "auto", "json": as_json})
-    known = Known(open_role(role, library_path(library)))
+    known = KnownChronicle(open_role(role, library_path(library)))
     if wish == "draft":
         make_draft(known, model, dry_run=dry_run, again=again, as_json=as_json)
     elif wish == "review":
@@ -99,7 +99,7 @@ def the_wish(wishes: Mapping[str, bool], given: Mapping[str, bool]) -> str:
     return wish
 
 
-def show(known: Known, *, as_json: bool) -> None:
+def show(known: KnownChronicle, *, as_json: bool) -> None:
     """Print the chronicle, and what is drafted for it."""
     triples, drafted = known.triples(), known.drafted()
     if as_json:
@@ -114,7 +114,7 @@ def show(known: Known, *, as_json: bool) -> None:
     show_draft(known, drafted)
 
 
-def show_draft(known: Known, drafted: Sequence[Triple]) -> None:
+def show_draft(known: KnownChronicle, drafted: Sequence[Triple]) -> None:
     """Print a draft, if there is one, and how to decide on it."""
     if not drafted:
         return
@@ -123,7 +123,7 @@ def show_draft(known: Known, drafted: Sequence[Triple]) -> None:
     screen.print(f"Decide: {how}", soft_wrap=True)
 
 
-def table(title: str, known: Known, triples: Sequence[Triple]) -> Table:
+def table(title: str, known: KnownChronicle, triples: Sequence[Triple]) -> Table:
     """Triples, one a row."""
     columns = (Column("", justify="right"), "", "kind", "says", Column("from", overflow="fold"), "since", "until")
     shown = table_of(title, *columns)
@@ -133,7 +133,7 @@ def table(title: str, known: Known, triples: Sequence[Triple]) -> Table:
     return shown
 
 
-def make_draft(known: Known, model: str, *, dry_run: bool, again: bool, as_json: bool) -> None:
+def make_draft(known: KnownChronicle, model: str, *, dry_run: bool, again: bool, as_json: bool) -> None:
     """Draft triples from a role's documents, or say what that costs."""
     documents = known.role.documents()
     chunks = chunks_of(documents)
@@ -151,7 +151,7 @@ def make_draft(known: Known, model: str, *, dry_run: bool, again: bool, as_json:
     show_drafted(known, found, usage, as_json=as_json)
 
 
-async def drafted(known: Known, chunks: Sequence[StoredPassage], model: str) -> tuple[Draft, Usage]:
+async def drafted(known: KnownChronicle, chunks: Sequence[StoredPassage], model: str) -> tuple[ChronicleDraft, Usage]:
     """Ask about all chunks under a progress bar; what that cost is returned too."""
     card, context = known.role.card, RoleContext(role=known.role.id, chat_model=model, deadline=DEADLINE)
     chat = (await run_of(context)).chat
@@ -168,7 +168,7 @@ async def drafted(known: Known, chunks: Sequence[StoredPassage], model: str) -> 
     return found, chat.account.usage()
 
 
-def show_drafted(known: Known, found: Draft, usage: Usage, *, as_json: bool) -> None:
+def show_drafted(known: KnownChronicle, found: ChronicleDraft, usage: Usage, *, as_json: bool) -> None:
     """Say what was drafted, what nothing could be had of, and what it cost."""
     failed = [one._asdict() for one in found.failed]
     if as_json:
@@ -181,7 +181,7 @@ def show_drafted(known: Known, found: Draft, usage: Usage, *, as_json: bool) -> 
         screen.print(failures_table(failed))
 
 
-def decide(known: Known, wish: str, numbers: str, *, as_json: bool) -> None:
+def decide(known: KnownChronicle, wish: str, numbers: str, *, as_json: bool) -> None:
     """Take triples of the draft over, or out of it."""
     waiting = the_draft(known)
     chosen = [waiting[number - 1] for number in chosen_numbers(numbers, len(waiting))]
@@ -197,7 +197,7 @@ def decide(known: Known, wish: str, numbers: str, *, as_json: bool) -> None:
     show_draft(known, left)
 
 
-def go_through(known: Known) -> None:
+def go_through(known: KnownChronicle) -> None:
     """Ask about one triple after the other; each decision is kept at once."""
     waiting = the_draft(known)
     for number, (one, said) in enumerate(zip(waiting, known.said(waiting), strict=True), start=1):
@@ -219,7 +219,7 @@ def asked() -> str:
     return said
 
 
-def carry_out(known: Known, wish: str, chosen: Sequence[Triple]) -> list[Triple]:
+def carry_out(known: KnownChronicle, wish: str, chosen: Sequence[Triple]) -> list[Triple]:
     """Take triples over, or out of the draft; return those that are new to the chronicle."""
     if wish == "accept":
         return accept(known.role.root, chosen)
@@ -227,7 +227,7 @@ def carry_out(known: Known, wish: str, chosen: Sequence[Triple]) -> list[Triple]
     return []
 
 
-def the_draft(known: Known) -> list[Triple]:
+def the_draft(known: KnownChronicle) -> list[Triple]:
     """Return what is drafted."""
     waiting = known.drafted()
     if not waiting:

@@ -52,7 +52,7 @@ class Listed(NamedTuple):
     error: str
 
 
-class Known(NamedTuple):
+class KnownMemories(NamedTuple):
     """Whose memories are meant: a role's own, or those that a conversation with it made."""
 
     context: RoleContext
@@ -106,7 +106,9 @@ def memories(
     as_json: JsonOption = False,
 ) -> None:
     """List what a role remembers, or change one memory; it is changed where it is written, and indexed again."""
-    known = Known(context_for(EMOTIONAL_RAG, role, library, settings), open_role(role, library_path(library)), thread)
+    known = KnownMemories(
+        context_for(EMOTIONAL_RAG, role, library, settings), open_role(role, library_path(library)), thread
+    )
     wish = the_wish({"pin": pin, "unpin": unpin, "remove": remove, "edit": edit}, text, question)
     if wish is not None:
         carry_out(wish, known, yes=yes, as_json=as_json)
@@ -126,7 +128,7 @@ def the_wish(given: Mapping[str, str | None], text: str, question: str | None) -
     return Wish(what, given[what] or "", text, question) if what else None
 
 
-def carry_out(wish: Wish, known: Known, *, yes: bool, as_json: bool) -> None:
+def carry_out(wish: Wish, known: KnownMemories, *, yes: bool, as_json: bool) -> None:
     """Change a memory, and have what is left indexed."""
     one = chosen(wish, known)
     if wish.what == "remove" and not yes:
@@ -151,7 +153,7 @@ def carry_out(wish: Wish, known: Known, *, yes: bool, as_json: bool) -> None:
         screen.print(report_line(report), soft_wrap=True)
 
 
-def chosen(wish: Wish, known: Known) -> Listed:
+def chosen(wish: Wish, known: KnownMemories) -> Listed:
     """The memory that a change is about, by its id or by how that begins."""
     memories, memory = known.listed(), wish.memory
     found = [one for one in memories if memory and one.memory.startswith(memory)]
@@ -164,7 +166,7 @@ def chosen(wish: Wish, known: Known) -> Listed:
     return found[0]
 
 
-async def change_made(known: Known, wish: Wish, one: Listed) -> None:
+async def change_made(known: KnownMemories, wish: Wish, one: Listed) -> None:
     """Change a memory that a conversation made."""
     if wish.what == "edit":
         raise ValueError("What was said in a conversation cannot be edited: --remove it, or edit the turn in the chat.")

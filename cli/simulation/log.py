@@ -28,10 +28,10 @@ from dramaturg.cli.simulation.records import (
 from dramaturg.evaluation.simulation.log import (
     Action,
     Branch,
-    Change,
-    Event,
-    Line,
-    Outcome,
+    LoggedChange,
+    LoggedEvent,
+    LoggedLine,
+    LoggedOutcome,
     Result,
     RunLog,
     Silence,
@@ -178,24 +178,24 @@ def seen_by(outcome: Row | None) -> str:
     return one_line(", ".join([*outcome["noticed_by"], *talk])) or "–"
 
 
-def talking(event: Event) -> frozenset[str]:
+def talking(event: LoggedEvent) -> frozenset[str]:
     """Who talk, if this is a part of their talk."""
-    return frozenset((event.agent, event.to)) if isinstance(event, Line | Silence) else frozenset()
+    return frozenset((event.agent, event.to)) if isinstance(event, LoggedLine | Silence) else frozenset()
 
 
-def event_text(event: Event) -> Text:
+def event_text(event: LoggedEvent) -> Text:
     """An event in a line."""
     match event:
-        case Line():
+        case LoggedLine():
             return said(f"    {event.agent}: ", f"“{event.text}”", "cyan")
         case Silence():
             return said(f"    {event.agent}: ", f"says nothing ({event.error})", "yellow")
         case Action():
             return said(f"  {event.agent}: ", f"{event.text}{held_back(event.gate)}", "green")
-        case Change():
+        case LoggedChange():
             instead = f" (instead of: {event.instead_of})" if event.instead_of else ""
             return said(f"    {event.agent} has changed: ", event.text + instead, "yellow")
-        case Outcome():
+        case LoggedOutcome():
             return said(f"    {event.agent}: ", came_of(event.model_dump()), "dim")
         case Vote():
             return said(f"  {event.agent} ", f"votes for {event.choice or 'nobody yet'}", "magenta")

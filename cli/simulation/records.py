@@ -6,13 +6,13 @@ from typing import Any, TypeVar
 from dramaturg.evaluation.simulation.log import (
     Acting,
     Action,
-    Change,
     Context,
     Cost,
-    Event,
-    Line,
-    Memory,
-    Outcome,
+    LoggedChange,
+    LoggedEvent,
+    LoggedLine,
+    LoggedMemory,
+    LoggedOutcome,
     Result,
     RunLog,
     Silence,
@@ -25,8 +25,8 @@ from dramaturg.nodes.world.world import EVENT_IMPORTANCE
 Row = dict[str, Any]
 A = TypeVar("A", bound=Acting)
 COSTS = ("calls", "tokens", "seconds")
-READABLE = (Told, Action, Change, Outcome, Line, Silence, Vote, Result)
-COUNTED: Mapping[str, type[Event]] = {"deeds": Action, "lines": Line}
+READABLE = (Told, Action, LoggedChange, LoggedOutcome, LoggedLine, Silence, Vote, Result)
+COUNTED: Mapping[str, type[LoggedEvent]] = {"deeds": Action, "lines": LoggedLine}
 
 
 def overview_record(whole: RunLog, _: RunLog, __: str) -> Row:
@@ -52,11 +52,11 @@ def step_rows(whole: RunLog) -> list[Row]:
 
 def action_rows(_: RunLog, part: RunLog, agent: str) -> list[Row]:
     """Each deed with what came of it; of an agent, its own."""
-    outcomes = {(one.step, one.agent): one for one in part.of(Outcome)}
+    outcomes = {(one.step, one.agent): one for one in part.of(LoggedOutcome)}
     return [action_row(one, outcomes.get((one.step, one.agent))) for one in own(part.of(Action), agent)]
 
 
-def action_row(action: Action, outcome: Outcome | None) -> Row:
+def action_row(action: Action, outcome: LoggedOutcome | None) -> Row:
     """A deed with what came of it, None where nobody has said so yet."""
     known = None if outcome is None else outcome.model_dump(exclude={"step", "time", "kind", "agent"})
     return {**action.model_dump(include={"step", "time", "agent", "text"}), "outcome": known}
@@ -87,12 +87,12 @@ def memory_rows(whole: RunLog, part: RunLog, agent: str) -> list[Row]:
     return sorted(kept, key=lambda row: (places[row["agent"]], -row["importance"]))
 
 
-def weighed(part: RunLog) -> Iterator[tuple[Told | Memory, float]]:
+def weighed(part: RunLog) -> Iterator[tuple[Told | LoggedMemory, float]]:
     """What is remembered, and how important it is."""
     for one in part.events:
         if isinstance(one, Told):
             yield one, EVENT_IMPORTANCE
-        elif isinstance(one, Memory):
+        elif isinstance(one, LoggedMemory):
             yield one, one.importance
 
 

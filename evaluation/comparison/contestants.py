@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dramaturg.evaluation.comparison.external import PACKAGES
-from dramaturg.evaluation.datasets.dataset import Question
+from dramaturg.evaluation.datasets.dataset import DatasetQuestion
 from dramaturg.models.client import name_of
 from dramaturg.models.embeddings import name_of as embeddings_name
 from dramaturg.nodes.run import RoleContext, RunContext
@@ -86,18 +86,18 @@ class ToAsk(NamedTuple):
     contestant: Contestant
     role: Role
     seed: int
-    question: Question
+    question: DatasetQuestion
     key: str
 
 
-def bound_reply(name: str, question: Question, language: str) -> str:
+def bound_reply(name: str, question: DatasetQuestion, language: str) -> str:
     """Return what floor or ceiling says in a language; empty where the question has no right answer to say."""
     return DECLINED[language] if name == FLOOR else next(iter(question.right_answers), "")
 
 
 def to_ask_of(
     contestants: Sequence[Contestant],
-    roles: Iterable[tuple[Role, Sequence[Question]]],
+    roles: Iterable[tuple[Role, Sequence[DatasetQuestion]]],
     seeds: Sequence[int],
     shared: RunContext,
 ) -> Iterator[ToAsk]:
@@ -124,7 +124,7 @@ def language_in(shared: RunContext, role: Role) -> str:
 
 
 def key_of(
-    contestant: Contestant, role: Role, knowledge: str, seed: int, question: Question, shared: RunContext
+    contestant: Contestant, role: Role, knowledge: str, seed: int, question: DatasetQuestion, shared: RunContext
 ) -> str:
     """Digest what a reply depends on."""
     asked = question.model_dump(include={"id", "text", "user_role", "context", "turns"}, mode="json")

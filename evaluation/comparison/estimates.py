@@ -36,7 +36,7 @@ class Estimate(NamedTuple):
     """What the numbers are taken from."""
 
 
-class Heard(NamedTuple):
+class HeardInterview(NamedTuple):
     """An interview that is over, with what its replies and its judgements have cost."""
 
     interview: Interview
@@ -88,7 +88,7 @@ def of_interviews(evaluation: Evaluation, known: Records) -> Iterator[Estimate]:
     heard = []
     for one, output in over:
         replies = added(*(spent(record["usage"]) for record in output["records"]))
-        heard.append(Heard(one, output, replies, added(spent(output["usage"]), times(replies, -1))))
+        heard.append(HeardInterview(one, output, replies, added(spent(output["usage"]), times(replies, -1))))
     for inventory in plan.inventories:
         of = {one.key: one for one in plan.interviews if one.inventory == inventory.metric}
         waiting = [(of[key], there) for key, there in left.items() if key in of]
@@ -97,7 +97,11 @@ def of_interviews(evaluation: Evaluation, known: Records) -> Iterator[Estimate]:
 
 
 def of_items(
-    inventory: Inventory, number: int, waiting: Sequence[tuple[Interview, Left]], heard: Sequence[Heard], known: Records
+    inventory: Inventory,
+    number: int,
+    waiting: Sequence[tuple[Interview, Left]],
+    heard: Sequence[HeardInterview],
+    known: Records,
 ) -> Estimate:
     """The items of an inventory, each by what its method's have cost: in interviews, else in replies."""
     cost, left, bases = NOTHING, 0, set[str]()
@@ -109,7 +113,7 @@ def of_items(
     return Estimate(what, left, inventory.items * number - left, *cost, "; ".join(sorted(bases)))
 
 
-def cost_of_item(heard: list[Heard], one: Interview, known: Records) -> tuple[Price, str]:
+def cost_of_item(heard: list[HeardInterview], one: Interview, known: Records) -> tuple[Price, str]:
     """What an item costs by a method, and by what that is known."""
     items = sum(len(of.output["records"]) for of in heard)
     if items:
@@ -118,7 +122,9 @@ def cost_of_item(heard: list[Heard], one: Interview, known: Records) -> tuple[Pr
     return (mean_of(had), "replies of this run") if had else (GUESS, UNMEASURED)
 
 
-def of_judgements(inventory: Inventory, number: int, waiting: Sequence[Left], heard: Sequence[Heard]) -> Estimate:
+def of_judgements(
+    inventory: Inventory, number: int, waiting: Sequence[Left], heard: Sequence[HeardInterview]
+) -> Estimate:
     """The judgements of an inventory's dimensions, each by what they have cost in interviews."""
     left = sum(one.judgements for one in waiting)
     had = sum(len(one.output["judgements"]) for one in heard)

@@ -15,7 +15,7 @@ CODE = re.compile(r"(.+)-[a-z]{2}")
 """A character's code in InCharacter's files: a name with its language."""
 
 
-class Known(BaseModel):
+class KnownLabels(BaseModel):
     """What is right of a role by one inventory; either may be all there is."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -26,7 +26,9 @@ class Known(BaseModel):
     """By who judged, and dimension."""
 
 
-def labels_of(dataset: Dataset, roles: Sequence[Role], inventories: Sequence[Inventory]) -> dict[str, dict[str, Known]]:
+def labels_of(
+    dataset: Dataset, roles: Sequence[Role], inventories: Sequence[Inventory]
+) -> dict[str, dict[str, KnownLabels]]:
     """What is right of each role by each inventory, as far as a dataset knows it.
 
     A character is a role's if one of its names is one of the role's, whatever the case: its code, also without the
@@ -74,9 +76,9 @@ def names_in(code: str, one: Character) -> set[str]:
     return {name.casefold() for name in (code, *one.aliases, *([short[1]] if short else []))}
 
 
-def known_of(one: Character, inventory: Inventory) -> Known | None:
+def known_of(one: Character, inventory: Inventory) -> KnownLabels | None:
     """Return what is right of a character by an inventory; None if nothing is known."""
-    right = Known(type=type_of(one, inventory), scores=scores_of(one, inventory))
+    right = KnownLabels(type=type_of(one, inventory), scores=scores_of(one, inventory))
     return right if right.type or right.scores else None
 
 

@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, PrivateAttr
 
 from dramaturg.evaluation.comparison.contestants import BOUNDS, ToAsk, contestant, to_ask_of
 from dramaturg.evaluation.comparison.interviews import Interview, Inventory, interviews_of, told_apart
-from dramaturg.evaluation.comparison.labels import Known, labels_of
-from dramaturg.evaluation.datasets.dataset import Dataset, Question
+from dramaturg.evaluation.comparison.labels import KnownLabels, labels_of
+from dramaturg.evaluation.datasets.dataset import Dataset, DatasetQuestion
 from dramaturg.evaluation.datasets.reading import read_dataset
 from dramaturg.models.client import name_of
 from dramaturg.nodes.run import RunContext
@@ -51,14 +51,14 @@ class Plan(_Frozen):
     dataset: str
     licence: str
     dramaturg: str
-    questions: Mapping[str, tuple[Question, ...]]
+    questions: Mapping[str, tuple[DatasetQuestion, ...]]
     """Of each role."""
     entries: tuple[Entry, ...]
     bounds: tuple[str, ...] = ()
     """Floor and ceiling, which have entries too and are no methods."""
     inventories: tuple[Inventory, ...] = ()
     interviews: tuple[Interview, ...] = ()
-    labels: Mapping[str, Mapping[str, Known]] = {}
+    labels: Mapping[str, Mapping[str, KnownLabels]] = {}
     """What is right, by inventory and role, so that a report needs no file of it."""
     _folder: Path | None = PrivateAttr(default=None)
 
@@ -69,12 +69,12 @@ class Plan(_Frozen):
             raise RuntimeError("This plan has no folder yet: write it, or read it from one.")
         return self._folder
 
-    def question(self, entry: Entry) -> Question:
+    def question(self, entry: Entry) -> DatasetQuestion:
         """The question of a reply."""
         return self._by_id[entry.role, entry.question]
 
     @cached_property
-    def _by_id(self) -> dict[tuple[str, str], Question]:
+    def _by_id(self) -> dict[tuple[str, str], DatasetQuestion]:
         return {(role, one.id): one for role, of in self.questions.items() for one in of}
 
     def of(self, contestant: str) -> Iterator[Entry]:
@@ -143,7 +143,7 @@ def planned(
     return plan, asked
 
 
-def questions_of(role: Role, dataset: Dataset | None, limit: int) -> list[Question]:
+def questions_of(role: Role, dataset: Dataset | None, limit: int) -> list[DatasetQuestion]:
     """Return the questions for a role: those of the dataset, else its own, at most `limit` of them (0: all)."""
     if dataset is None:
         if not (role.root / OWN).is_file():
@@ -153,9 +153,9 @@ def questions_of(role: Role, dataset: Dataset | None, limit: int) -> list[Questi
     return spread(found, limit) if limit else list(found)
 
 
-def spread(questions: Sequence[Question], limit: int) -> list[Question]:
+def spread(questions: Sequence[DatasetQuestion], limit: int) -> list[DatasetQuestion]:
     """Return a few questions of each kind rather than many of the first: in turn by scope and attribute, in order."""
-    kinds: dict[tuple[str, str], list[Question]] = {}
+    kinds: dict[tuple[str, str], list[DatasetQuestion]] = {}
     for one in questions:
         kinds.setdefault((one.scope, one.attribute), []).append(one)
     turns = chain.from_iterable(zip_longest(*kinds.values()))

@@ -13,8 +13,8 @@ from dramaturg.evaluation.comparison.contestants import ToAsk, contestant, langu
 from dramaturg.evaluation.comparison.interviews import FOLDER, Left, context_of, left_of
 from dramaturg.evaluation.comparison.plan import Plan, write_plan
 from dramaturg.evaluation.comparison.records import Judged, RecordFile, Records, Reply
-from dramaturg.evaluation.comparison.speakers import Speakers
-from dramaturg.evaluation.datasets.dataset import Question
+from dramaturg.evaluation.comparison.speakers import MethodSpeakers
+from dramaturg.evaluation.datasets.dataset import DatasetQuestion
 from dramaturg.evaluation.interviews.run import interviewed
 from dramaturg.evaluation.judging.measures import SIMILARITY, ToJudge, measured, to_judge
 from dramaturg.models.client import name_of
@@ -79,7 +79,7 @@ async def reply_and_measure(evaluation: Evaluation, desk: "Desk", show: Show) ->
     """Have every question answered, and every reply measured; see `evaluate`."""
     settings, known = evaluation.settings, desk.known
     waiting = unanswered(evaluation.asked, known)
-    async with Speakers(settings) as speakers:
+    async with MethodSpeakers(settings) as speakers:
         await prepare_all(waiting.values(), speakers, show)
         await desk.take(waiting, speakers.reply, show("Replies", len(waiting)))
     tasks = unmeasured(evaluation, known)
@@ -90,8 +90,8 @@ async def interview_all(evaluation: Evaluation, desk: "Desk", show: Show) -> Non
     """Hold the interviews that are not over; see `evaluate`."""
     settings, left = evaluation.settings, await asyncio.to_thread(unheld, evaluation)
     waiting = [one for one in evaluation.plan.interviews if one.key in left]
-    async with Speakers(settings) as speakers:
-        nothing = Question(id="", text="")  # whom to index is what matters here
+    async with MethodSpeakers(settings) as speakers:
+        nothing = DatasetQuestion(id="", text="")  # whom to index is what matters here
         prepared = [
             ToAsk(
                 contestant(one.contestant),
@@ -197,7 +197,7 @@ class Desk:
         return bool(self.most_calls) and self.calls + self.under_way >= self.most_calls
 
 
-async def prepare_all(asked: Iterable[ToAsk], speakers: Speakers, show: Show) -> None:
+async def prepare_all(asked: Iterable[ToAsk], speakers: MethodSpeakers, show: Show) -> None:
     """Index each role for each method that it is to speak by."""
     pairs = {(one.contestant.name, one.role.id): one for one in asked}
     announce = show("Preparing", len(pairs))

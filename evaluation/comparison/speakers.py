@@ -12,7 +12,7 @@ from langgraph.store.memory import InMemoryStore
 from dramaturg.evaluation.comparison.contestants import BOUNDS, ToAsk, bound_reply, language_in
 from dramaturg.evaluation.comparison.external import PACKAGES, ExternalMethod, MethodReply, external_method
 from dramaturg.evaluation.comparison.records import Reply
-from dramaturg.evaluation.datasets.dataset import Question
+from dramaturg.evaluation.datasets.dataset import DatasetQuestion
 from dramaturg.models.chat import Account, total
 from dramaturg.models.client import name_of
 from dramaturg.models.environment import environment
@@ -22,7 +22,7 @@ from dramaturg.stores.role import Role
 from dramaturg.workflows.methods import METHODS, chat_graph, index_graph
 
 
-class Speakers:
+class MethodSpeakers:
     """Whoever speaks; processes of other packages are started when first needed, and end with it."""
 
     def __init__(self, shared: RunContext) -> None:
@@ -108,7 +108,7 @@ async def conversed(asked: ToAsk, shared: RunContext) -> MethodReply:
     return MethodReply(output["messages"][-1].text, output["evidence"], first)
 
 
-def messages_of(question: Question, role: Role) -> list[BaseMessage]:
+def messages_of(question: DatasetQuestion, role: Role) -> list[BaseMessage]:
     """The conversation as the role finds it: what was said before, and the question with where it is asked."""
     names = {name.casefold() for name in (role.id, role.card.name, *role.card.aliases)}
     before: list[BaseMessage] = [
@@ -120,11 +120,11 @@ def messages_of(question: Question, role: Role) -> list[BaseMessage]:
     return [*before, HumanMessage(scened(question), id="question")]
 
 
-def as_text(question: Question) -> str:
+def as_text(question: DatasetQuestion) -> str:
     """The same as one text, for a method that takes no more."""
     return "\n".join([*(f"{turn.speaker}: {turn.text}" for turn in question.turns), scened(question)])
 
 
-def scened(question: Question) -> str:
+def scened(question: DatasetQuestion) -> str:
     """A question with where it is asked, if the dataset says so."""
     return f"({question.context})\n{question.text}" if question.context else question.text

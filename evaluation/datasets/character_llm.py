@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from dramaturg.evaluation.datasets.dataset import Character, Dataset, Question, Turn
+from dramaturg.evaluation.datasets.dataset import Character, Dataset, DatasetQuestion, DatasetTurn
 from dramaturg.evaluation.datasets.files import (
     JSON,
     FileEntry,
@@ -50,7 +50,7 @@ class AnsweredQuestion(FileEntry):
     reply: list[Speech]
 
 
-class Utterance(FileEntry):
+class SpokenUtterance(FileEntry):
     """A turn of a long interview, by the interviewer or the character."""
 
     turn_id: int
@@ -64,7 +64,7 @@ class LongInterview(FileEntry):
     character: Filled
     topic: Text
     qid: int | str
-    content: list[Utterance]
+    content: list[SpokenUtterance]
 
 
 def is_character_llm(source: Source) -> bool:
@@ -120,7 +120,7 @@ def _add_questions(tally: Tally, path: Path, *, alone: bool) -> None:
         if not entry.question.strip():
             tally.leave_out(NO_QUESTION)
             continue
-        question = Question(
+        question = DatasetQuestion(
             id=str(record.number) if alone else f"{path.stem}-{record.number}",
             role=role,
             text=entry.question.strip(),
@@ -142,19 +142,19 @@ def _add_single(tally: Tally, entry: AnsweredQuestion, record: Located) -> None:
         tally.leave_out(NO_QUESTION if entry.reply else NO_REPLY)
         return
     text = entry.question.strip()
-    question = Question(id=str(record.number), role=entry.reply[0].role, text=text, said=_joined(entry.reply))
+    question = DatasetQuestion(id=str(record.number), role=entry.reply[0].role, text=text, said=_joined(entry.reply))
     tally.add(question, record.where)
 
 
 def _add_rounds(tally: Tally, entry: LongInterview, record: Located) -> None:
     """Each turn of the interviewer is a question."""
-    before: list[Turn] = []
+    before: list[DatasetTurn] = []
     for place, one in enumerate(entry.content):
         text, speaker = _joined(one.turn_content), one.turn_content[0].role if one.turn_content else ""
         if one.turn_role == "interviewer" and text:
             after = entry.content[place + 1] if place + 1 < len(entry.content) else None
             replied = after is not None and after.turn_role == "character"
-            question = Question(
+            question = DatasetQuestion(
                 id=f"{record.number}.{one.turn_id}",
                 role=entry.character,
                 text=text,
@@ -164,7 +164,7 @@ def _add_rounds(tally: Tally, entry: LongInterview, record: Located) -> None:
                 labels={"topic": entry.topic},
             )
             tally.add(question, record.where)
-        before.append(Turn(speaker=speaker, text=text))
+        before.append(DatasetTurn(speaker=speaker, text=text))
 
 
 def _joined(said: list[Speech]) -> str:

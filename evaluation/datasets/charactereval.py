@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import RootModel
 
-from dramaturg.evaluation.datasets.dataset import Character, Dataset, Question, Turn
+from dramaturg.evaluation.datasets.dataset import Character, Dataset, DatasetQuestion, DatasetTurn
 from dramaturg.evaluation.datasets.files import (
     JSON,
     FileEntry,
@@ -72,7 +72,7 @@ def read_charactereval(source: Source) -> Dataset:
     return tally.dataset(source.name, "charactereval", LICENCE, _characters(_beside(source, PROFILES)))
 
 
-def unfit(role: str, turns: list[Turn]) -> str:
+def unfit(role: str, turns: list[DatasetTurn]) -> str:
     """Say why there is nothing to answer; empty if there is."""
     if not turns:
         return NO_SPEAKER
@@ -81,23 +81,23 @@ def unfit(role: str, turns: list[Turn]) -> str:
     return "" if turns[-1].text else NOTHING_SAID
 
 
-def spoken(context: str) -> list[Turn]:
+def spoken(context: str) -> list[DatasetTurn]:
     """Return the lines of a dialogue, none if it does not begin with a speaker; a line without one goes on."""
-    turns: list[Turn] = []
+    turns: list[DatasetTurn] = []
     for line in filter(None, map(str.strip, context.split("\n"))):
         speaker, colon, text = line.partition("：")
         if colon:
-            turns.append(Turn(speaker=speaker.strip(), text=text.strip()))
+            turns.append(DatasetTurn(speaker=speaker.strip(), text=text.strip()))
         elif turns:
-            turns[-1] = Turn(speaker=turns[-1].speaker, text=f"{turns[-1].text}\n{line}")
+            turns[-1] = DatasetTurn(speaker=turns[-1].speaker, text=f"{turns[-1].text}\n{line}")
         else:
             return []
     return turns
 
 
-def _question(entry: Dialogue, turns: list[Turn], metrics: tuple[str, ...]) -> Question:
+def _question(entry: Dialogue, turns: list[DatasetTurn], metrics: tuple[str, ...]) -> DatasetQuestion:
     *before, last = turns
-    return Question(
+    return DatasetQuestion(
         id=str(entry.id),
         role=entry.role,
         text=last.text,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from dramaturg.evaluation.datasets.dataset import Character, Dataset, Question, Turn
+from dramaturg.evaluation.datasets.dataset import Character, Dataset, DatasetQuestion, DatasetTurn
 from dramaturg.evaluation.datasets.files import FileEntry, Filled, Source, Tally, Text
 
 LOOKS = "a book, an object with `plots` and `character_datasets`, one file of them at a time"
@@ -32,7 +32,7 @@ class Motivated(FileEntry):
     motivation: Text = ""
 
 
-class Conversation(FileEntry):
+class CoserConversation(FileEntry):
     """A conversation of a plot."""
 
     scenario: Text = ""
@@ -45,7 +45,7 @@ class Plot(FileEntry):
     """A part of the book."""
 
     chapter: str | None = None
-    conversation: list[Conversation]
+    conversation: list[CoserConversation]
 
 
 class Profile(FileEntry):
@@ -62,7 +62,7 @@ class Book(FileEntry):
     split_plot_index: int | None = None
 
 
-class Place(NamedTuple):
+class PlotPlace(NamedTuple):
     """Where a conversation stands in the book, from 0."""
 
     plot: int
@@ -86,24 +86,24 @@ def read_coser(source: Source) -> Dataset:
     book = record.read_as(Book)
     for index, plot in enumerate(book.plots):
         for number, conversation in enumerate(plot.conversation):
-            place = Place(index, number, _labels(book, index, conversation))
+            place = PlotPlace(index, number, _labels(book, index, conversation))
             _add_lines(tally, place, conversation, book, record.where)
     people = {name: Character(persona=one.profile) for name, one in book.character_datasets.items()}
     return tally.dataset(source.name, "coser", LICENCE, people)
 
 
-def heard(lines: list[BookLine], tally: Tally) -> list[Turn]:
+def heard(lines: list[BookLine], tally: Tally) -> list[DatasetTurn]:
     """Return what is said and done, neighbouring lines of a speaker as one."""
     turns = []
     for speaker, own in groupby(lines, key=lambda one: one.character):
         if text := "\n".join(filter(None, (_without_thoughts(one.message) for one in own))):
-            turns.append(Turn(speaker=speaker, text=text))
+            turns.append(DatasetTurn(speaker=speaker, text=text))
         else:
             tally.leave_out(THOUGHT)
     return turns
 
 
-def _add_lines(tally: Tally, place: Place, conversation: Conversation, book: Book, where: str) -> None:
+def _add_lines(tally: Tally, place: PlotPlace, conversation: CoserConversation, book: Book, where: str) -> None:
     turns = heard(conversation.dialogues, tally)
     for index, turn in enumerate(turns):
         if turn.speaker == NARRATOR:
@@ -111,7 +111,7 @@ def _add_lines(tally: Tally, place: Place, conversation: Conversation, book: Boo
         if turn.speaker not in book.character_datasets or index == 0:
             tally.leave_out(OPENS if turn.speaker in book.character_datasets else STRANGER)
             continue
-        question = Question(
+        question = DatasetQuestion(
             id=f"{place.plot}.{place.conversation}.{index}",
             role=turn.speaker,
             text=turns[index - 1].text,
@@ -124,12 +124,12 @@ def _add_lines(tally: Tally, place: Place, conversation: Conversation, book: Boo
         tally.add(question, where)
 
 
-def _context(conversation: Conversation, role: str) -> str:
+def _context(conversation: CoserConversation, role: str) -> str:
     moved = next((one.motivation for one in conversation.key_characters if one.name == role), "")
     return "\n\n".join(filter(None, (conversation.scenario.strip(), moved.strip())))
 
 
-def _labels(book: Book, index: int, conversation: Conversation) -> dict[str, str]:
+def _labels(book: Book, index: int, conversation: CoserConversation) -> dict[str, str]:
     found = {"topic": conversation.topic, "chapter": book.plots[index].chapter or ""}
     if book.split_plot_index is not None:
         found["split"] = "test" if index >= book.split_plot_index else "train"

@@ -25,14 +25,14 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Turn(_Frozen):
+class DatasetTurn(_Frozen):
     """What somebody said before the question."""
 
     speaker: str
     text: str
 
 
-class Question(_Frozen):
+class DatasetQuestion(_Frozen):
     """A question of a dataset; what the dataset does not say is empty."""
 
     id: str
@@ -52,7 +52,7 @@ class Question(_Frozen):
     """Who asks."""
     context: str = ""
     """Where and why the talk takes place."""
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[DatasetTurn, ...] = ()
     """What was said before, the oldest first."""
     said: str = ""
     """What the agent of the dataset's authors answered: something to judge, never a right answer."""
@@ -98,14 +98,14 @@ class Dataset(_Frozen):
 
     name: str
     form: Form
-    questions: tuple[Question, ...]
+    questions: tuple[DatasetQuestion, ...]
     characters: Mapping[str, Character] = {}
     """By role, as in the questions."""
     licence: str = ""
     """What is known of the licence of the data that are released in this form."""
     left_out: Mapping[str, int] = {}
 
-    def of_role(self, *names: str) -> tuple[Question, ...]:
+    def of_role(self, *names: str) -> tuple[DatasetQuestion, ...]:
         """Return the questions for a role that has these names: its own, and those for whoever is evaluated.
 
         Case, spaces and the form in which Unicode has them do not count: macOS names folders in another one.

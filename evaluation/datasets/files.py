@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from dramaturg.evaluation.datasets.dataset import Character, Dataset, Form, Question
+from dramaturg.evaluation.datasets.dataset import Character, Dataset, DatasetQuestion, Form
 from dramaturg.models.reading import parse_json
 from dramaturg.stores.documents.reading import LARGEST, explain, read_text
 from dramaturg.stores.errors import RoleFileError
@@ -105,11 +105,11 @@ class Tally:
     """Questions as they are found, and what was left out by its reason."""
 
     def __init__(self) -> None:
-        self.questions: list[Question] = []
+        self.questions: list[DatasetQuestion] = []
         self.left_out: Counter[str] = Counter()
         self._ids: set[str] = set()
 
-    def add(self, question: Question, where: str) -> None:
+    def add(self, question: DatasetQuestion, where: str) -> None:
         """Keep a question."""
         if question.id in self._ids:
             raise RoleFileError(f"{where}: the id {question.id!r} is there twice: give each entry its own.")

@@ -22,7 +22,7 @@ def _number_or_x(score: Any) -> Any:
     raise ValueError("must be a number, or X where nobody could tell")
 
 
-class Placed(FileEntry):
+class PlacedReply(FileEntry):
     """A label as it is written: the score is X where nobody could tell."""
 
     score: Annotated[FiniteFloat | None, BeforeValidator(_number_or_x)]
@@ -48,7 +48,7 @@ class People(RootModel[dict[str, Person]]):
     """`characters.json`, by a name with the language at its end, such as `hutao-zh`."""
 
 
-class Labels(RootModel[dict[str, dict[str, dict[str, dict[str, Placed]]]]]):
+class Labels(RootModel[dict[str, dict[str, dict[str, dict[str, PlacedReply]]]]]):
     """`characters_labels.json`: by who judged, character, questionnaire and dimension."""
 
 
@@ -104,7 +104,7 @@ def _character(code: str, person: Person | None, by_judge: Mapping[str, Mapping[
     )
 
 
-def _labels(found: Mapping[str, Mapping[str, Placed]]) -> dict[str, dict[str, Label]]:
+def _labels(found: Mapping[str, Mapping[str, PlacedReply]]) -> dict[str, dict[str, Label]]:
     return {
         questionnaire: {name: Label(score=one.score, type=one.type) for name, one in placed.items()}
         for questionnaire, placed in found.items()

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import field_validator
 
-from dramaturg.evaluation.datasets.dataset import ATTRIBUTES, Character, Dataset, Question
+from dramaturg.evaluation.datasets.dataset import ATTRIBUTES, Character, Dataset, DatasetQuestion
 from dramaturg.evaluation.datasets.files import (
     JSON,
     FileEntry,
@@ -44,7 +44,7 @@ class PlainLine(FileEntry, extra="allow"):
     context: Text | None = None
 
 
-class Pair(FileEntry, extra="allow"):
+class TextPair(FileEntry, extra="allow"):
     """A pair of CharacterRAG: what is asked, what is right, and of which of the six attributes."""
 
     question: Filled
@@ -86,7 +86,7 @@ def read_plain(source: Source) -> Dataset:
     for record in source.content.records:
         line = record.read_as(PlainLine)
         about = line.model_dump(exclude={"question", "id", *(line.model_extra or {})}, exclude_none=True)
-        question = Question(id=_id(line.id, record), text=line.question, labels=_labels(line), **about)
+        question = DatasetQuestion(id=_id(line.id, record), text=line.question, labels=_labels(line), **about)
         tally.add(question, record.where)
     return tally.dataset(source.name, "jsonl", "", {})
 
@@ -115,10 +115,10 @@ def read_pairs(source: Source) -> Dataset:
         if len(files := listed(folder, JSON)) != 1:
             raise RoleFileError(f"{named(folder)} has {len(files)} files with JSON: it needs one, with the pairs.")
         for record in read_content(files[0]).records:
-            pair = record.read_as(Pair)
+            pair = record.read_as(TextPair)
             name = _id(pair.id, record)
             about = pair.model_dump(include={"answer", "attribute"})
-            question = Question(
+            question = DatasetQuestion(
                 id=f"{role}-{name}" if role else name,
                 role=role,
                 text=pair.question,
@@ -171,7 +171,7 @@ def read_rolebench(source: Source) -> Dataset:
         answers = [one.strip() for one in entry.generated if one.strip()] or [""]
         kinds = [entry.type] if isinstance(entry.type, str) else entry.type
         kind = ", ".join(dict.fromkeys(filter(None, kinds)))
-        question = Question(
+        question = DatasetQuestion(
             id=str(record.number),
             role=entry.role,
             text=entry.question.strip(),

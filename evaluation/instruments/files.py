@@ -21,7 +21,7 @@ from dramaturg.evaluation.instruments.instrument import (
     Letter,
     Scale,
     Text,
-    Written,
+    WrittenItem,
 )
 from dramaturg.models.environment import environment
 from dramaturg.models.reading import cleaned
@@ -44,7 +44,7 @@ FILLER = "None"
 Texts = Mapping[Language, Text]
 
 
-class InventoryDimension(Written):
+class InventoryDimension(WrittenItem):
     """A dimension of our YAML: its description in each language."""
 
     name: Text
@@ -53,7 +53,7 @@ class InventoryDimension(Written):
     description: Texts
 
 
-class InventoryItem(Written):
+class InventoryItem(WrittenItem):
     """An item of our YAML: its texts in each language."""
 
     id: Text
@@ -63,7 +63,7 @@ class InventoryItem(Written):
     question: Texts
 
 
-class InventoryFile(Written):
+class InventoryFile(WrittenItem):
     """An instrument as our YAML writes it, in one or more languages."""
 
     name: Text

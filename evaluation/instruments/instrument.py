@@ -17,13 +17,13 @@ class InstrumentError(ValueError):
     """There is no such instrument, or not in this language."""
 
 
-class Written(BaseModel):
+class WrittenItem(BaseModel):
     """Closed, since an unknown key is a slip, and frozen."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class Scale(Written):
+class Scale(WrittenItem):
     """The choices of an item: whole numbers from `low`, full disagreement, to `high`, full agreement."""
 
     low: int
@@ -45,7 +45,7 @@ class Scale(Written):
         return self.low + self.high - choice
 
 
-class Dimension(Written):
+class Dimension(WrittenItem):
     """What some of the items measure together; its score says how near someone is to the high pole."""
 
     name: Text
@@ -57,7 +57,7 @@ class Dimension(Written):
     """What the poles mean, for a judge."""
 
 
-class Item(Written):
+class Item(WrittenItem):
     """A statement that one may agree with, and the open question that an interview asks in its place."""
 
     id: Text
@@ -68,7 +68,7 @@ class Item(Written):
     question: Text
 
 
-class Instrument(Written):
+class Instrument(WrittenItem):
     """An inventory in one language.
 
     What is meant by a score above or below the midpoint, and by one at it, is for `keyed_scoring` to say.

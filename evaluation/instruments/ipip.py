@@ -30,7 +30,7 @@ from dramaturg.evaluation.instruments.instrument import (
     Letter,
     Scale,
     Text,
-    Written,
+    WrittenItem,
 )
 from dramaturg.models.catalogue import WeightFile, Weights
 from dramaturg.models.environment import environment
@@ -60,7 +60,7 @@ KEYS: Mapping[str, Literal["high", "low"]] = {"plus": "high", "minus": "low"}
 _log = logging.getLogger(__name__)
 
 
-class _Dimension(Written):
+class _Dimension(WrittenItem):
     name: Text
     code: Letter
     high: Letter
@@ -68,7 +68,7 @@ class _Dimension(Written):
     description: Mapping[Language, Text]
 
 
-class _Settings(Written):
+class _Settings(WrittenItem):
     """`big_five.yaml`: what the items of the package need beside them."""
 
     dimensions: tuple[_Dimension, ...] = Field(strict=False)

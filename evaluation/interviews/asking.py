@@ -17,10 +17,10 @@ from dramaturg.evaluation.interviews.cleaning import anonymous, cleaned
 from dramaturg.evaluation.interviews.state import (
     InterviewContext,
     InterviewInput,
+    InterviewRecord,
     InterviewState,
     ItemReply,
     Judging,
-    Record,
     described,
     instrument_of,
     language_for,
@@ -98,7 +98,7 @@ async def anonymize(state: InterviewState, runtime: Runtime[InterviewContext]) -
     context = settings(runtime, InterviewContext)
     card = (await run_of(context)).role.card
     names, by = (card.name, *card.aliases), context.experimenter
-    hidden: list[Record] = [
+    hidden: list[InterviewRecord] = [
         {
             **one,
             "anonymous": anonymous(one["cleaned"], names=names, experimenter=by),

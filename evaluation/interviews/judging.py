@@ -22,10 +22,10 @@ from dramaturg.evaluation.instruments.instrument import Dimension, Instrument
 from dramaturg.evaluation.interviews.cleaning import EXPERIMENTER, PARTICIPANT, fenced
 from dramaturg.evaluation.interviews.state import (
     InterviewContext,
+    InterviewRecord,
     InterviewState,
     Judgement,
     Judging,
-    Record,
     instrument_of,
 )
 from dramaturg.evaluation.metrics.alignment import split_batches
@@ -128,7 +128,7 @@ async def judge(state: Batch, runtime: Runtime[InterviewContext]) -> dict[str, A
     return {"judgements": [said], "usage": {"judge": chat.account.usage()}}
 
 
-def batches(dimension: Dimension, records: Sequence[Record], repeat: int, judging: Judging) -> Iterator[Batch]:
+def batches(dimension: Dimension, records: Sequence[InterviewRecord], repeat: int, judging: Judging) -> Iterator[Batch]:
     """The batches of a dimension: InCharacter's sizes, in the order of the items, and by chance from repeat 1 on.
 
     The chance is that of Python's `random` with the number of the repeat as its seed.
@@ -143,12 +143,12 @@ def batches(dimension: Dimension, records: Sequence[Record], repeat: int, judgin
         yield Batch(dimension=dimension.name, repeat=repeat, items=items, answers=as_text(batch))
 
 
-def answered(record: Record) -> bool:
+def answered(record: InterviewRecord) -> bool:
     """Whether there is anything to judge."""
     return not {"no_reply", "empty"} & {*record["flags"]}
 
 
-def as_text(batch: Sequence[Record]) -> str:
+def as_text(batch: Sequence[InterviewRecord]) -> str:
     """Questions and answers as a judge reads them."""
     return "\n\n".join(
         f"{number}. {EXPERIMENTER}: {one['anonymous_question']}\n{PARTICIPANT}: {one['anonymous']}"

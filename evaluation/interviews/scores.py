@@ -10,10 +10,10 @@ from dramaturg.evaluation.interviews.state import (
     Counts,
     DimensionResult,
     InterviewContext,
+    InterviewRecord,
     InterviewResult,
     Judgement,
     Judging,
-    Record,
     instrument_of,
 )
 
@@ -25,7 +25,7 @@ DIGITS = 9
 
 def scored(
     instrument: Instrument,
-    records: Sequence[Record],
+    records: Sequence[InterviewRecord],
     judgements: Sequence[Judgement],
     *,
     repeats: int = 1,
@@ -71,14 +71,14 @@ def scored(
 
 
 async def result_of(
-    context: InterviewContext, records: Sequence[Record], judgements: Sequence[Judgement]
+    context: InterviewContext, records: Sequence[InterviewRecord], judgements: Sequence[Judgement]
 ) -> InterviewResult:
     """Score an interview as its context says; see `scored`."""
     how: Any = {name: getattr(context, name) for name in ("repeats", "judging", "tie", "refusals")}
     return scored(await instrument_of(context), records, judgements, **how)
 
 
-def counted(records: Sequence[Record], judgements: Sequence[Judgement], repeats: int) -> Counts:
+def counted(records: Sequence[InterviewRecord], judgements: Sequence[Judgement], repeats: int) -> Counts:
     """Count what was asked, and what is missing."""
     flags = [flag for one in records for flag in one["flags"]]
     wanted, there = len(records) * repeats, [one for one in judgements if one["result"] is not None]

@@ -68,7 +68,7 @@ class ItemReply(TypedDict):
     usage: dict[str, Usage]
 
 
-class Record(ItemReply):
+class InterviewRecord(ItemReply):
     """An item with all that became of it."""
 
     cleaned: str
@@ -144,7 +144,7 @@ class InterviewOutput(InterviewResult):
     """What an interview gives."""
 
     about: dict[str, Any]
-    records: list[Record]
+    records: list[InterviewRecord]
     judgements: Annotated[list[Judgement], operator.add]
     usage: Annotated[dict[str, Usage], add_usage]
 

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from langchain_core.messages import BaseMessage
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
-from dramaturg.evaluation.datasets.dataset import Turn
+from dramaturg.evaluation.datasets.dataset import DatasetTurn
 from dramaturg.evaluation.metrics.reliability import Agreement, Kappa, cohen_kappa, krippendorff_alpha
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import UNANSWERED
@@ -170,7 +170,7 @@ class Case(_Frozen):
     """What whoever replied was shown for this question; nothing where a method shows nothing."""
     events: str = ""
     """What the role has lived through that bears on the question. The same for all methods, unlike the passages."""
-    dialogue: tuple[Turn, ...] = ()
+    dialogue: tuple[DatasetTurn, ...] = ()
     """What was said before the question, the oldest first."""
     user_role: OneLine = ""
     """The name of the one who asks."""

@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 from dramaturg.evaluation.comparison.contestants import digest
 from dramaturg.evaluation.comparison.records import Judged, Reply
-from dramaturg.evaluation.datasets.dataset import Question
+from dramaturg.evaluation.datasets.dataset import DatasetQuestion
 from dramaturg.evaluation.judging.judges import BOUNDS, JUDGES, Case, Judge, judged, prompt_version
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.embeddings import Embedder
@@ -30,7 +30,7 @@ class ToJudge(NamedTuple):
     """A measure of a reply that is wanted; `key` is a digest of all that it depends on."""
 
     reply: Reply
-    question: Question
+    question: DatasetQuestion
     role: Role
     metric: str
     language: str
@@ -71,7 +71,7 @@ def scale_of(metric: str) -> MetricScale:
     raise ValueError(f"There is no metric {metric!r}{near}")
 
 
-def to_judge(reply: Reply, question: Question, role: Role, metric: str, language: str, by: str) -> ToJudge:
+def to_judge(reply: Reply, question: DatasetQuestion, role: Role, metric: str, language: str, by: str) -> ToJudge:
     """Return a measure to take, with its key; `language` is that of the judge's prompt, `by` the model's name."""
     prompt = version_of(metric, language)
     rests: Any = [metric, prompt, by, reply.key, reply.text, question.model_dump(mode="json"), role.card.profile]

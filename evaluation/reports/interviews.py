@@ -10,7 +10,7 @@ from typing import NamedTuple
 from dramaturg.evaluation.comparison.interviews import FOLDER, Interview, Inventory, Poles, held
 from dramaturg.evaluation.comparison.plan import Plan
 from dramaturg.evaluation.interviews.scores import UNKNOWN
-from dramaturg.evaluation.interviews.state import InterviewOutput, Record
+from dramaturg.evaluation.interviews.state import InterviewOutput, InterviewRecord
 from dramaturg.evaluation.reports.labels import (
     TYPES,
     Apart,
@@ -321,7 +321,7 @@ def said_in(output: InterviewOutput) -> Iterator[str]:
         yield from (record_part(one) for one in output["records"] if one["dimension"] == name)
 
 
-def record_part(one: Record) -> str:
+def record_part(one: InterviewRecord) -> str:
     """An item, what was asked and replied, and what was wrong with it."""
     if one["error"]:
         reply = f"<p class=warning>No reply: {escape(one['error'])}</p>"

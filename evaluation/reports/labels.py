@@ -5,7 +5,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from dramaturg.evaluation.comparison.interviews import Inventory
-from dramaturg.evaluation.comparison.labels import NOBODY_COULD_TELL, Known
+from dramaturg.evaluation.comparison.labels import NOBODY_COULD_TELL, KnownLabels
 from dramaturg.evaluation.datasets.dataset import Label
 from dramaturg.evaluation.metrics.alignment import Alignment, Floors, alignment, ceiling, floors
 from dramaturg.evaluation.metrics.intervals import Interval, cluster_interval, paired_interval
@@ -86,7 +86,7 @@ class Apart(NamedTuple):
     """The smallest difference that this number of pairs could have shown; None where none could."""
 
 
-def truths_of(inventory: Inventory, known: Mapping[str, Known]) -> Iterator[Truth]:
+def truths_of(inventory: Inventory, known: Mapping[str, KnownLabels]) -> Iterator[Truth]:
     """What the labels of roles say by an inventory: scores, types, or both."""
     judges = sorted({by: None for one in known.values() for by in one.scores}, key=lambda by: by != VOTES)
     groups = [{role: one.scores[by] for role, one in known.items() if by in one.scores} for by in judges]

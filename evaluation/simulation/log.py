@@ -12,7 +12,7 @@ from dramaturg.stores.documents.reading import explain
 from dramaturg.stores.errors import RoleFileError, did_you_mean
 
 
-class Event(BaseModel):
+class LoggedEvent(BaseModel):
     """A line of the log; what else it holds is kept, and so are events of kinds that are not known here."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -22,7 +22,7 @@ class Event(BaseModel):
     kind: str
 
 
-class Run(Event):
+class LoggedRun(LoggedEvent):
     """What a run is; `after`: the step after which it left another run, 0 if it did not."""
 
     scenario: str
@@ -33,19 +33,19 @@ class Run(Event):
     after: int = 0
 
 
-class Branch(Run):
+class Branch(LoggedRun):
     """Where a run left another one, and what it is from there on."""
 
     of: str
 
 
-class Told(Event):
+class Told(LoggedEvent):
     """What everybody notices."""
 
     text: str
 
 
-class Acting(Event):
+class Acting(LoggedEvent):
     """What is of one agent."""
 
     agent: str
@@ -75,7 +75,7 @@ class Action(Acting):
     gate: Mapping[str, Any] | None = None
 
 
-class Change(Acting):
+class LoggedChange(Acting):
     """How a deed has changed who did it: what holds now, and what no longer does, if anything."""
 
     text: str
@@ -83,7 +83,7 @@ class Change(Acting):
     evidence: str
 
 
-class Outcome(Acting):
+class LoggedOutcome(Acting):
     """What came of a deed; `error` says why there is no account of it."""
 
     text: str
@@ -92,7 +92,7 @@ class Outcome(Acting):
     error: str = ""
 
 
-class Line(Acting):
+class LoggedLine(Acting):
     """A line of a talk."""
 
     to: str
@@ -112,21 +112,21 @@ class Vote(Acting):
     choice: str
 
 
-class Memory(Acting):
+class LoggedMemory(Acting):
     """What an agent will remember, and how important it is, from 1 to 10."""
 
     text: str
     importance: float
 
 
-class Result(Event):
+class Result(LoggedEvent):
     """How many votes each candidate has, and who is elected, if anybody."""
 
     votes: Mapping[str, int]
     winner: str | None
 
 
-class Cost(Event):
+class Cost(LoggedEvent):
     """What the run had cost by the end of a step."""
 
     calls: int
@@ -135,35 +135,35 @@ class Cost(Event):
     seconds: float
 
 
-KINDS: Mapping[str, type[Event]] = {
-    "run": Run,
+KINDS: Mapping[str, type[LoggedEvent]] = {
+    "run": LoggedRun,
     "branch": Branch,
     "event": Told,
     "context": Context,
     "action": Action,
-    "change": Change,
-    "outcome": Outcome,
-    "line": Line,
+    "change": LoggedChange,
+    "outcome": LoggedOutcome,
+    "line": LoggedLine,
     "silence": Silence,
     "vote": Vote,
-    "memory": Memory,
+    "memory": LoggedMemory,
     "result": Result,
     "cost": Cost,
 }
-E = TypeVar("E", bound=Event)
+E = TypeVar("E", bound=LoggedEvent)
 
 
 class RunLog(NamedTuple):
     """A run as its log tells it."""
 
-    events: tuple[Event, ...]
+    events: tuple[LoggedEvent, ...]
     warning: str = ""
     """What is missing at its end; empty: nothing."""
 
     @property
-    def run(self) -> Run:
+    def run(self) -> LoggedRun:
         """What the run is: said at its beginning, or where it left another one."""
-        return self.of(Run)[-1]
+        return self.of(LoggedRun)[-1]
 
     @property
     def steps(self) -> list[int]:
@@ -190,14 +190,14 @@ class MeasuredRun(NamedTuple):
     """What measures read of a run; of a branch, only the steps after it left the other run."""
 
     path: Path
-    about: Run
+    about: LoggedRun
     contexts: list[Context]
     actions: list[Action]
     costs: list[Cost]
     """With that of the step before, where it is a branch."""
 
 
-def concerns(event: Event, agent: str) -> bool:
+def concerns(event: LoggedEvent, agent: str) -> bool:
     """Whether an event is an agent's, said to it, or everybody's."""
     return not agent or not isinstance(event, Acting) or agent in (event.agent, getattr(event, "to", ""))
 
@@ -214,7 +214,7 @@ def read_run(path: Path) -> RunLog:
     torn = bool(last.strip()) and not is_whole(last)
     if not torn:
         lines.append(last)
-    events: list[Event] = []
+    events: list[LoggedEvent] = []
     for number, line in enumerate(lines, start=1):
         if line.strip():
             try:
@@ -222,9 +222,9 @@ def read_run(path: Path) -> RunLog:
                 kind = value.get("kind") if isinstance(value, dict) else None
                 if not events and kind not in ("run", "branch"):
                     break
-                events.append(KINDS.get(str(kind), Event).model_validate(value))
+                events.append(KINDS.get(str(kind), LoggedEvent).model_validate(value))
             except ValidationError as error:
-                problem = f"this is no event of a run, {explain(error, Event)}"
+                problem = f"this is no event of a run, {explain(error, LoggedEvent)}"
                 raise RoleFileError(f"{path.name}, line {number}: {problem}.") from error
             except (ValueError, RecursionError) as error:
                 raise RoleFileError(f"{path.name}, line {number}: this is no JSON.") from error

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from dramaturg.evaluation.metrics.chunks import chunk_duplication, chunk_usage
 from dramaturg.evaluation.metrics.intervals import wilson
-from dramaturg.evaluation.studies.study import Bench, Cell, Findings, Study, StudyTable, over_roles
+from dramaturg.evaluation.studies.study import Bench, Cell, Study, StudyFindings, StudyTable, over_roles
 from dramaturg.models.chat import threshold
 from dramaturg.models.cross_encoder import cross_encoder
 from dramaturg.nodes.passages.retrieval import in_context
@@ -87,12 +87,12 @@ def expected_usage(sizes: Iterable[int], passages: int) -> float:
 WAYS = ("nearest K", "nearest K + 1", "guided")
 
 
-def findings(records: Sequence[Used]) -> Findings:
+def findings(records: Sequence[Used]) -> StudyFindings:
     """The numbers."""
     roles = list(dict.fromkeys(one.role for one in records))
     judged = [role for role in roles if any(one.selected is not None for one in records if one.role == role)]
     left_out = [role for role in roles if role not in judged]
-    return Findings(
+    return StudyFindings(
         (usage_rows(records, roles), histogram_rows(records, roles), failure_rows(records, judged)),
         how=(
             f"Algorithm 1 with N = {N}, K = {K} and its fallback of K + 1, over the questions in scope. Judge: the "

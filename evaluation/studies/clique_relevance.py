@@ -10,9 +10,9 @@ from dramaturg.evaluation.metrics.intervals import wilson
 from dramaturg.evaluation.studies.study import (
     Bench,
     Cell,
-    Findings,
     MarkedRelation,
     Study,
+    StudyFindings,
     StudyTable,
     difference,
     few,
@@ -154,11 +154,11 @@ def weight(dialogue: StoredDialogue, user: str, model: str, scores: Mapping[Dial
     return found[0] if found and found[0] is not None else float(LOW)
 
 
-def findings(records: Sequence[Chosen]) -> Findings:
+def findings(records: Sequence[Chosen]) -> StudyFindings:
     """The numbers."""
     unscored = sum(one.unscored for one in records)
     same = sum(one.same for one in records)
-    return Findings(
+    return StudyFindings(
         (bearing_rows(records), weight_rows(records), role_rows(records)),
         how=(
             f"For two questions of each of four users a role (`gold/relations.yaml`), the {RECALLED} nearest dialogues "

@@ -13,9 +13,9 @@ from dramaturg.evaluation.studies.study import (
     SEED,
     Bench,
     Cell,
-    Findings,
     MarkedName,
     Study,
+    StudyFindings,
     StudyTable,
     certainty_of,
     few,
@@ -175,12 +175,12 @@ RULES: Mapping[str, Callable[[Merging], list[tuple[str, str]]]] = {
 }
 
 
-def findings(records: Sequence[Merging]) -> Findings:
+def findings(records: Sequence[Merging]) -> StudyFindings:
     """The numbers."""
     failed = sum(one.certainty is None for record in records for one in record.pairs)
     pairs = sum(len(record.pairs) for record in records)
     above = ", ".join(sorted({f"{one.above:g}" for one in records}))
-    return Findings(
+    return StudyFindings(
         (pair_rows(records), role_rows(records), separation_rows(records)),
         how=(
             f"Of the names in `evaluation/studies/gold/aliases.yaml`, {MOST} a role at most, in groups evenly spaced "

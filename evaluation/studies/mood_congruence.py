@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from dramaturg.evaluation.studies.study import (
     Bench,
     Cell,
-    Findings,
     Study,
+    StudyFindings,
     StudyTable,
     difference,
     few,
@@ -183,10 +183,10 @@ def nearest(query: Any, mood: Any, bank: Texts, rows: Sequence[int], strategy: S
     return [rows[one.index] for one in among.rank(query, mood, strategy=strategy, k=k)]
 
 
-def findings(records: Sequence[Recalled]) -> Findings:
+def findings(records: Sequence[Recalled]) -> StudyFindings:
     """The numbers."""
     labelled = len({(one.role, one.question) for one in records if one.right is not None})
-    return Findings(
+    return StudyFindings(
         (right_rows(records), *(distance_rows(records, marked) for marked in (True, False)), gain_rows(records)),
         how=(
             "Moods are read by similarity to eight described emotions (`emotion_encoder=embedding`): MiniLM for "

@@ -17,7 +17,7 @@ from dramaturg.evaluation.studies import (
     scope_detection,
     splitters,
 )
-from dramaturg.evaluation.studies.study import Bench, Cell, Findings, Study, StudyTable
+from dramaturg.evaluation.studies.study import Bench, Cell, Study, StudyFindings, StudyTable
 from dramaturg.stores.errors import did_you_mean
 
 STUDIES: Mapping[str, Study] = {
@@ -32,7 +32,7 @@ class Finished(NamedTuple):
     """A study that was run."""
 
     study: Study
-    findings: Findings
+    findings: StudyFindings
     seconds: float
 
 

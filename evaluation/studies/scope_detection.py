@@ -12,8 +12,8 @@ from dramaturg.evaluation.metrics.intervals import Share, wilson
 from dramaturg.evaluation.studies.study import (
     Bench,
     Cell,
-    Findings,
     Study,
+    StudyFindings,
     StudyTable,
     certainty_of,
     few,
@@ -108,13 +108,13 @@ async def known(one: PlainName, card: RoleCard, chat: ChatModel) -> float:
     return certainty_of(decision)
 
 
-def findings(records: Sequence[Scoped]) -> Findings:
+def findings(records: Sequence[Scoped]) -> StudyFindings:
     """The numbers."""
     asked = [one for one in records if one.judged]
     answered = [one for one in asked if one.certainty is not None]
     bins = calibration(answered)
     above = ", ".join(sorted({f"{one.above:g}" for one in records}))
-    return Findings(
+    return StudyFindings(
         (separation_rows(records), rate_rows(answered), calibration_rows(bins, answered)),
         how=(
             "P(known): the model names the entities of a question (`name_entities`) and is asked of each whether the "

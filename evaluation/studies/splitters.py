@@ -9,7 +9,16 @@ import numpy as np
 
 from dramaturg.evaluation.metrics.chunks import similarity_table
 from dramaturg.evaluation.metrics.intervals import wilson
-from dramaturg.evaluation.studies.study import Bench, Cell, Findings, Study, StudyTable, difference, few, over_roles
+from dramaturg.evaluation.studies.study import (
+    Bench,
+    Cell,
+    Study,
+    StudyFindings,
+    StudyTable,
+    difference,
+    few,
+    over_roles,
+)
 from dramaturg.nodes.text.boundaries import sentences
 from dramaturg.nodes.text.splitter import Method
 from dramaturg.stores.documents.forms import Question
@@ -132,9 +141,9 @@ def by_chance(record: Retrieved, k: int) -> float:
     return 1 - comb(record.passages - record.holding, k) / comb(record.passages, k)
 
 
-def findings(records: Sequence[Retrieved]) -> Findings:
+def findings(records: Sequence[Retrieved]) -> StudyFindings:
     """The numbers of all splitters."""
-    return Findings(
+    return StudyFindings(
         (similarity_rows(records), recall_rows(records), role_rows(records), difference_rows(records)),
         how=(
             "Questions: those in scope of each role's questions.jsonl. Similarity: the cosine of the question with the "

@@ -115,7 +115,7 @@ class StudyTable(NamedTuple):
     rows: tuple[tuple[Cell, ...], ...]
 
 
-class Findings(NamedTuple):
+class StudyFindings(NamedTuple):
     """What came of a study."""
 
     tables: tuple[StudyTable, ...]
@@ -133,7 +133,7 @@ class Study(NamedTuple):
     name: str
     title: str
     records: Callable[[Bench], Awaitable[Sequence[Any]]]
-    findings: Callable[[Sequence[Any]], Findings]
+    findings: Callable[[Sequence[Any]], StudyFindings]
     check: Callable[[Bench], object] = lambda bench: None
     """Refuses roles that it cannot be made of, before any study of the run has begun."""
 

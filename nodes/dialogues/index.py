@@ -12,16 +12,16 @@ from typing_extensions import TypedDict
 from dramaturg.nodes.dialogues.cast import Speakers, letters_of
 from dramaturg.nodes.dialogues.edge_scores import EdgeScoring, ask_scores, edge_key, edges_of, score_in
 from dramaturg.nodes.index_steps import (
-    DraftState,
     IndexCheckState,
+    IndexDraftState,
     IndexingCost,
     LookedAt,
     Wishes,
     asked_in_all,
     begin_draft,
     checked,
+    cost_of_texts,
     embed_all,
-    indexing_cost,
     made_again_if_stale,
     progress,
     published,
@@ -93,7 +93,7 @@ class DialogueIndexOutput(TypedDict):
     version: str
 
 
-class DialogueDraftState(DialogueIndexInput, DraftState):
+class DialogueDraftState(DialogueIndexInput, IndexDraftState):
     """Indexing under way, and why edges have no score."""
 
     index: DialogueReport
@@ -286,7 +286,7 @@ async def cost_of_dialogues(context: DialogueIndexSettings, wishes: Wishes) -> I
     files = await asyncio.to_thread(read_dialogue_files, role.root)
     edges = edges_of(dialogues_of(files, role.card, context.dialogue_length))
     if not wishes.get("scores", False):
-        return indexing_cost("edges", len(edges), [], "a turn asks for the scores that it needs")
+        return cost_of_texts("edges", len(edges), [], "a turn asks for the scores that it needs")
     answers = {} if anew else await asyncio.to_thread(role.index(DIALOGUE_KIND).builder.known)
     left = [one.dialogue.text for one in edges if edge_key(one, role.card) not in answers]
-    return indexing_cost("edges", len(edges), left)
+    return cost_of_texts("edges", len(edges), left)

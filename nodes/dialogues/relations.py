@@ -24,7 +24,7 @@ class RelationSettings(DialogueRevisionSettings, AppraisalSettings):
     """How relations are weighed."""
 
 
-class Relation(TypedDict):
+class RoleRelation(TypedDict):
     """An edge: two roles who speak with each other in a dialogue. Without a score, `error` says why."""
 
     roles: list[str]
@@ -46,7 +46,7 @@ class ScoredPair(TypedDict):
 class RelationState(DialogueRecallState):
     """What relating reads and writes; `relations`, the graph G, lives on."""
 
-    relations: NotRequired[list[Relation]]
+    relations: NotRequired[list[RoleRelation]]
     clique: list[str]
 
 
@@ -89,7 +89,7 @@ def failed_before(state: RelationState, edges: Sequence[tuple[str, DialogueEdge]
     return {key: error for key, error in asked if error}
 
 
-def relation(edge: DialogueEdge, found: Appraisal | None, error: str = "") -> Relation:
+def relation(edge: DialogueEdge, found: Appraisal | None, error: str = "") -> RoleRelation:
     """An edge as the state holds it."""
     score, reason = found or (None, "")
     pair, dialogue = edge
@@ -118,7 +118,7 @@ async def find_clique(state: RelationState, runtime: Runtime[Any]) -> dict[str, 
     return {"clique": clique, "evidence": {"relations": found}}
 
 
-def scored_pairs(relations: Sequence[Relation]) -> list[ScoredPair]:
+def scored_pairs(relations: Sequence[RoleRelation]) -> list[ScoredPair]:
     """The edges of G, one for two roles: with the score of the dialogue in which they matter most, and why."""
     pairs: dict[tuple[str, ...], ScoredPair] = {}
     for one in relations:

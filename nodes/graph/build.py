@@ -10,7 +10,7 @@ from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
 from dramaturg.models.errors import UNANSWERED
-from dramaturg.nodes.index_steps import Answers, DraftState, LookedAt, answer_all, embed_all, progress
+from dramaturg.nodes.index_steps import Answers, IndexDraftState, LookedAt, answer_all, embed_all, progress
 from dramaturg.nodes.passages.retrieval import PassageSettings
 from dramaturg.nodes.run import Run, open_run
 from dramaturg.stores.index.builder import IndexBuilder
@@ -62,7 +62,7 @@ class GraphIndexOutput(TypedDict):
     version: str
 
 
-class GraphDraftState(GraphIndexInput, DraftState):
+class GraphDraftState(GraphIndexInput, IndexDraftState):
     """Indexing under way."""
 
     index: GraphReport

@@ -28,10 +28,10 @@ from dramaturg.nodes.index_steps import (
     asked_in_all,
     begin_draft,
     checked,
-    indexing_cost,
+    cost_of_texts,
     made_again_if_stale,
     published,
-    whole,
+    whole_version,
 )
 from dramaturg.nodes.passages.index import documents_after, made_with, read_persona, split_documents, splitting
 from dramaturg.nodes.run import open_run, run_of, settings
@@ -152,7 +152,7 @@ async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
 
 def chunks_like(role: Role, context: ChunkSettings) -> KnowledgeGraph | None:
     """The graph whose chunks new ones are to be like: the one that is read now, if it was split in this way."""
-    graph = whole(role.index(context.index_kind))
+    graph = whole_version(role.index(context.index_kind))
     same = graph is not None and all(graph.manifest.settings.get(k) == v for k, v in chunking(context).items())
     return graph if same else None
 
@@ -205,4 +205,4 @@ async def cost_of_graph(context: GraphIndexSettings, wishes: Wishes) -> Indexing
     left = [one.text for one in chunks if needs_facts(one, answers, retry=wishes.get("retry", False))]
     then = "then names that look alike are compared, and long descriptions summed up"
     later = then if context.normalization else "then long descriptions are summed up"
-    return indexing_cost("chunks", len(chunks), left, later)
+    return cost_of_texts("chunks", len(chunks), left, later)

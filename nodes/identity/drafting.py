@@ -50,7 +50,7 @@ class FailedChunk(NamedTuple):
     error: str
 
 
-class Draft(NamedTuple):
+class ChronicleDraft(NamedTuple):
     """What the documents tell, in their order, and the chunks without a usable answer."""
 
     triples: list[Triple]
@@ -66,7 +66,7 @@ async def draft_chronicle(
     relations: Mapping[str, str],
     known: Iterable[Triple] = (),
     announce: Announce = lambda _: None,
-) -> Draft:
+) -> ChronicleDraft:
     """Draft triples from all chunks, several at a time; what repeats, or is known already, is left out.
 
     Args:
@@ -98,7 +98,7 @@ async def draft_chronicle(
     found = distinct(triple for one in chunks for triple in drafted.get(one.id, ()))
     held = {triple_key(one) for one in known}
     failed = [FailedChunk(one.source, " > ".join(one.headings), errors[one.id]) for one in chunks if one.id in errors]
-    return Draft([one for one in found if triple_key(one) not in held], failed)
+    return ChronicleDraft([one for one in found if triple_key(one) not in held], failed)
 
 
 async def drafted_triples(

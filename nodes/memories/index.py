@@ -11,8 +11,8 @@ from typing_extensions import TypedDict
 
 from dramaturg.nodes.index_steps import (
     Answers,
-    DraftState,
     IndexCheckState,
+    IndexDraftState,
     IndexingCost,
     LookedAt,
     Wishes,
@@ -20,14 +20,14 @@ from dramaturg.nodes.index_steps import (
     asked_in_all,
     begin_draft,
     checked,
+    cost_of_texts,
     embed_all,
-    indexing_cost,
     made_again_if_stale,
     progress,
     published,
     refuse_other_settings,
     unless_overtaken,
-    whole,
+    whole_version,
 )
 from dramaturg.nodes.memories.emotions import (
     EMOTIONS,
@@ -93,7 +93,7 @@ class MemoryIndexOutput(TypedDict):
     version: str
 
 
-class MemoryDraftState(MemoryIndexInput, DraftState):
+class MemoryDraftState(MemoryIndexInput, IndexDraftState):
     """Indexing under way, and the encoder of its moods."""
 
     index: MemoryReport
@@ -205,7 +205,7 @@ async def memories_of(run: Run[Any], version: str) -> MemoryStore:
 
 async def encoder_wanted(run: Run[MemorySettings], *, rebuild: bool) -> str:
     """The name of the encoder that a new version is made with; `auto` stays with the one there is, if it can go on."""
-    before = None if rebuild else await asyncio.to_thread(whole, run.role.index(MEMORY_KIND))
+    before = None if rebuild else await asyncio.to_thread(whole_version, run.role.index(MEMORY_KIND))
     model = await run.embedder()
     known = {"model", encoder_name("embedding", model)}
     if run.settings.emotion_encoder == "auto" and before is not None and before.encoder in known:
@@ -285,9 +285,9 @@ async def cost_of_memories(context: MemorySettings, wishes: Wishes) -> IndexingC
     memories = await asyncio.to_thread(lambda: memory_unit(read_memory_files(run.role.root), run.role.card))
     name = await encoder_wanted(run, rebuild=anew)
     if name != "model":
-        return indexing_cost("memories", len(memories), [])
+        return cost_of_texts("memories", len(memories), [])
     encoding = await encoding_of(run, name)
     answers = {} if anew else await asyncio.to_thread(run.role.index(MEMORY_KIND).builder.known)
     retry = wishes.get("retry", False)
     left = [one.text for one in memories if wanted(one, encoding, answers, retry=retry)]
-    return indexing_cost("memories", len(memories), left)
+    return cost_of_texts("memories", len(memories), left)

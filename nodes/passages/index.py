@@ -15,7 +15,7 @@ from dramaturg.nodes.index_steps import (
     embed_batches,
     made_again_if_stale,
     published,
-    whole,
+    whole_version,
 )
 from dramaturg.nodes.passages.retrieval import PassageSettings, under_headings
 from dramaturg.nodes.run import open_run, run_of
@@ -164,7 +164,7 @@ def made_with(store: IndexStore) -> dict[str, JsonValue]:
 
 def passages_like(role: Role, context: PassageSettings) -> PassageStore | None:
     """The passages that are read now, if they were split with these settings; new ones are to be like them."""
-    store = whole(role.index(passage_kind(context.splitter)))
+    store = whole_version(role.index(passage_kind(context.splitter)))
     return store if store and made_with(store) == splitting(context) else None
 
 

@@ -14,7 +14,7 @@ from dramaturg.stores.documents.sources import Sources
 from dramaturg.stores.errors import EmbeddingMismatch, MissingIndex, RoleError
 from dramaturg.stores.files import move_folder, remove, sha256, sweep, write_bytes
 from dramaturg.stores.index.answers import ANSWERS, KnownAnswers, drop_kept, encode_answers, save_answers
-from dramaturg.stores.index.draft import FRESH, Draft, KnownVectors, Recipe, Vector, key, remove_drafts
+from dramaturg.stores.index.draft import FRESH, IndexDraft, KnownVectors, Recipe, Vector, key, remove_drafts
 from dramaturg.stores.index.folder import (
     MANIFEST,
     EmbeddingRecord,
@@ -48,7 +48,7 @@ class IndexBuilder(Generic[R]):
     def __init__(self, role: Path, kind: IndexKind[R, Any]) -> None:
         self._kind = kind
         self._folder = IndexFolder(role, kind)
-        self._drafts: dict[str, Draft[R]] = {}
+        self._drafts: dict[str, IndexDraft[R]] = {}
         self._vectors = KnownVectors(self._folder)
         self._answers = KnownAnswers(map(self._folder.beside, kind.answers))
         self._fresh: dict[str, tuple[KnownVectors, KnownAnswers]] = {}
@@ -85,7 +85,7 @@ class IndexBuilder(Generic[R]):
         if len({record.id for record in records}) < len(records):
             raise RoleError("Two records have the same id: give each its own.")
         recipe = Recipe(kind=self._kind.name, embedding=embedding, settings=dict(settings), sources=dict(sources))
-        draft = Draft.of(self._folder, recipe, records)
+        draft = IndexDraft.of(self._folder, recipe, records)
         with self._lock():
             draft.mark(self._folder, fresh=fresh, after=after)
             draft.write(self._folder)
@@ -225,23 +225,23 @@ class IndexBuilder(Generic[R]):
         named = (one for one in self._folder.published() if one.version == version)
         return next((one for one in named if self._folder.whole(one) is not None), None)
 
-    def _open(self, draft: str) -> Draft[R]:
-        opened = self._drafts.get(draft) or Draft.read(self._folder, draft, self._kind.records)
+    def _open(self, draft: str) -> IndexDraft[R]:
+        opened = self._drafts.get(draft) or IndexDraft.read(self._folder, draft, self._kind.records)
         if opened is None or not opened.folder.is_dir():
             raise MissingIndex(f"There is no draft {draft!r}: run `{self._folder.command}` from the start.")
         self._drafts[draft] = opened
         return opened
 
-    def _known_for(self, draft: Draft[R]) -> tuple[KnownVectors, KnownAnswers]:
+    def _known_for(self, draft: IndexDraft[R]) -> tuple[KnownVectors, KnownAnswers]:
         if not draft.fresh:
             return self._vectors, self._answers
         own = KnownVectors(self._folder, draft.version), KnownAnswers([self._folder], draft.version)
         return self._fresh.setdefault(draft.version, own)
 
-    def _vectors_for(self, draft: Draft[R]) -> Mapping[str, Vector]:
+    def _vectors_for(self, draft: IndexDraft[R]) -> Mapping[str, Vector]:
         return self._known_for(draft)[0].of(draft.recipe.embedding)
 
-    def _rows(self, draft: Draft[R], texts: Sequence[str]) -> Vectors:
+    def _rows(self, draft: IndexDraft[R], texts: Sequence[str]) -> Vectors:
         known = self._vectors_for(draft)
         missing = sum(key(text) not in known for text in texts)
         if missing:
@@ -250,7 +250,7 @@ class IndexBuilder(Generic[R]):
 
     def _store(
         self,
-        draft: Draft[R],
+        draft: IndexDraft[R],
         counts: Mapping[str, int],
         files: Mapping[str, bytes],
         texts: Sequence[str] | None,
@@ -309,5 +309,5 @@ class IndexBuilder(Generic[R]):
         self._answers.forget()
 
 
-def _texts(draft: Draft[Any]) -> list[str]:
+def _texts(draft: IndexDraft[Any]) -> list[str]:
     return [record.embedding_text for record in draft.records]

@@ -39,7 +39,7 @@ class Recipe(BaseModel):
 
 
 @dataclass(frozen=True)
-class Draft(Generic[R]):
+class IndexDraft(Generic[R]):
     """`drafts/<id>/`; the id is the hash of its content, so a changed file cannot be taken for it."""
 
     folder: Path

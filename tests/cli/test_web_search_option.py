@@ -9,7 +9,7 @@ import pytest
 from dramaturg.cli.options import given_object
 from dramaturg.evaluation.comparison.contestants import contestant, key_of
 from dramaturg.evaluation.comparison.run import EvaluationSettings
-from dramaturg.evaluation.datasets.dataset import Question
+from dramaturg.evaluation.datasets.dataset import DatasetQuestion
 from dramaturg.stores.role import Role
 
 from commands import Command
@@ -28,7 +28,7 @@ def settings(**given: Any) -> EvaluationSettings:
 
 
 def key(role: Role, method: str, **given: Any) -> str:
-    return key_of(contestant(method), role, "known", 0, Question(id="1", text="Who?"), settings(**given))
+    return key_of(contestant(method), role, "known", 0, DatasetQuestion(id="1", text="Who?"), settings(**given))
 
 
 def test_who_searches_is_given_the_tool() -> None:

@@ -105,7 +105,7 @@ def test_a_step_that_failed_goes_on_where_it_was(tmp_path: Path, undisturbed: Ev
     assert 0 < done < len(undisturbed)
     acted = [one for one in undisturbed if one["kind"] == "action"]
     asked_again = sum("one deed that can be done within the hour" in call.text for call in model.calls)
-    assert asked_again < len(acted) / 2  # the first hour is not played again
+    assert asked_again <= len(acted) / 2  # the first of the two hours is not played again
 
 
 def test_a_deed_is_kept_before_the_next_agent_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from dramaturg.stores.documents.changes import KeptDocuments, change_documents, changing, finish_change
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError
-from dramaturg.stores.index.draft import Draft
+from dramaturg.stores.index.draft import IndexDraft
 from dramaturg.stores.index.folder import IndexFolder
 from dramaturg.stores.index.passages import StoredPassage, passage_kind
 from dramaturg.stores.learning import learn
@@ -89,7 +89,7 @@ def test_no_changed_draft_goes_into_a_version(root: Path, count: int) -> None:
             left = builder.unembedded(version)
         except MissingIndex:
             assert path.suffix != ".npz"
-            assert Draft.read(IndexFolder(root, passage_kind("acts")), version, StoredPassage) is None
+            assert IndexDraft.read(IndexFolder(root, passage_kind("acts")), version, StoredPassage) is None
         else:
             assert path.suffix == ".npz", (path, how)
             assert left == ["new"]

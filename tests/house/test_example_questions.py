@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dramaturg.evaluation.datasets.dataset import ATTRIBUTES, Question
+from dramaturg.evaluation.datasets.dataset import ATTRIBUTES, DatasetQuestion
 from dramaturg.evaluation.datasets.reading import read_dataset
 from dramaturg.stores.library import Library
 from dramaturg.stores.role import Role
@@ -22,7 +22,7 @@ def role(request: pytest.FixtureRequest) -> Role:
     return Library(EXAMPLES).role(request.param)
 
 
-def questions(role: Role, scope: str) -> list[Question]:
+def questions(role: Role, scope: str) -> list[DatasetQuestion]:
     found = read_dataset(role.root / "questions.jsonl").questions
     return [one for one in found if one.scope == scope]
 

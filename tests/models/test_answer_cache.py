@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from pydantic import BaseModel, Field
 
 from dramaturg.models import answer_cache
-from dramaturg.models.answer_cache import answer_key, open_answers
+from dramaturg.models.answer_cache import cache_key, open_answers
 from dramaturg.models.chat import chat_model
 from dramaturg.models.client import openai_compatible
 from dramaturg.models.errors import UnusableAnswer
@@ -104,7 +104,7 @@ def test_a_file_that_cannot_be_used(tmp_path: Path, content: bytes | None) -> No
 
 
 def key(model: Any) -> str:
-    return answer_key(chat_model(model).identity, "decide", MESSAGES, {})
+    return cache_key(chat_model(model).identity, "decide", MESSAGES, {})
 
 
 def test_the_key_depends_on_the_model_but_not_on_its_secret(monkeypatch: pytest.MonkeyPatch) -> None:

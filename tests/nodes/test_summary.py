@@ -27,10 +27,10 @@ from dramaturg.nodes.turn import (
     TurnOutput,
     TurnState,
     clipped,
+    earlier_summary,
     leaving,
     notes_in,
     read_turn,
-    recalled,
     summarize,
     transcript,
     whole_sentences,
@@ -220,7 +220,7 @@ async def test_the_summary_is_asked_for_in_the_language_of_the_run(language: str
     model = noting()
     await folded(library, model, talk(8), window=6, language=language)
     assert words in model.calls[-1].messages[-1].text
-    assert recalled("x", "Ada", language) != recalled("x", "Ada", "en") or language == "en"
+    assert earlier_summary("x", "Ada", language) != earlier_summary("x", "Ada", "en") or language == "en"
 
 
 def test_messages_are_a_line_each_with_who_said_it(library: Path) -> None:

@@ -10,7 +10,7 @@ from dramaturg.evaluation.comparison.contestants import BOUNDS, CEILING, DECLINE
 from dramaturg.evaluation.comparison.plan import Plan
 from dramaturg.evaluation.comparison.records import RECORD, RecordFile, Records
 from dramaturg.evaluation.comparison.run import Evaluation
-from dramaturg.evaluation.datasets.dataset import Question
+from dramaturg.evaluation.datasets.dataset import DatasetQuestion
 from dramaturg.evaluation.judging import measures
 from dramaturg.evaluation.judging.judges import Grade
 from dramaturg.evaluation.judging.measures import SIMILARITY
@@ -88,10 +88,10 @@ def test_the_floor_speaks_the_role_s_language(tmp_path: Path, language: str) -> 
 
 
 def test_of_several_right_answers_the_ceiling_says_the_first() -> None:
-    both = Question(id="q", text="?", answer="Tom.", more_answers=("My brother.",))
+    both = DatasetQuestion(id="q", text="?", answer="Tom.", more_answers=("My brother.",))
     assert bound_reply(CEILING, both, "en") == "Tom."
     assert bound_reply(CEILING, both.model_copy(update={"answer": ""}), "en") == "My brother."
-    assert bound_reply(CEILING, Question(id="q", text="?"), "en") == ""
+    assert bound_reply(CEILING, DatasetQuestion(id="q", text="?"), "en") == ""
 
 
 async def test_they_ask_no_model_and_are_asked_once_whatever_the_seeds(library: Path) -> None:

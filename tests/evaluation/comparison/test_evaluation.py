@@ -10,7 +10,7 @@ from dramaturg.evaluation.comparison.plan import read_plan, spread
 from dramaturg.evaluation.comparison.records import RecordFile
 from dramaturg.evaluation.comparison.run import Capped, evaluate
 from dramaturg.evaluation.comparison.speakers import messages_of
-from dramaturg.evaluation.datasets.dataset import Question
+from dramaturg.evaluation.datasets.dataset import DatasetQuestion
 from dramaturg.evaluation.judging.measures import METRICS, SIMILARITY
 from dramaturg.models.errors import ModelUnavailable, UnusableAnswer
 from dramaturg.stores.conversations.kept_run import Busy
@@ -235,7 +235,7 @@ def test_a_role_without_questions_needs_a_dataset(tmp_path: Path) -> None:
 
 def test_a_few_questions_are_of_every_kind() -> None:
     kinds = [("in", "a"), ("in", "a"), ("in", "a"), ("in", "b"), ("out", ""), ("out", "")]
-    questions = [Question(id=f"{n}", text="?", scope=scope, attribute=of) for n, (scope, of) in enumerate(kinds)]  # type: ignore[arg-type]
+    questions = [DatasetQuestion(id=f"{n}", text="?", scope=scope, attribute=of) for n, (scope, of) in enumerate(kinds)]  # type: ignore[arg-type]
     assert [one.id for one in spread(questions, 3)] == ["0", "3", "4"]
     assert [one.id for one in spread(questions, 5)] == ["0", "1", "3", "4", "5"]
     assert spread(questions, 99) == questions
@@ -243,7 +243,7 @@ def test_a_few_questions_are_of_every_kind() -> None:
 
 def test_what_was_said_before_is_said_before(library: Path) -> None:
     role = open_role("ada", library)
-    question = Question.model_validate(
+    question = DatasetQuestion.model_validate(
         {
             "id": "q",
             "text": "And then?",

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dramaturg.evaluation.datasets import character_llm, charactereval, coser, plain
-from dramaturg.evaluation.datasets.dataset import FORMS, Label, Turn
+from dramaturg.evaluation.datasets.dataset import FORMS, DatasetTurn, Label
 from dramaturg.evaluation.datasets.reading import READERS, read_dataset
 from dramaturg.stores.errors import RoleFileError
 
@@ -77,7 +77,10 @@ def test_a_dialogue_of_charactereval_is_gone_on_with(tmp_path: Path) -> None:
     found = read_dataset(put(tmp_path / "test_data.json", [SCENE]))
     (one,) = found.questions
     assert (found.form, one.id, one.role, one.user_role, one.text) == ("charactereval", "7", "阿灯", "老汤", "油够吗？")
-    assert one.turns == (Turn(speaker="老汤", text="今晚有雾。"), Turn(speaker="阿灯", text="（点灯）我知道。"))
+    assert one.turns == (
+        DatasetTurn(speaker="老汤", text="今晚有雾。"),
+        DatasetTurn(speaker="阿灯", text="（点灯）我知道。"),
+    )
     assert (one.answer, one.scope, one.metrics, one.labels) == ("", "", (), {"novel": "灯塔"})
     assert "no licence" in found.licence
 
@@ -94,8 +97,8 @@ def test_a_folder_of_charactereval_has_profiles_and_metrics(tmp_path: Path) -> N
 
 def test_a_line_without_a_speaker_goes_on() -> None:
     assert charactereval.spoken("甲：一\n\n二\n乙：三：四") == [
-        Turn(speaker="甲", text="一\n二"),
-        Turn(speaker="乙", text="三：四"),
+        DatasetTurn(speaker="甲", text="一\n二"),
+        DatasetTurn(speaker="乙", text="三：四"),
     ]
 
 
@@ -196,7 +199,10 @@ def test_each_question_of_a_long_interview_follows_what_was_said(tmp_path: Path)
     assert (first.id, first.role, first.user_role, first.said) == ("1.0", "Ada Lark", "Man", "My brother.")
     assert first.turns == ()
     assert (second.id, second.text, second.said) == ("1.1", "Older?", "")
-    assert second.turns == (Turn(speaker="Man", text="Who is Tom?"), Turn(speaker="Ada", text="My brother."))
+    assert second.turns == (
+        DatasetTurn(speaker="Man", text="Who is Tom?"),
+        DatasetTurn(speaker="Ada", text="My brother."),
+    )
 
 
 def test_a_line_of_coser_answers_the_one_before(tmp_path: Path) -> None:
@@ -212,7 +218,7 @@ def test_a_line_of_coser_answers_the_one_before(tmp_path: Path) -> None:
     assert (found.form, ada.role, ada.user_role, ada.text) == ("coser", "Ada", "Environment", "The lamp dies.")
     assert (ada.answer, ada.context) == ("(runs) Oil, Tom!", "A gale.")
     assert (tom.text, tom.answer, tom.context) == ("(runs) Oil, Tom!", "Coming.\nHere.", "A gale.\n\nHe wants to help.")
-    assert tom.turns == (Turn(speaker="Environment", text="The lamp dies."),)
+    assert tom.turns == (DatasetTurn(speaker="Environment", text="The lamp dies."),)
     assert tom.labels == {"topic": "The lamp", "chapter": "I", "split": "train"}
     assert found.characters["Ada"].persona == "Ada lives here."
     assert found.left_out == {}

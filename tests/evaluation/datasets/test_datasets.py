@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dramaturg.evaluation.datasets import files as dataset_files
-from dramaturg.evaluation.datasets.dataset import ATTRIBUTES, FORMS, Dataset, Question
+from dramaturg.evaluation.datasets.dataset import ATTRIBUTES, FORMS, Dataset, DatasetQuestion
 from dramaturg.evaluation.datasets.files import LONGEST, NO_PERSONA, Source, documents, read_content
 from dramaturg.evaluation.datasets.reading import SMALLEST, form_of, read_dataset
 from dramaturg.stores.errors import RoleFileError
@@ -52,7 +52,7 @@ def test_the_smallest_line_is_a_dataset(tmp_path: Path) -> None:
     found = read_dataset(file(tmp_path, "mine.jsonl", SMALLEST))
     (one,) = found.questions
     assert (found.name, found.form, found.licence) == ("mine", "jsonl", "")
-    assert one == Question(id="1", text=json.loads(SMALLEST)["question"])
+    assert one == DatasetQuestion(id="1", text=json.loads(SMALLEST)["question"])
 
 
 def test_a_line_says_all_that_a_question_has(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_line_says_all_that_a_question_has(tmp_path: Path) -> None:
 def test_no_value_is_as_good_as_no_key(tmp_path: Path) -> None:
     bare = {"question": "Radio?", "answer": None, "role": None, "scope": None, "id": None, "reason": None}
     (one,) = read_dataset(file(tmp_path, "mine.jsonl", lines(bare))).questions
-    assert one == Question(id="1", text="Radio?")
+    assert one == DatasetQuestion(id="1", text="Radio?")
 
 
 def test_numbers_of_lines_are_ids_and_blank_lines_count(tmp_path: Path) -> None:
@@ -136,12 +136,12 @@ def test_questions_of_a_role_are_its_own_and_those_for_whoever_is_evaluated(tmp_
 
 @pytest.mark.parametrize("written", ["베토벤", unicodedata.normalize("NFD", "베토벤"), " 베토벤\t"])
 def test_a_name_in_another_form_of_unicode_or_with_spaces_is_the_same(written: str) -> None:
-    asked = (Question(id="1", text="Who?", role=written), Question(id="2", text="Who?", role=" "))
+    asked = (DatasetQuestion(id="1", text="Who?", role=written), DatasetQuestion(id="2", text="Who?", role=" "))
     assert Dataset(name="mine", form="jsonl", questions=asked).of_role("베토벤") == asked
 
 
 def test_a_role_without_questions_is_told_who_has_some() -> None:
-    asked = (Question(id="1", text="Who?", role="Ada"), Question(id="2", text="Who?", role="Tom"))
+    asked = (DatasetQuestion(id="1", text="Who?", role="Ada"), DatasetQuestion(id="2", text="Who?", role="Tom"))
     with pytest.raises(ValueError, match="mine has no questions for Bob or bob: it has some for Ada, Tom"):
         Dataset(name="mine", form="jsonl", questions=asked).of_role("Bob", "bob")
 

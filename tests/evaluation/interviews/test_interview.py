@@ -23,7 +23,7 @@ from dramaturg.evaluation.interviews import graph as interview
 from dramaturg.evaluation.interviews.judging import batches
 from dramaturg.evaluation.interviews.run import interviewed, questions, read_interview, so_far
 from dramaturg.evaluation.interviews.scores import scored
-from dramaturg.evaluation.interviews.state import InterviewContext, Judgement, Record
+from dramaturg.evaluation.interviews.state import InterviewContext, InterviewRecord, Judgement
 from dramaturg.evaluation.metrics.alignment import split_batches
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.stores.conversations.kept_run import Busy, alone
@@ -320,7 +320,7 @@ def test_batches_are_those_of_the_reference(count: int, sizes: list[int]) -> Non
     assert [item for one in found for item in one["items"]] == [one["item"] for one in records]
 
 
-def record(item: str, dimension: str = "E/I", **more: Any) -> Record:
+def record(item: str, dimension: str = "E/I", **more: Any) -> InterviewRecord:
     said = {"question": "?", "reply": "So.", "error": "", "evidence": {}, "usage": {}, "cleaned": "So.", "flags": []}
     about: Any = {"item": item, "dimension": dimension, **said, "anonymous": "So.", "anonymous_question": "?", **more}
     return about  # type: ignore[no-any-return]

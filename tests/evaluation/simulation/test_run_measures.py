@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dramaturg.evaluation.metrics.curves import Reading, curves
 from dramaturg.evaluation.metrics.intervals import percentile_interval
-from dramaturg.evaluation.simulation.log import Cost, MeasuredRun, Run, measured_run
+from dramaturg.evaluation.simulation.log import Cost, LoggedRun, MeasuredRun, measured_run
 from dramaturg.evaluation.simulation.measures import (
     UNITS,
     all_curves,
@@ -255,7 +255,7 @@ def test_costs_are_differences_of_what_was_spent(steps: list[int]) -> None:
         {"kind": "cost", "step": at, "time": "", "calls": n, "tokens": 2 * n, "lines": n % 7, "seconds": n / 8}
         for at, n in enumerate(spent, start=1)
     ]
-    about = Run(step=1, time="", kind="run", scenario="x", condition="full", steps=1, seed=0, agents=("a",))
+    about = LoggedRun(step=1, time="", kind="run", scenario="x", condition="full", steps=1, seed=0, agents=("a",))
     found = costs(MeasuredRun(Path("x"), about, [], [], [Cost.model_validate(one) for one in lines]))
     assert [(one.step, one.calls, one.tokens) for one in found] == [(n, s, 2 * s) for n, s in enumerate(steps, 1)]
     assert total(found).calls == sum(steps)

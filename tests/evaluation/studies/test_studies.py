@@ -36,7 +36,15 @@ from dramaturg.evaluation.studies.report import (
 )
 from dramaturg.evaluation.studies.scope_detection import Scoped
 from dramaturg.evaluation.studies.splitters import Retrieved
-from dramaturg.evaluation.studies.study import Bench, Findings, MarkedRelation, StudyTable, copy_roles, gold, spaced
+from dramaturg.evaluation.studies.study import (
+    Bench,
+    MarkedRelation,
+    StudyFindings,
+    StudyTable,
+    copy_roles,
+    gold,
+    spaced,
+)
 from dramaturg.nodes.memories.units import memory_unit
 from dramaturg.stores.documents.memories import read_memory_files
 from dramaturg.stores.library import Library
@@ -51,7 +59,7 @@ def rows(table: StudyTable, *first: Any) -> list[tuple[Any, ...]]:
     return [row for row in table.rows if row[: len(first)] == first]
 
 
-def table(found: Findings, title: str) -> StudyTable:
+def table(found: StudyFindings, title: str) -> StudyTable:
     return next(one for one in found.tables if one.title.startswith(title))
 
 
@@ -460,7 +468,7 @@ def finished(mean: float = 0.5) -> Finished:
     bins = ((0.1, wilson(1, 4)), (0.9, wilson(3, 4)))
     interval = Interval(mean, 0.25, None, 3, 12, 0.95, 0, "t", "")
     shape = StudyTable("Numbers", ("of", "value"), (("a", interval), ("b", wilson(1, 4)), ("c", None), ("d | e", -0.5)))
-    return Finished(STUDIES["splitters"], Findings((shape,), ("So.",), ("Nothing.",), bins), 61.0)
+    return Finished(STUDIES["splitters"], StudyFindings((shape,), ("So.",), ("Nothing.",), bins), 61.0)
 
 
 def test_numbers_are_shown_with_what_they_rest_on() -> None:

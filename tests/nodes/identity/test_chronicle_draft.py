@@ -14,7 +14,7 @@ from dramaturg.nodes.identity.chronicle import templates
 from dramaturg.nodes.identity.drafting import (
     CHUNK_TOKENS,
     MOST_TRIPLES,
-    Draft,
+    ChronicleDraft,
     DraftedTriple,
     chunks_of,
     draft_chronicle,
@@ -55,7 +55,7 @@ async def of_one(model: ScriptedChatModel, language: str = "en", **relations: st
     )
 
 
-async def of_all(model: ScriptedChatModel, chunks: list[StoredPassage], **given: Any) -> Draft:
+async def of_all(model: ScriptedChatModel, chunks: list[StoredPassage], **given: Any) -> ChronicleDraft:
     return await draft_chronicle(asked(model), chunks, role=NAME, language="en", relations=templates("en"), **given)
 
 
