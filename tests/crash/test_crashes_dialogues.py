@@ -296,7 +296,7 @@ def test_nothing_is_left_of_what_was_erased(doomed: Path, tmp_path: Path) -> Non
 
 
 MANY = [
-    *((index, "fresh", 40), (index, "talked", 40), (index_alone, "talked", 40), (talk, "indexed", 40)),
+    *((index, "fresh", 40), (index, "talked", 40), (index_alone, "talked", 40), (talk, "indexed", 20)),
     *((rebuild, "scored", 30), (go_back, "changed", 30), (erase, "doomed", 30)),
 ]
 

@@ -85,14 +85,14 @@ def test_a_disk_that_is_full_at_any_write_costs_the_turn_only(
 
 @pytest.mark.crash
 def test_turns_that_are_killed_at_any_time(before: Path, method: str, tmp_path: Path) -> None:
-    """250 kills a method."""
+    """A hundred kills a method."""
     chance = random.Random(1)
     folder = prepared(tmp_path / "library", method, turns=2)
     begun = time.monotonic()
     assert not killed_after(ON[method], folder, 60)
     long = time.monotonic() - begun
     killed = 0
-    for _ in range(250):
+    for _ in range(100):
         killed += killed_after(ON[method], folder, chance.uniform(0, long))
         found = ids(folder, method)
         assert found == [f"m-{number}" for number in range(1, len(found) + 1)]
