@@ -105,6 +105,16 @@ def test_a_graph_is_a_workflow_also_with_another_configuration() -> None:
     assert type(compiled.with_config({"tags": ["a"]})) is type(compiled)
 
 
+def test_a_run_without_an_event_loop_has_the_defaults_too() -> None:
+    def size(state: Seen, runtime: Runtime[Any]) -> dict[str, Any]:
+        return {"seen": [settings(runtime, Inner).size]}
+
+    builder: Workflow[Seen, Outer, Seen, Seen] = Workflow(Seen, Outer)
+    builder.add_node(size)
+    builder.add_edge(START, "size")
+    assert builder.compile().invoke({"seen": []}) == {"seen": [2]}
+
+
 async def test_each_run_opens_anew_and_a_changed_context_is_another(opened: list[str], tmp_path: Path) -> None:
     graph, context = inner().compile(), Inner(role="ada")
     await graph.ainvoke({"seen": []}, context=context)
