@@ -230,7 +230,9 @@ class FormattedCall(Generic[T]):
 
 
 def speaks_openai(client: BaseChatModel) -> bool:
-    """Whether a model takes the parameters of OpenAI's chat completions."""
+    """Whether a model takes the parameters of OpenAI's chat completions, or says so of itself."""
+    if getattr(client, "speaks_openai", False):
+        return True
     from langchain_openai.chat_models.base import BaseChatOpenAI
 
     return isinstance(client, BaseChatOpenAI)

@@ -20,7 +20,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 INDEX = ROOT / "docs" / "index.md"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 HOUSE = [ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
-FOLDERS = "cli|conversations|evaluation|examples|models|nodes|prompts|stores|tests|workflows"
+FOLDERS = "cli|conversations|evaluation|examples|models|nodes|prompts|stores|testing|tests|workflows"
 
 
 @pytest.mark.parametrize(
@@ -91,6 +91,14 @@ def test_the_python_in_the_readme_compiles_and_is_short() -> None:
     (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     compile(code, "README.md", "exec")
     assert len([line for line in code.splitlines() if line.strip()]) <= 12
+
+
+async def test_the_test_in_the_page_of_testing_passes(tmp_path: Path) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "testing.md").read_text(encoding="utf-8"), re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(compile(code, "testing.md", "exec"), names)
+    (test,) = [names[name] for name in names if name.startswith("test_")]
+    await test(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,10 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("cli", "conversations", "evaluation", "examples", "models", "nodes", "prompts", "stores", "workflows")
+FOLDERS = (
+    *("cli", "conversations", "evaluation", "examples", "models", "nodes"),
+    *("prompts", "stores", "testing", "workflows"),
+)
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 FLOORS = {
     "langgraph": "1.2.11",

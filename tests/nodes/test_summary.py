@@ -126,14 +126,7 @@ async def test_what_leaves_is_shown_with_the_old_summary_and_what_stays_is_not(l
 
 @pytest.mark.parametrize(("tokens", "sentences"), [(1, 1), (25, 1), (100, 4), (2000, 80)])
 async def test_the_length_is_asked_for_and_set(tokens: int, sentences: int, library: Path) -> None:
-    class Bounded(ScriptedChatModel):
-        max_tokens: int | None = None
-        temperature: float | None = None
-
-        def answer(self, messages: Any, parameters: Any) -> AIMessage:
-            return super().answer(messages, {"max_tokens": self.max_tokens, "temperature": self.temperature})
-
-    model = Bounded(reply=noting().reply)
+    model = noting()
     await folded(library, model, talk(8), window=6, summary_tokens=tokens)
     assert model.calls[-1].parameters == {"max_tokens": tokens, "temperature": 0}
     assert f"at most {sentences} sentences" in model.calls[-1].text

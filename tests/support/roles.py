@@ -1,64 +1,17 @@
 """A small role, and a chat model that plays all parts of AMADEUS by a script."""
 
-import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from langchain_core.embeddings import Embeddings
 from langchain_core.messages import BaseMessage
 
-from dramaturg.stores.documents.forms import RoleCard
-from dramaturg.stores.library import Library
+from dramaturg.testing import WordEmbeddings, write_role
+from dramaturg.testing.role import DIALOGUE, LIFE, MEMORIES, write_lines
 
 from fakes import ScriptedChatModel
-
-LIFE = """# Ada Quill
-
-Ada Quill keeps the lighthouse of Gull Rock and has kept it for thirty years.
-
-## Work
-
-### The lamp
-
-She trims the lamp at dusk and at midnight, and never once has it gone out.
-
-### The log
-
-Every ship that passes is written into the log with its name and the hour.
-
-## People
-
-Her brother Tom sails the mail boat and brings flour and letters on Fridays.
-
-She distrusts the harbour master, who once sold the old lamp behind her back.
-
-## Nature
-
-Storms make her cheerful; a calm sea makes her uneasy and short with visitors.
-"""
-
-MEMORIES = (
-    {"text": "The lamp burned all night in the great storm, and I sang to it.", "when": "1841"},
-    {"text": "They drowned within sight of my lamp, and I could do nothing but weep.", "when": "1843"},
-    {"question": "Do you trust the harbour master?", "answer": "He sold my old lamp. I spit on his name."},
-)
-CHRONICLE = """triples:
-- {subject: Ada Quill, relation: profession, object: keeper of the light, kind: experience, core: true}
-- {subject: Ada Quill, relation: values, object: a light that never fails, kind: value, core: true}
-- {subject: Ada Quill, relation: values, object: silence, kind: value}
-- {subject: Ada Quill, relation: likes, object: storms, kind: preference}
-- {subject: Ada Quill, relation: fears, object: a calm sea, kind: trait}
-"""
-DIALOGUE = (
-    {"scene": "friday", "speaker": "Tom", "text": "Flour, letters, and a parcel from Leith."},
-    {"scene": "friday", "speaker": "Ada Quill", "text": "A parcel! Give it here, I have waited a month."},
-    {"scene": "friday", "speaker": "Tom", "text": "It is heavy."},
-    {"scene": "calm", "speaker": "Ada Quill", "text": "Not a breath of wind. I do not like it."},
-)
 
 FINDINGS = """{"belief_and_value": [{"attribute": "Ada holds that a light must never fail.", "passage": 1}],
 "psychological_traits": [{"attribute": "Ada is cheerful in storms.", "passage": 1}]}"""
@@ -72,27 +25,9 @@ def mood(**scores: int) -> str:
     return json.dumps({name: {"reason": "so it seems", "score": scores.get(name, 1)} for name in EMOTIONS})
 
 
-class WordEmbeddings(Embeddings):
-    """A bag of hashed words: texts that share words are near each other."""
-
-    model = "words"
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        return [self.embed_query(text) for text in texts]
-
-    def embed_query(self, text: str) -> list[float]:
-        vector = np.full(1024, 0.001)
-        for word in re.findall(r"\w+", text.lower()):
-            vector[int(hashlib.sha256(word.encode()).hexdigest(), 16) % 1024] += 1
-        return (vector / np.linalg.norm(vector)).tolist()
-
-
 def small_role(library: Path, text: str = LIFE, role: str = "ada") -> None:
     """Put Ada into a library."""
-    made = Library(library).create(role, RoleCard(name="Ada Quill", language="en", profile="A keeper of few words."))
-    (made.root / "persona" / "life.md").write_text(text, encoding="utf-8")
-    (made.root / "chronicle.yaml").write_text(CHRONICLE, encoding="utf-8")
-    write_memories(made.root)
+    write_role(library, role, persona=text)
 
 
 def write_memories(
@@ -102,8 +37,8 @@ def write_memories(
 ) -> None:
     """Put memories into a role's folder."""
     (role / "dialogues").mkdir(exist_ok=True)
-    for path, lines in ((role / "memories.jsonl", memories), (role / "dialogues" / "scenes.jsonl", dialogue)):
-        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    write_lines(role / "memories.jsonl", memories)
+    write_lines(role / "dialogues" / "scenes.jsonl", dialogue)
 
 
 def actor(

@@ -8,13 +8,14 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import BaseMessage
 
 from dramaturg.prompts import load
+from dramaturg.testing import Call
 from dramaturg.workflows.riverbend import graph
 from dramaturg.workflows.riverbend_agents import RiverbendContext
 
-from fakes import Call, ScriptedChatModel
+from fakes import ScriptedChatModel
 from roles import WordEmbeddings, fenced, said
 
 PARTS = (
@@ -23,17 +24,6 @@ PARTS = (
 )
 NAMES = ("Alice", "Bob", "Charlie", "Dorothy", "Ellen")
 BY_ALICE = "Alice asks Dorothy at the bridge what the town needs."
-
-
-class Adjustable(ScriptedChatModel):
-    """A model with the fields of most providers; calls say what they were set to."""
-
-    temperature: float | None = None
-    max_tokens: int | None = None
-
-    def answer(self, messages: list[BaseMessage], parameters: dict[str, Any]) -> AIMessage:
-        set_to = {"temperature": self.temperature, "max_tokens": self.max_tokens}
-        return super().answer(messages, {**parameters, **set_to})
 
 
 def part(text: str) -> tuple[str, str]:
@@ -86,7 +76,7 @@ def townspeople(**parts: Any) -> ScriptedChatModel:
         answered: str | Exception = given(role, text) if callable(given) else given
         return answered
 
-    return Adjustable(reply=answer)
+    return ScriptedChatModel(reply=answer)
 
 
 def world_settings(library: Any, model: Any, **settings: Any) -> dict[str, Any]:

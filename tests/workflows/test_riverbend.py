@@ -13,10 +13,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.nodes.identity.chronicle import Condition
 from dramaturg.nodes.world.world import WorldInput, WorldState
+from dramaturg.testing import Call
 from dramaturg.workflows.riverbend import build
 from dramaturg.workflows.riverbend_agents import RiverbendContext
 
-from fakes import Call, ScriptedChatModel
+from fakes import ScriptedChatModel
 from roles import fenced
 from townspeople import (
     asked,
@@ -160,7 +161,7 @@ def caps(calls: list[Call]) -> dict[str, set[Any]]:
     """How long the answers to each part may be, and by which temperature they are given."""
     bounds: dict[str, set[Any]] = {}
     for call in calls:
-        given = (call.parameters["max_tokens"], call.parameters["temperature"])
+        given = (call.parameters.get("max_tokens"), call.parameters.get("temperature"))
         bounds.setdefault(part(call.text)[0], set()).add(given)
     return bounds
 

@@ -28,11 +28,12 @@ from dramaturg.evaluation.metrics.alignment import split_batches
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.stores.conversations.kept_run import Busy, alone
 from dramaturg.stores.saver import file as saver_file
+from dramaturg.testing import Call
 from dramaturg.workflows.methods import METHODS
 
 from commands import Command
 from crash_points import kills
-from fakes import Call, ScriptedChatModel
+from fakes import ScriptedChatModel
 from mood_models import feeler
 from passage_samples import quick
 from roles import fenced, run_settings, said, small_role

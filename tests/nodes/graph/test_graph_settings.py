@@ -2,15 +2,13 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import BaseMessage
 
 from dramaturg.models.questions import Decision
 from dramaturg.stores.role import Role
 
-from fakes import ScriptedChatModel
 from graph_roles import JORY, TOM, asked, compared, graph_actor, graph_role, groups, index, means_same, part, served
 from passage_samples import quick
 from roles import fenced, said
@@ -75,18 +73,9 @@ async def test_summarize_above_leaves_short_descriptions_as_they_are(role: Role)
     assert "Note: Tom sails the Petrel." in description
 
 
-class Bounded(ScriptedChatModel):
-    """A model with the field of most providers; calls say what it was set to."""
-
-    max_tokens: int | None = None
-
-    def answer(self, messages: list[BaseMessage], parameters: dict[str, Any]) -> AIMessage:
-        return super().answer(messages, {**parameters, "max_tokens": self.max_tokens})
-
-
 @pytest.mark.parametrize(("given", "most"), [({}, 120), ({"description_tokens": 33}, 33)])
 async def test_description_tokens_bound_a_summary(role: Role, given: dict[str, int], most: int) -> None:
-    model = Bounded(reply=graph_actor().reply)
+    model = graph_actor()
     await index(role, model, **given)
     bounds = {call.parameters["max_tokens"] for call in model.calls if part(call.text) == "summary"}
     assert bounds == {most}

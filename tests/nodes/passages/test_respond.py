@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import ValidationError
 
@@ -28,17 +28,6 @@ THREAD: Any = {"configurable": {"thread_id": "t"}}
 def library(tmp_path: Path) -> Path:
     small_role(tmp_path)
     return tmp_path
-
-
-class Adjustable(ScriptedChatModel):
-    """A model with the fields of most providers; calls say what they were set to."""
-
-    temperature: float | None = None
-    max_tokens: int | None = None
-
-    def answer(self, messages: list[BaseMessage], parameters: dict[str, Any]) -> AIMessage:
-        set_to = {"temperature": self.temperature, "max_tokens": self.max_tokens}
-        return super().answer(messages, {**parameters, **set_to})
 
 
 async def answered(library: Path, model: ScriptedChatModel, **settings: Any) -> dict[str, Any]:
@@ -66,7 +55,7 @@ async def test_a_passage_that_is_knowledge_and_selected_stands_in_the_prompt_onc
 
 
 async def test_temperature_and_length_reach_the_model(library: Path) -> None:
-    model = Adjustable(reply=actor().reply)
+    model = actor()
     await answered(library, model, temperature=1.25, reply_tokens=77)
     assert model.calls[-1].parameters["temperature"] == 1.25
     assert model.calls[-1].parameters["max_tokens"] == 77

@@ -10,8 +10,9 @@ from langgraph.runtime import Runtime
 
 from dramaturg.nodes.world.game_master import in_order
 from dramaturg.nodes.world.world import WorldSettings, begin_step, counted, end_step, step_outcome
+from dramaturg.testing import Call
 
-from fakes import Call, ScriptedChatModel
+from fakes import ScriptedChatModel
 from roles import fenced
 from townspeople import asked, by_hour, comes, hour, of_kind, played, timeless, townspeople
 
