@@ -10,6 +10,7 @@ import typer
 from dramaturg.cli import setup
 from dramaturg.cli.drawing import emotions, graph, relations
 from dramaturg.cli.evaluation import evaluate, interview, studies
+from dramaturg.cli.flows import new_flow
 from dramaturg.cli.library import chronicle, indexing, memories, persona, roles
 from dramaturg.cli.output import note, screen, sentence
 from dramaturg.cli.simulation import log, measure, simulate
@@ -61,6 +62,7 @@ COMMANDS: Mapping[str, Mapping[str, Callable[..., None]]] = {
         "studies": studies.studies,
         "published": studies.published,
     },
+    "Flows": {"new-flow": new_flow.new_flow},
     "Setup": {"doctor": setup.doctor},
 }
 for panel, commands in COMMANDS.items():

@@ -22,6 +22,7 @@ from dramaturg.stores.documents.forms import RoleCard, Triple
 from dramaturg.stores.library import Library
 from dramaturg.stores.role import Role
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
+from dramaturg.testing.role import CHRONICLE
 from dramaturg.workflows.id_rag import build
 
 from fakes import ScriptedChatModel
@@ -46,7 +47,7 @@ from identity_roles import (
     take,
 )
 from property_settings import property_settings
-from roles import CHRONICLE, fenced
+from roles import fenced
 
 ALL = [KEEPER, LIGHT, SILENCE, STORMS, CALM]
 TEA = "Ada Quill likes tea."

@@ -1,0 +1,1 @@
+"""`dramaturg new-flow`: flows of one's own."""
