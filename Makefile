@@ -74,5 +74,9 @@ studies: $(VENV)/.dev
 	$(BIN)/dramaturg models pull --all
 	$(BIN)/dramaturg studies --library build/no_library --out docs/studies.md
 
+# What is written from the code; a test compares.
+docs: $(VENV)/.dev
+	$(BIN)/python docs/generate/nodes_page.py
+
 clean:
 	rm -rf $(VENV) build dist *.egg-info .langgraph_api

@@ -19,7 +19,8 @@ from dramaturg.testing.script import Answer, Call, FirstToken, Rule, said, unscr
 class ScriptedChatModel(BaseChatModel):
     """Answers with the first rule that matches, else with the answer for the kind of question.
 
-    Streams word by word, and reports a word as a token of usage. An answer that is an exception is raised.
+    Streams word by word, and reports a word as a token of usage. An answer that is an exception is raised. Questions
+    that are asked at once are answered in their order, in the event loop: a function that answers must not block.
     """
 
     rules: Sequence[InstanceOf[Rule]] = ()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 
 from dramaturg import testing
@@ -11,9 +12,14 @@ Reply = Callable[[list[BaseMessage]], str | AIMessage | Exception]
 
 
 class ScriptedChatModel(testing.ScriptedChatModel):
-    """Answers with what `reply` returns for the messages, and raises what it returns as an exception."""
+    """Answers with what `reply` returns for the messages, and raises what it returns as an exception.
+
+    It is asked in threads, as models without coroutines are: `reply` may block.
+    """
 
     reply: Reply
+    _agenerate = BaseChatModel._agenerate
+    _astream = BaseChatModel._astream
 
     def script(self, call: Call) -> Answer:
         """Have the answer of the function."""
