@@ -11,8 +11,9 @@ import types
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, partial, reduce
-from typing import Any, TypeAlias, cast, get_origin, get_type_hints
+from typing import Any, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
 
+from langgraph.pregel import Pregel
 from langgraph.runtime import Runtime
 from typing_extensions import is_typeddict
 
@@ -41,10 +42,12 @@ class Facts:
     events: set[str] = field(default_factory=set)
     settings: set[type] = field(default_factory=set)
     asks: set[str] = field(default_factory=set)
+    runs: set[str] = field(default_factory=set)
+    """The names of graphs."""
 
     def add(self, other: "Facts") -> None:
         """Take over what was found of a function that is called; what that one returns is not written by it."""
-        for name in ("needs", "may_read", "events", "settings", "asks"):
+        for name in ("needs", "may_read", "events", "settings", "asks", "runs"):
             getattr(self, name).update(getattr(other, name))
 
 
@@ -90,8 +93,15 @@ class Instance:
     kind: type
 
 
+@dataclass(frozen=True)
+class Either:
+    """One of several values."""
+
+    values: frozenset[Any]
+
+
 STATE, RUNTIME, WRITER = Special("state"), Special("runtime"), Special("writer")
-Value: TypeAlias = Special | Keys | Strings | Items | Known | Instance | None
+Value: TypeAlias = Special | Keys | Strings | Items | Known | Instance | Either | None
 """What is known of a value; None: nothing."""
 
 
@@ -100,7 +110,18 @@ def joined(one: Value, other: Value) -> Value:
     for kind in (Keys, Strings):
         if isinstance(one, kind) and isinstance(other, kind):
             return kind(one.names | other.names)
-    return one if other is None else other
+    values = alternatives(one) | alternatives(other)
+    return Either(values) if len(values) > 1 else next(iter(values), None)
+
+
+def alternatives(value: Value) -> frozenset[Any]:
+    """All that a value may be."""
+    return value.values if isinstance(value, Either) else frozenset({value} - {None})
+
+
+def names_in(value: Value, kind: type[Keys] | type[Strings]) -> frozenset[str]:
+    """The keys, or the strings, that a value may have."""
+    return frozenset().union(*(one.names for one in alternatives(value) if isinstance(one, kind)))
 
 
 def instance_of(annotation: Any) -> Value:
@@ -108,6 +129,8 @@ def instance_of(annotation: Any) -> Value:
     kind = get_origin(annotation) or annotation
     if kind is Runtime:
         return RUNTIME
+    if kind in (Union, types.UnionType):
+        return reduce(joined, map(instance_of, get_args(annotation)))
     return Instance(kind) if isinstance(kind, type) and followed(kind) and not is_typeddict(kind) else None
 
 
@@ -160,6 +183,7 @@ class Reader(ast.NodeVisitor):
         self.facts = Facts()
         self.returned: Value = None
         self.depth = 0
+        self.maybe = False
 
     # What is known of an expression.
 
@@ -177,16 +201,7 @@ class Reader(ast.NodeVisitor):
         return known(self.around[node.id]) if node.id in self.around else None
 
     def value_of_Attribute(self, node: ast.Attribute) -> Value:
-        base = self.value(node.value)
-        if base == RUNTIME and node.attr == "stream_writer":
-            return WRITER
-        if isinstance(base, Instance):
-            annotated = instance_of(hints(base.kind).get(node.attr))
-            own = inspect.getattr_static(base.kind, node.attr, None)
-            return annotated or (Known((own, base)) if inspect.isfunction(own) else property_of(own, base))
-        if isinstance(base, Known) and isinstance(base.object, types.ModuleType | type):
-            return known(getattr(base.object, node.attr, None))
-        return None
+        return reduce(joined, (attribute(one, node.attr) for one in alternatives(self.value(node.value))), None)
 
     def value_of_Subscript(self, node: ast.Subscript) -> Value:
         base = self.value(node.value)
@@ -195,8 +210,10 @@ class Reader(ast.NodeVisitor):
         return None
 
     def value_of_Dict(self, node: ast.Dict) -> Value:
-        parts = (self.value(one if key is None else key) for key, one in zip(node.keys, node.values, strict=True))
-        return Keys(frozenset().union(*(one.names for one in parts if isinstance(one, Keys | Strings))))
+        names = frozenset[str]()
+        for key, one in zip(node.keys, node.values, strict=True):
+            names |= names_in(self.value(one), Keys) if key is None else names_in(self.value(key), Strings)
+        return Keys(names)
 
     def value_of_Tuple(self, node: ast.Tuple | ast.List | ast.Set) -> Value:
         values = tuple(self.value(one) for one in node.elts)
@@ -224,8 +241,8 @@ class Reader(ast.NodeVisitor):
         return self.value(node.value)
 
     def value_of_Call(self, node: ast.Call) -> Value:
-        called = self.value(node.func)
-        return self.call(called.object, node.args, node.keywords) if isinstance(called, Known) else None
+        called = [one.object for one in alternatives(self.value(node.func)) if isinstance(one, Known)]
+        return reduce(joined, (self.call(one, node.args, node.keywords) for one in called), None)
 
     # Calls.
 
@@ -285,27 +302,35 @@ class Reader(ast.NodeVisitor):
 
     def visit_Name(self, node: ast.Name) -> None:
         """Follow a function that is handed on and not called here."""
-        value = self.value(node)
-        if isinstance(node.ctx, ast.Load) and isinstance(value, Known):
-            self.handed_on(value.object)
+        if isinstance(node.ctx, ast.Load):
+            self.handed_on(self.value(node))
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         """Follow a method that is handed on."""
-        value = self.value(node)
-        if isinstance(value, Known) and isinstance(value.object, tuple):
-            self.handed_on(value.object)
+        self.handed_on(self.value(node))
         self.visit(node.value)
 
-    def handed_on(self, called: Any) -> None:
+    def handed_on(self, value: Value) -> None:
         """Follow what somebody else will call, with nothing known of its arguments."""
-        if isinstance(called, tuple | types.FunctionType):
-            self.call(called, [], [])
+        for one in alternatives(value):
+            if isinstance(one, Known) and isinstance(one.object, tuple | types.FunctionType):
+                self.call(one.object, [], [])
+            elif isinstance(one, Known) and isinstance(one.object, Pregel):
+                self.facts.runs.add(one.object.name)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
         """Note a channel that is read."""
         if self.value(node.value) == STATE:
-            self.read(node.slice, self.facts.needs)
+            self.read(node.slice, self.facts.may_read if self.maybe else self.facts.needs)
         self.generic_visit(node)
+
+    def visit_IfExp(self, node: ast.IfExp) -> None:
+        """Note that a channel may be missing which is read only if something is so."""
+        self.visit(node.test)
+        before, self.maybe = self.maybe, True
+        self.visit(node.body)
+        self.visit(node.orelse)
+        self.maybe = before
 
     def visit_Compare(self, node: ast.Compare) -> None:
         """Note a channel that is looked for."""
@@ -315,8 +340,7 @@ class Reader(ast.NodeVisitor):
 
     def read(self, node: ast.expr, into: set[str]) -> None:
         """Put the strings that an expression may be into a set."""
-        value = self.value(node)
-        into |= value.names if isinstance(value, Strings) else set()
+        into |= names_in(self.value(node), Strings)
 
     def visit_Assign(self, node: ast.Assign) -> None:
         """Bind names."""
@@ -382,10 +406,23 @@ def known(thing: Any) -> Value:
         return Strings(frozenset({thing}))
     if isinstance(thing, tuple | list | set | frozenset) and thing and all(isinstance(one, str) for one in thing):
         return Strings(frozenset(thing))
-    return Known(thing) if callable(thing) or isinstance(thing, types.ModuleType) else None
+    return Known(thing) if callable(thing) or isinstance(thing, types.ModuleType | Pregel) else None
 
 
-def property_of(own: Any, base: Instance) -> Value:
+def attribute(base: Value, name: str) -> Value:
+    """What is known of an attribute."""
+    if base == RUNTIME and name == "stream_writer":
+        return WRITER
+    if isinstance(base, Instance):
+        annotated = instance_of(hints(base.kind).get(name))
+        own = inspect.getattr_static(base.kind, name, None)
+        return annotated or (Known((own, base)) if inspect.isfunction(own) else property_of(own))
+    if isinstance(base, Known) and isinstance(base.object, types.ModuleType | type):
+        return known(getattr(base.object, name, None))
+    return None
+
+
+def property_of(own: Any) -> Value:
     """What is known of a property by the annotation of its function."""
     return instance_of(hints(own.fget).get("return")) if isinstance(own, property) else None
 

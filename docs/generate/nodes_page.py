@@ -19,7 +19,7 @@ from typing_extensions import is_typeddict
 
 from dramaturg import nodes, workflows
 
-from node_facts import RUNTIME, STATE, Facts, Keys, Value, bindings, followed, found_in, hints
+from node_facts import RUNTIME, STATE, Facts, Keys, Value, bindings, followed, found_in, hints, names_in
 
 PAGE = Path(__file__).parents[1] / "nodes.md"
 HEADER = """# Nodes
@@ -32,6 +32,7 @@ What every node reads and writes, which settings it takes, what it asks a model,
 - *Settings* is the class that the context of a graph must inherit. [Below](#settings) are its fields and its bases.
 - *Asks* are the [kinds of question](questions.md) for the chat model, and `embed` where the embedding model is opened;
   which of them are asked may depend on the settings.
+- *Runs* are graphs that it runs within.
 - *Streams* are the `event`s of LangGraph's stream mode `custom`.
 
 A [router](#routers) tells what is so; which node follows is the graph's affair.
@@ -100,8 +101,7 @@ def entry(function: Any) -> Entry:
     """Read a node or router, decorators included."""
     given: list[Value] = [STATE, RUNTIME]
     facts, returned = found_in(function, bindings(function, given[: len(inspect.signature(function).parameters)]))
-    writes = returned.names if isinstance(returned, Keys) else frozenset()
-    all_facts = Facts(writes=set(writes))
+    all_facts = Facts(writes=set(names_in(returned, Keys)))
     all_facts.add(facts)
     return Entry(function, all_facts, tuple(sorted(wired().get(function, ()))))
 
@@ -166,6 +166,7 @@ def paragraph(one: Entry) -> str:
         "writes": listed(facts.writes),
         "settings": listed(kind.__name__ for kind in facts.settings),
         "asks": ", ".join(sorted(facts.asks)),
+        "runs": listed(facts.runs),
         "streams": listed(facts.events),
     }
     lines = [f"- {name}: {told}" for name, told in parts.items() if told]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.runtime import Runtime
+from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
 from dramaturg.models.questions import write
@@ -47,6 +48,12 @@ class Watched(dict[str, Any]):
         return super().get(name, default)
 
 
+def calls_in(written: dict[str, Any]) -> int:
+    """How often a node asked the chat model, by its account."""
+    usage = written.get("usage", {})
+    return 0 if isinstance(usage, Overwrite) else sum(one["calls"] for one in usage.values())
+
+
 def watched(builder: Any, seen: Seen) -> Any:
     """A graph whose nodes note what they do."""
     for one in builder.nodes.values():
@@ -70,6 +77,7 @@ def watching(node: Callable[..., Any], seen: Seen) -> Callable[..., Any]:
             given["runtime"] = runtime.override(stream_writer=streamed)
         written = await node(Watched(state, facts), **given)
         facts.writes.update(written or {})
+        facts.asks |= {"something"} if calls_in(written or {}) else set()
         return written
 
     return watched_node
@@ -117,6 +125,7 @@ def hold(seen: Seen, known: Seen) -> None:
         assert read <= may_read, (node, read - may_read)
         assert did.writes <= said.writes, (node, did.writes - said.writes)
         assert did.events <= said.events, (node, did.events - said.events)
+        assert bool(did.asks) <= bool(said.asks - {"embed"} or said.runs), node
 
 
 class Lights(RoleContext):
