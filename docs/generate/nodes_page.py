@@ -71,7 +71,7 @@ def modules(package: types.ModuleType) -> Iterator[types.ModuleType]:
 
 @cache
 def wired() -> dict[Callable[..., Any], frozenset[str]]:
-    """The functions that graphs are made of, by the names of those graphs."""
+    """The functions that graphs are made of, by the names of those graphs; one that a function made is no entry."""
     places: dict[Callable[..., Any], frozenset[str]] = {}
     for module in modules(workflows):
         if graph := getattr(module, "graph", None):
@@ -79,7 +79,8 @@ def wired() -> dict[Callable[..., Any], frozenset[str]]:
             runnables = [one.runnable for one in builder.nodes.values()]
             runnables += [branch.path for branches in builder.branches.values() for branch in branches.values()]
             for one in runnables:
-                if function := getattr(one, "func", None) or getattr(one, "afunc", None):
+                function = getattr(one, "func", None) or getattr(one, "afunc", None)
+                if function and "<locals>" not in function.__qualname__:
                     places[function] = places.get(function, frozenset()) | {graph.name}
     return places
 

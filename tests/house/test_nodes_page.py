@@ -57,7 +57,7 @@ def calls_in(written: dict[str, Any]) -> int:
 def watched(builder: Any, seen: Seen) -> Any:
     """A graph whose nodes note what they do."""
     for one in builder.nodes.values():
-        if node := getattr(one.runnable, "afunc", None):
+        if (node := getattr(one.runnable, "afunc", None)) in wired():
             one.runnable.afunc = watching(node, seen)
     return builder.compile()
 
