@@ -85,9 +85,10 @@ async def test_a_rule_looks_at_the_last_message_of_the_prompt_only() -> None:
     }
 
 
-async def test_an_answer_that_cannot_be_used_is_asked_for_again_with_the_same_question() -> None:
+@pytest.mark.parametrize("language", ["en", "zh", "ko"])
+async def test_an_answer_that_cannot_be_used_is_asked_for_again_with_the_same_question(language: str) -> None:
     model = ScriptedChatModel(rules=[Rule("lamp", in_turn("perhaps", "no"))])
-    assert (await decide(chat_model(model), LAMP)).answer is False
+    assert (await decide(chat_model(model, language=language), LAMP)).answer is False
     assert [call.question for call in model.calls] == ["Is the lamp out?"] * 2
     assert [call.kinds for call in model.calls] == [("decide",)] * 2
 
