@@ -60,12 +60,15 @@ class GraphIndexOutput(TypedDict):
 
     index: GraphReport
     version: str
+    graph_version: str
 
 
 class GraphDraftState(GraphIndexInput, IndexDraftState):
-    """Indexing under way."""
+    """Indexing under way; `normalized`: whether names are made one."""
 
     index: GraphReport
+    graph_version: str
+    normalized: bool
 
 
 class ChunkSettings(PassageSettings):
@@ -82,10 +85,10 @@ class ChunkSettings(PassageSettings):
         description="Whether names of one entity become one (RoleRAG 3.2); without it only equal names do.",
     )
 
-    @property
-    def index_kind(self) -> IndexKind[StoredPassage, KnowledgeGraph]:
-        """The kind of index that is read."""
-        return GRAPH_KIND if self.normalization else UNMERGED_GRAPH_KIND
+
+def graph_kind(context: ChunkSettings) -> IndexKind[StoredPassage, KnowledgeGraph]:
+    """The kind of index that is read."""
+    return GRAPH_KIND if context.normalization else UNMERGED_GRAPH_KIND
 
 
 S = TypeVar("S", bound=ChunkSettings)
@@ -157,4 +160,4 @@ class GraphBuild(Generic[S_co]):
 async def open_build(state: GraphDraftState, runtime: Runtime[Any], kind: type[S]) -> GraphBuild[S]:
     """What a step of the build works with; see `open_run`."""
     run = await open_run(runtime, kind)
-    return GraphBuild(run, runtime, run.role.index(run.settings.index_kind).builder, state["draft"])
+    return GraphBuild(run, runtime, run.role.index(graph_kind(run.settings)).builder, state["draft"])
