@@ -34,9 +34,8 @@ from dramaturg.stores.documents.forms import DialogueLine, RoleCard
 from dramaturg.stores.documents.memories import read_dialogue_files
 from dramaturg.stores.errors import MissingIndex
 from dramaturg.stores.files import canonical, sha256
-from dramaturg.stores.index.dialogues import DialogueStore, SpokenLine, StoredDialogue, dialogue_graph
+from dramaturg.stores.index.dialogues import DIALOGUE_KIND, DialogueStore, SpokenLine, StoredDialogue, dialogue_graph
 from dramaturg.stores.index.folder import IndexKind
-from dramaturg.stores.index.kinds import DIALOGUE_KIND
 
 
 class DialogueSettings(RoleContext):

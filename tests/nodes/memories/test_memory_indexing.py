@@ -18,8 +18,7 @@ from dramaturg.stores.documents.memories import edit, pin, remove
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, RoleFileError, StaleDraft
 from dramaturg.stores.index.answers import ANSWERS, decode_answers
 from dramaturg.stores.index.folder import IndexFolder
-from dramaturg.stores.index.kinds import MEMORY_KIND
-from dramaturg.stores.index.memories import MOODS_FILE, Felt, Mood
+from dramaturg.stores.index.memories import MEMORY_KIND, MOODS_FILE, Felt, Mood
 from dramaturg.stores.index.passages import passage_kind
 from dramaturg.stores.index.records import encode_records
 from dramaturg.stores.learning import learn
