@@ -788,7 +788,7 @@ async def test_a_builder_refuses_what_does_not_fit(role: Role) -> None:
     builder.add_vectors(draft, [], [])
     builder.add_vectors(draft, texts, [[1.0, 0.0]] * 5)
     for number in (0, 4, 6):
-        with pytest.raises(DamagedIndex):
+        with pytest.raises(RoleError, match=r"moods\.jsonl, vectors\.faiss do not fit each other"):
             publish([felt[0]] * number)
     add_line(role, text=NEW)
     with pytest.raises(StaleDraft):
