@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crossed_indexes import BESIDE, RECORDS, begun, cross, files_of, publish
 
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError
 from dramaturg.stores.files import sha256
@@ -20,6 +19,7 @@ from dramaturg.stores.index.passages import passage_kind
 from dramaturg.stores.role import Role
 from dramaturg.stores.versions import erase_past, take_back, versions
 
+from crossed_indexes import BESIDE, RECORDS, begun, cross, files_of, publish
 from passage_samples import EMBEDDING, new_role, quick, reopened
 
 Kind = IndexKind[Any, Any]
