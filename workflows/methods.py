@@ -9,8 +9,9 @@ from langgraph.graph import StateGraph
 
 from dramaturg.nodes.index_steps import IndexingCost, Wishes
 from dramaturg.nodes.run import RoleContext, run_of
+from dramaturg.stores.index.dialogues import DIALOGUE_KIND
 from dramaturg.stores.index.folder import IndexKind
-from dramaturg.stores.index.kinds import DIALOGUE_KIND, MEMORY_KIND
+from dramaturg.stores.index.memories import MEMORY_KIND
 from dramaturg.stores.index.passages import passage_kind
 
 

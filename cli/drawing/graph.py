@@ -29,8 +29,16 @@ from dramaturg.cli.options import (
     library_path,
 )
 from dramaturg.cli.output import note, print_json, printable, screen, table_of, write_whole
-from dramaturg.stores.index.graph import TYPES, Entity, Graph, KnowledgeGraph, Relation, encode_graph
-from dramaturg.stores.index.kinds import GRAPH_KIND, UNMERGED_GRAPH_KIND
+from dramaturg.stores.index.graph import (
+    GRAPH_KIND,
+    TYPES,
+    UNMERGED_GRAPH_KIND,
+    Entity,
+    Graph,
+    KnowledgeGraph,
+    Relation,
+    encode_graph,
+)
 from dramaturg.stores.library import open_role
 from dramaturg.workflows.methods import index_kind
 

@@ -24,8 +24,7 @@ from dramaturg.cli.progress import WORK, bars
 from dramaturg.nodes.index_steps import IndexingCost
 from dramaturg.nodes.run import RoleContext
 from dramaturg.stores.documents.merges import Merge, MergePlan, read_plan, write_plan
-from dramaturg.stores.index.graph import KnowledgeGraph
-from dramaturg.stores.index.kinds import GRAPH_KIND
+from dramaturg.stores.index.graph import GRAPH_KIND, KnowledgeGraph
 from dramaturg.stores.library import open_role
 from dramaturg.workflows.methods import METHODS, index_graph, index_kind, indexing_cost
 

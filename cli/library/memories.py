@@ -32,8 +32,7 @@ from dramaturg.stores.documents import memories as memory_files
 from dramaturg.stores.documents.memories import read_memory_files
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, did_you_mean
 from dramaturg.stores.index.folder import IndexKind
-from dramaturg.stores.index.kinds import MEMORY_KIND
-from dramaturg.stores.index.memories import MemoryStore, Mood, StoredMemory
+from dramaturg.stores.index.memories import MEMORY_KIND, MemoryStore, Mood, StoredMemory
 from dramaturg.stores.library import open_role
 from dramaturg.stores.role import Role
 

@@ -10,8 +10,7 @@ from pydantic import Field
 from dramaturg.nodes.run import RoleContext, Run
 from dramaturg.nodes.turn import stranger_name
 from dramaturg.stores.documents.forms import RoleCard
-from dramaturg.stores.index.dialogues import DialogueStore
-from dramaturg.stores.index.kinds import DIALOGUE_KIND
+from dramaturg.stores.index.dialogues import DIALOGUE_KIND, DialogueStore
 from dramaturg.stores.library import find_card
 from dramaturg.stores.role import Role
 

@@ -33,8 +33,7 @@ from dramaturg.stores.documents.forms import DialogueLine, RoleCard
 from dramaturg.stores.documents.memories import read_dialogue_files
 from dramaturg.stores.errors import MissingIndex
 from dramaturg.stores.files import canonical, sha256
-from dramaturg.stores.index.dialogues import SpokenLine, StoredDialogue, dialogue_graph
-from dramaturg.stores.index.kinds import DIALOGUE_KIND
+from dramaturg.stores.index.dialogues import DIALOGUE_KIND, SpokenLine, StoredDialogue, dialogue_graph
 
 
 class DialogueSettings(RoleContext):

@@ -16,8 +16,7 @@ from dramaturg.nodes.dialogues.recall import DialogueRecallState, DialogueRevisi
 from dramaturg.nodes.index_steps import progress
 from dramaturg.nodes.judgement import Appraisal, AppraisalSettings
 from dramaturg.nodes.run import needs, open_run
-from dramaturg.stores.index.dialogues import Graph
-from dramaturg.stores.index.kinds import DIALOGUE_KIND
+from dramaturg.stores.index.dialogues import DIALOGUE_KIND, Graph
 
 
 class RelationSettings(DialogueRevisionSettings, AppraisalSettings):

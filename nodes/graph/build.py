@@ -15,8 +15,7 @@ from dramaturg.nodes.passages.retrieval import PassageSettings
 from dramaturg.nodes.run import Run, open_run
 from dramaturg.stores.index.builder import IndexBuilder
 from dramaturg.stores.index.folder import IndexKind
-from dramaturg.stores.index.graph import KnowledgeGraph
-from dramaturg.stores.index.kinds import GRAPH_KIND, UNMERGED_GRAPH_KIND
+from dramaturg.stores.index.graph import GRAPH_KIND, UNMERGED_GRAPH_KIND, KnowledgeGraph
 from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.index.vectors import Vectors
 

@@ -42,8 +42,7 @@ from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.documents.memories import read_memory_files
 from dramaturg.stores.errors import MissingIndex
 from dramaturg.stores.index.answers import answer_key
-from dramaturg.stores.index.kinds import MEMORY_KIND
-from dramaturg.stores.index.memories import MOODS_FILE, MemoryStore, Mood, StoredMemory
+from dramaturg.stores.index.memories import MEMORY_KIND, MOODS_FILE, MemoryStore, Mood, StoredMemory
 from dramaturg.stores.index.records import encode_records
 
 
