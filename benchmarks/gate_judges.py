@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,10 +23,12 @@ from dramaturg.models.chat import ChatModel, chat_model
 from dramaturg.models.environment import environment
 from dramaturg.nodes.identity.chronicle import triple_sentence
 from dramaturg.nodes.identity.gate import contradiction_probability
+from dramaturg.prompts import load
 from dramaturg.stores.library import open_role
 
 LINES = yaml.safe_load((Path(__file__).parent / "alice_lines.yaml").read_text(encoding="utf-8"))
 CASES = LINES["cases"]
+ENGLISH = partial(load, language="en")
 LINES_DRAWN = (0.40, 0.42, 0.44, 0.46)
 """Thresholds that whole replies are counted at."""
 
@@ -35,7 +38,7 @@ async def certainties(asked: ChatModel) -> list[float]:
 
     async def one(case: Mapping[str, str]) -> float:
         data = {name: case[name] for name in ("statement", "question", "line")}
-        return await contradiction_probability(asked, case["role"], "en", data)
+        return await contradiction_probability(asked, ENGLISH, case["role"], data)
 
     return list(await asyncio.gather(*map(one, CASES)))
 
@@ -63,7 +66,7 @@ async def surest(asked: ChatModel) -> list[tuple[float, bool]]:
     async def one(reply: Mapping[str, str]) -> float:
         data = {name: reply[name] for name in ("question", "line")}
         stated = [{**data, "statement": text} for text in statements]
-        return max([await contradiction_probability(asked, "Alice", "en", one) for one in stated])
+        return max([await contradiction_probability(asked, ENGLISH, "Alice", one) for one in stated])
 
     found = await asyncio.gather(*map(one, LINES["replies"]))
     return [(sure, bool(reply["contradicts"])) for sure, reply in zip(found, LINES["replies"], strict=True)]

@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from dramaturg.models.chat import ChatModel, chat_model
 from dramaturg.models.environment import environment
 from dramaturg.nodes.judgement import Appraising
 from dramaturg.nodes.verification import TEMPERATURE
+from dramaturg.prompts import load
 from dramaturg.stores.library import open_role
 
 LINES = yaml.safe_load((Path(__file__).parent / "silver_lines.yaml").read_text(encoding="utf-8"))
@@ -33,7 +35,7 @@ def asking(case: Mapping[str, str], half: str) -> Appraising:
     notes = f"{role.profile.strip()}\n\n{LINES['memory'][user]}"
     data = {"notes": notes, "question": case["question"], "line": case[half]}
     values = {"role": role.name, "user": user}
-    return Appraising("verify_line", "judge_line", "why_line", values, data, role.language)
+    return Appraising("verify_line", "judge_line", "why_line", values, data, partial(load, language=role.language))
 
 
 async def scores(asked: ChatModel, half: str, way: str) -> list[float]:

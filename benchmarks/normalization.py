@@ -35,8 +35,7 @@ from dramaturg.nodes.passages.index import split_documents
 from dramaturg.nodes.text.boundaries import sentences
 from dramaturg.prompts import load
 from dramaturg.stores.documents.forms import RoleCard
-from dramaturg.stores.index.graph import embedding_text
-from dramaturg.stores.index.kinds import GRAPH_KIND
+from dramaturg.stores.index.graph import GRAPH_KIND, embedding_text
 from dramaturg.stores.library import Library
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role

@@ -79,6 +79,7 @@ async def imported(conversation: Conversation, lines: Iterable[str]) -> int:
         msg = f"This conversation was with {head.role!r}, not with {conversation.context.role!r}: name that role."
         raise ValueError(msg)
     require_ids(turns)
+    turns = [as_named_now(conversation.thread.graph, line) for line in turns]
     require_state(conversation.thread.graph, turns)
     async with conversation.turn():
         done = await conversation.history()
@@ -156,6 +157,13 @@ def require_ids(turns: Iterable[TurnLine]) -> None:
             msg = f"Line {number}: the id {line.turn!r} or {line.reply_id!r} is used already: each message has its own."
             raise ValueError(msg)
         known |= {line.turn, line.reply_id}
+
+
+def as_named_now(graph: CompiledStateGraph[Any, Any, Any, Any], line: TurnLine) -> TurnLine:
+    """A turn whose state has the channels of the workflow as it is, where an earlier version called them otherwise."""
+    former: Mapping[str, str] = getattr(graph.builder, "former_channels", {})
+    state = {former.get(name, name): value for name, value in line.state.items() if former.get(name, name)}
+    return line.model_copy(update={"state": state})
 
 
 def require_state(graph: CompiledStateGraph[Any, Any, Any, Any], turns: Iterable[TurnLine]) -> None:

@@ -27,6 +27,9 @@ PATIENCE = 50  # times that an index is made again because its sources were chan
 AT_ONCE = 32  # answers that are written together
 SECONDS = 2.0  # in which an answer is written at the latest
 
+Knowledge = Literal["passages", "graph", "memories", "dialogues"]
+"""The kinds of knowledge that are indexed. In a turn each has channels of its own."""
+
 P = ParamSpec("P")
 T = TypeVar("T")
 Node: TypeAlias = Callable[P, Coroutine[Any, Any, dict[str, Any]]]
@@ -34,17 +37,10 @@ Answers = Mapping[str, JsonValue]
 Announce = Callable[[int], None]
 
 
-class IndexCheckState(TypedDict):
-    """Whether an index must be made before a role can be asked, or else which version the turn reads."""
-
-    stale: bool
-    version: str
-
-
 class IndexDraftState(TypedDict):
     """Indexing under way: the draft on disk, what it cost, how often its sources have changed meanwhile.
 
-    `version` is what is read from now on; empty where the draft must be made again, or nothing is to be published.
+    `version` is what was published; empty where the draft must be made again, or nothing is to be published.
     """
 
     draft: str
@@ -59,7 +55,7 @@ class PublishingState(TypedDict):
     version: str
 
 
-async def checked(run: Run[Any], index: Index[R, S], same: Callable[[S], bool]) -> dict[str, Any]:
+async def checked(run: Run[Any], index: Index[R, S], knowledge: Knowledge, same: Callable[[S], bool]) -> dict[str, Any]:
     """What a check node writes: the version that was made from the sources and the embedding model of now, or none.
 
     A warning of a version that stands in for a damaged one is given here: later nodes ask for it by its name.
@@ -67,6 +63,7 @@ async def checked(run: Run[Any], index: Index[R, S], same: Callable[[S], bool]) 
     Args:
         run: whose role and embedding model.
         index: the index of a kind of knowledge.
+        knowledge: the kind, whose channels are written: `passages_stale` and `passages_version`, and so on.
         same: whether a version was made with the settings of now.
 
     Raises:
@@ -74,9 +71,9 @@ async def checked(run: Run[Any], index: Index[R, S], same: Callable[[S], bool]) 
     """
     store = await asyncio.to_thread(current, index, (await run.embedder()).name, same)
     if store is None:
-        return {"stale": True, "version": ""}
+        return {f"{knowledge}_stale": True, f"{knowledge}_version": ""}
     warned = {"evidence": {"warning": store.warning}} if store.warning else {}
-    return {"stale": False, "version": store.version, **warned}
+    return {f"{knowledge}_stale": False, f"{knowledge}_version": store.version, **warned}
 
 
 def current(index: Index[R, S], embedding: str, same: Callable[[S], bool]) -> S | None:
@@ -94,11 +91,6 @@ def whole_version(index: Index[R, S]) -> S | None:
         return index.open()
     except (DamagedIndex, MissingIndex):
         return None
-
-
-def index_outcome(state: IndexCheckState) -> Literal["current", "stale"]:
-    """Whether the index can be read as it is."""
-    return "stale" if state["stale"] else "current"
 
 
 async def begin_draft(
@@ -282,10 +274,12 @@ def refuse_other_settings(run: Run[Any], made: Mapping[str, JsonValue], wanted: 
         raise StaleDraft(f"role.yaml of {run.role.id!r} was changed while it was indexed: index it again.")
 
 
-def published(runtime: Runtime[Any], report: Mapping[str, Any], *wishes: str) -> dict[str, Any]:
-    """What a publishing node writes: the report with its `version`; what was wished for is done."""
+def published(runtime: Runtime[Any], report: Mapping[str, Any], knowledge: Knowledge, *wishes: str) -> dict[str, Any]:
+    """What a publishing node writes: the report with its `version`, and that wishes are done."""
     runtime.stream_writer({"event": "published", **report})
-    return {"index": report, "version": report["version"], "overtaken": 0, **dict.fromkeys(wishes, False)}
+    version = report["version"]
+    versions = {"version": version, f"{knowledge}_version": version}
+    return {"index": report, **versions, "overtaken": 0, **dict.fromkeys(wishes, False)}
 
 
 def publishing_outcome(state: PublishingState) -> Literal["done", "stale"]:

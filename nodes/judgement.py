@@ -1,6 +1,6 @@
 """A score from 1 to 5 with its reason (DRMR, Equations 2 and 6): in one answer, or number and reason apart."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal, NamedTuple
 
@@ -12,7 +12,7 @@ from dramaturg.models.client import is_embedded
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import decide, extract, rate, write
 from dramaturg.nodes.run import RoleContext
-from dramaturg.prompts import load
+from dramaturg.prompts import Prompt
 
 LOW, HIGH = 1, 5
 
@@ -30,7 +30,7 @@ class AppraisalSettings(RoleContext):
         "embedded model.",
     )
 
-    def apart(self, chat: ChatModel) -> bool:
+    def scores_apart(self, chat: ChatModel) -> bool:
         """Whether score and reason are asked for apart."""
         return self.appraisal == "apart" or (self.appraisal == "auto" and is_embedded(chat.model))
 
@@ -63,11 +63,12 @@ class Appraising:
     """Asks for a sentence."""
     values: Mapping[str, str]
     data: Mapping[str, str]
-    language: str
+    prompt: Callable[[str], Prompt]
+    """Finds a prompt by its name, such as a run's."""
 
     def messages(self, name: str) -> list[BaseMessage]:
         """One of its prompts."""
-        return load(name, self.language).messages(data=dict(self.data), **self.values)
+        return self.prompt(name).messages(data=dict(self.data), **self.values)
 
     async def together_by(self, chat: ChatModel, temperature: float = 0) -> Appraisal:
         """Ask for the reason and the score in one answer.

@@ -3,17 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, merge_message_runs
 from langgraph.runtime import Runtime
 from pydantic import Field
+from typing_extensions import TypedDict
 
 from dramaturg.models.questions import write_message
 from dramaturg.models.reading import encodable
-from dramaturg.nodes.run import Run, open_run
+from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.nodes.turn import SummaryState, WindowSettings, earlier_summary
-from dramaturg.prompts import load
-
-Data = Mapping[str, str]
 
 
 class ReplySettings(WindowSettings):
@@ -29,20 +27,72 @@ class AskedState(SummaryState):
     question: str
 
 
+class Grounds(TypedDict):
+    """What a reply rests on, whichever method gathered it; the grounds of several methods can be joined."""
+
+    texts: dict[str, list[str]]
+    """By kind, such as "knowledge", "attributes", "memories", "records", "identity": the most important first."""
+    limits: dict[str, str]
+    """What limits the reply, by the name of the prompt that says so: "unknown" (what the role cannot know), "silent"
+    (what nobody wrote of), "told", "was_said"."""
+    asker: str
+    """The name of the user's role; empty for a stranger."""
+    evidence: dict[str, Any]
+    """What the evidence of the turn shows of it."""
+
+
+def grounds_of(
+    state: Mapping[str, Any],
+    texts: Mapping[str, Sequence[str]],
+    *,
+    limits: Mapping[str, str] | None = None,
+    asker: str = "",
+    shown: Sequence[str] = (),
+) -> Grounds:
+    """Grounds without what is empty in them.
+
+    Args:
+        state: of the turn, with its evidence.
+        texts: by kind.
+        limits: by the name of their prompt.
+        asker: the name of the user's role.
+        shown: the names under which the evidence of the turn shows this.
+    """
+    evidence = state.get("evidence") or {}
+    return {
+        "texts": {kind: kept for kind, all_of in texts.items() if (kept := [one for one in all_of if one.strip()])},
+        "limits": {name: text for name, text in (limits or {}).items() if text},
+        "asker": asker,
+        "evidence": {name: evidence[name] for name in shown if name in evidence},
+    }
+
+
+NO_GROUNDS: Grounds = {"texts": {}, "limits": {}, "asker": "", "evidence": {}}
+
+
+def ground_text(grounds: Grounds, profile: str) -> str:
+    """What a line is to be consistent with: the profile of the role, and all that it rests on."""
+    return "\n\n".join(
+        filter(None, [profile.strip(), *(text for texts in grounds["texts"].values() for text in texts)])
+    )
+
+
 S = TypeVar("S", bound=ReplySettings)
 
 
+@needs(question="read_turn")
 async def respond_by_name(state: AskedState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Answer with nothing but the role's name and the task (Vanilla, a baseline of RoleRAG 4.1)."""
     run = await open_run(runtime, ReplySettings)
-    reply = await spoken(run, state, "respond_by_name", {})
+    reply = await spoken(run, state, "respond_by_name", NO_GROUNDS)
     return {"messages": [reply], "usage": {"respond_by_name": run.usage}}
 
 
+@needs(question="read_turn")
 async def respond_from_profile(state: AskedState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Answer from the short profile of the role's card (Character profile, a baseline of RoleRAG 4.1)."""
     run = await open_run(runtime, ReplySettings)
-    reply = await spoken(run, state, "respond_from_profile", {})
+    reply = await spoken(run, state, "respond_from_profile", NO_GROUNDS)
     return {"messages": [reply], "usage": {"respond_from_profile": run.usage}}
 
 
@@ -50,9 +100,9 @@ async def spoken(
     run: Run[S],
     state: AskedState,
     name: str,
-    data: Data,
-    limits: Data | None = None,
+    grounds: Grounds,
     *,
+    data: Mapping[str, str] | None = None,
     quiet: bool = False,
     **values: str,
 ) -> AIMessage:
@@ -65,25 +115,26 @@ async def spoken(
         run: of the node that speaks.
         state: the turn.
         name: of the prompt.
-        data: what the prompt shows, fenced.
-        limits: what limits the reply: texts by the name of their prompt, left out where empty.
+        grounds: what the reply rests on; the prompt shows each kind of text under its name.
+        data: more that the prompt shows, fenced; a kind of text that may be missing stands here as "".
         quiet: whether the reply is not streamed.
         values: other values of the prompt.
 
     Raises:
         ModelError: the model gave no reply.
     """
-    role, language = run.role.card, run.language
-    *system, last = load(name, language).messages(
+    role = run.role.card
+    texts = {kind: "\n\n".join(all_of) for kind, all_of in grounds["texts"].items()}
+    *system, last = run.prompt(name).messages(
         role=role.name,
-        limits="".join(section(part, text, role.name, language) for part, text in (limits or {}).items() if text),
-        data={"profile": role.profile, "question": state["question"], **data},
+        limits="".join(section(run, part, text) for part, text in grounds["limits"].items() if text),
+        data={"profile": role.profile, "question": state["question"], **(data or {}), **texts},
         **values,
     )
-    last = HumanMessage(earlier_summary(state.get("summary", ""), role.name, language) + last.text)
+    last = HumanMessage(earlier_summary(run, state.get("summary", "")) + last.text)
     reply = await write_message(
         run.chat,
-        [*system, *earlier(state["messages"]), last],
+        [*system, *merge_message_runs([*earlier(state["messages"]), last], chunk_separator="\n\n")],
         temperature=run.settings.temperature,
         max_tokens=run.settings.reply_tokens,
         quiet=quiet,
@@ -91,9 +142,9 @@ async def spoken(
     return reply.model_copy(update={"name": run.role.id})
 
 
-def section(name: str, text: str, role: str, language: str) -> str:
+def section(run: Run[Any], name: str, text: str) -> str:
     """A text under what its prompt says of it, to stand in front of something."""
-    (only,) = load(name, language).messages(role=role, data={name: text})
+    (only,) = run.prompt(name).messages(role=run.role.card.name, data={name: text})
     return f"{only.text}\n\n"
 
 

@@ -1,11 +1,13 @@
 """A run of a graph: how it is to be done, the graphs whose runs always know that, and what a run opens."""
 
 import asyncio
+import inspect
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, partial
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from functools import cache, partial, wraps
+from pathlib import Path
+from typing import Annotated, Any, Generic, Literal, TypeVar, cast
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
@@ -21,6 +23,7 @@ from dramaturg.models.chat import Account, ChatModel, Usage, chat_model
 from dramaturg.models.client import PerLoop, slots
 from dramaturg.models.embeddings import Embedder, embedder
 from dramaturg.models.environment import environment
+from dramaturg.prompts import Prompt, load, prompts_in
 from dramaturg.stores.library import Library, open_role
 from dramaturg.stores.role import Role
 
@@ -60,6 +63,28 @@ class RunContext(BaseModel):
     answer_cache: bool = Field(
         default=False, description="Keep answers on disk and give them again to the same question (development)."
     )
+    prompts: SkipJsonSchema[InstanceOf[Path]] | None = Field(
+        default=None,
+        description="A folder of prompts that are taken before the role's own and the package's; only a caller in "
+        "Python, or who starts the process, can name one.",
+    )
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        """Refuse a class that joins settings with different defaults and does not say which one holds.
+
+        Else the order of its bases would decide, in silence.
+        """
+        super().__pydantic_init_subclass__(**kwargs)
+        for name in cls.model_fields:
+            if name in inspect.get_annotations(cls):
+                continue
+            bases = [base for base in cls.__bases__ if issubclass(base, BaseModel) and name in base.model_fields]
+            defaults = {base: base.model_fields[name].default for base in bases}
+            if len({repr(one) for one in defaults.values()}) > 1:
+                differ = ", ".join(f"{one!r} of {base.__name__}" for base, one in defaults.items())
+                msg = f"{cls.__name__} inherits {name} with different defaults: {differ}. Give {name} one of its own."
+                raise TypeError(msg)
 
 
 class RoleContext(RunContext):
@@ -79,6 +104,8 @@ class Opened:
         self.context = context
         self._lock = threading.Lock()
         self._role_and_chat: tuple[Role, ChatModel] | None = None
+        self.prompts: Mapping[str, Prompt] = {}
+        """Those of the user and of the role, by name and language; they are read with the role."""
         self._embedder: Embedder | None = None
 
     @property
@@ -91,6 +118,8 @@ class Opened:
         with self._lock:
             if self._role_and_chat is None:
                 role = open_role(self.context.role, self.context.library or environment().library)
+                own = self.context.prompts
+                self.prompts = prompts_in(role.root / "prompts") | (prompts_in(own) if own else {})
                 self._role_and_chat = role, _chat(self.context, language_of(self.context, role))
         role, chat = self._role_and_chat
         return role, replace(chat, account=Account())
@@ -104,6 +133,11 @@ class Opened:
             return self._embedder
 
 
+class MissingInput(ValueError):
+    """A node reads something that no node before it has written."""
+
+
+N = TypeVar("N", bound=Callable[..., Any])
 C = TypeVar("C", bound=RunContext)
 S = TypeVar("S", bound=RoleContext)
 S_co = TypeVar("S_co", bound=RoleContext, covariant=True)
@@ -118,6 +152,8 @@ class Workflow(StateGraph[StateT, ContextT, InputT, OutputT]):
 
     former_nodes: Mapping[str, str] = {}
     """By the name of a node that there was once: the one that goes on where a thread has stopped before it."""
+    former_channels: Mapping[str, str] = {}
+    """By the name that a channel once had: the one that it has now; empty where there is none any more."""
 
     def compile(self, *args: Any, **kwargs: Any) -> CompiledStateGraph[StateT, ContextT, InputT, OutputT]:
         """Compile as `StateGraph.compile` does."""
@@ -155,6 +191,12 @@ class CompiledWorkflow(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
                 both = {now if name == was else name: version for name, version in seen.pop(old).items()}
                 mine = seen.get(new, {})
                 seen[new] = mine | {name: max(filter(None, (v, mine.get(name)))) for name, v in both.items()}
+        for old, new in builder.former_channels.items():
+            for known in (parts["channel_values"], parts["channel_versions"], *parts["versions_seen"].values()):
+                if old in known and (value := known.pop(old)) is not None and new:
+                    known.setdefault(new, value)
+            renamed = [new if one == old else one for one in parts.get("updated_channels") or ()]
+            parts["updated_channels"] = list(filter(None, renamed)) or None
         super()._migrate_checkpoint(checkpoint)
 
     def _context(self, given: Any) -> Any:
@@ -195,6 +237,19 @@ class Run(Generic[S_co]):
     def usage(self) -> Usage:
         """What this node has asked so far."""
         return self.chat.account.usage()
+
+    def prompt(self, name: str, language: str = "") -> Prompt:
+        """A prompt: of the folder that the run names, else of the role's own `prompts/`, else of the package.
+
+        Args:
+            name: of the prompt.
+            language: another one than that of the run.
+
+        Raises:
+            ValueError: there is none, or it cannot be used.
+        """
+        language = language or self.language
+        return self.opened.prompts.get(f"{name}.{language}") or load(name, language)
 
     async def embedder(self) -> Embedder:
         """The embedding model; its first use in a process takes seconds."""
@@ -246,6 +301,38 @@ def settings(runtime: Runtime[Any], kind: type[C]) -> C:
         msg = f"The context {type(runtime.context).__name__} lacks settings of a node: inherit {kind.__name__} too."
         raise TypeError(msg)
     return runtime.context
+
+
+def needs(**providers: str) -> Callable[[N], N]:
+    """Say in a sentence what a node lacks, where a flow leaves out the node that writes it.
+
+    Args:
+        providers: by each channel that must be there: the name of the node that writes it.
+    """
+
+    def checked(node: N) -> N:
+        def require(state: Mapping[str, Any]) -> None:
+            for channel, provider in providers.items():
+                if channel not in state:
+                    msg = f"{node.__name__} reads {channel!r}, which is not in the state: {provider} comes before it."
+                    raise MissingInput(msg)
+
+        if inspect.iscoroutinefunction(node):
+
+            @wraps(node)
+            async def checking(state: Any, *rest: Any, **named: Any) -> Any:
+                require(state)
+                return await node(state, *rest, **named)
+        else:
+
+            @wraps(node)
+            def checking(state: Any, *rest: Any, **named: Any) -> Any:
+                require(state)
+                return node(state, *rest, **named)
+
+        return cast("N", checking)
+
+    return checked
 
 
 def turns(context: RunContext) -> asyncio.Semaphore:

@@ -10,7 +10,6 @@ from dramaturg.models.questions import write
 from dramaturg.nodes.reply import AskedState, earlier
 from dramaturg.nodes.run import open_run
 from dramaturg.nodes.turn import StandaloneState, WindowSettings, clipped, transcript
-from dramaturg.prompts import load
 
 LONGEST = 1000  # bytes of a rewritten question
 QUESTION_MARKS = ("?", "？")
@@ -39,7 +38,7 @@ async def make_self_contained(state: SelfContainedState, runtime: Runtime[Any]) 
     if not recent:
         return {"standalone": question}
     data = {"conversation": transcript(state["messages"][:-1][-most:], run.role), "question": question}
-    messages = load("self_contained", run.language).messages(role=run.role.card.name, data=data)
+    messages = run.prompt("self_contained").messages(role=run.role.card.name, data=data)
     try:
         written = await write(run.chat, messages, temperature=0, max_tokens=120, quiet=True)
         standalone = clipped(still_a_question(" ".join(written.split()), question), LONGEST)

@@ -16,8 +16,7 @@ from dramaturg.models.chat import Usage, add_usage
 from dramaturg.models.errors import ModelError, UnusableAnswer
 from dramaturg.models.questions import write
 from dramaturg.models.reading import encodable
-from dramaturg.nodes.run import RoleContext, open_run, settings
-from dramaturg.prompts import load
+from dramaturg.nodes.run import RoleContext, Run, open_run, settings
 from dramaturg.stores.role import Role
 
 
@@ -39,9 +38,10 @@ class TurnOutput(TurnInput, EvidenceState):
 
 
 class TurnState(TurnOutput):
-    """A turn under way: the user's last message is its question u."""
+    """A turn under way: the user's last message is its question u; `window`, how many messages stay."""
 
     question: str
+    window: int
 
 
 class StandaloneState(EvidenceState):
@@ -88,9 +88,10 @@ class SummarySettings(WindowSettings):
 
 
 class SummaryState(TurnInput):
-    """The window, and the summary of what has left it; both live on from turn to turn."""
+    """The window and how long it may be, and the summary of what has left it, which lives on from turn to turn."""
 
     summary: str
+    window: int
 
 
 async def read_turn(state: TurnInput, runtime: Runtime[Any]) -> dict[str, Any]:
@@ -102,10 +103,11 @@ async def read_turn(state: TurnInput, runtime: Runtime[Any]) -> dict[str, Any]:
     Raises:
         ValueError: the last message is not a user's, is empty, or is not valid Unicode.
     """
-    messages = state["messages"]
+    messages, window = state["messages"], settings(runtime, WindowSettings).window
     return {
         "question": question_in(messages),
-        "messages": removals(leaving(messages, settings(runtime, WindowSettings).window + 1)),
+        "window": window,
+        "messages": removals(leaving(messages, window + 1)),
         "evidence": Overwrite({}),
         "usage": Overwrite({}),
     }
@@ -137,15 +139,15 @@ def removals(messages: list[AnyMessage]) -> list[BaseMessage]:
     return [RemoveMessage(id=str(message.id)) for message in messages]
 
 
-def stranger_name(language: str) -> str:
+def stranger_name(run: Run[Any]) -> str:
     """What prompts call a user of whom nothing is known."""
-    (only,) = load("stranger", language).messages()
+    (only,) = run.prompt("stranger").messages()
     return only.text
 
 
-def window_outcome(state: TurnInput, runtime: Runtime[Any]) -> Literal["room", "full"]:
-    """Whether more messages are in the state than the window holds."""
-    return "full" if len(state["messages"]) > settings(runtime, SummarySettings).window else "room"
+def window_outcome(state: SummaryState) -> Literal["room", "full"]:
+    """Whether more messages are in the state than the window holds; where nobody said how many, it has room."""
+    return "full" if len(state["messages"]) > state.get("window", len(state["messages"])) else "room"
 
 
 async def summarize(state: SummaryState, runtime: Runtime[Any]) -> dict[str, Any]:
@@ -166,7 +168,7 @@ async def summarize(state: SummaryState, runtime: Runtime[Any]) -> dict[str, Any
     conversation = transcript(folded, run.role)
     if not conversation:
         return written
-    messages = load("summarize", run.language).messages(
+    messages = run.prompt("summarize").messages(
         role=run.role.card.name,
         sentences=max(1, tokens // A_SENTENCE),
         data={"summary": state.get("summary", ""), "conversation": conversation},
@@ -223,9 +225,9 @@ def whole_sentences(text: str, most: int) -> str:
     return begun[: ends[-1]] if ends else begun
 
 
-def earlier_summary(summary: str, role: str, language: str) -> str:
+def earlier_summary(run: Run[Any], summary: str) -> str:
     """What the prompt of a reply says of the conversation before the window; nothing if nothing has left it."""
     if not summary:
         return ""
-    (section,) = load("earlier", language).messages(role=role, data={"summary": summary})
+    (section,) = run.prompt("earlier").messages(role=run.role.card.name, data={"summary": summary})
     return f"{section.text}\n\n"

@@ -8,12 +8,15 @@ between tags that its own text cannot close.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
+from pathlib import Path
 from string import Template
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
+LANGUAGES = ("en", "zh", "ko")
+LARGEST = 65_536  # bytes of a prompt of a user's own
 SECTION = re.compile(r"^# (system|user|assistant)[ \t]*\n", re.MULTILINE)
 COMMENT = re.compile(r"\A(?:\s*<!--.*?-->)*", re.DOTALL)
 TAG = re.compile(r"<(?=\s*/?\s*[A-Za-z_])")
@@ -45,6 +48,11 @@ class Prompt:
         fenced = {name: fence(name, text) for name, text in (data or {}).items()}
         return [MESSAGES[kind](content=Template(text).substitute(values, **fenced)) for kind, text in self.sections]
 
+    @property
+    def places(self) -> set[str]:
+        """The names of the values that it shows."""
+        return {name for _, text in self.sections for name in Template(text).get_identifiers()}
+
 
 def parse(name: str, text: str) -> Prompt:
     """Read the sections of a prompt file."""
@@ -58,7 +66,7 @@ def parse(name: str, text: str) -> Prompt:
 
 @cache
 def load(name: str, language: str) -> Prompt:
-    """Read the prompt `name` in `language` ("en", "zh" or "ko").
+    """Read the package's prompt `name` in `language` ("en", "zh" or "ko").
 
     Raises:
         ValueError: there is no such prompt in that language.
@@ -68,3 +76,40 @@ def load(name: str, language: str) -> Prompt:
         msg = f"There is no prompt {name!r} in the language {language!r}."
         raise ValueError(msg)
     return parse(f"{name}.{language}", file.read_text(encoding="utf-8"))
+
+
+def prompts_in(folder: Path) -> dict[str, Prompt]:
+    """Read the prompts of a folder by name and language, such as "judge.en"; none if there is no such folder.
+
+    One that stands in the place of a prompt of the package has its sections and shows its values, in words of its own.
+
+    Raises:
+        ValueError: one of them cannot be used, and why.
+    """
+    return {file.stem: _own(file, file.stat().st_mtime_ns) for file in sorted(folder.glob("*.md"))}
+
+
+@lru_cache(maxsize=1024)
+def _own(file: Path, changed: int) -> Prompt:
+    """A prompt of a user's, as it was when it was last changed."""
+    name, _, language = file.stem.rpartition(".")
+    if language not in LANGUAGES:
+        raise ValueError(f"The prompt {file} has no language: call it {file.stem}.en.md, .zh.md or .ko.md.")
+    if file.stat().st_size > LARGEST:
+        raise ValueError(f"The prompt {file} is larger than {LARGEST} bytes.")
+    try:
+        prompt = parse(str(file), file.read_text(encoding="utf-8"))
+        prompt.messages(data=dict.fromkeys(prompt.places, ""))
+    except ValueError as error:  # no text in UTF-8, no sections, or a dollar sign that names nothing
+        raise ValueError(f"The prompt {file} cannot be read: {error}") from error
+    if not (files("dramaturg.prompts") / f"{file.stem}.md").is_file():
+        return prompt
+    packaged = load(name, language)
+    if [kind for kind, _ in prompt.sections] != [kind for kind, _ in packaged.sections]:
+        wanted = ", ".join(f"# {kind}" for kind, _ in packaged.sections)
+        raise ValueError(f"The prompt {file} must have the sections of the package's: {wanted}.")
+    lacks, unknown = sorted(packaged.places - prompt.places), sorted(prompt.places - packaged.places)
+    if lacks or unknown:
+        wrong = [f"lacks ${one}" for one in lacks] + [f"asks for ${one}, which nobody gives" for one in unknown]
+        raise ValueError(f"The prompt {file} {' and '.join(wrong)}: show each value that the package's prompt shows.")
+    return prompt

@@ -2,9 +2,9 @@
 
 from langgraph.graph import END, START
 
-from dramaturg.nodes.index_steps import IndexCheckState, index_outcome
+from dramaturg.nodes.drafts import next_step, revise, speak
 from dramaturg.nodes.passages.attributes import AttributeSettings, AttributeState, extract_attributes
-from dramaturg.nodes.passages.index import IndexingSettings, check_index
+from dramaturg.nodes.passages.index import IndexingSettings, PassagesCheckState, check_index, passages_outcome
 from dramaturg.nodes.passages.reply import (
     AttributedDraftState,
     VerifiedReplySettings,
@@ -30,7 +30,7 @@ from dramaturg.nodes.turn import (
     summarize,
     window_outcome,
 )
-from dramaturg.nodes.verification import checking_outcome, revise, speak, verification_outcome, verify
+from dramaturg.nodes.verification import verify
 from dramaturg.workflows.amadeus_index import graph as amadeus_index
 
 
@@ -40,7 +40,7 @@ class AmadeusContext(SelectionSettings, AttributeSettings, VerifiedReplySettings
 
 class AmadeusState(
     TurnState,
-    IndexCheckState,
+    PassagesCheckState,
     RetrievalState,
     SelectionState,
     AttributeState,
@@ -53,6 +53,7 @@ class AmadeusState(
 def build() -> Workflow[AmadeusState, AmadeusContext, TurnInput, TurnOutput]:
     """Wire the graph (Figure 2)."""
     builder = Workflow(AmadeusState, AmadeusContext, input_schema=TurnInput, output_schema=TurnOutput)
+    builder.former_channels = {"version": "passages_version", "stale": "passages_stale", "note": ""}
     builder.former_nodes = {"respond": "draft"}
     builder.add_node(read_turn)
     builder.add_node(check_index)
@@ -69,7 +70,7 @@ def build() -> Workflow[AmadeusState, AmadeusContext, TurnInput, TurnOutput]:
     builder.add_node(summarize)
     builder.add_edge(START, "read_turn")
     builder.add_edge("read_turn", "check_index")
-    builder.add_conditional_edges("check_index", index_outcome, {"current": "retrieve", "stale": "amadeus_index"})
+    builder.add_conditional_edges("check_index", passages_outcome, {"current": "retrieve", "stale": "amadeus_index"})
     builder.add_edge("amadeus_index", "retrieve")
     builder.add_edge("retrieve", "begin_selection")
     builder.add_edge("begin_selection", "judge")
@@ -78,8 +79,8 @@ def build() -> Workflow[AmadeusState, AmadeusContext, TurnInput, TurnOutput]:
     )
     builder.add_edge("fall_back", "extract_attributes")
     builder.add_edge("extract_attributes", "draft")
-    builder.add_conditional_edges("draft", checking_outcome, {"checked": "verify", "aloud": "speak"})
-    builder.add_conditional_edges("verify", verification_outcome, {"settled": "speak", "inconsistent": "revise"})
+    builder.add_conditional_edges("draft", next_step, {"verifier": "verify", "settled": "speak"})
+    builder.add_conditional_edges("verify", next_step, {"settled": "speak", "revise": "revise"})
     builder.add_edge("revise", "draft")
     builder.add_conditional_edges("speak", window_outcome, {"room": END, "full": "summarize"})
     builder.add_edge("summarize", END)

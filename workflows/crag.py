@@ -5,7 +5,6 @@ from typing import Literal
 from langgraph.graph import END, START
 from pydantic import Field
 
-from dramaturg.nodes.index_steps import IndexCheckState, index_outcome
 from dramaturg.nodes.passages.corrective import (
     CorrectiveReplySettings,
     CorrectiveState,
@@ -18,7 +17,7 @@ from dramaturg.nodes.passages.corrective import (
     rewrite_query,
     search_web,
 )
-from dramaturg.nodes.passages.index import IndexingSettings, check_index
+from dramaturg.nodes.passages.index import IndexingSettings, PassagesCheckState, check_index, passages_outcome
 from dramaturg.nodes.passages.retrieval import RetrievalState, retrieve
 from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.turn import (
@@ -43,13 +42,14 @@ class CragContext(CorrectiveReplySettings, IndexingSettings, SummarySettings):
     )
 
 
-class CragState(TurnState, IndexCheckState, RetrievalState, CorrectiveState, WebSearchState, SummaryState):
+class CragState(TurnState, PassagesCheckState, RetrievalState, CorrectiveState, WebSearchState, SummaryState):
     """A turn, and what lives on: the window and its summary."""
 
 
 def build() -> Workflow[CragState, CragContext, TurnInput, TurnOutput]:
     """Wire the graph."""
     builder = Workflow(CragState, CragContext, input_schema=TurnInput, output_schema=TurnOutput)
+    builder.former_channels = {"version": "passages_version", "stale": "passages_stale"}
     builder.add_node(read_turn)
     builder.add_node(check_index)
     builder.add_node("amadeus_index", amadeus_index)
@@ -62,7 +62,7 @@ def build() -> Workflow[CragState, CragContext, TurnInput, TurnOutput]:
     builder.add_node(summarize)
     builder.add_edge(START, "read_turn")
     builder.add_edge("read_turn", "check_index")
-    builder.add_conditional_edges("check_index", index_outcome, {"current": "retrieve", "stale": "amadeus_index"})
+    builder.add_conditional_edges("check_index", passages_outcome, {"current": "retrieve", "stale": "amadeus_index"})
     builder.add_edge("amadeus_index", "retrieve")
     builder.add_edge("retrieve", "evaluate_passages")
     builder.add_conditional_edges(

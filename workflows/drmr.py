@@ -2,12 +2,17 @@
 
 from langgraph.graph import END, START
 
-from dramaturg.nodes.dialogues.index import DialogueIndexSettings, check_dialogues
+from dramaturg.nodes.dialogues.index import (
+    DialogueIndexSettings,
+    DialoguesCheckState,
+    check_dialogues,
+    dialogues_outcome,
+)
 from dramaturg.nodes.dialogues.recall import more_outcome, recall_dialogues, recall_more, relating_outcome
 from dramaturg.nodes.dialogues.relations import find_clique, score_edges
 from dramaturg.nodes.dialogues.reply import RelatedDraftState, RelatedReplySettings, draft_related, drafting_outcome
 from dramaturg.nodes.dialogues.role_memory import build_memory, condense_memory, memory_outcome
-from dramaturg.nodes.index_steps import IndexCheckState, index_outcome
+from dramaturg.nodes.drafts import next_step, revise, speak
 from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.turn import (
     SummarySettings,
@@ -19,7 +24,7 @@ from dramaturg.nodes.turn import (
     summarize,
     window_outcome,
 )
-from dramaturg.nodes.verification import checking_outcome, revise, speak, verification_outcome, verify
+from dramaturg.nodes.verification import verify
 from dramaturg.workflows.drmr_index import graph as drmr_index
 
 
@@ -27,13 +32,14 @@ class DrmrContext(RelatedReplySettings, DialogueIndexSettings, SummarySettings):
     """Everything that DRMR may be told."""
 
 
-class DrmrState(TurnState, IndexCheckState, RelatedDraftState, SummaryState):
+class DrmrState(TurnState, DialoguesCheckState, RelatedDraftState, SummaryState):
     """A turn, and what lives on: the window and its summary, the relation graph G, and the role memory M."""
 
 
 def build() -> Workflow[DrmrState, DrmrContext, TurnInput, TurnOutput]:
     """Wire the graph (Figure 2)."""
     builder = Workflow(DrmrState, DrmrContext, input_schema=TurnInput, output_schema=TurnOutput)
+    builder.former_channels = {"version": "dialogues_version", "stale": "dialogues_stale", "note": ""}
     builder.add_node(read_turn)
     builder.add_node(check_dialogues)
     builder.add_node("drmr_index", drmr_index)
@@ -51,7 +57,7 @@ def build() -> Workflow[DrmrState, DrmrContext, TurnInput, TurnOutput]:
     builder.add_edge(START, "read_turn")
     builder.add_edge("read_turn", "check_dialogues")
     builder.add_conditional_edges(
-        "check_dialogues", index_outcome, {"current": "recall_dialogues", "stale": "drmr_index"}
+        "check_dialogues", dialogues_outcome, {"current": "recall_dialogues", "stale": "drmr_index"}
     )
     builder.add_edge("drmr_index", "recall_dialogues")
     builder.add_conditional_edges(
@@ -60,8 +66,8 @@ def build() -> Workflow[DrmrState, DrmrContext, TurnInput, TurnOutput]:
     builder.add_edge("score_edges", "find_clique")
     builder.add_edge("find_clique", "build_memory")
     builder.add_conditional_edges("build_memory", drafting_outcome, {"new": "draft", "nothing new": "speak"})
-    builder.add_conditional_edges("draft", checking_outcome, {"checked": "verify", "aloud": "speak"})
-    builder.add_conditional_edges("verify", verification_outcome, {"settled": "speak", "inconsistent": "revise"})
+    builder.add_conditional_edges("draft", next_step, {"verifier": "verify", "settled": "speak"})
+    builder.add_conditional_edges("verify", next_step, {"settled": "speak", "revise": "revise"})
     builder.add_edge("revise", "recall_more")
     builder.add_conditional_edges(
         "recall_more", more_outcome, {"relate": "score_edges", "as they are": "draft", "nothing more": "speak"}

@@ -2,8 +2,7 @@
 
 from langgraph.graph import END, START
 
-from dramaturg.nodes.index_steps import IndexCheckState
-from dramaturg.nodes.memories.index import check_memories, encoding_outcomes
+from dramaturg.nodes.memories.index import MemoriesCheckState, check_memories, encoding_outcomes
 from dramaturg.nodes.memories.recall import (
     MemoryRecallState,
     encode_meaning,
@@ -30,13 +29,20 @@ class EmotionalRagContext(MemoryReplySettings, SummarySettings):
     """Everything that Emotional RAG may be told."""
 
 
-class EmotionalRagState(TurnState, IndexCheckState, MemoryRecallState, MemoryReplyState, RememberedState, SummaryState):
+class EmotionalRagState(
+    TurnState, MemoriesCheckState, MemoryRecallState, MemoryReplyState, RememberedState, SummaryState
+):
     """A turn, and what lives on: the window and its summary, and the ids of what the conversation made remembered."""
 
 
 def build() -> Workflow[EmotionalRagState, EmotionalRagContext, TurnInput, TurnOutput]:
     """Wire the graph (Figure 1)."""
     builder = Workflow(EmotionalRagState, EmotionalRagContext, input_schema=TurnInput, output_schema=TurnOutput)
+    builder.former_channels = {
+        "version": "memories_version",
+        "stale": "memories_stale",
+        "recalled": "recalled_memories",
+    }
     builder.add_node(read_turn)
     builder.add_node(check_memories)
     builder.add_node("emotional_rag_index", emotional_rag_index)

@@ -3,8 +3,7 @@
 from langgraph.graph import END, START
 from typing_extensions import TypedDict
 
-from dramaturg.nodes.index_steps import IndexCheckState
-from dramaturg.nodes.memories.index import check_memories, encoding_outcomes
+from dramaturg.nodes.memories.index import MemoriesCheckState, check_memories, encoding_outcomes
 from dramaturg.nodes.memories.recall import (
     MemoryRecallSettings,
     MemoryRecallState,
@@ -27,7 +26,7 @@ class RecallInput(TypedDict):
     question: str
 
 
-class EmotionalRecallState(IndexCheckState, MemoryRecallState):
+class EmotionalRecallState(MemoriesCheckState, MemoryRecallState):
     """A question under way."""
 
 

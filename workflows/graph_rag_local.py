@@ -3,10 +3,9 @@
 from langgraph.graph import END, START
 from pydantic import Field
 
-from dramaturg.nodes.graph.index import GraphIndexSettings, check_graph
+from dramaturg.nodes.graph.index import GraphCheckState, GraphIndexSettings, check_graph, graph_outcome
 from dramaturg.nodes.graph.recall import search_locally
 from dramaturg.nodes.graph.reply import LocalReplySettings, LocalReplyState, respond_from_graph
-from dramaturg.nodes.index_steps import IndexCheckState, index_outcome
 from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.turn import SummarySettings, TurnInput, TurnOutput, TurnState, read_turn, summarize, window_outcome
 from dramaturg.workflows.role_rag_index import graph as role_rag_index
@@ -20,13 +19,14 @@ class GraphRagLocalContext(GraphIndexSettings, LocalReplySettings, SummarySettin
     )
 
 
-class GraphRagLocalState(TurnState, IndexCheckState, LocalReplyState):
+class GraphRagLocalState(TurnState, GraphCheckState, LocalReplyState):
     """A turn, and what lives on: the window and its summary."""
 
 
 def build() -> Workflow[GraphRagLocalState, GraphRagLocalContext, TurnInput, TurnOutput]:
     """Wire the graph."""
     builder = Workflow(GraphRagLocalState, GraphRagLocalContext, input_schema=TurnInput, output_schema=TurnOutput)
+    builder.former_channels = {"version": "graph_version", "stale": "graph_stale"}
     builder.add_node(read_turn)
     builder.add_node(check_graph)
     builder.add_node("role_rag_index", role_rag_index)
@@ -36,7 +36,7 @@ def build() -> Workflow[GraphRagLocalState, GraphRagLocalContext, TurnInput, Tur
     builder.add_edge(START, "read_turn")
     builder.add_edge("read_turn", "check_graph")
     builder.add_conditional_edges(
-        "check_graph", index_outcome, {"current": "search_locally", "stale": "role_rag_index"}
+        "check_graph", graph_outcome, {"current": "search_locally", "stale": "role_rag_index"}
     )
     builder.add_edge("role_rag_index", "search_locally")
     builder.add_edge("search_locally", "respond_from_graph")

@@ -2,10 +2,11 @@
 
 from langgraph.graph import END, START
 
+from dramaturg.nodes.drafts import next_step, speak
 from dramaturg.nodes.identity.chronicle import IdentityChange
-from dramaturg.nodes.identity.decision import DecisionSettings, act, decline, speak_up
+from dramaturg.nodes.identity.decision import DecisionSettings, DecisionState, act, decline
 from dramaturg.nodes.identity.episodes import EpisodeInput, EpisodeSettings, compose, recall_episodes, remember_episode
-from dramaturg.nodes.identity.gate import DecisionState, gate_outcome, gated_outcome, validate
+from dramaturg.nodes.identity.gate import validate
 from dramaturg.nodes.identity.perception import perceive
 from dramaturg.nodes.identity.retrieval import (
     augment,
@@ -49,6 +50,8 @@ def build(taken: type[EpisodeInput] = EpisodeInput) -> Workflow[IdRagState, IdRa
         taken: what a decision takes. Who talks to a role is given no way to say how it has changed.
     """
     builder = Workflow(IdRagState, IdRagContext, input_schema=taken, output_schema=TurnOutput)
+    builder.former_nodes = {"speak_up": "speak"}
+    builder.former_channels = {"proposals": "drafts", "recalled": "recalled_episodes", "note": ""}
     builder.add_node(perceive)
     builder.add_node(read_turn)
     builder.add_node(recall_episodes)
@@ -61,7 +64,7 @@ def build(taken: type[EpisodeInput] = EpisodeInput) -> Workflow[IdRagState, IdRa
     builder.add_node(act)
     builder.add_node(validate)
     builder.add_node(decline)
-    builder.add_node(speak_up)
+    builder.add_node(speak)
     builder.add_node(remember_episode)
     builder.add_node(reflect)
     builder.add_node(approve)
@@ -71,19 +74,17 @@ def build(taken: type[EpisodeInput] = EpisodeInput) -> Workflow[IdRagState, IdRa
     builder.add_edge("perceive", "read_turn")
     builder.add_edge("read_turn", "recall_episodes")
     builder.add_edge("recall_episodes", "compose")
+    builder.add_edge("compose", "query_identity")
     builder.add_conditional_edges(
-        "compose",
-        identity_outcome,
-        {"query": "query_identity", "look up": "retrieve_identity", "infer": "infer_identity"},
+        "query_identity", identity_outcome, {"look up": "retrieve_identity", "infer": "infer_identity"}
     )
-    builder.add_edge("query_identity", "retrieve_identity")
     builder.add_conditional_edges("retrieve_identity", feeling_outcome, {"asked": "feel", "unasked": "augment"})
     builder.add_conditional_edges("infer_identity", feeling_outcome, {"asked": "feel", "unasked": "augment"})
     builder.add_edge("feel", "augment")
     builder.add_edge("augment", "act")
-    builder.add_conditional_edges("act", gated_outcome, {"checked": "validate", "unchecked": "speak_up"})
-    builder.add_conditional_edges("validate", gate_outcome, {"allow": "speak_up", "revise": "act", "block": "decline"})
-    builder.add_edge("speak_up", "remember_episode")
+    builder.add_conditional_edges("act", next_step, {"gate": "validate", "settled": "speak"})
+    builder.add_conditional_edges("validate", next_step, {"settled": "speak", "revise": "act", "blocked": "decline"})
+    builder.add_edge("speak", "remember_episode")
     builder.add_edge("decline", "remember_episode")
     builder.add_conditional_edges("remember_episode", update_outcome, {"reflect": "reflect", "stay": END})
     builder.add_conditional_edges("remember_episode", window_outcome, {"room": END, "full": "summarize"})

@@ -9,6 +9,10 @@ from langgraph.graph import StateGraph
 
 from dramaturg.nodes.index_steps import IndexingCost, Wishes
 from dramaturg.nodes.run import RoleContext, run_of
+from dramaturg.stores.index.dialogues import DIALOGUE_KIND
+from dramaturg.stores.index.folder import IndexKind
+from dramaturg.stores.index.memories import MEMORY_KIND
+from dramaturg.stores.index.passages import passage_kind
 
 
 class Method(NamedTuple):
@@ -93,6 +97,22 @@ async def indexing_cost(name: str, context: RoleContext, wishes: Wishes) -> Inde
     folder, count = COSTS[prepare]
     counting = getattr(import_module(f"dramaturg.nodes.{folder}.index"), count)
     return await counting(context, wishes)  # type: ignore[no-any-return]
+
+
+def index_kind(name: str, context: Any) -> IndexKind[Any, Any] | None:
+    """The kind of index that a method reads with these settings; None: it has none."""
+    from dramaturg.nodes.graph.build import graph_kind
+
+    match method(name).prepare:
+        case "amadeus_index":
+            return passage_kind(context.splitter)
+        case "role_rag_index":
+            return graph_kind(context)
+        case "emotional_rag_index":
+            return MEMORY_KIND
+        case "drmr_index":
+            return DIALOGUE_KIND
+    return None
 
 
 def context_type(name: str) -> type[RoleContext]:

@@ -5,8 +5,7 @@ from typing import Literal
 from langgraph.graph import END, START
 from pydantic import Field
 
-from dramaturg.nodes.index_steps import IndexCheckState, index_outcome
-from dramaturg.nodes.passages.index import IndexingSettings, check_index
+from dramaturg.nodes.passages.index import IndexingSettings, PassagesCheckState, check_index, passages_outcome
 from dramaturg.nodes.passages.reply import GroundedReplySettings, KnowledgeState, respond_from_knowledge
 from dramaturg.nodes.passages.retrieval import RetrievalState, retrieve
 from dramaturg.nodes.run import Workflow
@@ -32,13 +31,14 @@ class NaiveRagContext(GroundedReplySettings, IndexingSettings, SummarySettings):
     )
 
 
-class NaiveRagState(TurnState, IndexCheckState, RetrievalState, KnowledgeState, SummaryState):
+class NaiveRagState(TurnState, PassagesCheckState, RetrievalState, KnowledgeState, SummaryState):
     """A turn, and what lives on: the window and its summary."""
 
 
 def build() -> Workflow[NaiveRagState, NaiveRagContext, TurnInput, TurnOutput]:
     """Wire the graph."""
     builder = Workflow(NaiveRagState, NaiveRagContext, input_schema=TurnInput, output_schema=TurnOutput)
+    builder.former_channels = {"version": "passages_version", "stale": "passages_stale"}
     builder.add_node(read_turn)
     builder.add_node(check_index)
     builder.add_node("amadeus_index", amadeus_index)
@@ -47,7 +47,7 @@ def build() -> Workflow[NaiveRagState, NaiveRagContext, TurnInput, TurnOutput]:
     builder.add_node(summarize)
     builder.add_edge(START, "read_turn")
     builder.add_edge("read_turn", "check_index")
-    builder.add_conditional_edges("check_index", index_outcome, {"current": "retrieve", "stale": "amadeus_index"})
+    builder.add_conditional_edges("check_index", passages_outcome, {"current": "retrieve", "stale": "amadeus_index"})
     builder.add_edge("amadeus_index", "retrieve")
     builder.add_edge("retrieve", "respond_from_knowledge")
     builder.add_conditional_edges("respond_from_knowledge", window_outcome, {"room": END, "full": "summarize"})

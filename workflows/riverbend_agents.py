@@ -53,18 +53,17 @@ class AgentInput(TypedDict):
     changes: list[IdentityChange]
 
 
-def send_agents(state: WorldState, runtime: Runtime[Any]) -> list[Send]:
+def send_agents(state: WorldState) -> list[Send]:
     """Have all agents decide at the same time."""
-    scenario = scenario_of(settings(runtime, RiverbendContext))
     inputs: list[AgentInput] = [
         {
-            "agent": one.role,
+            "agent": agent,
             "step": state["step"],
-            "news": state["news"][one.role],
-            "lived": state["lived"][one.role],
-            "changes": state["identity_changes"].get(one.role, []),
+            "news": news,
+            "lived": state["lived"][agent],
+            "changes": state.get("identity_changes", {}).get(agent, []),
         }
-        for one in scenario.agents
+        for agent, news in state["news"].items()
     ]
     return [Send("decide", one) for one in inputs]
 
@@ -127,15 +126,14 @@ async def decision(context: RiverbendContext, scenario: Scenario, state: AgentIn
     return found
 
 
-def send_talks(state: WorldState, runtime: Runtime[Any]) -> list[Send] | str:
+def send_talks(state: WorldState) -> list[Send] | str:
     """Have those talk whom the game master brought together, each in one talk at most and as many as the budget has."""
-    context = settings(runtime, RiverbendContext)
     deeds = {one["agent"]: one for one in state["deeds"]}
     busy, sends = set[str](), list[Send]()
     for one in state["log"]:
         pair = [one.get("agent", ""), one.get("talks_with", "")]
         here = one["step"] == state["step"] and one["kind"] == "outcome" and all(pair)
-        if here and not busy & {*pair} and len(sends) < context.talks:
+        if here and not busy & {*pair} and len(sends) < state["talks"]:
             busy |= {*pair}
             images = {agent: deeds[agent]["self_image"] if agent in deeds else "" for agent in pair}
             given = {"step": state["step"], "pair": pair, "about": deeds[pair[0]]["text"], "images": images}

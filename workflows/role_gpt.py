@@ -2,10 +2,14 @@
 
 from langgraph.graph import END, START
 
-from dramaturg.nodes.dialogues.index import DialogueIndexSettings, check_dialogues
+from dramaturg.nodes.dialogues.index import (
+    DialogueIndexSettings,
+    DialoguesCheckState,
+    check_dialogues,
+    dialogues_outcome,
+)
 from dramaturg.nodes.dialogues.recall import DialogueRecallState, recall_dialogues
 from dramaturg.nodes.dialogues.reply import DialogueReplySettings, respond_from_dialogues
-from dramaturg.nodes.index_steps import IndexCheckState, index_outcome
 from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.turn import (
     SummarySettings,
@@ -24,13 +28,14 @@ class RoleGptContext(DialogueReplySettings, DialogueIndexSettings, SummarySettin
     """Everything that RoleGPT may be told."""
 
 
-class RoleGptState(TurnState, IndexCheckState, DialogueRecallState, SummaryState):
+class RoleGptState(TurnState, DialoguesCheckState, DialogueRecallState, SummaryState):
     """A turn, and what lives on: the window and its summary."""
 
 
 def build() -> Workflow[RoleGptState, RoleGptContext, TurnInput, TurnOutput]:
     """Wire the graph."""
     builder = Workflow(RoleGptState, RoleGptContext, input_schema=TurnInput, output_schema=TurnOutput)
+    builder.former_channels = {"version": "dialogues_version", "stale": "dialogues_stale"}
     builder.add_node(read_turn)
     builder.add_node(check_dialogues)
     builder.add_node("drmr_index", drmr_index)
@@ -40,7 +45,7 @@ def build() -> Workflow[RoleGptState, RoleGptContext, TurnInput, TurnOutput]:
     builder.add_edge(START, "read_turn")
     builder.add_edge("read_turn", "check_dialogues")
     builder.add_conditional_edges(
-        "check_dialogues", index_outcome, {"current": "recall_dialogues", "stale": "drmr_index"}
+        "check_dialogues", dialogues_outcome, {"current": "recall_dialogues", "stale": "drmr_index"}
     )
     builder.add_edge("drmr_index", "recall_dialogues")
     builder.add_edge("recall_dialogues", "respond_from_dialogues")

@@ -7,7 +7,7 @@ from langgraph.runtime import Runtime
 from pydantic import Field
 
 from dramaturg.nodes.graph.boundaries import BoundarySettings, BoundaryState, keep_boundaries
-from dramaturg.nodes.graph.index import GraphIndexSettings, check_graph
+from dramaturg.nodes.graph.index import GraphCheckState, GraphIndexSettings, check_graph, graph_outcome
 from dramaturg.nodes.graph.recall import (
     RecallSettings,
     note_out_of_scope,
@@ -24,8 +24,7 @@ from dramaturg.nodes.graph.reply import (
     respond_in_scope,
 )
 from dramaturg.nodes.graph.scoping import HypotheticalSettings, hypothesize, scope_entities, scope_outcomes
-from dramaturg.nodes.index_steps import IndexCheckState, index_outcome
-from dramaturg.nodes.run import Workflow, settings
+from dramaturg.nodes.run import Workflow, needs, settings
 from dramaturg.nodes.self_contained import SelfContainedSettings, SelfContainedState, make_self_contained
 from dramaturg.nodes.turn import SummarySettings, TurnInput, TurnOutput, TurnState, read_turn, summarize, window_outcome
 from dramaturg.workflows.role_rag_index import graph as role_rag_index
@@ -48,22 +47,32 @@ class RoleRagContext(
     )
 
 
-class RoleRagState(TurnState, IndexCheckState, SelfContainedState, BoundaryState, ScopedReplyState, LocalReplyState):
+class RoleRagState(TurnState, GraphCheckState, SelfContainedState, BoundaryState, ScopedReplyState, LocalReplyState):
     """A turn, and what lives on: the window and its summary, and what the role declined to speak of."""
 
+    retrieval: Literal["scoped", "local"]
 
-def retrieval_outcome(state: RoleRagState, runtime: Runtime[Any]) -> Literal["scoped", "local"]:
-    """Which retrieval the context asks for."""
-    return settings(runtime, RoleRagContext).retrieval
+
+async def choose_retrieval(state: RoleRagState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Note which retrieval the context asks for."""
+    return {"retrieval": settings(runtime, RoleRagContext).retrieval}
+
+
+@needs(retrieval="choose_retrieval")
+def retrieval_outcome(state: RoleRagState) -> Literal["scoped", "local"]:
+    """Which retrieval is wanted."""
+    return state["retrieval"]
 
 
 def build() -> Workflow[RoleRagState, RoleRagContext, TurnInput, TurnOutput]:
     """Wire the graph (Figure 2, lower half)."""
     builder = Workflow(RoleRagState, RoleRagContext, input_schema=TurnInput, output_schema=TurnOutput)
+    builder.former_channels = {"version": "graph_version", "stale": "graph_stale"}
     builder.add_node(read_turn)
     builder.add_node(check_graph)
     builder.add_node("role_rag_index", role_rag_index)
     builder.add_node(make_self_contained)
+    builder.add_node(choose_retrieval)
     builder.add_node(hypothesize)
     builder.add_node(scope_entities)
     builder.add_node(keep_boundaries)
@@ -78,11 +87,12 @@ def build() -> Workflow[RoleRagState, RoleRagContext, TurnInput, TurnOutput]:
     builder.add_edge(START, "read_turn")
     builder.add_edge("read_turn", "check_graph")
     builder.add_conditional_edges(
-        "check_graph", index_outcome, {"current": "make_self_contained", "stale": "role_rag_index"}
+        "check_graph", graph_outcome, {"current": "make_self_contained", "stale": "role_rag_index"}
     )
     builder.add_edge("role_rag_index", "make_self_contained")
+    builder.add_edge("make_self_contained", "choose_retrieval")
     builder.add_conditional_edges(
-        "make_self_contained", retrieval_outcome, {"scoped": "hypothesize", "local": "search_locally"}
+        "choose_retrieval", retrieval_outcome, {"scoped": "hypothesize", "local": "search_locally"}
     )
     builder.add_edge("hypothesize", "scope_entities")
     builder.add_edge("scope_entities", "keep_boundaries")

@@ -29,9 +29,18 @@ from dramaturg.cli.options import (
     library_path,
 )
 from dramaturg.cli.output import note, print_json, printable, screen, table_of, write_whole
-from dramaturg.stores.index.graph import TYPES, Entity, Graph, KnowledgeGraph, Relation, encode_graph
-from dramaturg.stores.index.kinds import GRAPH_KIND, UNMERGED_GRAPH_KIND
+from dramaturg.stores.index.graph import (
+    GRAPH_KIND,
+    TYPES,
+    UNMERGED_GRAPH_KIND,
+    Entity,
+    Graph,
+    KnowledgeGraph,
+    Relation,
+    encode_graph,
+)
 from dramaturg.stores.library import open_role
+from dramaturg.workflows.methods import index_kind
 
 STRONGEST = 15
 
@@ -124,7 +133,7 @@ def read_graph(
     role_id: str, method: str, library: Path | None, settings: list[str] | None
 ) -> tuple[KnowledgeGraph, str | None]:
     """The graph that a method asks, and the canonical name of the role in it."""
-    kind = getattr(context_for(method, role_id, library, settings), "index_kind", None)
+    kind = index_kind(method, context_for(method, role_id, library, settings))
     if kind not in (GRAPH_KIND, UNMERGED_GRAPH_KIND):
         raise ValueError(f"The method {method} has no knowledge graph: use --method {ROLE_RAG}.")
     role = open_role(role_id, library_path(library))

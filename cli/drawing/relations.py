@@ -38,8 +38,7 @@ from dramaturg.nodes.dialogues.relations import (
 from dramaturg.nodes.judgement import HIGH, LOW
 from dramaturg.nodes.run import run_of
 from dramaturg.stores.errors import did_you_mean
-from dramaturg.stores.index.dialogues import DialogueStore, Graph
-from dramaturg.stores.index.kinds import DIALOGUE_KIND
+from dramaturg.stores.index.dialogues import DIALOGUE_KIND, DialogueStore, Graph
 from dramaturg.stores.role import Role
 
 STRONGEST = 15

@@ -24,10 +24,9 @@ from dramaturg.cli.progress import WORK, bars
 from dramaturg.nodes.index_steps import IndexingCost
 from dramaturg.nodes.run import RoleContext
 from dramaturg.stores.documents.merges import Merge, MergePlan, read_plan, write_plan
-from dramaturg.stores.index.graph import KnowledgeGraph
-from dramaturg.stores.index.kinds import GRAPH_KIND
+from dramaturg.stores.index.graph import GRAPH_KIND, KnowledgeGraph
 from dramaturg.stores.library import open_role
-from dramaturg.workflows.methods import METHODS, index_graph, indexing_cost
+from dramaturg.workflows.methods import METHODS, index_graph, index_kind, indexing_cost
 
 WITHOUT = {
     "memory": ("Memories without a mood; --retry asks them again", "memory"),
@@ -96,7 +95,7 @@ def unmerge(
 ) -> None:
     """Take a merge of names back: the name becomes an entity of its own again, and stays one."""
     context, opened = context_for(method, role, library, settings), open_role(role, library_path(library))
-    before = read_plan(opened.root) or plan_of(opened.index(getattr(context, "index_kind", GRAPH_KIND)).open())
+    before = read_plan(opened.root) or plan_of(opened.index(index_kind(method, context) or GRAPH_KIND).open())
     write_plan(opened.root, before.without(name))
     report = asyncio.run(indexed(context, method))
     print_json(report) if as_json else screen.print(report_view(role, report))

@@ -11,7 +11,6 @@ from rich.text import Text
 
 from dramaturg.cli.drawing.wheel import strongest
 from dramaturg.cli.library.indexing import indexed, report_line
-from dramaturg.cli.library.roles import kind_of
 from dramaturg.cli.options import (
     EMOTIONAL_RAG,
     JsonOption,
@@ -33,7 +32,7 @@ from dramaturg.stores.documents import memories as memory_files
 from dramaturg.stores.documents.memories import read_memory_files
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, did_you_mean
 from dramaturg.stores.index.folder import IndexKind
-from dramaturg.stores.index.memories import MemoryStore, Mood, StoredMemory
+from dramaturg.stores.index.memories import MEMORY_KIND, MemoryStore, Mood, StoredMemory
 from dramaturg.stores.library import open_role
 from dramaturg.stores.role import Role
 
@@ -68,7 +67,7 @@ class KnownMemories(NamedTuple):
         """All of them, as they are now."""
         if self.thread:
             return asyncio.run(made_in(self.context, self.thread))
-        return listed(self.role, kind_of(self.context))
+        return listed(self.role, MEMORY_KIND)
 
 
 class Wish(NamedTuple):

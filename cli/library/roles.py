@@ -31,6 +31,7 @@ from dramaturg.stores.index.folder import IndexKind
 from dramaturg.stores.index.kinds import KINDS
 from dramaturg.stores.library import Library, examples, open_role
 from dramaturg.stores.role import Role
+from dramaturg.workflows.methods import index_kind
 
 CARD_ONLY = "Card only: a role for you to play (--user-role), or one that answers by --method profile."
 
@@ -129,7 +130,7 @@ def versions(
     as_json: JsonOption = False,
 ) -> None:
     """List the versions of a role's index, the one that is served first, then those that undo goes back to."""
-    kind = kind_of(context_for(method, role, library, settings))
+    kind = kind_of(method, context_for(method, role, library, settings))
     found = stored.versions(open_role(role, library_path(library)), kind)
     if as_json:
         print_json([{**one._asdict(), "created": one.created.isoformat()} for one in found])
@@ -152,7 +153,7 @@ def undo(
 ) -> None:
     """Bring a former version back: the files that it was made from, and its index."""
     context = context_for(method, role, library, settings)
-    back = stored.take_back(open_role(role, library_path(library)), kind_of(context), to)
+    back = stored.take_back(open_role(role, library_path(library)), kind_of(method, context), to)
     report = asyncio.run(indexed(context, method))
     if as_json:
         print_json({"version": back.version, "documents": back.documents, "index": report})
@@ -168,9 +169,9 @@ def local_time(moment: datetime) -> str:
     return f"{moment.astimezone():%Y-%m-%d %H:%M:%S}"
 
 
-def kind_of(context: RoleContext) -> IndexKind[Any, Any]:
+def kind_of(method: str, context: RoleContext) -> IndexKind[Any, Any]:
     """The kind of index that a method reads."""
-    kind: IndexKind[Any, Any] | None = getattr(context, "index_kind", None)
+    kind = index_kind(method, context)
     if kind:
         return kind
     raise ValueError("This method has no index: choose another with --method.")

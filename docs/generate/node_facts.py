@@ -195,6 +195,13 @@ class Reader(ast.NodeVisitor):
     def value_of_Constant(self, node: ast.Constant) -> Value:
         return Strings(frozenset({node.value})) if isinstance(node.value, str) else None
 
+    def value_of_JoinedStr(self, node: ast.JoinedStr) -> Value:
+        built = frozenset({""})
+        for part in node.values:
+            strings = names_in(self.value(part.value if isinstance(part, ast.FormattedValue) else part), Strings)
+            built = frozenset(before + after for before in built for after in strings)
+        return Strings(built) if built else None
+
     def value_of_Name(self, node: ast.Name) -> Value:
         if node.id in self.names:
             return self.names[node.id]
@@ -332,6 +339,14 @@ class Reader(ast.NodeVisitor):
         self.visit(node.orelse)
         self.maybe = before
 
+    def visit_If(self, node: ast.If) -> None:
+        """Note a channel without which there is an error."""
+        match node.test:
+            case ast.Compare(left=name, ops=[ast.NotIn()], comparators=[state]) if self.value(state) == STATE:
+                raises = any(isinstance(one, ast.Raise) for one in node.body)
+                self.read(name, self.facts.needs if raises else self.facts.may_read)
+        self.generic_visit(node)
+
     def visit_Compare(self, node: ast.Compare) -> None:
         """Note a channel that is looked for."""
         if any(self.value(one) == STATE for one in node.comparators):
@@ -366,8 +381,11 @@ class Reader(ast.NodeVisitor):
 
     def visit_For(self, node: ast.For | ast.AsyncFor | ast.comprehension) -> None:
         """Bind a name to each of some strings."""
-        value = self.value(node.iter)
-        self.bind(node.target, value if isinstance(value, Strings) else None)
+        target, source = node.target, node.iter
+        if isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute):  # of `x.items()`
+            source = source.func.value
+            target = target.elts[0] if isinstance(target, ast.Tuple) else target
+        self.bind(target, Strings(names) if (names := names_in(self.value(source), Strings)) else None)
         self.generic_visit(node)
 
     visit_AsyncFor = visit_comprehension = visit_For
@@ -404,7 +422,11 @@ def known(thing: Any) -> Value:
     """What is known of an object that is there when the code is imported."""
     if isinstance(thing, str):
         return Strings(frozenset({thing}))
-    if isinstance(thing, tuple | list | set | frozenset) and thing and all(isinstance(one, str) for one in thing):
+    if (
+        isinstance(thing, tuple | list | set | frozenset | dict)
+        and thing
+        and all(isinstance(one, str) for one in thing)
+    ):
         return Strings(frozenset(thing))
     return Known(thing) if callable(thing) or isinstance(thing, types.ModuleType | Pregel) else None
 

@@ -69,19 +69,31 @@ def modules(package: types.ModuleType) -> Iterator[types.ModuleType]:
         yield import_module(one.name)
 
 
+def graphs() -> Iterator[Any]:
+    """The graphs of all workflows."""
+    yield from (module.graph for module in modules(workflows) if hasattr(module, "graph"))
+
+
+def branches(graph: Any) -> Iterator[Any]:
+    """Each router of a graph with its outcomes."""
+    for routers in graph.builder.branches.values():
+        yield from routers.values()
+
+
+def function_of(runnable: Any) -> Any:
+    """The function of a node or router; one that a function made is no entry of its own."""
+    function = getattr(runnable, "func", None) or getattr(runnable, "afunc", None)
+    return None if function is None or "<locals>" in function.__qualname__ else function
+
+
 @cache
 def wired() -> dict[Callable[..., Any], frozenset[str]]:
-    """The functions that graphs are made of, by the names of those graphs; one that a function made is no entry."""
+    """The functions that graphs are made of, by the names of those graphs."""
     places: dict[Callable[..., Any], frozenset[str]] = {}
-    for module in modules(workflows):
-        if graph := getattr(module, "graph", None):
-            builder = graph.builder
-            runnables = [one.runnable for one in builder.nodes.values()]
-            runnables += [branch.path for branches in builder.branches.values() for branch in branches.values()]
-            for one in runnables:
-                function = getattr(one, "func", None) or getattr(one, "afunc", None)
-                if function and "<locals>" not in function.__qualname__:
-                    places[function] = places.get(function, frozenset()) | {graph.name}
+    for graph in graphs():
+        runnables = [one.runnable for one in graph.builder.nodes.values()] + [one.path for one in branches(graph)]
+        for function in filter(None, map(function_of, runnables)):
+            places[function] = places.get(function, frozenset()) | {graph.name}
     return places
 
 
@@ -122,20 +134,23 @@ def entries() -> tuple[list[Entry], list[Entry]]:
     return [entry(one) for one in mine if is_node(one)], [entry(one) for one in routers]
 
 
+@cache
 def outcomes(router: Any) -> list[str]:
-    """What a router may say; "Send" where it sends work out."""
-    told = hints(inspect.unwrap(router)).get("return")
+    """What a router may say, by its annotation, else by the graphs that it is in; "Send" where it sends work out."""
+    told = list(named(hints(inspect.unwrap(router)).get("return")))
+    ends = (one.ends for graph in graphs() for one in branches(graph) if function_of(one.path) is router)
+    return told or sorted({str(outcome) for one in ends for outcome in one or ()})
 
-    def named(annotation: Any) -> Iterator[str]:
-        if get_origin(annotation) is Literal:
-            yield from map(str, get_args(annotation))
-        elif annotation is Send:
-            yield "Send"
-        else:
-            for part in get_args(annotation):
-                yield from named(part)
 
-    return list(named(told))
+def named(annotation: Any) -> Iterator[str]:
+    """The strings that an annotation allows."""
+    if get_origin(annotation) is Literal:
+        yield from map(str, get_args(annotation))
+    elif annotation is Send:
+        yield "Send"
+    else:
+        for part in get_args(annotation):
+            yield from named(part)
 
 
 # The page.

@@ -21,8 +21,7 @@ from dramaturg.evaluation.studies.study import (
 from dramaturg.models.embeddings import Embedder, embedder
 from dramaturg.nodes.memories.bank import MemoryBank, Strategy
 from dramaturg.nodes.memories.emotions import EMOTIONS, SimilarityEncoder
-from dramaturg.stores.index.kinds import MEMORY_KIND
-from dramaturg.stores.index.memories import MemoryStore, Mood
+from dramaturg.stores.index.memories import MEMORY_KIND, MemoryStore, Mood
 from dramaturg.stores.index.vectors import Vectors, unit_rows
 from dramaturg.stores.role import Role
 from dramaturg.workflows.emotional_rag_index import EmotionalRagIndexContext, graph

@@ -10,8 +10,7 @@ from pydantic import Field
 from dramaturg.nodes.run import RoleContext, Run
 from dramaturg.nodes.turn import stranger_name
 from dramaturg.stores.documents.forms import RoleCard
-from dramaturg.stores.index.dialogues import DialogueStore
-from dramaturg.stores.index.kinds import DIALOGUE_KIND
+from dramaturg.stores.index.dialogues import DIALOGUE_KIND, DialogueStore
 from dramaturg.stores.library import find_card
 from dramaturg.stores.role import Role
 
@@ -84,7 +83,7 @@ class Cast(NamedTuple):
     user: UserRole
 
 
-async def cast_of(run: Run[Any], version: str) -> Cast:
+async def cast_of(run: Run[Any], version: str | None) -> Cast:
     """Find out who speaks in a turn.
 
     Args:
@@ -100,7 +99,7 @@ async def cast_of(run: Run[Any], version: str) -> Cast:
     store = await asyncio.to_thread(role.index(DIALOGUE_KIND).open, version or None)
     wanted = " ".join(run.settings.user_role.split())
     if not wanted:
-        return Cast(role, own, store, UserRole(stranger_name(run.language), "", None, True))
+        return Cast(role, own, store, UserRole(stranger_name(run), "", None, True))
     card = await asyncio.to_thread(find_card, wanted, role.root.parent)
     names = (card.name, *card.aliases) if card else (wanted,)
     if {spelling(wanted), spelling(names[0])} & {spelling(name) for name in (role.id, own.name, *own.aliases)}:

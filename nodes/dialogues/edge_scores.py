@@ -1,14 +1,15 @@
 """EdgeScore (DRMR 3.2, Equation 2): how much two roles matter in a dialogue, asked once for its text."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.nodes.index_steps import Announce, Answers, answer_all
 from dramaturg.nodes.judgement import Appraisal, AppraisalSettings, Appraising
+from dramaturg.nodes.run import Run
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.index.answers import answer_key
 from dramaturg.stores.index.dialogues import Pair, StoredDialogue
@@ -24,9 +25,9 @@ class DialogueEdge(NamedTuple):
 class EdgeScoring(NamedTuple):
     """Who scores the edges of a role's dialogues."""
 
-    chat: ChatModel
+    run: Run[AppraisalSettings]
     card: RoleCard
-    context: AppraisalSettings
+    """As it was when the edges were looked for."""
 
 
 async def ask_scores(
@@ -43,7 +44,7 @@ async def ask_scores(
     Raises:
         ModelError: the model cannot be reached or refuses every question; what came before is kept.
     """
-    chat, card, context = scoring
+    (run, card), chat = scoring, scoring.run.chat
     errors: dict[str, str] = {}
 
     async def asked(edge: DialogueEdge) -> Answers:
@@ -54,10 +55,10 @@ async def ask_scores(
             reason="why_edge",
             values={},
             data={"dialogue": edge.dialogue.text, "pair": "\n".join(edge.pair)},
-            language=card.language,
+            prompt=partial(run.prompt, language=card.language),
         )
         try:
-            found = await (question.rated_by if context.apart(chat) else question.together_by)(chat)
+            found = await (question.rated_by if run.settings.scores_apart(chat) else question.together_by)(chat)
         except UNANSWERED as error:
             errors[key] = str(error)
             return {}

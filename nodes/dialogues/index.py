@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, NotRequired
 
 from langgraph.runtime import Runtime
 from pydantic import Field, JsonValue
@@ -12,7 +12,6 @@ from typing_extensions import TypedDict
 from dramaturg.nodes.dialogues.cast import Speakers, letters_of
 from dramaturg.nodes.dialogues.edge_scores import EdgeScoring, ask_scores, edge_key, edges_of, score_in
 from dramaturg.nodes.index_steps import (
-    IndexCheckState,
     IndexDraftState,
     IndexingCost,
     LookedAt,
@@ -29,14 +28,12 @@ from dramaturg.nodes.index_steps import (
     unless_overtaken,
 )
 from dramaturg.nodes.judgement import AppraisalSettings
-from dramaturg.nodes.run import RoleContext, open_run, run_of
+from dramaturg.nodes.run import RoleContext, needs, open_run, run_of
 from dramaturg.stores.documents.forms import DialogueLine, RoleCard
 from dramaturg.stores.documents.memories import read_dialogue_files
 from dramaturg.stores.errors import MissingIndex
 from dramaturg.stores.files import canonical, sha256
-from dramaturg.stores.index.dialogues import DialogueStore, SpokenLine, StoredDialogue, dialogue_graph
-from dramaturg.stores.index.folder import IndexKind
-from dramaturg.stores.index.kinds import DIALOGUE_KIND
+from dramaturg.stores.index.dialogues import DIALOGUE_KIND, SpokenLine, StoredDialogue, dialogue_graph
 
 
 class DialogueSettings(RoleContext):
@@ -50,11 +47,6 @@ class DialogueSettings(RoleContext):
         "much of a text.",
     )
     embedding_batch: int = Field(default=64, ge=1, le=2048, description="Dialogues embedded in one step.")
-
-    @property
-    def index_kind(self) -> IndexKind[StoredDialogue, DialogueStore]:
-        """The kind of index that is read."""
-        return DIALOGUE_KIND
 
 
 class DialogueReport(TypedDict):
@@ -91,12 +83,14 @@ class DialogueIndexOutput(TypedDict):
 
     index: DialogueReport
     version: str
+    dialogues_version: str
 
 
 class DialogueDraftState(DialogueIndexInput, IndexDraftState):
     """Indexing under way, and why edges have no score."""
 
     index: DialogueReport
+    dialogues_version: str
     failures: list[dict[str, str]]
 
 
@@ -104,11 +98,24 @@ class DialogueIndexSettings(DialogueSettings, AppraisalSettings):
     """How dialogues are indexed."""
 
 
-async def check_dialogues(state: IndexCheckState, runtime: Runtime[Any]) -> dict[str, Any]:
+class DialoguesCheckState(TypedDict):
+    """Whether dialogues must be indexed before a role can be asked, or else which version the turn reads."""
+
+    dialogues_stale: bool
+    dialogues_version: NotRequired[str]
+
+
+async def check_dialogues(state: DialoguesCheckState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Look whether the dialogues were made from the files, the settings and the embedding model of now."""
     run = await open_run(runtime, DialogueSettings)
-    wanted = recipe(run.role.card, run.settings)
-    return await checked(run, run.role.index(DIALOGUE_KIND), lambda store: store.manifest.settings == wanted)
+    wanted, index = recipe(run.role.card, run.settings), run.role.index(DIALOGUE_KIND)
+    return await checked(run, index, "dialogues", lambda store: store.manifest.settings == wanted)
+
+
+@needs(dialogues_stale="check_dialogues")
+def dialogues_outcome(state: DialoguesCheckState) -> Literal["current", "stale"]:
+    """Whether the dialogues can be read as they are."""
+    return "stale" if state["dialogues_stale"] else "current"
 
 
 async def gather_dialogues(state: DialogueDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
@@ -164,7 +171,7 @@ async def score_all_edges(state: DialogueDraftState, runtime: Runtime[Any]) -> d
     if not state.get("scores"):
         return {}
     run = await open_run(runtime, DialogueIndexSettings)
-    scoring = EdgeScoring(run.chat, run.role.card, run.settings)
+    scoring = EdgeScoring(run, run.role.card)
     builder, draft, errors = run.role.index(DIALOGUE_KIND).builder, state["draft"], dict[str, str]()
     answers = await asyncio.to_thread(builder.answers, draft)
     edges = edges_of(await asyncio.to_thread(builder.records, draft))
@@ -205,7 +212,7 @@ async def publish_dialogues(state: DialogueDraftState, runtime: Runtime[Any]) ->
     manifest = await asyncio.to_thread(publish, draft, {**counts, "scored": scored}, used=used, sources=index.sources)
     cost = asked_in_all(state["usage"])
     done = {"scored": scored, "failed": state["failures"], **cost, "version": manifest.version}
-    return published(runtime, {**state["index"], **done}, "rebuild", "scores")
+    return published(runtime, {**state["index"], **done}, "dialogues", "rebuild", "scores")
 
 
 def recipe(card: RoleCard, context: DialogueSettings) -> dict[str, JsonValue]:

@@ -14,7 +14,7 @@ from dramaturg.models.reading import encodable
 from dramaturg.nodes.dialogues.cast import Cast, UserRoleSettings, cast_of
 from dramaturg.nodes.dialogues.index import DialogueSettings
 from dramaturg.nodes.reply import AskedState
-from dramaturg.nodes.run import open_run, settings
+from dramaturg.nodes.run import needs, open_run
 from dramaturg.nodes.turn import EvidenceState
 from dramaturg.stores.index.dialogues import DialogueStore, StoredDialogue
 
@@ -61,18 +61,33 @@ class KnownDialogue(TypedDict):
     similarity: float
 
 
-class DialogueRecallState(AskedState, EvidenceState):
-    """What recall reads and writes: `added`, how many came last; `known_dialogues` lives on, the newest last."""
+class MemoryLimit(TypedDict):
+    """Whose role memory a turn adds to, and its most characters."""
 
-    version: str
+    role: str
+    user_role: str
+    length: int
+
+
+class DialogueRecallState(AskedState, EvidenceState):
+    """What recall reads and writes: `added`, how many came last; `known_dialogues` lives on, the newest last.
+
+    `relating`: whether they make a role memory; `memory_limit`, whose it is and how long it may be, is written by who
+    makes it.
+    """
+
+    dialogues_version: NotRequired[str]
     dialogues: list[RecalledDialogue]
     added: int
+    relating: bool
+    memory_limit: MemoryLimit | None
     known_dialogues: NotRequired[list[KnownDialogue]]
 
 
 RankedDialogues = Sequence[tuple[StoredDialogue, float]]
 
 
+@needs(question="read_turn")
 async def recall_dialogues(state: DialogueRecallState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Bring back D^c, the N dialogues nearest to the conversation C in which the user's role or the model's speaks.
 
@@ -84,50 +99,57 @@ async def recall_dialogues(state: DialogueRecallState, runtime: Runtime[Any]) ->
         EmbeddingMismatch: the index was made with another embedding model.
     """
     run = await open_run(runtime, DialogueRecallSettings)
-    cast = await cast_of(run, state["version"])
+    cast = await cast_of(run, state.get("dialogues_version"))
     near = await ranked(cast, await run.embedder(), conversation_text(state["messages"], cast))
     brought = as_recalled(nearest_of_both(near, cast, run.settings.recalled_dialogues), 0)
     shown = dialogue_evidence(brought, cast.store)
     runtime.stream_writer({"event": "dialogues", "dialogues": shown})
     warning = {"warning": cast.store.warning} if cast.store.warning else {}
     return {
-        "version": cast.store.version,
+        "dialogues_version": cast.store.version,
         "dialogues": brought,
         "added": len(brought),
+        "relating": getattr(run.settings, "role_memory", False),  # RoleGPT has none
+        "memory_limit": None,
         "known_dialogues": known_now(state.get("known_dialogues", []), brought, near, run.settings.graph_dialogues),
         "evidence": {"dialogues": shown, **warning},
     }
 
 
+@needs(question="read_turn", dialogues="recall_dialogues")
 async def recall_more(state: DialogueRecallState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Bring back D^r, the K dialogues nearest to the user's last utterance that the graph does not hold (3.3).
 
     One that it holds would add nothing, and the utterance is the same in every revision of a turn.
     """
     run = await open_run(runtime, DialogueRevisionSettings)
-    context, model, cast = run.settings, await run.embedder(), await cast_of(run, state["version"])
+    context, model, cast = run.settings, await run.embedder(), await cast_of(run, state.get("dialogues_version"))
     before, known = state["dialogues"], state.get("known_dialogues", [])
     held = {one["dialogue"] for one in (*before, *(known if context.role_memory else []))}
     near = await ranked(cast, model, state["question"])
     found = [one for one in near if concerns(one[0], cast) and one[0].id not in held][: context.revision_dialogues]
+    relating = {"relating": context.role_memory}
     if not found:
-        return {"added": 0}
+        return {"added": 0, **relating}
     brought = [*before, *as_recalled(found, before[-1]["revision"] + 1 if before else 1)]
     near = await ranked(cast, model, conversation_text(state["messages"], cast))
     shown = dialogue_evidence(brought, cast.store)
     runtime.stream_writer({"event": "dialogues", "dialogues": shown})
     now = known_now(known, brought, near, context.graph_dialogues)
-    return {"dialogues": brought, "added": len(found), "known_dialogues": now, "evidence": {"dialogues": shown}}
+    written = {"dialogues": brought, "added": len(found), **relating, "known_dialogues": now}
+    return {**written, "evidence": {"dialogues": shown}}
 
 
-def relating_outcome(state: DialogueRecallState, runtime: Runtime[Any]) -> Literal["relate", "as they are"]:
+@needs(relating="recall_dialogues")
+def relating_outcome(state: DialogueRecallState) -> Literal["relate", "as they are"]:
     """Whether the dialogues make a role memory, or stand in the prompt as they are."""
-    return "relate" if settings(runtime, DialogueRevisionSettings).role_memory else "as they are"
+    return "relate" if state["relating"] else "as they are"
 
 
-def more_outcome(state: DialogueRecallState, runtime: Runtime[Any]) -> Literal["relate", "as they are", "nothing more"]:
+@needs(added="recall_more", relating="recall_dialogues")
+def more_outcome(state: DialogueRecallState) -> Literal["relate", "as they are", "nothing more"]:
     """The same for a revision, unless it found nothing."""
-    return relating_outcome(state, runtime) if state["added"] else "nothing more"
+    return relating_outcome(state) if state["added"] else "nothing more"
 
 
 def conversation_text(messages: Sequence[AnyMessage], cast: Cast) -> str:

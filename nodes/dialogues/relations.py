@@ -15,9 +15,8 @@ from dramaturg.nodes.dialogues.edge_scores import DialogueEdge, EdgeScoring, ask
 from dramaturg.nodes.dialogues.recall import DialogueRecallState, DialogueRevisionSettings
 from dramaturg.nodes.index_steps import progress
 from dramaturg.nodes.judgement import Appraisal, AppraisalSettings
-from dramaturg.nodes.run import open_run
-from dramaturg.stores.index.dialogues import Graph
-from dramaturg.stores.index.kinds import DIALOGUE_KIND
+from dramaturg.nodes.run import needs, open_run
+from dramaturg.stores.index.dialogues import DIALOGUE_KIND, Graph
 
 
 class RelationSettings(DialogueRevisionSettings, AppraisalSettings):
@@ -50,6 +49,7 @@ class RelationState(DialogueRecallState):
     clique: list[str]
 
 
+@needs(dialogues="recall_dialogues")
 async def score_edges(state: RelationState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Put the dialogues into G, and score the edges that have no score yet (Equation 2), all at once.
 
@@ -61,14 +61,14 @@ async def score_edges(state: RelationState, runtime: Runtime[Any]) -> dict[str, 
     """
     run = await open_run(runtime, RelationSettings)
     index, card = run.role.index(DIALOGUE_KIND), run.role.card
-    store = await asyncio.to_thread(index.open, state["version"] or None)
+    store = await asyncio.to_thread(index.open, state.get("dialogues_version") or None)
     known = await asyncio.to_thread(index.builder.known)
     found = edges_of(store.get(one["dialogue"]) for one in state.get("known_dialogues", []))
     edges = [(edge_key(edge, card), edge) for edge in found]
     errors = failed_before(state, edges)
     left = {key: edge for key, edge in edges if key not in errors and score_in(known, key) is None}
     errors |= await ask_scores(
-        EdgeScoring(run.chat, card, run.settings),
+        EdgeScoring(run, card),
         left,
         lambda had: asyncio.to_thread(index.builder.keep, had),
         progress(runtime, "edges", len(left)),
@@ -101,7 +101,7 @@ async def find_clique(state: RelationState, runtime: Runtime[Any]) -> dict[str, 
 
     It is empty where the two never speak with each other: an edge is not made up for them.
     """
-    cast = await cast_of(await open_run(runtime, RelationSettings), state["version"])
+    cast = await cast_of(await open_run(runtime, RelationSettings), state.get("dialogues_version"))
     relations = state.get("relations", [])
     pairs = scored_pairs(relations)
     clique = clique_of(pairs, cast)

@@ -7,11 +7,17 @@ from langgraph.runtime import Runtime
 from pydantic import Field
 
 from dramaturg.nodes.dialogues.cast import cast_of
-from dramaturg.nodes.dialogues.recall import DialogueRecallSettings, DialogueRecallState, RecalledDialogue
-from dramaturg.nodes.dialogues.role_memory import RoleMemorySettings, RoleMemoryState, of_user, records_text
-from dramaturg.nodes.reply import ReplySettings, spoken
-from dramaturg.nodes.run import open_run, settings
-from dramaturg.nodes.verification import DraftState, VerificationSettings, drafted
+from dramaturg.nodes.dialogues.recall import (
+    DialogueRecallSettings,
+    DialogueRecallState,
+    DialogueRevisionSettings,
+    RecalledDialogue,
+)
+from dramaturg.nodes.dialogues.role_memory import RoleMemorySettings, RoleMemoryState, of_user
+from dramaturg.nodes.drafts import DraftState, drafted, drafts_of, revision_note
+from dramaturg.nodes.reply import Grounds, ReplySettings, grounds_of, spoken
+from dramaturg.nodes.run import Run, needs, open_run
+from dramaturg.nodes.verification import VerificationSettings
 from dramaturg.stores.index.dialogues import DialogueStore
 
 
@@ -33,42 +39,55 @@ class DialogueReplySettings(ReplySettings, DialogueRecallSettings):
     """A reply that rests on dialogues."""
 
 
+@needs(question="read_turn", dialogues="recall_dialogues")
 async def draft_related(state: RelatedDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Draft the reply, c = GenResp(M, C) (Equation 5): to a user whose role and standing the role memory tells.
 
     Without the role memory the dialogues that were brought back take its place.
     """
     run = await open_run(runtime, RelatedReplySettings)
-    cast = await cast_of(run, state["version"])
-    user = cast.user
+    grounds = await relation_grounds(run, state)
+    asker, texts = grounds["asker"], grounds["texts"]
+    checkers = ["verifier"] if run.settings.verify else []
+    if not run.settings.role_memory:
+        empty = {"other": "", "dialogues": ""}
+        return await drafted(run, state, "respond_from_dialogues", grounds, checkers=checkers, data=empty, user=asker)
+    data = {"other": "", "memory": "\n\n".join(texts.get("records", []))}
+    return await drafted(run, state, "respond_from_memory", grounds, checkers=checkers, data=data, user=asker)
+
+
+async def relation_grounds(run: Run[DialogueRevisionSettings], state: RelatedDraftState) -> Grounds:
+    """What a reply can rest on here: "other", who the user is, and "records" of the role memory, or "dialogues"."""
+    cast = await cast_of(run, state.get("dialogues_version"))
     if run.settings.role_memory:
-        name, rests_on = "respond_from_memory", records_text(of_user(state.get("memory_records", []), cast))
+        found = {"records": [one["text"] for one in of_user(state.get("memory_records", []), cast)]}
     else:
-        name, rests_on = "respond_from_dialogues", dialogues_text(state["dialogues"], cast.store)
-    data = {"other": user.profile, "memory" if run.settings.role_memory else "dialogues": rests_on}
-    grounds = "\n\n".join(filter(None, [cast.card.profile.strip(), user.profile, rests_on]))
-    return await drafted(run, state, name, data, grounds, asker=user.name)
+        found = {"dialogues": dialogue_texts(state["dialogues"], cast.store)}
+    shown = ("dialogues", "relations", "records")
+    return grounds_of(state, {"other": [cast.user.profile], **found}, asker=cast.user.name, shown=shown)
 
 
-def drafting_outcome(state: RelatedDraftState, runtime: Runtime[Any]) -> Literal["new", "nothing new"]:
+@needs(recorded="build_memory")
+def drafting_outcome(state: RelatedDraftState) -> Literal["new", "nothing new"]:
     """Whether there is something to draft from; not in a revision that found nothing to write down.
 
-    From the same memory the next draft would be a second throw, and no revision.
+    From the same memory the next draft would be a second throw, and no revision, unless it is told why.
     """
-    revision = any(one["revision"] for one in state["dialogues"])
-    changed = state["recorded"] or settings(runtime, RelatedReplySettings).notes
-    return "new" if changed or not revision else "nothing new"
+    drafts = drafts_of(state)
+    return "new" if not drafts or state["recorded"] or revision_note(drafts) else "nothing new"
 
 
+@needs(question="read_turn", dialogues="recall_dialogues")
 async def respond_from_dialogues(state: DialogueRecallState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Answer from the dialogues that were brought back, without a graph and without a second look (RoleGPT)."""
     run = await open_run(runtime, DialogueReplySettings)
-    cast = await cast_of(run, state["version"])
-    data = {"other": cast.user.profile, "dialogues": dialogues_text(state["dialogues"], cast.store)}
-    reply = await spoken(run, state, "respond_from_dialogues", data, user=cast.user.name)
+    cast = await cast_of(run, state.get("dialogues_version"))
+    texts = {"other": [cast.user.profile], "dialogues": dialogue_texts(state["dialogues"], cast.store)}
+    grounds, empty = grounds_of(state, texts, asker=cast.user.name), {"other": "", "dialogues": ""}
+    reply = await spoken(run, state, "respond_from_dialogues", grounds, data=empty, user=cast.user.name)
     return {"messages": [reply], "usage": {"respond_from_dialogues": run.usage}}
 
 
-def dialogues_text(dialogues: Sequence[RecalledDialogue], store: DialogueStore) -> str:
+def dialogue_texts(dialogues: Sequence[RecalledDialogue], store: DialogueStore) -> list[str]:
     """Dialogues as a model reads them."""
-    return "\n\n".join(store.get(one["dialogue"]).text for one in dialogues)
+    return [store.get(one["dialogue"]).text for one in dialogues]

@@ -11,11 +11,11 @@ from typing_extensions import TypedDict
 from dramaturg.models.errors import UNANSWERED, ModelError
 from dramaturg.models.questions import write
 from dramaturg.nodes.dialogues.cast import Cast, cast_of, spelling
+from dramaturg.nodes.dialogues.recall import MemoryLimit
 from dramaturg.nodes.dialogues.relations import RelationSettings, RelationState
 from dramaturg.nodes.reply import ReplySettings
-from dramaturg.nodes.run import Run, open_run
+from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.nodes.turn import notes_in
-from dramaturg.prompts import load
 from dramaturg.stores.index.dialogues import StoredDialogue
 
 A_TOKEN = 6  # bytes of UTF-8: a record that keeps to its tokens is never cut
@@ -54,6 +54,7 @@ class RoleMemoryState(RelationState):
     recorded: bool
 
 
+@needs(dialogues="recall_dialogues", clique="find_clique")
 async def build_memory(state: RoleMemoryState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Make a record, m = MemBuild(C', P_m, P_u), and append it to M (Equation 4).
 
@@ -61,25 +62,28 @@ async def build_memory(state: RoleMemoryState, runtime: Runtime[Any]) -> dict[st
     are none, there is nothing to add. Where the model gives no record, M stays as it is, and the evidence says why.
     """
     run = await open_run(runtime, RoleMemorySettings)
-    cast = await cast_of(run, state["version"])
+    cast = await cast_of(run, state.get("dialogues_version"))
     records = state.get("memory_records", [])
+    limit: MemoryLimit = {"role": cast.role.id, "user_role": cast.user.known_as, "length": run.settings.memory_length}
     recorded = {dialogue for record in of_user(records, cast) for dialogue in record["dialogues"]}
     events = [one for one in of_clique(state, cast) if one.id not in recorded][: run.settings.memory_dialogues]
     if not events:
-        return {"recorded": False}
+        return {"recorded": False, "memory_limit": limit}
     card, user = cast.card, cast.user
-    (bond,) = load("met" if state["clique"] else "never_met", run.language).messages(role=card.name, user=user.name)
+    (bond,) = run.prompt("met" if state["clique"] else "never_met").messages(role=card.name, user=user.name)
     data = {"profile": card.profile, "other": user.profile, "events": "\n\n".join(one.text for one in events)}
-    prompt = load("build_record", run.language)
+    prompt = run.prompt("build_record")
     try:
         text = await write_record(run, prompt.messages(role=card.name, user=user.name, bond=bond.text, data=data))
     except UNANSWERED as error:
-        return {"recorded": False, "evidence": {"memory_error": str(error)}, "usage": {"build_memory": run.usage}}
+        failed = {"recorded": False, "memory_limit": limit, "evidence": {"memory_error": str(error)}}
+        return {**failed, "usage": {"build_memory": run.usage}}
     turn = str(state["messages"][-1].id)
     after = appended(records, new_record(cast, turn, text, [one.id for one in events]))
     runtime.stream_writer({"event": "record", "text": text})
     return {
         "recorded": True,
+        "memory_limit": limit,
         "memory_records": after,
         "evidence": {"records": [one for one in of_user(after, cast) if one["turn"] == turn]},
         "usage": {"build_memory": run.usage},
@@ -93,10 +97,10 @@ async def condense_memory(state: RoleMemoryState, runtime: Runtime[Any]) -> dict
     is tried again after the next turn.
     """
     run = await open_run(runtime, RoleMemorySettings)
-    cast = await cast_of(run, state["version"])
+    cast = await cast_of(run, state.get("dialogues_version"))
     records = state.get("memory_records", [])
     oldest = too_old(of_user(records, cast), run.settings.memory_length)
-    prompt = load("merge_records", run.language)
+    prompt = run.prompt("merge_records")
     data = {"records": records_text(oldest)}
     try:
         text = await write_record(run, prompt.messages(role=cast.card.name, user=cast.user.name, data=data))
@@ -110,13 +114,13 @@ async def condense_memory(state: RoleMemoryState, runtime: Runtime[Any]) -> dict
     return {"memory_records": after, "evidence": {"condensed": condensed}, "usage": {"condense_memory": run.usage}}
 
 
-async def memory_outcome(state: RoleMemoryState, runtime: Runtime[Any]) -> Literal["room", "long"]:
+def memory_outcome(state: RoleMemoryState) -> Literal["room", "long"]:
     """Whether the records are longer than they may be together; one alone cannot become fewer."""
-    run = await open_run(runtime, RoleMemorySettings)
-    if not run.settings.role_memory:
+    limit = state.get("memory_limit")
+    if not limit:
         return "room"
-    records = of_user(state.get("memory_records", []), await cast_of(run, state["version"]))
-    return "long" if len(records) > 1 and length_of(records) > run.settings.memory_length else "room"
+    records = records_of(state.get("memory_records", []), limit["role"], limit["user_role"])
+    return "long" if len(records) > 1 and length_of(records) > limit["length"] else "room"
 
 
 async def write_record(run: Run[RoleMemorySettings], messages: Sequence[BaseMessage]) -> str:
@@ -144,7 +148,12 @@ def of_clique(state: RoleMemoryState, cast: Cast) -> list[StoredDialogue]:
 
 def of_user(records: Sequence[RoleRecord], cast: Cast) -> list[RoleRecord]:
     """The records that this role has of the user: another one may have spoken on this thread."""
-    wanted = cast.role.id, spelling(cast.user.known_as)
+    return records_of(records, cast.role.id, cast.user.known_as)
+
+
+def records_of(records: Sequence[RoleRecord], role: str, user_role: str) -> list[RoleRecord]:
+    """The records that a role has of somebody, however that name is spelled."""
+    wanted = role, spelling(user_role)
     return [one for one in records if (one["role"], spelling(one["user_role"])) == wanted]
 
 

@@ -1,7 +1,7 @@
 """What a role declined to speak of stays declined, unless the conversation has told it what that is."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NotRequired
 
 from langgraph.runtime import Runtime
 from pydantic import Field
@@ -12,9 +12,8 @@ from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import decide
 from dramaturg.nodes.graph.scoping import ScopedEntity, ScopeSettings, ScopeState, named_in
 from dramaturg.nodes.reply import AskedState
-from dramaturg.nodes.run import Run, open_run
+from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.nodes.turn import transcript
-from dramaturg.prompts import load
 from dramaturg.stores.names import normal_name
 
 
@@ -38,9 +37,10 @@ class Boundary(TypedDict):
 class BoundaryState(ScopeState, AskedState):
     """What is read and written; the boundaries live on from turn to turn."""
 
-    boundaries: list[Boundary]
+    boundaries: NotRequired[list[Boundary]]
 
 
+@needs(entities="scope_entities", standalone="make_self_contained")
 async def keep_boundaries(state: BoundaryState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Hold the entities of this turn against what was declined before, and remember what is declined now.
 
@@ -77,7 +77,7 @@ async def keep_boundaries(state: BoundaryState, runtime: Runtime[Any]) -> dict[s
 async def was_told(name: str, state: BoundaryState, run: Run[BoundarySettings]) -> bool:
     """Whether the user has said in this conversation what an entity is."""
     data = {"conversation": transcript(state["messages"], run.role), "entity": name}
-    messages = load("was_told", run.language).messages(role=run.role.card.name, data=data)
+    messages = run.prompt("was_told").messages(role=run.role.card.name, data=data)
     try:
         return (await decide(run.chat, messages, threshold=threshold(run.chat.name, "told"))).answer
     except UNANSWERED:

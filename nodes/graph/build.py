@@ -15,8 +15,7 @@ from dramaturg.nodes.passages.retrieval import PassageSettings
 from dramaturg.nodes.run import Run, open_run
 from dramaturg.stores.index.builder import IndexBuilder
 from dramaturg.stores.index.folder import IndexKind
-from dramaturg.stores.index.graph import KnowledgeGraph
-from dramaturg.stores.index.kinds import GRAPH_KIND, UNMERGED_GRAPH_KIND
+from dramaturg.stores.index.graph import GRAPH_KIND, UNMERGED_GRAPH_KIND, KnowledgeGraph
 from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.index.vectors import Vectors
 
@@ -60,12 +59,15 @@ class GraphIndexOutput(TypedDict):
 
     index: GraphReport
     version: str
+    graph_version: str
 
 
 class GraphDraftState(GraphIndexInput, IndexDraftState):
-    """Indexing under way."""
+    """Indexing under way; `normalized`: whether names are made one."""
 
     index: GraphReport
+    graph_version: str
+    normalized: bool
 
 
 class ChunkSettings(PassageSettings):
@@ -82,10 +84,10 @@ class ChunkSettings(PassageSettings):
         description="Whether names of one entity become one (RoleRAG 3.2); without it only equal names do.",
     )
 
-    @property
-    def index_kind(self) -> IndexKind[StoredPassage, KnowledgeGraph]:
-        """The kind of index that is read."""
-        return GRAPH_KIND if self.normalization else UNMERGED_GRAPH_KIND
+
+def graph_kind(context: ChunkSettings) -> IndexKind[StoredPassage, KnowledgeGraph]:
+    """The kind of index that is read."""
+    return GRAPH_KIND if context.normalization else UNMERGED_GRAPH_KIND
 
 
 S = TypeVar("S", bound=ChunkSettings)
@@ -157,4 +159,4 @@ class GraphBuild(Generic[S_co]):
 async def open_build(state: GraphDraftState, runtime: Runtime[Any], kind: type[S]) -> GraphBuild[S]:
     """What a step of the build works with; see `open_run`."""
     run = await open_run(runtime, kind)
-    return GraphBuild(run, runtime, run.role.index(run.settings.index_kind).builder, state["draft"])
+    return GraphBuild(run, runtime, run.role.index(graph_kind(run.settings)).builder, state["draft"])

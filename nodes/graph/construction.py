@@ -20,7 +20,6 @@ from dramaturg.nodes.graph.facts import (
 )
 from dramaturg.nodes.graph.merging import NormalizationSettings, merge_plan
 from dramaturg.nodes.index_steps import Answers, unless_overtaken
-from dramaturg.prompts import load
 from dramaturg.stores.documents.merges import Merge
 from dramaturg.stores.index.answers import answer_key
 from dramaturg.stores.index.graph import Entity, Graph, Relation, Statement, graph_of
@@ -58,7 +57,7 @@ async def summarize_facts(state: GraphDraftState, runtime: Runtime[Any]) -> dict
     Where there is none, what is told stands in its place as it is, and the report counts it.
     """
     build = await open_build(state, runtime, DescriptionSettings)
-    run, prompt = build.run, load("summarize_facts", build.run.language)
+    run, prompt = build.run, build.run.prompt("summarize_facts")
 
     async def ask(said: Statements) -> Answers:
         data = {"name": said.title, "facts": "\n".join(f"- {text[:CLIPPED]}" for text in said.texts)}

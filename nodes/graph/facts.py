@@ -17,7 +17,6 @@ from dramaturg.nodes.graph.normalization import Named, in_former_order
 from dramaturg.nodes.index_steps import Answers, unless_overtaken
 from dramaturg.nodes.passages.retrieval import in_context
 from dramaturg.nodes.text.boundaries import sentences
-from dramaturg.prompts import load
 from dramaturg.stores.index.answers import answer_key
 from dramaturg.stores.index.graph import TYPES, EntityType, Statement
 from dramaturg.stores.index.passages import StoredPassage
@@ -89,7 +88,7 @@ async def extract_facts(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
     left = {facts_key(one): one for one in await build.chunks() if needs_facts(one, answers, retry=retry)}
     chat = replace(run.chat, deadline=run.settings.extraction_deadline)
     most, quoted = run.settings.most(chat), run.settings.quotes(chat)
-    prompt = load("quote_facts" if quoted else "extract_facts", run.language)
+    prompt = run.prompt("quote_facts" if quoted else "extract_facts")
 
     async def ask(chunk: StoredPassage) -> Answers:
         spans = sentences_of(chunk)
@@ -101,7 +100,7 @@ async def extract_facts(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
         return {facts_key(chunk): found.model_dump(mode="json")}
 
     await build.ask_all("facts", left, ask)
-    return {"usage": {"extract_facts": run.usage}}
+    return {"normalized": run.settings.normalization, "usage": {"extract_facts": run.usage}}
 
 
 def facts_key(chunk: StoredPassage) -> str:

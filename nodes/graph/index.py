@@ -3,14 +3,14 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired
 
 from langgraph.runtime import Runtime
 from pydantic import JsonValue
 from typing_extensions import TypedDict
 
 from dramaturg.models.errors import UnusableAnswer
-from dramaturg.nodes.graph.build import ChunkSettings, GraphDraftState, open_build
+from dramaturg.nodes.graph.build import ChunkSettings, GraphDraftState, graph_kind, open_build
 from dramaturg.nodes.graph.construction import (
     DescriptionSettings,
     description_of,
@@ -22,7 +22,6 @@ from dramaturg.nodes.graph.construction import (
 from dramaturg.nodes.graph.facts import facts_key, failures, names_in, needs_facts
 from dramaturg.nodes.graph.merging import NormalizationSettings
 from dramaturg.nodes.index_steps import (
-    IndexCheckState,
     IndexingCost,
     Wishes,
     asked_in_all,
@@ -34,7 +33,7 @@ from dramaturg.nodes.index_steps import (
     whole_version,
 )
 from dramaturg.nodes.passages.index import documents_after, made_with, read_persona, split_documents, splitting
-from dramaturg.nodes.run import open_run, run_of, settings
+from dramaturg.nodes.run import needs, open_run, run_of
 from dramaturg.stores.documents.merges import PLAN, accept_plan, digest_of_decisions
 from dramaturg.stores.index.graph import GRAPH_FILE, Entity, KnowledgeGraph, encode_graph
 from dramaturg.stores.role import Role
@@ -44,14 +43,27 @@ class GraphIndexSettings(DescriptionSettings):
     """How a knowledge graph is made."""
 
 
-async def check_graph(state: IndexCheckState, runtime: Runtime[Any]) -> dict[str, Any]:
+class GraphCheckState(TypedDict):
+    """Whether the graph must be made before a role can be asked, or else which version the turn reads."""
+
+    graph_stale: bool
+    graph_version: NotRequired[str]
+
+
+async def check_graph(state: GraphCheckState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Look whether the graph was made from the documents, the settings, the decisions and the embedding model of now.
 
     Which chat model made it does not matter: a graph is not made again for another one.
     """
     run = await open_run(runtime, NormalizationSettings)
-    index = run.role.index(run.settings.index_kind)
-    return await checked(run, index, lambda graph: made_with(graph) == recipe(run.settings, run.role))
+    index = run.role.index(graph_kind(run.settings))
+    return await checked(run, index, "graph", lambda graph: made_with(graph) == recipe(run.settings, run.role))
+
+
+@needs(graph_stale="check_graph")
+def graph_outcome(state: GraphCheckState) -> Literal["current", "stale"]:
+    """Whether the graph can be read as it is."""
+    return "stale" if state["graph_stale"] else "current"
 
 
 def request_outcome(state: GraphDraftState) -> Literal["index", "apply"]:
@@ -66,7 +78,7 @@ async def accept_merge_plan(state: GraphDraftState, runtime: Runtime[Any]) -> di
         RoleFileError: there is no plan, or a mistake in it.
     """
     run = await open_run(runtime, GraphIndexSettings)
-    answers = await asyncio.to_thread(run.role.index(run.settings.index_kind).builder.known)
+    answers = await asyncio.to_thread(run.role.index(graph_kind(run.settings)).builder.known)
     await asyncio.to_thread(accept_plan, run.role.root, names_in(answers.values()))
     return {"apply": False}
 
@@ -89,17 +101,18 @@ async def chunk_persona(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
     before = None if state.get("rebuild") else await asyncio.to_thread(chunks_like, role, context)
     chunks, lengths, sources = await read_persona(role, context, before)
     made = {**await asyncio.to_thread(recipe, context, role), **lengths}
-    draft, cleared = await begin_draft(run, role.index(context.index_kind), state, chunks, made, sources)
+    draft, cleared = await begin_draft(run, role.index(graph_kind(context)), state, chunks, made, sources)
     counts = {"documents": len(sources), "chunks": len(chunks)}
     runtime.stream_writer({"event": "chunked", **counts})
     nothing = dict.fromkeys(("entities", "relations", "merges", "undescribed", "calls", "tokens"), 0)
     report = {"version": "", **counts, "failed": [], **nothing, "plan": ""}
-    return {"draft": draft, "index": report, "version": "", **cleared}
+    return {"draft": draft, "index": report, "version": "", "normalized": context.normalization, **cleared}
 
 
-def normalization_outcome(state: GraphDraftState, runtime: Runtime[Any]) -> Literal["on", "off"]:
+@needs(normalized="chunk_persona")
+def normalization_outcome(state: GraphDraftState) -> Literal["on", "off"]:
     """Whether names are to be made one."""
-    return "on" if settings(runtime, GraphIndexSettings).normalization else "off"
+    return "on" if state["normalized"] else "off"
 
 
 @made_again_if_stale
@@ -147,12 +160,12 @@ async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
         sources=role.persona,
     )
     done = {**counts, "failed": failed, **asked_in_all(state["usage"]), "version": manifest.version}
-    return published(runtime, {**state["index"], **done}, "rebuild", "retry")
+    return published(runtime, {**state["index"], **done}, "graph", "rebuild", "retry")
 
 
 def chunks_like(role: Role, context: ChunkSettings) -> KnowledgeGraph | None:
     """The graph whose chunks new ones are to be like: the one that is read now, if it was split in this way."""
-    graph = whole_version(role.index(context.index_kind))
+    graph = whole_version(role.index(graph_kind(context)))
     same = graph is not None and all(graph.manifest.settings.get(k) == v for k, v in chunking(context).items())
     return graph if same else None
 
@@ -190,7 +203,7 @@ async def preview_graph(context: ChunkSettings, changes: Mapping[str, bytes | No
     def previewed() -> GraphPreview:
         documents = documents_after(role, changes)
         chunks, _ = split_documents(documents, context, chunks_like(role, context))
-        left = {facts_key(chunk) for chunk in chunks} - set(role.index(context.index_kind).builder.known())
+        left = {facts_key(chunk) for chunk in chunks} - set(role.index(graph_kind(context)).builder.known())
         return {"documents": len(documents), "chunks": len(chunks), "to_extract": len(left)}
 
     return await asyncio.to_thread(previewed)
@@ -201,7 +214,7 @@ async def cost_of_graph(context: GraphIndexSettings, wishes: Wishes) -> Indexing
     role, anew = (await run_of(context)).role, wishes.get("rebuild", False)
     before = None if anew else await asyncio.to_thread(chunks_like, role, context)
     chunks, _ = await asyncio.to_thread(lambda: split_documents(role.documents(), context, before))
-    answers = {} if anew else await asyncio.to_thread(role.index(context.index_kind).builder.known)
+    answers = {} if anew else await asyncio.to_thread(role.index(graph_kind(context)).builder.known)
     left = [one.text for one in chunks if needs_facts(one, answers, retry=wishes.get("retry", False))]
     then = "then names that look alike are compared, and long descriptions summed up"
     later = then if context.normalization else "then long descriptions are summed up"

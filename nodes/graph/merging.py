@@ -21,7 +21,6 @@ from dramaturg.nodes.graph.normalization import (
 )
 from dramaturg.nodes.index_steps import Answers, unless_overtaken
 from dramaturg.nodes.judgement import sentence
-from dramaturg.prompts import load
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.documents.merges import PLAN, Merge, MergePlan, Why, read_plan, write_plan
 from dramaturg.stores.index.answers import answer_key
@@ -137,18 +136,18 @@ def next_pairs(
 
 async def ask_pairs(pairs: Sequence[Pair], build: Build) -> None:
     """Ask about pairs, one or several in a question; the reasons of several come with the answers."""
-    settings, chat, language = build.run.settings, build.run.chat, build.run.language
+    settings, chat, run = build.run.settings, build.run.chat, build.run
     size, least = settings.pairs_at_once, settings.least_certainty(chat)
 
     async def ask_one(batch: Sequence[Pair]) -> Answers:
         (pair,) = batch
-        messages = load("same_entity", language).messages(data={"one": pair.one.entry, "other": pair.other.entry})
+        messages = run.prompt("same_entity").messages(data={"one": pair.one.entry, "other": pair.other.entry})
         decision = await decide(chat, messages, threshold=least)
         return {same_key(pair): {"same": decision.answer, "certainty": decision.probability}}
 
     async def ask_several(batch: Sequence[Pair]) -> Answers:
         listed = (f"[{at}] {pair.one.entry}\n[{at}] {pair.other.entry}" for at, pair in enumerate(batch, start=1))
-        messages = load("same_entities", language).messages(count=len(batch), data={"pairs": "\n\n".join(listed)})
+        messages = run.prompt("same_entities").messages(count=len(batch), data={"pairs": "\n\n".join(listed)})
         fields = {f"pair_{at}": (PairVerdict, ...) for at in range(1, len(batch) + 1)}
         found = await extract(chat, messages, create_model("Verdicts", **fields))  # type: ignore[call-overload]
         answers: dict[str, JsonValue] = {}
@@ -166,7 +165,7 @@ async def explain(pairs: Sequence[Pair], build: Build) -> None:
     answers, chat = await build.answers(), build.run.chat
     matched = {one[:2] for one in matches_in(pairs, answers, build.run.settings.least_certainty(chat))}
     left = {why_key(p): p for p in pairs if (p.one.key, p.other.key) in matched and why_key(p) not in answers}
-    prompt = load("why_same", build.run.language)
+    prompt = build.run.prompt("why_same")
 
     async def ask(pair: Pair) -> Answers:
         why = await sentence(chat, prompt.messages(data={"one": pair.one.entry, "other": pair.other.entry}))
@@ -212,7 +211,7 @@ async def name_groups(state: GraphDraftState, runtime: Runtime[Any]) -> dict[str
 
     async def ask(names: list[str]) -> Answers:
         described = "\n".join(found.entities[normal_name(name)].text for name in names)
-        messages = load("choose_name", run.language).messages(data={"names": described})
+        messages = run.prompt("choose_name").messages(data={"names": described})
         return {name_key(names): await choose(run.chat, messages, names)}
 
     await build.ask_all("names", left, ask)

@@ -1,7 +1,7 @@
 """What is recalled from the knowledge graph: RoleRAG's strategies, a node each (3.4), and GraphRAG's local search."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired
 
 from langgraph.runtime import Runtime
 from pydantic import Field
@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from dramaturg.nodes.graph.build import ChunkSettings
 from dramaturg.nodes.graph.scoping import ScopeSettings, ScopeState, graph_of_turn, of_strategy, own_node
-from dramaturg.nodes.run import Run, open_run
+from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.nodes.turn import StandaloneState
 from dramaturg.stores.index.graph import Entity, KnowledgeGraph, Relation, embedding_text
 from dramaturg.stores.role import Role
@@ -53,6 +53,7 @@ class RecallState(ScopeState):
     missing: list[str]
 
 
+@needs(entities="scope_entities")
 async def note_out_of_scope(state: RecallState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Put together what the role cannot know and why; the reply is told so."""
     unknown = [
@@ -63,6 +64,7 @@ async def note_out_of_scope(state: RecallState, runtime: Runtime[Any]) -> dict[s
     return {"evidence": {"out_of_scope": unknown}}
 
 
+@needs(entities="scope_entities")
 async def recall_specific(state: RecallState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Recall the entities that are meant, by name or alias, else the nearest; with their relations to the role.
 
@@ -70,7 +72,7 @@ async def recall_specific(state: RecallState, runtime: Runtime[Any]) -> dict[str
     that nothing is known of it.
     """
     run = await open_run(runtime, RecallSettings)
-    graph = await graph_of_turn(run, state["version"])
+    graph = await graph_of_turn(run, state.get("graph_version"))
     found: list[RecalledEntity] = []
     missing: list[str] = []
     for entity in of_strategy(state["entities"], "specific"):
@@ -86,13 +88,14 @@ async def recall_specific(state: RecallState, runtime: Runtime[Any]) -> dict[str
     return {"specific": found, "missing": missing, "evidence": evidence}
 
 
+@needs(entities="scope_entities", standalone="make_self_contained")
 async def recall_general(state: RecallState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Recall the role's 1-hop neighbourhood of the types that are meant, by strength.
 
     Where the graph does not name the role it has no neighbourhood: the nearest entities of those types are recalled.
     """
     run = await open_run(runtime, RecallSettings)
-    graph = await graph_of_turn(run, state["version"])
+    graph = await graph_of_turn(run, state.get("graph_version"))
     own, wanted = own_node(run.role, graph), of_strategy(state["entities"], "general")
     asked = ", ".join(entity["name"] for entity in wanted)
     found: list[RecalledEntity]
@@ -106,10 +109,11 @@ async def recall_general(state: RecallState, runtime: Runtime[Any]) -> dict[str,
     return {"general": found, "evidence": recall_evidence("general", found, run.role, graph)}
 
 
+@needs(standalone="make_self_contained")
 async def recall_nearest(state: RecallState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Recall what is nearest to the question itself: it names no entity that could be looked up."""
     run = await open_run(runtime, RecallSettings)
-    graph = await graph_of_turn(run, state["version"])
+    graph = await graph_of_turn(run, state.get("graph_version"))
     own, most = own_node(run.role, graph), run.settings.nearest
     near = await nearest(state["standalone"], most + 1, "", run, graph)
     found = [one for one in near if one["entity"] != own][:most]
@@ -182,15 +186,16 @@ class LocalState(StandaloneState):
     """What local search reads and writes; the self-contained question is searched for where there is one."""
 
     question: str
-    version: str
+    graph_version: NotRequired[str]
     reached: list[LocalEntity]
     followed: list[list[str]]
 
 
+@needs(question="read_turn")
 async def search_locally(state: LocalState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Begin at the entities nearest to the question and follow their strongest relations (Edge et al. 2024)."""
     run = await open_run(runtime, LocalSearchSettings)
-    graph = await graph_of_turn(run, state["version"])
+    graph = await graph_of_turn(run, state.get("graph_version"))
     starts = await entities_near(state.get("standalone") or state["question"], run.settings.starts, run, graph)
     relations = relations_around([name for name, _ in starts], graph)[: run.settings.expanded]
     scores: dict[str, float | None] = dict(starts)
@@ -204,7 +209,7 @@ async def search_locally(state: LocalState, runtime: Runtime[Any]) -> dict[str, 
         **({"warning": graph.warning} if graph.warning else {}),
     }
     followed = [[relation.source, relation.target] for relation in relations]
-    return {"version": graph.version, "reached": reached, "followed": followed, "evidence": evidence}
+    return {"graph_version": graph.version, "reached": reached, "followed": followed, "evidence": evidence}
 
 
 def relations_around(names: Sequence[str], graph: KnowledgeGraph) -> list[Relation]:

@@ -8,8 +8,8 @@ from langgraph.runtime import Runtime
 from dramaturg.nodes.graph.build import ChunkSettings
 from dramaturg.nodes.graph.recall import LocalSearchSettings, LocalState, RecallState
 from dramaturg.nodes.graph.scoping import LONGEST, graph_of_turn, of_strategy, own_node
-from dramaturg.nodes.reply import AskedState, ReplySettings, spoken
-from dramaturg.nodes.run import open_run
+from dramaturg.nodes.reply import AskedState, Grounds, ReplySettings, grounds_of, spoken
+from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.stores.index.graph import Entity, Relation
 
 ALL = 8000  # characters of all that is recalled; the rest is left out, the last recalled first
@@ -23,10 +23,22 @@ class ScopedReplyState(AskedState, RecallState):
     """What a reply within the role's boundaries reads."""
 
 
+@needs(question="read_turn", entities="scope_entities")
 async def respond_in_scope(state: ScopedReplyState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Answer from what was recalled, and decline what the role cannot know, in its own manner (RoleRAG 3.4)."""
     run = await open_run(runtime, GraphReplySettings)
-    graph = await graph_of_turn(run, state["version"])
+    grounds = await scope_grounds(run, state)
+    reply = await spoken(run, state, "respond_in_scope", grounds, data={"knowledge": ""})
+    return {"messages": [reply], "usage": {"respond_in_scope": run.usage}}
+
+
+async def scope_grounds(run: Run[ChunkSettings], state: ScopedReplyState) -> Grounds:
+    """What a reply can rest on within the role's boundaries: "knowledge" from the graph, and what limits it.
+
+    The limits are "unknown", what the role cannot know and why; "silent", what nobody wrote of; and "told", what it
+    knows only because the user has said so.
+    """
+    graph = await graph_of_turn(run, state.get("graph_version"))
     own = own_node(run.role, graph)
     texts = [entity_text(graph.entity(own))] if own else []
     for name in dict.fromkeys(one["entity"] for one in [*state["specific"], *state["general"]]):
@@ -41,8 +53,8 @@ async def respond_in_scope(state: ScopedReplyState, runtime: Runtime[Any]) -> di
         "told": ", ".join(one["name"] for one in of_strategy(state["entities"], "told")),
         "unknown": "\n".join(f"- {one['name']}: {one['reason']}" for one in unknown),
     }
-    reply = await spoken(run, state, "respond_in_scope", {"knowledge": within(texts)}, limits)
-    return {"messages": [reply], "usage": {"respond_in_scope": run.usage}}
+    shown = ("question", "hypothetical", "entities", "out_of_scope", "specific", "general", "missing")
+    return grounds_of(state, {"knowledge": within(texts)}, limits=limits, shown=shown)
 
 
 class LocalReplyState(AskedState, LocalState):
@@ -53,15 +65,22 @@ class LocalReplySettings(GraphReplySettings, LocalSearchSettings):
     """A reply from local search."""
 
 
+@needs(question="read_turn", reached="search_locally")
 async def respond_from_graph(state: LocalReplyState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Answer from the entities and relations that local search reached; nobody says what the role cannot know."""
     run = await open_run(runtime, LocalReplySettings)
-    graph = await graph_of_turn(run, state["version"])
+    grounds = await local_grounds(run, state)
+    reply = await spoken(run, state, "respond_from_knowledge", grounds, data={"knowledge": ""})
+    return {"messages": [reply], "usage": {"respond_from_graph": run.usage}}
+
+
+async def local_grounds(run: Run[ChunkSettings], state: LocalReplyState) -> Grounds:
+    """What a reply can rest on after a local search: "knowledge", the entities and relations that it reached."""
+    graph = await graph_of_turn(run, state.get("graph_version"))
     relations = [graph.relation(*ends) for ends in state["followed"]]
     texts = [entity_text(graph.entity(one["entity"])) for one in state["reached"]]
     texts += [relation_text(relation) for relation in relations if relation]
-    reply = await spoken(run, state, "respond_from_knowledge", {"knowledge": within(texts)})
-    return {"messages": [reply], "usage": {"respond_from_graph": run.usage}}
+    return grounds_of(state, {"knowledge": within(texts)}, shown=("reached", "followed"))
 
 
 def entity_text(entity: Entity) -> str:
@@ -74,11 +93,11 @@ def relation_text(relation: Relation) -> str:
     return f"{relation.source} – {relation.target}: {relation.description[:LONGEST]}"
 
 
-def within(texts: Sequence[str]) -> str:
+def within(texts: Sequence[str]) -> list[str]:
     """As many texts as a prompt has room for."""
     shown: list[str] = []
     for text in texts:
         if sum(map(len, shown)) + len(text) > ALL and shown:
             break
         shown.append(text)
-    return "\n\n".join(shown)
+    return shown

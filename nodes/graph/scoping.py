@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired
 
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field
@@ -13,12 +13,11 @@ from dramaturg.models.chat import ChatModel, threshold
 from dramaturg.models.client import is_embedded
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import decide, extract, write
-from dramaturg.nodes.graph.build import ChunkSettings
+from dramaturg.nodes.graph.build import ChunkSettings, graph_kind
 from dramaturg.nodes.graph.facts import AnyType, EntityName, ShortText
 from dramaturg.nodes.judgement import sentence
-from dramaturg.nodes.run import RoleContext, Run, open_run
+from dramaturg.nodes.run import RoleContext, Run, needs, open_run
 from dramaturg.nodes.turn import StandaloneState
-from dramaturg.prompts import load
 from dramaturg.stores.index.graph import EntityType, KnowledgeGraph
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
@@ -46,6 +45,7 @@ class HypotheticalState(StandaloneState):
     hypothetical: str
 
 
+@needs(standalone="make_self_contained")
 async def hypothesize(state: HypotheticalState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Infer what the text may be about that would answer the question; nobody is told that it is true.
 
@@ -53,7 +53,7 @@ async def hypothesize(state: HypotheticalState, runtime: Runtime[Any]) -> dict[s
     """
     run = await open_run(runtime, HypotheticalSettings)
     data = {"profile": run.role.card.profile, "question": state["standalone"]}
-    messages = load("hypothetical_context", run.language).messages(role=run.role.card.name, data=data)
+    messages = run.prompt("hypothetical_context").messages(role=run.role.card.name, data=data)
     try:
         text = await write(run.chat, messages, temperature=0, max_tokens=run.settings.hypothetical_tokens, quiet=True)
         evidence = {"hypothetical": text}
@@ -81,7 +81,7 @@ class ScopeSettings(ChunkSettings):
         default=None, ge=0, le=1, description="Least P(yes) for a specific entity; default: as measured for the model."
     )
 
-    def apart(self, chat: ChatModel) -> bool:
+    def scopes_apart(self, chat: ChatModel) -> bool:
         """Whether entities are judged one by one."""
         return self.scope_judge == "apart" or (self.scope_judge == "auto" and is_embedded(chat.model))
 
@@ -102,7 +102,7 @@ class ScopeState(StandaloneState):
     """What scoping reads and writes."""
 
     hypothetical: str
-    version: str
+    graph_version: NotRequired[str]
     entities: list[ScopedEntity]
 
 
@@ -139,6 +139,7 @@ class ScopedNames(BaseModel):
     entities: list[ScopedName] = Field(max_length=MOST)
 
 
+@needs(standalone="make_self_contained", hypothetical="hypothesize")
 async def scope_entities(state: ScopeState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Name the entities in question and hypothetical context, and say of each what the role can know (3.4).
 
@@ -146,20 +147,20 @@ async def scope_entities(state: ScopeState, runtime: Runtime[Any]) -> dict[str, 
     evidence says so.
     """
     run = await open_run(runtime, ScopeSettings)
-    graph = await graph_of_turn(run, state["version"])
+    graph = await graph_of_turn(run, state.get("graph_version"))
     data = {
         "profile": profile_of(run.role, graph),
         "question": state["standalone"],
         "context": state["hypothetical"],
     }
-    judge = judged_apart if run.settings.apart(run.chat) else judged_together
+    judge = judged_apart if run.settings.scopes_apart(run.chat) else judged_together
     try:
         entities, evidence = each_once(await judge(data, run, graph), run.role, graph), {}
     except UNANSWERED as error:
         entities, evidence = [], {"entities_error": str(error)}
     warned = {"warning": graph.warning} if graph.warning else {}
     return {
-        "version": graph.version,
+        "graph_version": graph.version,
         "entities": entities,
         "specific": [],
         "general": [],
@@ -169,9 +170,9 @@ async def scope_entities(state: ScopeState, runtime: Runtime[Any]) -> dict[str, 
     }
 
 
-async def graph_of_turn(run: Run[ChunkSettings], version: str) -> KnowledgeGraph:
+async def graph_of_turn(run: Run[ChunkSettings], version: str | None) -> KnowledgeGraph:
     """The graph that this turn reads, also when a newer version was published meanwhile."""
-    return await asyncio.to_thread(run.role.index(run.settings.index_kind).open, version or None)
+    return await asyncio.to_thread(run.role.index(graph_kind(run.settings)).open, version or None)
 
 
 def own_node(role: Role, graph: KnowledgeGraph) -> str | None:
@@ -192,15 +193,15 @@ async def judged_together(
     data: Mapping[str, str], run: Run[ScopeSettings], graph: KnowledgeGraph
 ) -> list[ScopedEntity]:
     """Ask one question for all entities, as the paper does."""
-    messages = load("scope_entities", run.language).messages(role=run.role.card.name, most=MOST, data=data)
+    messages = run.prompt("scope_entities").messages(role=run.role.card.name, most=MOST, data=data)
     found = await extract(run.chat, messages, ScopedNames)
     return [scoped(one, one.reason, one.relevant, one.level) for one in found.entities]
 
 
 async def judged_apart(data: Mapping[str, str], run: Run[ScopeSettings], graph: KnowledgeGraph) -> list[ScopedEntity]:
     """Ask for the names, then of each whether the role can know it, whether it is specific, and else why not."""
-    chat, language, role = run.chat, run.language, run.role.card.name
-    messages = load("name_entities", language).messages(role=role, most=MOST, data=data)
+    chat, role = run.chat, run.role.card.name
+    messages = run.prompt("name_entities").messages(role=role, most=MOST, data=data)
     names: dict[str, PlainName] = {}
     for one in (await extract(chat, messages, PlainNames)).entities:
         names.setdefault(normal_name(one.name), one)
@@ -209,11 +210,11 @@ async def judged_apart(data: Mapping[str, str], run: Run[ScopeSettings], graph: 
         node = graph.find(one.name)
         notes = graph.entity(node).description if node else ""
         values = {"profile": data["profile"], "entity": f"{one.name} ({one.type})", "notes": notes}
-        question = load("judge_scope", language).messages(role=role, data=values)
+        question = run.prompt("judge_scope").messages(role=role, data=values)
         known = await decide(chat, question, threshold=threshold(chat.name, "scope", run.settings.scope_above))
-        question = load("judge_level", language).messages(data=values)
+        question = run.prompt("judge_level").messages(data=values)
         specific = await decide(chat, question, threshold=threshold(chat.name, "level", run.settings.level_above))
-        why = load("why_unknown", language)
+        why = run.prompt("why_unknown")
         reason = "" if known.answer else await sentence(chat, why.messages(role=role, data=values))
         return scoped(one, reason, known.answer, "specific" if specific.answer else "general", known.probability)
 
@@ -259,6 +260,7 @@ def each_once(entities: Iterable[ScopedEntity], role: Role, graph: KnowledgeGrap
     return list(found.values())
 
 
+@needs(entities="scope_entities")
 def scope_outcomes(state: ScopeState) -> list[Literal["out of scope", "specific", "general", "none"]]:
     """The strategies that the entities ask for; none if there is nothing to look up."""
     wanted = {entity["strategy"] for entity in state["entities"]}

@@ -38,6 +38,7 @@ class IdentitySettings(RoleContext):
         pattern=r"^([A-Za-z0-9][A-Za-z0-9_-]{0,63})?$",
         description="The id of a role whose chronicle holds the rules of an office that this role has; empty: none.",
     )
+    update: bool = Field(default=False, description="Whether a turn may change the identity: a call after the reply.")
 
 
 class IdentityChange(TypedDict):

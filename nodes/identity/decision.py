@@ -6,80 +6,72 @@ from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
 from dramaturg.models.questions import choose, write, write_message
-from dramaturg.nodes.identity.gate import DecisionState, GateSettings, Proposal, proposals_of, turn_of
-from dramaturg.nodes.identity.retrieval import SelfImageSettings
-from dramaturg.nodes.reply import ReplySettings, section, spoken
-from dramaturg.nodes.run import open_run
-from dramaturg.prompts import load
+from dramaturg.nodes.drafts import DraftState, drafts_of, ended, new_draft, revision_note
+from dramaturg.nodes.identity.gate import GateSettings
+from dramaturg.nodes.identity.retrieval import IdentityRetrievalSettings, SelfImageState, identity_grounds
+from dramaturg.nodes.reply import NO_GROUNDS, ReplySettings, ground_text, section, spoken
+from dramaturg.nodes.run import needs, open_run
 
 
-class DecisionSettings(SelfImageSettings, GateSettings, ReplySettings):
+class DecisionSettings(IdentityRetrievalSettings, GateSettings, ReplySettings):
     """How a decision is made."""
 
 
+class DecisionState(SelfImageState, DraftState):
+    """What acting reads and writes: A' are drafts, also where it is a deed or a choice."""
+
+
+@needs(question="read_turn", percept="perceive", self_image="augment")
 async def act(state: DecisionState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Propose what the role says, does, or chooses of the options (5.2: a choice is made without chance).
 
-    It is streamed only without a gate: nobody is to read a line that is then taken back.
+    It is streamed only without a gate: nobody is to read a line that is then taken back. A choice goes to no gate: it
+    is one of the options.
 
     Raises:
         ModelError: the model gave no answer.
     """
     run = await open_run(runtime, DecisionSettings)
-    name, percept, proposals = run.role.card.name, state["percept"], proposals_of(state)
-    known = {"situation": state["situation"], "self_image": state["self_image"]}
-    question = {"question": state["question"]}
-    note = state.get("note", "") if proposals else ""  # why the proposal before this one did not pass
+    name, percept, before = run.role.card.name, state["percept"], drafts_of(state)
+    known: dict[str, Any] = {"situation": state["situation"], "self_image": state["self_image"]}
+    question, note = {"question": state["question"]}, revision_note(before)
+    checkers = ["gate"] if run.settings.gate and not percept["options"] else []
     if percept["options"]:
-        messages = load("choose_option", run.language).messages(role=name, data=question, **known)
+        messages = run.prompt("choose_option").messages(role=name, data=question, **known)
         said = AIMessage(await choose(run.chat, messages, percept["options"]))
     elif percept["observations"] is not None:
-        limits = section("directed", note, name, run.language) if note else ""
-        messages = load("take_action", run.language).messages(role=name, limits=limits, data=question, **known)
+        limits = section(run, "directed", note) if note else ""
+        messages = run.prompt("take_action").messages(role=name, limits=limits, data=question, **known)
         own = run.settings
         text = await write(run.chat, messages, temperature=own.temperature, max_tokens=own.reply_tokens, quiet=True)
         said = AIMessage(" ".join(text.split()))
     else:
-        limited, quiet = {"directed": note}, run.settings.gate
-        said = await spoken(run, state, "respond_from_identity", {}, limited, quiet=quiet, **known)
-    new: Proposal = {"turn": turn_of(state), "id": said.id, "text": said.text, "verdict": None}
-    return {"proposals": [*proposals, new], "usage": {"act": run.usage}}
+        limited = NO_GROUNDS | {"limits": {"directed": note}}
+        said = await spoken(run, state, "respond_from_identity", limited, quiet=bool(checkers), **known)
+    grounds = ground_text(identity_grounds(state), run.role.card.profile)
+    drafts = [*before, new_draft(state, said, checkers)]
+    return {"drafts": drafts, "grounds": grounds, "asker": "", "usage": {"act": run.usage}}
 
 
-async def speak_up(state: DecisionState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Say or do the proposal that passed, the last one."""
-    run = await open_run(runtime, DecisionSettings)
-    proposals = proposals_of(state)
-    return ended(proposals, AIMessage(proposals[-1]["text"], id=proposals[-1]["id"], name=run.role.id))
-
-
+@needs(question="read_turn", drafts="a node that drafts")
 async def decline(state: DecisionState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Say in place of what was blocked that the role will not do such a thing; in a simulation, do nothing.
 
     Raises:
         ModelError: the model gave no answer.
     """
-    run = await open_run(runtime, DecisionSettings)
-    name, proposals = run.role.card.name, proposals_of(state)
-    if state["percept"]["observations"] is not None:
-        (only,) = load("hold_back", run.language).messages(role=name)
-        return ended(proposals, AIMessage(only.text, name=run.role.id))
-    verdict = proposals[-1]["verdict"]
-    triple = verdict["triple"] if verdict else None
+    run = await open_run(runtime, ReplySettings)
+    name, drafts = run.role.card.name, drafts_of(state)
+    if (state.get("percept") or {}).get("observations") is not None:
+        (only,) = run.prompt("hold_back").messages(role=name)
+        return ended(drafts, AIMessage(only.text, name=run.role.id))
+    verdicts = drafts[-1]["verdicts"].values() if drafts else ()
+    triple = next((one["details"].get("triple") for one in verdicts if one["outcome"] == "block"), None)
     data = {"question": state["question"], "statement": triple["sentence"] if triple else ""}
     said = await write_message(
         run.chat,
-        load("decline", run.language).messages(role=name, data=data),
+        run.prompt("decline").messages(role=name, data=data),
         temperature=run.settings.temperature,
         max_tokens=run.settings.reply_tokens,
     )
-    return {**ended(proposals, said.model_copy(update={"name": run.role.id})), "usage": {"decline": run.usage}}
-
-
-def ended(proposals: list[Proposal], said: AIMessage) -> dict[str, Any]:
-    """What a decision leaves: the message, and as evidence each proposal with its verdict, where there was a gate."""
-    attempts = [{"text": one["text"], **one["verdict"]} for one in proposals if one["verdict"]]
-    over = {"messages": [said], "proposals": [], "note": "", "recalled": []}
-    if not attempts:
-        return over
-    return {**over, "evidence": {"gate": {"attempts": attempts, "outcome": attempts[-1]["verdict"]}}}
+    return {**ended(drafts, said.model_copy(update={"name": run.role.id})), "usage": {"decline": run.usage}}

@@ -14,7 +14,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from dramaturg.nodes.identity.perception import DecisionInput, PerceptionState, is_reply, parse_time, search_text
-from dramaturg.nodes.run import RoleContext, open_run
+from dramaturg.nodes.run import RoleContext, needs, open_run
 from dramaturg.nodes.text.similarity import cosines
 from dramaturg.nodes.turn import stranger_name
 from dramaturg.prompts import fence
@@ -54,10 +54,11 @@ class EpisodeState(PerceptionState):
     """What recalling reads and writes: `episodes` M lives on, `situation` is WM."""
 
     episodes: NotRequired[list[Episode]]
-    recalled: list[Episode]
+    recalled_episodes: list[Episode]
     situation: str
 
 
+@needs(question="read_turn", percept="perceive")
 async def recall_episodes(state: EpisodeState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Recall the most salient memories, R = σ(M, o), in the order in which they happened.
 
@@ -79,7 +80,7 @@ async def recall_episodes(state: EpisodeState, runtime: Runtime[Any]) -> dict[st
     evidence = [
         {**stream[at], "salience": round(salience, 4), "similarity": round(relevance[at], 4)} for at, salience in ranked
     ]
-    return {"recalled": [stream[at] for at, _ in sorted(ranked)], "evidence": {"episodes": evidence}}
+    return {"recalled_episodes": [stream[at] for at, _ in sorted(ranked)], "evidence": {"episodes": evidence}}
 
 
 def formative_episodes(role: Role) -> list[Episode]:
@@ -160,13 +161,14 @@ def scaled_to_one(values: Floats) -> Floats:
     return scaled
 
 
+@needs(percept="perceive", recalled_episodes="recall_episodes")
 async def compose(state: EpisodeState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Put together what is remembered and perceived: working memory WM (step 3)."""
     percept = state["percept"]
     # What changes least comes first: a server with a prompt cache then reads the rest alone, hour after hour.
     parts = {
         "scene": percept["scene"],
-        "memories": "\n".join(f"- {dated(one, percept['now'])}{one['text']}" for one in state["recalled"]),
+        "memories": "\n".join(f"- {dated(one, percept['now'])}{one['text']}" for one in state["recalled_episodes"]),
         "now": percept["now"].replace("T", " "),
         "seen": "\n".join(f"- {one}" for one in percept["observations"] or []),
     }
@@ -192,12 +194,13 @@ def date_of(text: str) -> datetime | None:
         return None
 
 
+@needs(question="read_turn", percept="perceive")
 async def remember_episode(state: EpisodeState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Add what was said to the memory stream, and drop the oldest memories of this conversation."""
     run = await open_run(runtime, EpisodeSettings)
     asked, reply = state["messages"][-2:]
     # Each on one line: nothing said can look like another memory, or like words of the other speaker.
-    said = [(stranger_name(run.language), state["question"]), (run.role.card.name, reply.text)]
+    said = [(stranger_name(run), state["question"]), (run.role.card.name, reply.text)]
     new: Episode = {
         "id": str(asked.id),
         "at": state["percept"]["now"],
@@ -206,4 +209,4 @@ async def remember_episode(state: EpisodeState, runtime: Runtime[Any]) -> dict[s
     }
     kept = [*(one for one in state.get("episodes") or [] if one["id"] != new["id"]), new]
     most = run.settings.kept_episodes
-    return {"episodes": kept[-most:] if most else []}
+    return {"episodes": kept[-most:] if most else [], "recalled_episodes": []}

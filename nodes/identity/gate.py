@@ -5,24 +5,22 @@ was looked up of it. What contradicts one of them is revised, or blocked.
 """
 
 import asyncio
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal, NamedTuple, NotRequired
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Literal, NamedTuple
 
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
-from typing_extensions import TypedDict
 
 from dramaturg.models.chat import ChatModel, threshold
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import decide, extract
+from dramaturg.nodes.drafts import DraftState, Outcome, Verdict, asked_before, drafts_of, judged
 from dramaturg.nodes.identity.chronicle import Identity, IdentitySettings, identity_of
-from dramaturg.nodes.identity.retrieval import SelfImageState
+from dramaturg.nodes.identity.retrieval import IdentityRetrievalState
 from dramaturg.nodes.judgement import AppraisalSettings, sentence
-from dramaturg.nodes.run import Run, open_run, settings
-from dramaturg.prompts import load
+from dramaturg.nodes.run import Run, needs, open_run
+from dramaturg.prompts import Prompt
 from dramaturg.stores.documents.forms import Triple
-
-GateOutcome = Literal["allow", "revise", "block"]
 
 
 class GateSettings(IdentitySettings, AppraisalSettings):
@@ -67,41 +65,15 @@ class ContradictedStatement(BaseModel):
     statement: int
 
 
-class GateVerdict(TypedDict):
-    """What the gate says: the triple that it rests on, why, and how sure it is, where that is known."""
-
-    verdict: GateOutcome
-    triple: dict[str, Any] | None
-    reason: str
-    probability: float | None
-    error: str
+class GateState(IdentityRetrievalState, DraftState):
+    """What the gate reads and writes."""
 
 
-class Proposal(TypedDict):
-    """What a role is about to say or do: of which turn, and what the gate says of it, if it was asked."""
+@needs(drafts="a node that drafts", percept="perceive")
+async def validate(state: GateState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Hold the last draft against the rules of the office, then the role's core triples and what was looked up.
 
-    turn: str
-    id: str | None
-    text: str
-    verdict: GateVerdict | None
-
-
-class DecisionState(SelfImageState):
-    """What acting reads and writes: `proposals` A', and what the next one is told of the one before."""
-
-    proposals: NotRequired[list[Proposal]]
-    note: NotRequired[str]
-
-
-def gated_outcome(state: DecisionState, runtime: Runtime[Any]) -> Literal["checked", "unchecked"]:
-    """Whether a proposal goes to the gate; a choice does not: it must be one of the options."""
-    return "checked" if settings(runtime, GateSettings).gate and not state["percept"]["options"] else "unchecked"
-
-
-async def validate(state: DecisionState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Hold the last proposal against the rules of the office, then the role's core triples and what was looked up.
-
-    Without a usable answer of the model the proposal is let through, and the evidence says so.
+    Without a usable answer of the model the draft is let through, and the evidence says so.
 
     Raises:
         RoleError: the office is missing.
@@ -109,7 +81,7 @@ async def validate(state: DecisionState, runtime: Runtime[Any]) -> dict[str, Any
     """
     run = await open_run(runtime, GateSettings)
     identity = await identity_of(run, state)
-    *before, last = proposals_of(state)
+    last = drafts_of(state)[-1]
     looked_up = {one["sentence"] for one in state.get("identity") or []}
     core = [one for one in identity.triples if one.core]
     rest = [one for one in identity.triples if not one.core and identity.sentence(one) in looked_up]
@@ -120,26 +92,25 @@ async def validate(state: DecisionState, runtime: Runtime[Any]) -> dict[str, Any
             found = found or await find_contradiction(run, identity, triples, data)
     except UNANSWERED as unanswered:
         found, error = None, str(unanswered)
-    verdict: GateVerdict = {
-        "verdict": gate_action(run.settings, found.triple, len(before)) if found else "allow",
-        "triple": identity.triple_evidence(found.triple) if found else None,
-        "reason": found.reason if found else "",
-        "probability": found.probability if found else None,
-        "error": error,
-    }
-    runtime.stream_writer({"event": "gate", "verdict": verdict["verdict"]})
     note = f"{identity.sentence(found.triple)} {found.reason}".strip() if found else ""
-    proposals = [*before, {**last, "verdict": verdict}]
-    return {"proposals": proposals, "note": note, "usage": {"validate": run.usage}}
+    verdict: Verdict = {
+        "outcome": gate_action(run.settings, found.triple, asked_before(state, "gate")) if found else "allow",
+        "score": None,
+        "above": None,
+        "bound": run.settings.changes_of_mind,
+        "reason": found.reason if found else "",
+        "note": note,
+        "error": error,
+        "details": {
+            "triple": identity.triple_evidence(found.triple) if found else None,
+            "probability": found.probability if found else None,
+        },
+    }
+    runtime.stream_writer({"event": "gate", "verdict": verdict["outcome"]})
+    return {"drafts": judged(state, "gate", verdict), "usage": {"validate": run.usage}}
 
 
-def gate_outcome(state: DecisionState) -> GateOutcome:
-    """What becomes of the last proposal."""
-    verdict = proposals_of(state)[-1]["verdict"]
-    return verdict["verdict"] if verdict else "allow"
-
-
-def gate_action(own: GateSettings, contradicted: Triple, revisions: int) -> GateOutcome:
+def gate_action(own: GateSettings, contradicted: Triple, revisions: int) -> Outcome:
     """Revise what contradicts a triple, and block it after enough revisions where the triple is core or a rule.
 
     What still contradicts a triple that is not core may be said: people change their minds in small things.
@@ -158,10 +129,10 @@ async def find_contradiction(
     Raises:
         ModelError: there is no answer.
     """
-    if run.settings.apart(run.chat):
+    if run.settings.scores_apart(run.chat):
         return await find_contradiction_apart(run, identity, triples, data)
     data = {**data, "statements": identity.numbered(triples)}
-    messages = load("weigh_action", run.language).messages(role=identity.name, data=data)
+    messages = run.prompt("weigh_action").messages(role=identity.name, data=data)
     found = await extract(run.chat, messages, judgement_among(len(triples)))
     return Contradiction(triples[found.statement - 1], found.reason) if found.statement else None
 
@@ -178,16 +149,18 @@ async def find_contradiction_apart(
     """Ask of each triple whether it is contradicted, and of the surest why."""
     stated = [{**data, "statement": identity.sentence(one)} for one in triples]
     sure = await asyncio.gather(
-        *(contradiction_probability(run.chat, identity.name, run.language, one) for one in stated)
+        *(contradiction_probability(run.chat, run.prompt, identity.name, one) for one in stated)
     )
     at = max(range(len(triples)), key=sure.__getitem__)
     if sure[at] < threshold(run.chat.name, "contradiction", run.settings.contradiction):
         return None
-    messages = load("why_contradicts", run.language).messages(role=identity.name, data=stated[at])
+    messages = run.prompt("why_contradicts").messages(role=identity.name, data=stated[at])
     return Contradiction(triples[at], await sentence(run.chat, messages), sure[at])
 
 
-async def contradiction_probability(chat: ChatModel, role: str, language: str, data: dict[str, str]) -> float:
+async def contradiction_probability(
+    chat: ChatModel, prompt: Callable[[str], Prompt], role: str, data: dict[str, str]
+) -> float:
     """How surely a line contradicts a statement, from 0 to 1.
 
     The question is whether the line could be said where the statement holds: a small model tells that more surely than
@@ -196,15 +169,5 @@ async def contradiction_probability(chat: ChatModel, role: str, language: str, d
     Raises:
         ModelError: there is no answer.
     """
-    fits = await decide(chat, load("contradicts", language).messages(role=role, data=data))
+    fits = await decide(chat, prompt("contradicts").messages(role=role, data=data))
     return 1 - (float(fits.answer) if fits.probability is None else fits.probability)
-
-
-def proposals_of(state: DecisionState) -> list[Proposal]:
-    """The proposals of this turn: a failed turn that was given up may have left some."""
-    return [one for one in state.get("proposals") or [] if one["turn"] == turn_of(state)]
-
-
-def turn_of(state: DecisionState) -> str:
-    """The id of the message that is answered."""
-    return str(state["messages"][-1].id)

@@ -16,9 +16,10 @@ from dramaturg.models.questions import extract, write
 from dramaturg.nodes.identity.chronicle import Condition, IdentitySettings, IdentityState, chronicled_identity
 from dramaturg.nodes.identity.episodes import EpisodeState
 from dramaturg.nodes.identity.perception import search_text
-from dramaturg.nodes.run import Run, open_run, settings
+from dramaturg.nodes.reply import Grounds, grounds_of
+from dramaturg.nodes.run import Run, needs, open_run, settings
 from dramaturg.nodes.text.similarity import cosines
-from dramaturg.prompts import fence, load
+from dramaturg.prompts import fence
 from dramaturg.stores.documents.chronicle import around
 
 MOST_RELATIONS = 3
@@ -52,21 +53,16 @@ class IdentityRetrievalSettings(IdentitySettings):
     hops: int = Field(
         default=0, ge=0, le=5, description="Neighbours that are added to what was found, by so many steps (r)."
     )
-
-    @property
-    def has_query(self) -> bool:
-        """Whether the model names what the chronicle is searched for."""
-        return self.identity == "id-rag" and self.identity_retrieval == "strategy"
-
-
-class SelfImageSettings(IdentityRetrievalSettings):
-    """What is written of a role's state before it acts."""
-
     feeling: bool = Field(
         default=False,
         description="Whether the model first says how the role feels about its latest progress, from memories: a call.",
     )
     context_tokens: int = Field(default=160, ge=16, le=2000, description="The most tokens of an inferred identity.")
+
+    @property
+    def has_query(self) -> bool:
+        """Whether the model names what the chronicle is searched for."""
+        return self.identity == "id-rag" and self.identity_retrieval == "strategy"
 
 
 class Strategy(TypedDict):
@@ -78,38 +74,44 @@ class Strategy(TypedDict):
 
 
 class IdentityRetrievalState(EpisodeState, IdentityState):
-    """What query and retrieval read and write: the strategy (none: search by similarity), K as JSON, and its text."""
+    """What query and retrieval read and write: the strategy (none: search by similarity), K as JSON, and its text.
+
+    `inferred`: whether the identity is inferred from memories and not looked up; `feels`: whether somebody wants to
+    know how the role feels.
+    """
 
     strategy: Strategy | None
+    inferred: bool
+    feels: bool
     identity: list[dict[str, Any]]
     identity_text: str
 
 
 class SelfImageState(IdentityRetrievalState):
-    """What is read and written: `self_image` is K_text and the feeling, fenced."""
+    """What is read and written: `self_image` is K_text and the feeling, fenced; `updates`: whether a turn changes 𝒞."""
 
     feeling: str
     self_image: str
+    updates: bool
 
 
-def identity_outcome(state: IdentityRetrievalState, runtime: Runtime[Any]) -> Literal["query", "look up", "infer"]:
-    """Where the identity comes from: a query of the chronicle, the chronicle without a query, or memories alone."""
-    own = settings(runtime, IdentityRetrievalSettings)
-    return "infer" if own.identity == "baseline" else "query" if own.has_query else "look up"
-
-
+@needs(question="read_turn", situation="compose")
 async def query_identity(state: IdentityRetrievalState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Have the model say which relations of this chronicle to search for, and which words.
 
-    Without a usable answer the chronicle is searched by similarity, and the evidence says so.
+    Without a usable answer the chronicle is searched by similarity, and the evidence says so. Nothing is asked where
+    the identity is inferred, or looked up without a query.
 
     Raises:
         RoleError: the role has no chronicle.
     """
     run = await open_run(runtime, IdentityRetrievalSettings)
+    plan = {"strategy": None, "inferred": run.settings.identity == "baseline", "feels": run.settings.feeling}
+    if not run.settings.has_query:
+        return plan
     identity = await chronicled_identity(run, state)
     relations = list(dict.fromkeys(one.relation for one in identity.triples))
-    messages = load("query_identity", run.language).messages(
+    messages = run.prompt("query_identity").messages(
         role=identity.name,
         situation=state["situation"],
         relations=", ".join(relations),
@@ -122,7 +124,13 @@ async def query_identity(state: IdentityRetrievalState, runtime: Runtime[Any]) -
         strategy = cast("Strategy", found.model_dump())
     except UNANSWERED as error:
         evidence = {"identity_query_error": str(error)}
-    return {"strategy": strategy, "evidence": evidence, "usage": {"query_identity": run.usage}}
+    return {**plan, "strategy": strategy, "evidence": evidence, "usage": {"query_identity": run.usage}}
+
+
+@needs(inferred="query_identity")
+def identity_outcome(state: IdentityRetrievalState) -> Literal["look up", "infer"]:
+    """Where the identity comes from: the chronicle, or memories alone."""
+    return "infer" if state["inferred"] else "look up"
 
 
 def strategy_schema(relations: Sequence[str]) -> type[BaseModel]:
@@ -138,6 +146,7 @@ def strategy_schema(relations: Sequence[str]) -> type[BaseModel]:
     return create_model("SearchStrategy", __config__=ConfigDict(extra="forbid"), **fields)
 
 
+@needs(question="read_turn", percept="perceive")
 async def retrieve_identity(state: IdentityRetrievalState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Look the identity up: K⁽⁰⁾ by the strategy or by similarity, K⁽¹⁾ around it, or all of it.
 
@@ -148,7 +157,7 @@ async def retrieve_identity(state: IdentityRetrievalState, runtime: Runtime[Any]
     identity = await chronicled_identity(run, state)
     own, triples = run.settings, identity.triples
     # The state may hold the strategy of a turn that was taken with other settings.
-    strategy = state["strategy"] if own.has_query else None
+    strategy = state.get("strategy") if own.has_query else None
     if own.identity == "full":
         how, found = "all", list(triples)
     elif strategy is None:  # the top k by relevance(q, v), the cosine with what the role perceives
@@ -208,46 +217,55 @@ def search_chronicle(
     return list(dict.fromkeys([*found, *(named if len(found) < 2 else [])]))[:6]
 
 
+@needs(situation="compose")
 async def infer_identity(state: SelfImageState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Infer who the role is from its memories (5.4, condition 1: the identity of generative agents).
 
     Raises:
         ModelError: the model gave no answer.
     """
-    run = await open_run(runtime, SelfImageSettings)
+    run = await open_run(runtime, IdentityRetrievalSettings)
     text = await description(run, state, "infer_identity")
     evidence: dict[str, Any] = {"identity": {"how": "inferred", "query": None, "triples": [], "text": text}}
     return {"identity": [], "identity_text": text, "evidence": evidence, "usage": {"infer_identity": run.usage}}
 
 
-def feeling_outcome(state: SelfImageState, runtime: Runtime[Any]) -> Literal["asked", "unasked"]:
+def feeling_outcome(state: SelfImageState) -> Literal["asked", "unasked"]:
     """Whether somebody wants to know how the role feels."""
-    return "asked" if settings(runtime, SelfImageSettings).feeling else "unasked"
+    return "asked" if state.get("feels") else "unasked"
 
 
+@needs(situation="compose")
 async def feel(state: SelfImageState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Say how the role feels about its latest progress: what passes, and is no identity (5.4, condition 2).
 
     Raises:
         ModelError: the model gave no answer.
     """
-    run = await open_run(runtime, SelfImageSettings)
+    run = await open_run(runtime, IdentityRetrievalSettings)
     text = await description(run, state, "feel_progress")
     return {"feeling": text, "evidence": {"feeling": text}, "usage": {"feel": run.usage}}
 
 
-async def description(run: Run[SelfImageSettings], state: SelfImageState, prompt: str) -> str:
+async def description(run: Run[IdentityRetrievalSettings], state: SelfImageState, prompt: str) -> str:
     """What the model says of the role by a prompt, from working memory alone."""
-    messages = load(prompt, run.language).messages(role=run.role.card.name, situation=state["situation"])
+    messages = run.prompt(prompt).messages(role=run.role.card.name, situation=state["situation"])
     text = await write(run.chat, messages, temperature=0, max_tokens=run.settings.context_tokens, quiet=True)
     return " ".join(text.split())
 
 
+@needs(identity_text="retrieve_identity")
 async def augment(state: SelfImageState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Put identity and working memory together, WM' = WM ⊕ K: prompts show the one after the other.
 
-    Proposals of a failed turn of the same message are dropped here: acting begins anew.
+    Drafts of a failed turn of the same message are dropped here: acting begins anew.
     """
     parts = {"identity": state["identity_text"], "feeling": state.get("feeling", "")}
     text = "\n\n".join(fence(name, text) for name, text in parts.items() if text)
-    return {"self_image": text, "feeling": "", "proposals": [], "note": ""}
+    updates = settings(runtime, IdentityRetrievalSettings).update
+    return {"self_image": text, "feeling": "", "drafts": [], "updates": updates}
+
+
+def identity_grounds(state: SelfImageState) -> Grounds:
+    """What a reply can rest on here: "identity", the sentences that were looked up, or the text that was inferred."""
+    return grounds_of(state, {"identity": state["identity_text"].splitlines()}, shown=("identity",))

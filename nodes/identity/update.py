@@ -24,8 +24,7 @@ from dramaturg.nodes.identity.chronicle import (
     triple_key,
 )
 from dramaturg.nodes.identity.perception import day_of
-from dramaturg.nodes.run import open_run, settings
-from dramaturg.prompts import load
+from dramaturg.nodes.run import needs, open_run
 from dramaturg.stores.documents.forms import Triple
 
 MOST_FINDINGS = 3
@@ -33,9 +32,8 @@ MOST_CHANGES = 200
 
 
 class UpdateSettings(IdentitySettings):
-    """Whether an identity changes, and who must agree."""
+    """Which changes count, and who must agree."""
 
-    update: bool = Field(default=False, description="Whether a turn may change the identity: a call after the reply.")
     approval: Literal["core", "all", "nobody"] = Field(
         default="core",
         description="What a person must approve: what takes the place of a core triple, or every change. nobody: "
@@ -48,6 +46,7 @@ class UpdateSettings(IdentitySettings):
 class UpdateState(IdentityState):
     """What updating reads and writes: `proposed` waits for approval, `identity_changes` live on."""
 
+    updates: bool
     proposed: NotRequired[list[IdentityChange]]
 
 
@@ -73,11 +72,12 @@ class Findings(BaseModel):
     findings: Annotated[list[Finding], Field(max_length=MOST_FINDINGS)]
 
 
-def update_outcome(state: UpdateState, runtime: Runtime[Any]) -> Literal["reflect", "stay"]:
+def update_outcome(state: UpdateState) -> Literal["reflect", "stay"]:
     """Whether a turn may change the identity."""
-    return "reflect" if settings(runtime, UpdateSettings).update else "stay"
+    return "reflect" if state.get("updates") else "stay"
 
 
+@needs(percept="perceive")
 async def reflect(state: UpdateState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Look for evidence in what was asked, seen and done, and propose changes.
 
@@ -94,7 +94,7 @@ async def reflect(state: UpdateState, runtime: Runtime[Any]) -> dict[str, Any]:
         "question": happened,
         "line": state["messages"][-1].text,
     }
-    messages = load("reflect_identity", run.language).messages(role=identity.name, data=data)
+    messages = run.prompt("reflect_identity").messages(role=identity.name, data=data)
     proposed: list[IdentityChange] = []
     evidence: dict[str, Any]
     try:

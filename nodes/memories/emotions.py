@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Protocol
 
@@ -17,8 +17,8 @@ from dramaturg.models.client import is_embedded
 from dramaturg.models.embeddings import Embedder
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import extract
-from dramaturg.nodes.run import RoleContext
-from dramaturg.prompts import load
+from dramaturg.nodes.run import RoleContext, Run
+from dramaturg.prompts import Prompt, load
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.index.memories import Felt, Mood
 from dramaturg.stores.index.vectors import Vectors, unit_rows
@@ -81,6 +81,8 @@ class ModelEncoder:
     role: str
     """The name of the role."""
     language: str
+    prompt: Callable[[str, str], Prompt] = load
+    """Finds a prompt by its name and language."""
     name: str = "model"
     at_once: int = 1
     """How many memories are worth one call."""
@@ -101,13 +103,15 @@ class ModelEncoder:
 
     async def _of_memory(self, text: str) -> Mood:
         try:
-            return await self._felt(load("feel_memory", self.language).messages(role=self.role, data={"memory": text}))
+            return await self._felt(
+                self.prompt("feel_memory", self.language).messages(role=self.role, data={"memory": text})
+            )
         except UNANSWERED as error:
             return Mood(emotions=None, error=str(error))
 
     async def of_question(self, text: str) -> Mood:
         """Ask what speaks from a question, whoever is asked."""
-        return await self._felt(load("feel_question", self.language).messages(data={"said": text}))
+        return await self._felt(self.prompt("feel_question", self.language).messages(data={"said": text}))
 
     async def _felt(self, messages: Sequence[BaseMessage]) -> Mood:
         """Have all eight emotions; an answer that lacks one, or scores beyond the scale, is asked for again."""
@@ -204,11 +208,23 @@ EmotionEncoder = ModelEncoder | SimilarityEncoder
 """G, what gives texts their moods."""
 
 
-def emotion_encoder(name: str, *, chat: ChatModel, embedder: Embedder, card: RoleCard) -> EmotionEncoder:
+def emotion_encoder(
+    name: str,
+    *,
+    chat: ChatModel,
+    embedder: Embedder,
+    card: RoleCard,
+    prompt: Callable[[str, str], Prompt] = load,
+) -> EmotionEncoder:
     """The encoder of a name; prompts and descriptions are in the role's own language."""
     if name == "model":
-        return ModelEncoder(chat, card.name, card.language)
+        return ModelEncoder(chat, card.name, card.language, prompt)
     return SimilarityEncoder(embedder, card.language)
+
+
+async def encoder_of(run: Run[Any], name: str, card: RoleCard) -> EmotionEncoder:
+    """The encoder of a name, with the models and the prompts of a run."""
+    return emotion_encoder(name, chat=run.chat, embedder=await run.embedder(), card=card, prompt=run.prompt)
 
 
 def encoder_name(kind: Literal["model", "embedding"], embedder: Embedder) -> str:

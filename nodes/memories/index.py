@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, NotRequired
 
 from langgraph.runtime import Runtime
 from pydantic import Field, JsonValue
@@ -11,7 +11,6 @@ from typing_extensions import TypedDict
 
 from dramaturg.nodes.index_steps import (
     Answers,
-    IndexCheckState,
     IndexDraftState,
     IndexingCost,
     LookedAt,
@@ -33,19 +32,17 @@ from dramaturg.nodes.memories.emotions import (
     EMOTIONS,
     EmotionEncoder,
     EmotionSettings,
-    emotion_encoder,
     encoder_kind,
     encoder_name,
+    encoder_of,
 )
 from dramaturg.nodes.memories.units import memory_unit
-from dramaturg.nodes.run import Run, open_run, run_of
+from dramaturg.nodes.run import Run, needs, open_run, run_of
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.documents.memories import read_memory_files
 from dramaturg.stores.errors import MissingIndex
 from dramaturg.stores.index.answers import answer_key
-from dramaturg.stores.index.folder import IndexKind
-from dramaturg.stores.index.kinds import MEMORY_KIND
-from dramaturg.stores.index.memories import MOODS_FILE, MemoryStore, Mood, StoredMemory
+from dramaturg.stores.index.memories import MEMORY_KIND, MOODS_FILE, MemoryStore, Mood, StoredMemory
 from dramaturg.stores.index.records import encode_records
 
 
@@ -53,11 +50,6 @@ class MemorySettings(EmotionSettings):
     """How memories are encoded."""
 
     embedding_batch: int = Field(default=64, ge=1, le=2048, description="Memories embedded in one step.")
-
-    @property
-    def index_kind(self) -> IndexKind[StoredMemory, MemoryStore]:
-        """The kind of index that is read."""
-        return MEMORY_KIND
 
 
 class MemoryReport(TypedDict):
@@ -91,28 +83,38 @@ class MemoryIndexOutput(TypedDict):
 
     index: MemoryReport
     version: str
+    memories_version: str
 
 
 class MemoryDraftState(MemoryIndexInput, IndexDraftState):
     """Indexing under way, and the encoder of its moods."""
 
     index: MemoryReport
+    memories_version: str
     encoder: str
 
 
-async def check_memories(state: IndexCheckState, runtime: Runtime[Any]) -> dict[str, Any]:
+class MemoriesCheckState(TypedDict):
+    """Whether memories must be indexed before a role can be asked, or else which version the turn reads."""
+
+    memories_stale: bool
+    memories_version: NotRequired[str]
+
+
+async def check_memories(state: MemoriesCheckState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Look whether the memories were made from the files, the encoder and the embedding model of now.
 
     Which chat model encoded them does not matter: memories are not encoded again for another one. The encoder `auto`
     stays with the one there is.
     """
     run = await open_run(runtime, MemorySettings)
-    return await checked(run, run.role.index(MEMORY_KIND), made_so(run.settings, run.role.card))
+    return await checked(run, run.role.index(MEMORY_KIND), "memories", made_so(run.settings, run.role.card))
 
 
-def encoding_outcomes(state: IndexCheckState) -> Sequence[Literal["stale", "meaning", "mood"]]:
+@needs(memories_stale="check_memories")
+def encoding_outcomes(state: MemoriesCheckState) -> Sequence[Literal["stale", "meaning", "mood"]]:
     """Whether memories must be indexed first, or meaning and mood of the question can be had at once."""
-    return ("stale",) if state["stale"] else ("meaning", "mood")
+    return ("stale",) if state["memories_stale"] else ("meaning", "mood")
 
 
 async def gather_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
@@ -195,10 +197,10 @@ async def publish_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> di
     publish = index.builder.publish
     manifest = await asyncio.to_thread(publish, draft, counts, files=files, used=used, sources=index.sources)
     done = {"failed": failed, **asked_in_all(state["usage"]), "version": manifest.version}
-    return published(runtime, {**state["index"], **done}, "rebuild", "retry")
+    return published(runtime, {**state["index"], **done}, "memories", "rebuild", "retry")
 
 
-async def memories_of(run: Run[Any], version: str) -> MemoryStore:
+async def memories_of(run: Run[Any], version: str | None) -> MemoryStore:
     """The memories that this turn reads, also when a newer version was published meanwhile."""
     return await asyncio.to_thread(run.role.index(MEMORY_KIND).open, version or None)
 
@@ -262,8 +264,7 @@ class Encoding(NamedTuple):
 async def encoding_of(run: Run[MemorySettings], encoder: str) -> Encoding:
     """Who encodes the moods of a run."""
     card = run.role.card
-    made = emotion_encoder(encoder, chat=run.chat, embedder=await run.embedder(), card=card)
-    return Encoding(made, card)
+    return Encoding(await encoder_of(run, encoder, card), card)
 
 
 def wanted(memory: StoredMemory, encoding: Encoding, answers: Mapping[str, JsonValue], *, retry: bool) -> bool:

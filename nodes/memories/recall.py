@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.nodes.memories.bank import MemoryBank, Normalize, Strategy
 from dramaturg.nodes.memories.distances import SemanticDistance
-from dramaturg.nodes.memories.emotions import EMOTIONS, emotion_encoder
+from dramaturg.nodes.memories.emotions import EMOTIONS, encoder_of
 from dramaturg.nodes.memories.index import MemorySettings, memories_of
 from dramaturg.nodes.memories.remembering import (
     RememberSettings,
@@ -24,7 +24,7 @@ from dramaturg.nodes.memories.remembering import (
     unfaded,
     with_vectors_of,
 )
-from dramaturg.nodes.run import open_run
+from dramaturg.nodes.run import needs, open_run
 from dramaturg.nodes.turn import EvidenceState
 from dramaturg.stores.conversations.memories import ConversationMemory
 from dramaturg.stores.index.memories import MemoryStore, Mood
@@ -93,10 +93,10 @@ class MemoryEvidence(Recallable):
 
 
 class QueryState(EvidenceState):
-    """What encoding reads and writes; `version` is the index that the turn reads."""
+    """What encoding reads and writes; `memories_version` is the index that the turn reads."""
 
     question: str
-    version: str
+    memories_version: NotRequired[str]
     query_vector: list[float]
     mood: dict[str, Any] | None
 
@@ -105,9 +105,10 @@ class MemoryRecallState(QueryState):
     """What recall reads and writes; what it recalled leaves the state with the reply."""
 
     remembered: NotRequired[list[str]]
-    recalled: list[MemoryEvidence]
+    recalled_memories: list[MemoryEvidence]
 
 
+@needs(question="read_turn")
 async def encode_meaning(state: QueryState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Embed the query: semantic_q = F(q) (Eq. 2), of length 1 as the memories are.
 
@@ -118,6 +119,7 @@ async def encode_meaning(state: QueryState, runtime: Runtime[Any]) -> dict[str, 
     return {"query_vector": unit_rows([vector])[0].tolist()}
 
 
+@needs(question="read_turn")
 async def encode_mood(state: QueryState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Encode the mood of the query: emotion_q = G(q) (Eq. 3), by what encoded the memories of this version.
 
@@ -129,8 +131,8 @@ async def encode_mood(state: QueryState, runtime: Runtime[Any]) -> dict[str, Any
     run = await open_run(runtime, StrategySettings)
     if run.settings.strategy == "semantic":
         return {"mood": None}
-    store = await memories_of(run, state["version"])
-    encoder = emotion_encoder(store.encoder, chat=run.chat, embedder=await run.embedder(), card=run.role.card)
+    store = await memories_of(run, state.get("memories_version"))
+    encoder = await encoder_of(run, store.encoder, run.role.card)
     try:
         mood = await encoder.of_question(state["question"])
     except UNANSWERED as error:
@@ -140,6 +142,7 @@ async def encode_mood(state: QueryState, runtime: Runtime[Any]) -> dict[str, Any
     return {"mood": found, "evidence": {"mood": found}, "usage": {"encode_mood": run.usage}}
 
 
+@needs(query_vector="encode_meaning", mood="encode_mood")
 async def recall_memories(state: MemoryRecallState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Recall the memories nearest to the question by the strategy of the run (Eqs. 6 to 8).
 
@@ -152,7 +155,7 @@ async def recall_memories(state: MemoryRecallState, runtime: Runtime[Any]) -> di
     """
     run = await open_run(runtime, MemoryRecallSettings)
     role, model = run.role, await run.embedder()
-    store = await memories_of(run, state["version"])
+    store = await memories_of(run, state.get("memories_version"))
     store.require(model.name, len(state["query_vector"]))
     said, lost = list[ConversationMemory](), 0
     if kept := kept_memories(runtime, role):
@@ -171,7 +174,8 @@ async def recall_memories(state: MemoryRecallState, runtime: Runtime[Any]) -> di
         **({"lost_memories": lost} if lost else {}),
         **({"warning": store.warning} if store.warning else {}),
     }
-    return {"version": store.version, "recalled": found, "query_vector": [], "evidence": evidence}
+    written = {"memories_version": store.version, "recalled_memories": found, "query_vector": []}
+    return {**written, "evidence": evidence}
 
 
 class Query(NamedTuple):

@@ -10,10 +10,10 @@ from pydantic import Field
 
 from dramaturg.models.embeddings import Embedder
 from dramaturg.models.errors import ModelError
-from dramaturg.nodes.memories.emotions import EmotionEncoder, emotion_encoder
+from dramaturg.nodes.memories.emotions import EmotionEncoder, encoder_of
 from dramaturg.nodes.memories.index import MemorySettings, memories_of
 from dramaturg.nodes.reply import AskedState
-from dramaturg.nodes.run import Run, open_run
+from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.stores.conversations.memories import ConversationMemories, ConversationMemory
 from dramaturg.stores.index.memories import Mood
 from dramaturg.stores.index.vectors import unit_rows
@@ -33,10 +33,11 @@ class RememberSettings(MemorySettings):
 class RememberedState(AskedState):
     """What lives on: the ids of this conversation's memories. Their texts and vectors are in the store."""
 
-    version: str
+    memories_version: NotRequired[str]
     remembered: NotRequired[list[str]]
 
 
+@needs(question="read_turn")
 async def remember(state: RememberedState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Make the exchange a memory of this conversation, with its meaning and its mood (Emotional RAG, II.B.2).
 
@@ -90,8 +91,8 @@ async def exchange_memory(state: RememberedState, run: Run[RememberSettings], th
         ValueError: it gives no direction for what was said.
     """
     model, role = await run.embedder(), run.role
-    store = await memories_of(run, state["version"])
-    encoder = emotion_encoder(store.encoder, chat=run.chat, embedder=model, card=role.card)
+    store = await memories_of(run, state.get("memories_version"))
+    encoder = await encoder_of(run, store.encoder, role.card)
     asked, answer = state["messages"][-2:]
     speaker = (asked.name or "")[:SPEAKER]
     exchange = Exchange(exchange_text(state["question"], answer.text, speaker, role), answer.text)

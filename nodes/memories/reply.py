@@ -1,13 +1,13 @@
 """The reply of Emotional RAG (II.B.4, Fig. 3): who the role is, what it recalls, and the question."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from langgraph.runtime import Runtime
 
 from dramaturg.nodes.memories.recall import MemoryEvidence, MemoryRecallSettings
-from dramaturg.nodes.reply import AskedState, ReplySettings, spoken
-from dramaturg.nodes.run import open_run
+from dramaturg.nodes.reply import AskedState, Grounds, ReplySettings, grounds_of, spoken
+from dramaturg.nodes.run import Run, needs, open_run
+from dramaturg.nodes.turn import EvidenceState
 from dramaturg.stores.conversations.memories import memory_id
 
 
@@ -15,28 +15,34 @@ class MemoryReplySettings(ReplySettings, MemoryRecallSettings):
     """A reply that rests on memories."""
 
 
-class MemoryReplyState(AskedState):
+class MemoryReplyState(AskedState, EvidenceState):
     """What the reply reads."""
 
-    recalled: list[MemoryEvidence]
+    recalled_memories: list[MemoryEvidence]
 
 
+@needs(question="read_turn", recalled_memories="recall_memories")
 async def respond_from_memories(state: MemoryReplyState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Answer from the recalled memories, in the voice that they are told in.
+    """Answer from the recalled memories, in the voice that they are told in."""
+    run = await open_run(runtime, MemoryReplySettings)
+    reply = await spoken(run, state, "respond_from_memories", memory_grounds(run, state), data={"memories": ""})
+    return {"messages": [reply], "recalled_memories": [], "usage": {"respond_from_memories": run.usage}}
+
+
+def memory_grounds(run: Run[MemoryRecallSettings], state: MemoryReplyState) -> Grounds:
+    """What a reply can rest on here: "memories", each with the time that it is of.
 
     What the conversation itself made the role remember is left out as long as the window still shows it. It stands
-    apart, after the question, unless both are equal.
+    apart, as the limit "was_said", unless both are equal.
     """
-    run = await open_run(runtime, MemoryReplySettings)
     shown = {memory_id(str(message.id)) for message in state["messages"]}
-    new = [one for one in state["recalled"] if one["canon"] or one["memory"] not in shown]
+    new = [one for one in state["recalled_memories"] if one["canon"] or one["memory"] not in shown]
     canon = [one for one in new if one["canon"] or run.settings.conversation == "equal"]
-    said = [one for one in new if one not in canon]
-    data, limits = {"memories": memories_text(canon)}, {"was_said": memories_text(said)}
-    reply = await spoken(run, state, "respond_from_memories", data, limits)
-    return {"messages": [reply], "recalled": [], "usage": {"respond_from_memories": run.usage}}
+    said = [memory_text(one) for one in new if one not in canon]
+    texts, limits = {"memories": list(map(memory_text, canon))}, {"was_said": "\n\n".join(said)}
+    return grounds_of(state, texts, limits=limits, shown=("mood", "strategy", "memories"))
 
 
-def memories_text(memories: Sequence[MemoryEvidence]) -> str:
-    """Memories as the model reads them, each with the time that it is of."""
-    return "\n\n".join(f"({one['when']}) {one['text']}" if one["when"] else one["text"] for one in memories)
+def memory_text(memory: MemoryEvidence) -> str:
+    """A memory as the model reads it."""
+    return f"({memory['when']}) {memory['text']}" if memory["when"] else memory["text"]

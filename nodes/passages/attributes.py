@@ -1,7 +1,7 @@
 """Attribute extractor: beliefs, values and psychological traits from the selected passages (AMADEUS 3.3)."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NotRequired
 
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
@@ -10,9 +10,8 @@ from typing_extensions import TypedDict
 from dramaturg.models.errors import ModelTimeout, UnusableAnswer
 from dramaturg.models.questions import extract
 from dramaturg.nodes.passages.retrieval import Candidate, PassageSettings, in_context, passages_of
-from dramaturg.nodes.run import open_run
+from dramaturg.nodes.run import needs, open_run
 from dramaturg.nodes.turn import EvidenceState
-from dramaturg.prompts import load
 from dramaturg.stores.index.passages import StoredPassage
 
 Kind = Literal["belief_and_value", "psychological_trait"]
@@ -39,10 +38,10 @@ class AttributeState(EvidenceState):
     """What the extractor reads and writes; `role_memory` lives on from turn to turn."""
 
     question: str
-    version: str
+    passages_version: NotRequired[str]
     selected: list[Candidate]
     attributes: list[Attribute]
-    role_memory: list[Attribute]
+    role_memory: NotRequired[list[Attribute]]
 
 
 class Finding(BaseModel):
@@ -63,6 +62,7 @@ class Findings(BaseModel):
     psychological_traits: list[Finding] = Field(max_length=3)
 
 
+@needs(question="read_turn", selected="judge")
 async def extract_attributes(state: AttributeState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Extract the role's attributes from the selected passages, and add them to the role memory.
 
@@ -70,11 +70,11 @@ async def extract_attributes(state: AttributeState, runtime: Runtime[Any]) -> di
     evidence says so.
     """
     run = await open_run(runtime, AttributeSettings)
-    store = await passages_of(run, state["version"])
+    store = await passages_of(run, state.get("passages_version"))
     passages = [store.get(candidate["passage"]) for candidate in state["selected"]]
     numbered = "\n\n".join(f"[{number}] {in_context(passage)}" for number, passage in enumerate(passages, start=1))
     data = {"question": state["question"], "passages": numbered}
-    messages = load("extract_attributes", run.language).messages(role=run.role.card.name, data=data)
+    messages = run.prompt("extract_attributes").messages(role=run.role.card.name, data=data)
     found, failed = list[Attribute](), dict[str, str]()
     try:
         found = attributes_in(await extract(run.chat, messages, findings(len(passages))), passages, run.role.id)

@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, NotRequired
 
 from langchain_core.tools import BaseTool
 from langgraph.runtime import Runtime
@@ -23,10 +23,9 @@ from dramaturg.nodes.passages.retrieval import (
     passages_of,
     under_headings,
 )
-from dramaturg.nodes.reply import AskedState, spoken
-from dramaturg.nodes.run import open_run, settings
+from dramaturg.nodes.reply import AskedState, Grounds, grounds_of, spoken
+from dramaturg.nodes.run import needs, open_run
 from dramaturg.nodes.turn import EvidenceState, clipped
-from dramaturg.prompts import load
 
 QUERY_TOKENS = 60
 LONGEST_QUERY = 300  # bytes
@@ -75,12 +74,13 @@ class JudgedPassage(PassageEvidence):
 
 
 class CorrectiveState(EvidenceState):
-    """What correction reads and writes; `strips` are what the reply will rest on."""
+    """What correction reads and writes; `strips` are what the reply rests on; `searchable`: is there a web."""
 
     question: str
-    version: str
+    passages_version: NotRequired[str]
     candidates: list[Candidate]
     action: Action
+    searchable: bool
     strips: list[Strip]
 
 
@@ -92,7 +92,7 @@ class WebSearchState(EvidenceState):
     strips: list[Strip]
 
 
-class CorrectedState(AskedState):
+class CorrectedState(AskedState, EvidenceState):
     """What a reply from corrected knowledge reads."""
 
     strips: list[Strip]
@@ -106,6 +106,7 @@ class WebPage(NamedTuple):
     text: str
 
 
+@needs(question="read_turn", candidates="retrieve")
 async def evaluate_passages(state: CorrectiveState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Have each retrieved passage judged, and decide on the action (Algorithm 1, lines 1–2; 4.2, 4.3).
 
@@ -115,7 +116,7 @@ async def evaluate_passages(state: CorrectiveState, runtime: Runtime[Any]) -> di
     """
     run = await open_run(runtime, CorrectiveSettings)
     limits = run.settings.limits(run.chat)
-    store = await passages_of(run, state["version"])
+    store = await passages_of(run, state.get("passages_version"))
     passages = passage_evidence(store, state["candidates"][: run.settings.knowledge])
     found = await relevances(run, passages, state["question"])
     retrieved: list[JudgedPassage] = [
@@ -130,7 +131,8 @@ async def evaluate_passages(state: CorrectiveState, runtime: Runtime[Any]) -> di
         "thresholds": limits._asdict(),
         "web_search": "not needed" if run.settings.web else "off",
     }
-    return {"action": action, "strips": [], "evidence": evidence, "usage": {"evaluate_passages": run.usage}}
+    written: dict[str, Any] = {"action": action, "searchable": run.settings.web, "strips": []}
+    return {**written, "evidence": evidence, "usage": {"evaluate_passages": run.usage}}
 
 
 def action_on(verdicts: Iterable[str]) -> Action:
@@ -141,13 +143,15 @@ def action_on(verdicts: Iterable[str]) -> Action:
     return "incorrect" if found <= {"incorrect"} else "ambiguous"
 
 
-def evaluation_outcome(state: CorrectiveState, runtime: Runtime[Any]) -> Literal["some", "elsewhere", "none"]:
+@needs(action="evaluate_passages")
+def evaluation_outcome(state: CorrectiveState) -> Literal["some", "elsewhere", "none"]:
     """Whether the passages are of use, knowledge is to be had elsewhere, or neither: there is no web search."""
     if state["action"] != "incorrect":
         return "some"
-    return "elsewhere" if settings(runtime, CorrectiveSettings).web else "none"
+    return "elsewhere" if state.get("searchable") else "none"
 
 
+@needs(question="read_turn", candidates="retrieve")
 async def refine_knowledge(state: CorrectiveState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Take the passages apart, the most similar first, and keep the relevant strips (4.4).
 
@@ -155,7 +159,7 @@ async def refine_knowledge(state: CorrectiveState, runtime: Runtime[Any]) -> dic
         ModelError: the model cannot be reached or refuses every question.
     """
     run = await open_run(runtime, CorrectiveSettings)
-    store = await passages_of(run, state["version"])
+    store = await passages_of(run, state.get("passages_version"))
     passages = [store.get(candidate["passage"]) for candidate in state["candidates"][: run.settings.knowledge]]
     most = run.settings.strip_sentences
     strips = [
@@ -168,17 +172,19 @@ async def refine_knowledge(state: CorrectiveState, runtime: Runtime[Any]) -> dic
     return {"strips": kept, "evidence": {"refinement": counts}, "usage": {"refine_knowledge": run.usage}}
 
 
-def refinement_outcome(state: CorrectiveState, runtime: Runtime[Any]) -> Literal["enough", "elsewhere"]:
+@needs(action="evaluate_passages")
+def refinement_outcome(state: CorrectiveState) -> Literal["enough", "elsewhere"]:
     """Whether the passages suffice, or are to be complemented and can be."""
-    more = state["action"] == "ambiguous" and settings(runtime, CorrectiveSettings).web
+    more = state["action"] == "ambiguous" and state.get("searchable")
     return "elsewhere" if more else "enough"
 
 
+@needs(question="read_turn")
 async def rewrite_query(state: WebSearchState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Have the model say the question in keywords (W in Algorithm 1); where it cannot, the question is searched for."""
     run = await open_run(runtime, WebSearchSettings)
     name, question = run.role.card.name, state["question"]
-    messages = load("search_query", run.language).messages(role=name, data={"question": question})
+    messages = run.prompt("search_query").messages(role=name, data={"question": question})
     failed = {}
     try:
         query = " ".join((await write(run.chat, messages, temperature=0, max_tokens=QUERY_TOKENS, quiet=True)).split())
@@ -188,6 +194,7 @@ async def rewrite_query(state: WebSearchState, runtime: Runtime[Any]) -> dict[st
     return {"query": query, "evidence": {"query": query, **failed}, "usage": {"rewrite_query": run.usage}}
 
 
+@needs(query="rewrite_query", strips="evaluate_passages")
 async def search_web(state: WebSearchState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Search, and keep the relevant strips of the pages beside those of the passages.
 
@@ -249,6 +256,7 @@ def pages_in(answer: object) -> list[WebPage]:
     raise TypeError(msg)
 
 
+@needs(question="read_turn", strips="evaluate_passages")
 async def respond_from_strips(state: CorrectedState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Answer from what correction left, with the prompt of naive RAG; from the profile alone if nothing is left.
 
@@ -256,7 +264,12 @@ async def respond_from_strips(state: CorrectedState, runtime: Runtime[Any]) -> d
         ModelError: the model gave no reply.
     """
     run = await open_run(runtime, CorrectiveReplySettings)
-    data = {"knowledge": "\n\n".join(under_headings(one["headings"], one["text"]) for one in state["strips"])}
-    reply = await spoken(run, state, "respond_from_knowledge", data)
+    reply = await spoken(run, state, "respond_from_knowledge", strip_grounds(state), data={"knowledge": ""})
     evidence = {"knowledge": state["strips"]}  # in the place of the passages that were retrieved
     return {"messages": [reply], "evidence": evidence, "usage": {"respond_from_strips": run.usage}}
+
+
+def strip_grounds(state: CorrectedState) -> Grounds:
+    """What a reply can rest on after correction: "knowledge", the strips that were kept."""
+    texts = [under_headings(one["headings"], one["text"]) for one in state["strips"]]
+    return grounds_of(state, {"knowledge": texts}, shown=("retrieved", "action", "refinement", "web"))

@@ -2,14 +2,13 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired
 
 from langgraph.runtime import Runtime
 from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
 from dramaturg.nodes.index_steps import (
-    IndexCheckState,
     begin_draft,
     checked,
     embed_batches,
@@ -18,7 +17,7 @@ from dramaturg.nodes.index_steps import (
     whole_version,
 )
 from dramaturg.nodes.passages.retrieval import PassageSettings, under_headings
-from dramaturg.nodes.run import open_run, run_of
+from dramaturg.nodes.run import needs, open_run, run_of
 from dramaturg.nodes.text.resplit import kept_length, split_again
 from dramaturg.nodes.text.splitter import Passage, Window, longest_paragraph, split_document
 from dramaturg.stores.documents.forms import Document, document
@@ -58,6 +57,7 @@ class IndexOutput(TypedDict):
 
     index: IndexReport
     version: str
+    passages_version: str
 
 
 class IndexingState(IndexInput, IndexOutput):
@@ -68,11 +68,25 @@ class IndexingState(IndexInput, IndexOutput):
     overtaken: int
 
 
-async def check_index(state: IndexCheckState, runtime: Runtime[Any]) -> dict[str, Any]:
+class PassagesCheckState(TypedDict):
+    """Whether passages must be indexed before a role can be asked, or else which version the turn reads."""
+
+    passages_stale: bool
+    passages_version: NotRequired[str]
+
+
+async def check_index(state: PassagesCheckState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Look whether the index was made from the persona, the splitting and the embedding model of now."""
     run = await open_run(runtime, PassageSettings)
     kind = passage_kind(run.settings.splitter)
-    return await checked(run, run.role.index(kind), lambda store: made_with(store) == splitting(run.settings))
+    same = splitting(run.settings)
+    return await checked(run, run.role.index(kind), "passages", lambda store: made_with(store) == same)
+
+
+@needs(passages_stale="check_index")
+def passages_outcome(state: PassagesCheckState) -> Literal["current", "stale"]:
+    """Whether the passages can be read as they are."""
+    return "stale" if state["passages_stale"] else "current"
 
 
 async def split_persona(state: IndexingState, runtime: Runtime[Any]) -> dict[str, Any]:
@@ -131,7 +145,7 @@ async def publish_index(state: IndexingState, runtime: Runtime[Any]) -> dict[str
     index = run.role.index(passage_kind(run.settings.splitter))
     counts = {"passages": state["index"]["passages"]}
     await asyncio.to_thread(index.builder.publish, state["draft"], counts, sources=index.sources)
-    return published(runtime, state["index"], "rebuild")
+    return published(runtime, state["index"], "passages", "rebuild")
 
 
 async def read_persona(

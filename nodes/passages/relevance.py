@@ -16,7 +16,6 @@ from dramaturg.models.questions import decide
 from dramaturg.nodes.passages.retrieval import PassageEvidence, under_headings
 from dramaturg.nodes.run import RoleContext, Run
 from dramaturg.nodes.text.boundaries import sentences
-from dramaturg.prompts import load
 
 CORRECT, INCORRECT, STRIP = 0.795, 0.005, 0.25  # the paper's scores 0.59, -0.99 and -0.5, as (score + 1) / 2
 STEEPEST = 60.0  # beyond it e^x is no different for a probability
@@ -127,7 +126,7 @@ async def relevances(
     if run.settings.evaluator == "cross-encoder":
         model = await asyncio.to_thread(cross_encoder)
         return [Relevance(likely(logit)) for logit in await asyncio.to_thread(model.scores, question, shown)]
-    prompt = load("judge_relevance", run.language)
+    prompt = run.prompt("judge_relevance")
 
     async def judged(text: str) -> Relevance:
         messages = prompt.messages(role=run.role.card.name, data={"question": question, "passage": text})

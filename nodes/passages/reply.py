@@ -1,14 +1,16 @@
 """Replies that rest on passages: from knowledge alone (naive RAG), or from knowledge and attributes (AMADEUS)."""
 
-from typing import Any
+from typing import Any, NotRequired
 
 from langgraph.runtime import Runtime
 
+from dramaturg.nodes.drafts import DraftState, drafted
 from dramaturg.nodes.passages.attributes import Attribute, updated_memory
 from dramaturg.nodes.passages.retrieval import Candidate, RetrievalSettings, in_context, passages_of
-from dramaturg.nodes.reply import AskedState, ReplySettings, spoken
-from dramaturg.nodes.run import open_run
-from dramaturg.nodes.verification import DraftState, VerificationSettings, drafted
+from dramaturg.nodes.reply import AskedState, Grounds, ReplySettings, grounds_of, spoken
+from dramaturg.nodes.run import Run, needs, open_run
+from dramaturg.nodes.turn import EvidenceState
+from dramaturg.nodes.verification import VerificationSettings
 
 
 class GroundedReplySettings(ReplySettings, RetrievalSettings):
@@ -19,10 +21,10 @@ class VerifiedReplySettings(GroundedReplySettings, VerificationSettings):
     """A reply that rests on passages, and may be verified."""
 
 
-class KnowledgeState(AskedState):
+class KnowledgeState(AskedState, EvidenceState):
     """What a reply from knowledge alone reads."""
 
-    version: str
+    passages_version: NotRequired[str]
     candidates: list[Candidate]
 
 
@@ -31,38 +33,49 @@ class AttributedDraftState(KnowledgeState, DraftState):
 
     selected: list[Candidate]
     attributes: list[Attribute]
-    role_memory: list[Attribute]
+    role_memory: NotRequired[list[Attribute]]
 
 
+@needs(question="read_turn", candidates="retrieve")
 async def respond_from_knowledge(state: KnowledgeState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Answer from the retrieved passages alone (naive RAG, the baseline of AMADEUS Table 6)."""
     run = await open_run(runtime, GroundedReplySettings)
-    store = await passages_of(run, state["version"])
-    knowledge = state["candidates"][: run.settings.knowledge]
-    texts = "\n\n".join(in_context(store.get(candidate["passage"])) for candidate in knowledge)
-    reply = await spoken(run, state, "respond_from_knowledge", {"knowledge": texts})
+    grounds = await knowledge_grounds(run, state)
+    reply = await spoken(run, state, "respond_from_knowledge", grounds, data={"knowledge": ""})
     return {"messages": [reply], "usage": {"respond_from_knowledge": run.usage}}
 
 
+@needs(question="read_turn", candidates="retrieve", selected="judge", attributes="extract_attributes")
 async def draft_with_attributes(state: AttributedDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Draft the reply from passages as knowledge and from GS and AE as attributes (AMADEUS, Figure 2).
 
-    A passage that is knowledge and was selected too stands there once, as knowledge. What this turn found stands there
-    also where a role remembers less than that. A draft that is verified must be consistent with all of it and with the
-    role's profile.
+    A draft that is verified must be consistent with all of it and with the role's profile.
     """
     run = await open_run(runtime, VerifiedReplySettings)
-    store = await passages_of(run, state["version"])
+    grounds, empty = await passage_grounds(run, state), {"attributes": "", "knowledge": ""}
+    checkers = ["verifier"] if run.settings.verify else []
+    return await drafted(run, state, "respond_with_attributes", grounds, checkers=checkers, data=empty)
 
-    def texts(candidates: list[Candidate]) -> str:
-        return "\n\n".join(in_context(store.get(candidate["passage"])) for candidate in candidates)
 
-    knowledge = state["candidates"][: run.settings.knowledge]
-    selected = [candidate for candidate in state["selected"] if candidate not in knowledge]
-    most = len(state["role_memory"]) + len(state["attributes"])
-    known = "\n".join(
-        f"- {one['attribute']}" for one in updated_memory(state["role_memory"], state["attributes"], most)
-    )
-    data = {"knowledge": texts(knowledge), "attributes": f"{known}\n\n{texts(selected)}".strip()}
-    grounds = "\n\n".join(filter(None, [run.role.card.profile.strip(), data["attributes"], data["knowledge"]]))
-    return await drafted(run, state, "respond_with_attributes", data, grounds)
+async def knowledge_grounds(run: Run[RetrievalSettings], state: KnowledgeState) -> Grounds:
+    """What a reply can rest on without attributes: "knowledge", the passages nearest to the question."""
+    store = await passages_of(run, state.get("passages_version"))
+    texts = [in_context(store.get(one["passage"])) for one in state["candidates"][: run.settings.knowledge]]
+    return grounds_of(state, {"knowledge": texts}, shown=("knowledge",))
+
+
+async def passage_grounds(run: Run[RetrievalSettings], state: AttributedDraftState) -> Grounds:
+    """What a reply can rest on in AMADEUS: "knowledge", and as "attributes" what was found and what shows it.
+
+    A passage that is knowledge and was selected too stands there once, as knowledge. What this turn found stands there
+    also where a role remembers less than that.
+    """
+    knowledge = await knowledge_grounds(run, state)
+    store = await passages_of(run, state.get("passages_version"))
+    known = state["candidates"][: run.settings.knowledge]
+    selected = [in_context(store.get(one["passage"])) for one in state["selected"] if one not in known]
+    remembered, found = state.get("role_memory", []), state["attributes"]
+    attributes = updated_memory(remembered, found, len(remembered) + len(found))
+    listed = "\n".join(f"- {one['attribute']}" for one in attributes)
+    texts = {"attributes": [listed, *selected], **knowledge["texts"]}
+    return grounds_of(state, texts, shown=("knowledge", "selection", "attributes", "role_memory"))

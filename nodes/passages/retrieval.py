@@ -2,15 +2,14 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired
 
 from langgraph.runtime import Runtime
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from dramaturg.nodes.run import RoleContext, Run, open_run
+from dramaturg.nodes.run import RoleContext, Run, needs, open_run
 from dramaturg.nodes.turn import EvidenceState
-from dramaturg.stores.index.folder import IndexKind
 from dramaturg.stores.index.passages import PassageStore, StoredPassage, passage_kind
 
 
@@ -27,11 +26,6 @@ class PassageSettings(RoleContext):
     )
     fixed_length: int = Field(default=1000, ge=50, le=100_000, description="Length of a passage of the splitter fixed.")
     fixed_overlap: int = Field(default=100, ge=0, le=50_000, description="Overlap of passages of the splitter fixed.")
-
-    @property
-    def index_kind(self) -> IndexKind[StoredPassage, Any]:
-        """The kind of index that is read."""
-        return passage_kind(self.splitter)
 
 
 class RetrievalSettings(PassageSettings):
@@ -53,10 +47,10 @@ class Candidate(TypedDict):
 
 
 class RetrievalState(EvidenceState):
-    """What retrieval reads and writes; `version` is the index that the turn reads, the current one if empty."""
+    """What retrieval reads and writes; `passages_version` is the index that it reads, the current one if empty."""
 
     question: str
-    version: str
+    passages_version: NotRequired[str]
     candidates: list[Candidate]
 
 
@@ -70,6 +64,7 @@ class PassageEvidence(TypedDict):
     text: str
 
 
+@needs(question="read_turn")
 async def retrieve(state: RetrievalState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Sort passages in descending order of similarity to u (AMADEUS, Algorithm 1 line 2); the first k are knowledge.
 
@@ -79,7 +74,7 @@ async def retrieve(state: RetrievalState, runtime: Runtime[Any]) -> dict[str, An
     """
     run = await open_run(runtime, RetrievalSettings)
     model = await run.embedder()
-    store = await passages_of(run, state.get("version"))
+    store = await passages_of(run, state.get("passages_version"))
     vector = await model.embeddings.aembed_query(state["question"])
     store.require(model.name, len(vector))
     found = store.search(vector, run.settings.depth)
@@ -87,7 +82,7 @@ async def retrieve(state: RetrievalState, runtime: Runtime[Any]) -> dict[str, An
     knowledge = passage_evidence(store, candidates[: run.settings.knowledge])
     runtime.stream_writer({"event": "retrieved", "knowledge": knowledge})
     evidence = {"knowledge": knowledge, **({"warning": store.warning} if store.warning else {})}
-    return {"version": store.version, "candidates": candidates, "evidence": evidence}
+    return {"passages_version": store.version, "candidates": candidates, "evidence": evidence}
 
 
 async def passages_of(run: Run[PassageSettings], version: str | None) -> PassageStore:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from math import ceil
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired
 
 from langgraph.runtime import Runtime
 from pydantic import Field
@@ -14,9 +14,8 @@ from dramaturg.models.cross_encoder import cross_encoder
 from dramaturg.models.errors import UNANSWERED, ModelUnavailable, RequestRejected
 from dramaturg.models.questions import decide
 from dramaturg.nodes.passages.retrieval import Candidate, RetrievalSettings, in_context, passage_evidence, passages_of
-from dramaturg.nodes.run import Run, open_run, settings
+from dramaturg.nodes.run import Run, needs, open_run, settings
 from dramaturg.nodes.turn import EvidenceState
-from dramaturg.prompts import load
 from dramaturg.stores.index.passages import PassageStore
 
 
@@ -64,23 +63,27 @@ class PassageVerdict(TypedDict):
 
 
 class SelectionState(EvidenceState):
-    """What the loop reads and writes: the ranking, the verdicts so far, and the slot S."""
+    """What the loop reads and writes: the ranking, the verdicts so far, and the slot S; beside them N and K."""
 
     question: str
-    version: str
+    passages_version: NotRequired[str]
     candidates: list[Candidate]
     verdicts: list[PassageVerdict]
     selected: list[Candidate]
+    search_limit: int
+    slots: int
 
 
 Announce = Callable[[PassageVerdict], None]
 
 
-async def begin_selection(state: SelectionState) -> dict[str, Any]:
+async def begin_selection(state: SelectionState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Begin with an empty slot (Algorithm 1, lines 1 and 3)."""
-    return {"verdicts": [], "selected": []}
+    own = settings(runtime, SelectionSettings)
+    return {"verdicts": [], "selected": [], "search_limit": own.search_limit, "slots": own.slots}
 
 
+@needs(question="read_turn", candidates="retrieve", verdicts="begin_selection")
 async def judge(state: SelectionState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Judge the next passages at once and select what one at a time would select (Algorithm 1, lines 4–13).
 
@@ -90,7 +93,7 @@ async def judge(state: SelectionState, runtime: Runtime[Any]) -> dict[str, Any]:
         ModelRefused: the model refuses every question: its key or its name is wrong.
     """
     run = await open_run(runtime, SelectionSettings)
-    store = await passages_of(run, state["version"])
+    store = await passages_of(run, state.get("passages_version"))
     before, slots = state["verdicts"], run.settings.slots
     largest = min(run.settings.judged_at_once, run.chat.concurrency)
     size = batch_size(len(state["selected"]), len(before), slots=slots, largest=largest)
@@ -109,6 +112,8 @@ async def judge(state: SelectionState, runtime: Runtime[Any]) -> dict[str, Any]:
     return {
         "verdicts": verdicts,
         "selected": selected,
+        "search_limit": run.settings.search_limit,
+        "slots": slots,
         "evidence": {"selection": selection_evidence(store, verdicts, selected)},
         "usage": {"judge": run.usage},
     }
@@ -128,7 +133,7 @@ async def judged_by_model(
     run: Run[SelectionSettings], batch: Sequence[Candidate], question: str, store: PassageStore, announce: Announce
 ) -> list[PassageVerdict]:
     """Ask the chat model of each passage whether attributes regarding u can be inferred from it (line 8)."""
-    prompt = load("judge", run.language)
+    prompt = run.prompt("judge")
     above = threshold(run.chat.name, "judge", run.settings.accept_above)
 
     async def judged(candidate: Candidate) -> PassageVerdict:
@@ -193,15 +198,16 @@ def selection_evidence(
     }
 
 
-def selection_outcome(state: SelectionState, runtime: Runtime[Any]) -> Literal["enough", "more", "none"]:
+@needs(candidates="retrieve", slots="begin_selection")
+def selection_outcome(state: SelectionState) -> Literal["enough", "more", "none"]:
     """Whether the slot is full or the search at its end, passages are left to judge, or none was selected."""
-    context = settings(runtime, SelectionSettings)
-    left = min(context.search_limit, len(state["candidates"])) - len(state["verdicts"])
-    if len(state["selected"]) < context.slots and left > 0:
+    left = min(state["search_limit"], len(state["candidates"])) - len(state["verdicts"])
+    if len(state["selected"]) < state["slots"] and left > 0:
         return "more"
     return "enough" if state["selected"] else "none"
 
 
+@needs(candidates="retrieve", verdicts="begin_selection")
 async def fall_back(state: SelectionState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Take the most similar passages, because none was selected (Algorithm 1, lines 14–16).
 
@@ -214,6 +220,6 @@ async def fall_back(state: SelectionState, runtime: Runtime[Any]) -> dict[str, A
         raise ModelUnavailable(msg)
     run = await open_run(runtime, SelectionSettings)
     selected = state["candidates"][: run.settings.slots + (run.settings.fallback == "top-K+1")]
-    store = await passages_of(run, state["version"])
+    store = await passages_of(run, state.get("passages_version"))
     evidence = selection_evidence(store, verdicts, selected, run.settings.fallback)
     return {"selected": selected, "evidence": {"selection": evidence}}

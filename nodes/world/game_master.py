@@ -65,7 +65,7 @@ async def resolve(state: WorldState, runtime: Runtime[Any]) -> dict[str, Any]:
     found = [await resolved(world, deeds[agent], state["step"]) for agent in order[:1]]
     found += await asyncio.gather(*(resolved(world, deeds[agent], state["step"]) for agent in order[1:]))
     log, heard = [line for line, _ in found], [one for _, heard in found for one in heard]
-    return {"heard": heard, "log": log, "usage": {"resolve": world.usage}}
+    return {"heard": heard, "log": log, "talks": world.settings.talks, "usage": {"resolve": world.usage}}
 
 
 def in_order(agents: Sequence[str], context: WorldSettings, step: int) -> list[str]:
@@ -121,17 +121,17 @@ def outcome_among(names: Mapping[str, str], agent: str) -> type[Outcome]:
     return create_model("OutcomeAmong", __base__=Outcome, **fields)
 
 
-async def poll(state: WorldState) -> dict[str, Any]:
-    """Come together before votes are cast."""
-    return {"step": state["step"]}
+async def poll(state: WorldState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Come together before votes are cast, and see whether the polls are open."""
+    scenario = await asyncio.to_thread(scenario_of, settings(runtime, WorldSettings))
+    return {"polls": scenario.polls_at(scenario.clock.at(state["step"]))}
 
 
-def send_voters(state: WorldState, runtime: Runtime[Any]) -> list[Send] | str:
+def send_voters(state: WorldState) -> list[Send] | str:
     """Have those vote who have not, while the polls are open."""
-    scenario = scenario_of(settings(runtime, WorldSettings))
-    if scenario.polls_at(scenario.clock.at(state["step"])) != "open":
+    if state["polls"] != "open":
         return "end_step"
-    waiting = [one.role for one in scenario.agents if one.role not in state["votes"]]
+    waiting = [agent for agent in state["news"] if agent not in state.get("votes", {})]
     minds = {one["agent"]: one for one in state["deeds"]}
     sends = [Send("vote", {"step": state["step"], **minds[agent]}) for agent in waiting if agent in minds]
     return sends or "end_step"

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from dramaturg.models.chat import Usage, add_usage
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import extract
-from dramaturg.nodes.run import settings
+from dramaturg.nodes.run import needs
 from dramaturg.nodes.world.world import Event, Heard, WorldSettings, event, open_world
 from dramaturg.prompts import load
 
@@ -20,7 +20,6 @@ TALK_IMPORTANCE = 4.0  # of what is said in a talk, from 1 to 10
 class TalkSettings(WorldSettings):
     """The budget of talks."""
 
-    talks: int = Field(default=2, ge=0, le=50, description="The most talks in a step.")
     talk_lines: int = Field(default=4, ge=1, le=50, description="The most lines of a talk.")
     temperature: float = Field(default=0.5, ge=0, le=2, description="Sampling temperature of deeds and lines.")
 
@@ -53,6 +52,7 @@ class TalkState(TalkInput, TalkOutput):
     """A talk under way."""
 
     lines: Annotated[list[Said], operator.add]
+    most_lines: int
     left: bool
 
 
@@ -72,7 +72,7 @@ async def say(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]:
         ModelError: the model cannot be reached or refuses every question.
     """
     world = await open_world(runtime, TalkSettings)
-    lines, step = state.get("lines") or [], state["step"]
+    lines, step, most = state.get("lines") or [], state["step"], world.settings.talk_lines
     now = world.scenario.clock.at(step)
     speaker, other = state["pair"] if len(lines) % 2 == 0 else reversed(state["pair"])
     messages = load("say_line", world.language).messages(
@@ -88,15 +88,17 @@ async def say(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]:
         said = await extract(world.chat, messages, Line, temperature=world.settings.temperature)
     except UNANSWERED as error:
         log = [event(step, now, "silence", agent=speaker, to=other, error=str(error))]
-        return {"left": True, "log": log, "usage": {"say": world.usage}}
+        return {"left": True, "most_lines": most, "log": log, "usage": {"say": world.usage}}
     log = [event(step, now, "line", agent=speaker, to=other, text=said.line)]
     line = Said(agent=speaker, text=said.line)
-    return {"lines": [line], "left": said.leaves, "log": log, "usage": {"say": world.usage}}
+    written = {"lines": [line], "left": said.leaves, "most_lines": most}
+    return {**written, "log": log, "usage": {"say": world.usage}}
 
 
-def talk_outcome(state: TalkState, runtime: Runtime[Any]) -> Literal["goes on", "over"]:
+@needs(left="say")
+def talk_outcome(state: TalkState) -> Literal["goes on", "over"]:
     """Whether another line follows."""
-    spent = len(state.get("lines") or []) >= settings(runtime, TalkSettings).talk_lines
+    spent = len(state.get("lines") or []) >= state["most_lines"]
     return "over" if state["left"] or spent else "goes on"
 
 

@@ -19,7 +19,7 @@ from dramaturg.models.environment import environment
 from dramaturg.models.reading import normalize_word
 from dramaturg.nodes.identity.chronicle import Condition, IdentityChange
 from dramaturg.nodes.identity.episodes import Episode
-from dramaturg.nodes.run import RunContext, chat_in, settings
+from dramaturg.nodes.run import RunContext, chat_in, needs, settings
 from dramaturg.stores.documents.scenario import Scenario, read_scenario
 from dramaturg.stores.library import open_role
 
@@ -44,6 +44,7 @@ class WorldSettings(RunContext):
         le=3600,
         description="Seconds for one question, re-asks included; agents ask at once.",
     )
+    talks: int = Field(default=2, ge=0, le=50, description="The most talks in a step.")
     seed: int = Field(default=0, ge=0, le=2**31 - 1, description="Decides in which order deeds come about.")
 
 
@@ -73,12 +74,15 @@ class WorldState(TypedDict):
 
     `deeds` and `heard` are those of the step under way. What was heard in a step is `news` in the next one, and a
     memory, in `lived`, after that: no prompt shows it twice. It keeps the hour at which it happened.
-    `began` is when the step began by the clock on the wall, `over` whether the last one was played.
+    `began` is when the step began by the clock on the wall, `over` whether the last one was played, `polls` whether
+    votes are cast in it, and `talks` how many talks it may have.
     """
 
     step: int
     began: float
     over: bool
+    polls: str
+    talks: int
     news: dict[str, list[Episode]]
     lived: dict[str, list[Episode]]
     deeds: Annotated[list[Deed], operator.add]
@@ -256,6 +260,7 @@ def counted(votes: Mapping[str, str], candidates: Sequence[str]) -> dict[str, An
     return {"votes": counts, "winner": most[0] if len(most) == 1 else None}
 
 
+@needs(over="end_step")
 def step_outcome(state: WorldState) -> Literal["next", "over"]:
     """Whether there is another step; asked of the state alone, for who edits a state has no context."""
     return "over" if state["over"] else "next"

@@ -87,7 +87,10 @@ def decode_answers(data: bytes) -> dict[str, JsonValue]:
     Raises:
         ValueError: the bytes are not what `encode_answers` made.
     """
-    return dict(json.loads(line) for line in data.split(b"\n") if line)
+    found = [json.loads(line) for line in data.split(b"\n") if line]
+    if not all(isinstance(one, list) and len(one) == 2 and isinstance(one[0], str) for one in found):
+        raise ValueError("These are no answers.")
+    return dict(found)
 
 
 def save_answers(index: IndexFolder, folder: Path, answers: Mapping[str, JsonValue]) -> None:

@@ -26,6 +26,7 @@ from dramaturg.stores.index.folder import (
     drop_documents,
     version_id,
 )
+from dramaturg.stores.index.kinds import KINDS
 from dramaturg.stores.index.records import R, encode_records
 from dramaturg.stores.index.vectors import Vectors, pack, unit_rows
 from dramaturg.stores.locks import role_lock
@@ -43,9 +44,14 @@ class IndexBuilder(Generic[R]):
     step holds a lock across processes for as long as it takes. All of it blocks.
 
     Every step but `draft`, `known` and `keep` raises MissingIndex if there is no such draft.
+
+    Raises:
+        RoleError: an index of this name is of another kind.
     """
 
     def __init__(self, role: Path, kind: IndexKind[R, Any]) -> None:
+        if any(one.name == kind.name and one != kind for one in KINDS):
+            raise RoleError(f"The index {kind.name!r} is of another kind: take `kind_named({kind.name!r})`.")
         self._kind = kind
         self._folder = IndexFolder(role, kind)
         self._drafts: dict[str, IndexDraft[R]] = {}
@@ -75,8 +81,13 @@ class IndexBuilder(Generic[R]):
             after: the fresh draft that this one takes the place of, with its vectors and answers.
 
         Raises:
-            RoleError: there are no records, or two have one id.
+            RoleError: there are no records, they are of another kind, or two have one id.
         """
+        for wrong in {type(record) for record in records} - {self._kind.records}:
+            raise RoleError(
+                f"A {wrong.__name__} is no record of the index {self._kind.name!r}: "
+                "begin its draft with the builder of its own kind."
+            )
         if not records:
             raise RoleError(
                 f"{self._folder.role.name!r} has nothing to index ({self._kind.name}): write something into the "
@@ -189,10 +200,17 @@ class IndexBuilder(Generic[R]):
                 publishes last is served.
 
         Raises:
+            RoleError: the files are of another kind, or do not fit the records; nothing is written.
             MissingIndex: there is no such draft, or a text has no vector yet.
             StaleDraft: the sources have changed since; the old version is still served.
             StorageError: the file system refuses; the old version is still served, or the new one already.
         """
+        beside, given = self._kind.store.FILES[1:-1], sorted(files or {})
+        if given != sorted(beside):
+            raise RoleError(
+                f"Beside records and vectors the index {self._kind.name!r} has {' and '.join(beside) or 'no file'}, "
+                f"not {' and '.join(given) or 'none'}: publish a draft with the builder and the files of its kind."
+            )
         with self._lock():
             published = self._published(draft)
             if sources is not None:
@@ -226,7 +244,7 @@ class IndexBuilder(Generic[R]):
         return next((one for one in named if self._folder.whole(one) is not None), None)
 
     def _open(self, draft: str) -> IndexDraft[R]:
-        opened = self._drafts.get(draft) or IndexDraft.read(self._folder, draft, self._kind.records)
+        opened = self._drafts.get(draft) or IndexDraft.read(self._folder, draft)
         if opened is None or not opened.folder.is_dir():
             raise MissingIndex(f"There is no draft {draft!r}: run `{self._folder.command}` from the start.")
         self._drafts[draft] = opened
@@ -277,11 +295,17 @@ class IndexBuilder(Generic[R]):
             sources=draft.recipe.sources,
             counts=dict(counts),
             files={name: FileRecord(sha256=sha256(data), bytes=len(data)) for name, data in content.items()},
-        ).encoded()
-        published = Published(version=version, manifest=sha256(manifest))
+        )
+        try:
+            self._kind.store.read(manifest, content)
+        except ValueError as error:
+            names = ", ".join(self._kind.store.FILES)
+            raise RoleError(f"{names} do not fit each other: make them from the records of the draft.") from error
+        encoded = manifest.encoded()
+        published = Published(version=version, manifest=sha256(encoded))
         aside, role = draft.folder / "version", self._folder.role
         remove(aside)
-        for name, data in {**content, MANIFEST: manifest}.items():
+        for name, data in {**content, MANIFEST: encoded}.items():
             write_bytes(aside / name, data, within=role)
         move_folder(aside, self._folder.folder_of(published), within=role)  # a new name: the manifest has the time
         return published

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from dramaturg.stores.errors import RoleError
-from dramaturg.stores.index.folder import IndexStore, Manifest
+from dramaturg.stores.index.folder import IndexKind, IndexStore, Manifest
 from dramaturg.stores.index.records import Record, decode_records
 from dramaturg.stores.index.vectors import query_row, unpack
 
@@ -111,6 +111,10 @@ class DialogueStore(IndexStore):
     def embedded_texts(self) -> list[str]:
         """Return the texts that were embedded, in the order of the dialogues."""
         return [dialogue.embedding_text for dialogue in self.dialogues]
+
+
+DIALOGUE_KIND = IndexKind("dialogues", StoredDialogue, DialogueStore, "dialogues", "drmr", ("dialogues",))
+"""The dialogues of DRMR, and who speaks with whom in them."""
 
 
 def dialogue_graph(dialogues: Sequence[StoredDialogue]) -> Graph:

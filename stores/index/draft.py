@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Generic, Self
+from typing import Any, Generic, Self
 from zipfile import BadZipFile
 
 import numpy as np
@@ -53,10 +53,10 @@ class IndexDraft(Generic[R]):
         return cls(index.drafts / version, recipe, tuple(records))
 
     @classmethod
-    def read(cls, index: IndexFolder, version: str, kind: type[R]) -> Self | None:
-        """Return a draft, or None if it is not there or not whole."""
+    def read(cls, index: IndexFolder, version: str) -> Self | None:
+        """Return a draft, or None if it is not there, not whole or of another kind."""
         found = _whole(index, version)
-        return cls(index.drafts / version, found[0], decode_records(found[1], kind)) if found else None
+        return cls(index.drafts / version, *found) if found else None
 
     @property
     def version(self) -> str:
@@ -168,13 +168,14 @@ def _read_batch(index: IndexFolder, path: Path, embedding: str) -> dict[str, Vec
         return {}
 
 
-def _whole(index: IndexFolder, version: str) -> tuple[Recipe, bytes] | None:
-    """Return what a draft was written from, if it is all there."""
+def _whole(index: IndexFolder, version: str) -> tuple[Recipe, tuple[Any, ...]] | None:
+    """Return what a draft was written from, if it is all there and of this kind."""
     folder = index.drafts / version
     try:
         lines = inside(folder / RECORDS, index.role).read_bytes()
         recipe = Recipe.model_validate_json(inside(folder / RECIPE, index.role).read_bytes())
-        return (recipe, lines) if _version(recipe, lines) == version else None
+        same = (recipe.kind, _version(recipe, lines)) == (index.kind.name, version)
+        return (recipe, decode_records(lines, index.kind.records)) if same else None
     except (OSError, ValueError):
         return None
 

@@ -178,17 +178,22 @@ class IndexStore(ABC):
         """Return the texts that were embedded, in the order of their vectors."""
 
     @classmethod
+    def read(cls, manifest: Manifest, files: Mapping[str, bytes]) -> Self:
+        """Return the version that these files hold, by their names; ValueError: they are not what was written."""
+        store = cls.decode(manifest, [files[name] for name in cls.FILES])
+        if (store._index.ntotal, store._index.d) != (len(store.embedded_texts()), manifest.embedding.dimension):
+            raise ValueError("There is not one vector for each text.")
+        return store
+
+    @classmethod
     def open(cls, folder: "IndexFolder", published: Published) -> Self:
         """Read and verify a version."""
         manifest = folder.manifest(published)
-        files = [folder.content(published, manifest, name) for name in cls.FILES]
+        files = {name: folder.content(published, manifest, name) for name in cls.FILES}
         try:
-            store = cls.decode(manifest, files)
+            return cls.read(manifest, files)
         except ValueError as error:
             raise folder.damaged(" or ".join(cls.FILES)) from error
-        if (store._index.ntotal, store._index.d) != (len(store.embedded_texts()), manifest.embedding.dimension):
-            raise folder.damaged(cls.FILES[-1])
-        return store
 
     def in_place_of(self, error: Exception) -> Self:
         """Return the same version, with a warning that a newer one could not be read."""
@@ -242,7 +247,7 @@ class IndexFolder:
         return self.kind.command(self.role.name)
 
     def beside(self, name: str) -> "IndexFolder":
-        """Return the folder of another kind of index of the same role, to read manifests and answers in it."""
+        """Return the folder of another kind of index of the same role, to read sources and answers in it."""
         return replace(self, kind=replace(self.kind, name=name))
 
     def pointer(self) -> Pointer | None:
@@ -278,17 +283,15 @@ class IndexFolder:
         return self.versions / f"{published.version}-{published.manifest[:12]}"
 
     def manifest(self, published: Published) -> Manifest:
-        """Return the verified manifest of a version."""
-        data = self._file(published, MANIFEST)
-        if sha256(data) != published.manifest:
-            raise self.damaged(MANIFEST)
-        try:
-            manifest = Manifest.model_validate_json(data)
-        except ValidationError as error:
-            raise self.damaged(MANIFEST) from error
-        if (manifest.kind, manifest.version) != (self.kind.name, published.version):
-            raise self.damaged(MANIFEST)
+        """Return the verified manifest of a version; DamagedIndex: it holds files of another kind."""
+        manifest = self._manifest(published)
+        if not {*self.kind.store.FILES} <= {*manifest.files}:
+            raise self.damaged(" or ".join(self.kind.store.FILES))
         return manifest
+
+    def sources(self, published: Published) -> Mapping[str, str]:
+        """Return the checksum of each file that a version was made from, by its name, whatever the version holds."""
+        return self._manifest(published).sources
 
     def content(self, published: Published, manifest: Manifest, name: str) -> bytes:
         """Return the bytes of a file of a version, after its size and checksum were compared."""
@@ -318,6 +321,18 @@ class IndexFolder:
         what = "is not indexed" if version is None else f"has no version {version!r}"
         return MissingIndex(f"{self.role.name!r} {what} ({self.kind.name}): run `{self.command}`.")
 
+    def _manifest(self, published: Published) -> Manifest:
+        data = self._file(published, MANIFEST)
+        if sha256(data) != published.manifest:
+            raise self.damaged(MANIFEST)
+        try:
+            manifest = Manifest.model_validate_json(data)
+        except ValidationError as error:
+            raise self.damaged(MANIFEST) from error
+        if (manifest.kind, manifest.version) != (self.kind.name, published.version):
+            raise self.damaged(MANIFEST)
+        return manifest
+
     def _file(self, published: Published, name: str) -> bytes:
         folder = self.folder_of(published)
         data = read_if_there(folder / name, within=self.role)
@@ -343,7 +358,7 @@ def drop_documents(index: IndexFolder) -> None:
             return
         for one in current.versions if current else ():
             try:
-                used.update(folder.manifest(one).sources.values())
+                used.update(folder.sources(one).values())
             except MissingIndex:
                 continue
             except DamagedIndex:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.files import canonical
-from dramaturg.stores.index.folder import IndexStore, Manifest
+from dramaturg.stores.index.folder import IndexKind, IndexStore, Manifest
 from dramaturg.stores.index.passages import PASSAGES_FILE, StoredPassage
 from dramaturg.stores.index.records import decode_records
 from dramaturg.stores.index.vectors import nearest, query_row, unpack
@@ -148,6 +148,13 @@ class KnowledgeGraph(IndexStore):
     def embedded_texts(self) -> list[str]:
         """Return the texts that were embedded, in the order of the entities."""
         return [entity.embedding_text for entity in self.entities()]
+
+
+_GRAPHS = ("graph", "graph-unmerged")  # both extract the same facts from the same chunks
+GRAPH_KIND = IndexKind("graph", StoredPassage, KnowledgeGraph, "persona", "role-rag", _GRAPHS)
+"""The knowledge graph of RoleRAG."""
+UNMERGED_GRAPH_KIND = IndexKind("graph-unmerged", StoredPassage, KnowledgeGraph, "persona", "graph-rag-local", _GRAPHS)
+"""The same without entity normalization."""
 
 
 def embedding_text(name: str, description: str) -> str:

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dramaturg.stores.index.folder import IndexStore, Manifest
+from dramaturg.stores.index.folder import IndexKind, IndexStore, Manifest
 from dramaturg.stores.index.records import Record, decode_records
 from dramaturg.stores.index.vectors import unpack
 
@@ -82,3 +82,7 @@ class MemoryStore(IndexStore):
     def embedded_texts(self) -> list[str]:
         """Return the texts that were embedded, in the order of the memories."""
         return [memory.embedding_text for memory in self.memories]
+
+
+MEMORY_KIND = IndexKind("memories", StoredMemory, MemoryStore, "memories", "emotional-rag", ("memories",))
+"""The memories of Emotional RAG, each with its mood."""

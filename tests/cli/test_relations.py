@@ -16,10 +16,13 @@ from dramaturg.cli.library.indexing import failures_table
 from dramaturg.cli.progress import Stage
 from dramaturg.nodes.dialogues.relations import RelationSettings
 from dramaturg.stores.documents.forms import RoleCard
+from dramaturg.stores.index.dialogues import DIALOGUE_KIND
+from dramaturg.stores.index.memories import MEMORY_KIND
 from dramaturg.stores.library import Library, open_role
 
 from cast_roles import SCENES, edge, lines_of
 from commands import Command
+from crossed_indexes import cross
 from fakes import ScriptedChatModel
 from roles import actor, write_memories
 from scope_roles import Answer, player, reasoned
@@ -63,6 +66,16 @@ def data_of(page: bytes) -> Any:
 
 def page_of(library: Path, **given: Any) -> Any:
     return data_of(html(known_relations(RelationSettings(role="ada", library=str(library), **given))))
+
+
+def test_an_index_of_dialogues_that_holds_memories_is_made_anew(run: Command, tmp_path: Path) -> None:
+    assert run("index", "ada", "--method", "emotional-rag")[0] == 0
+    cross(tmp_path / "ada", MEMORY_KIND, DIALOGUE_KIND)
+    assert "dialogues: damaged, run `dramaturg index ada --method drmr`" in plain(run("show", "ada")[1])
+    code, _, err = run("ask", "ada", "Where is the parcel?", *DRMR)
+    assert (code, "run `dramaturg index ada --method drmr --rebuild`" in err) == (5, True)
+    assert run(*INDEX, "--rebuild")[0] == 0
+    assert run("ask", "ada", "Where is the parcel?", *DRMR)[0] == 0
 
 
 @pytest.mark.parametrize("command", ["ask", "chat"])

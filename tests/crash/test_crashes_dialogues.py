@@ -18,9 +18,8 @@ from dramaturg.nodes import index_steps as asked_answers
 from dramaturg.nodes.dialogues.edge_scores import edge_key, edges_of
 from dramaturg.stores.errors import MissingIndex, StorageError
 from dramaturg.stores.index.answers import ANSWERS
-from dramaturg.stores.index.dialogues import DIALOGUES_FILE, VECTORS_FILE
+from dramaturg.stores.index.dialogues import DIALOGUE_KIND, DIALOGUES_FILE, VECTORS_FILE
 from dramaturg.stores.index.folder import IndexFolder
-from dramaturg.stores.index.kinds import DIALOGUE_KIND
 from dramaturg.stores.index.records import encode_records
 from dramaturg.stores.role import Role
 from dramaturg.stores.versions import erase_past, take_back

@@ -16,8 +16,7 @@ from dramaturg.nodes import index_steps as asked_answers
 from dramaturg.nodes.graph.merging import ORDER
 from dramaturg.stores.documents.merges import DECISIONS, PLAN, Merge, MergePlan, accept_plan, read_plan, write_plan
 from dramaturg.stores.errors import MissingIndex, StorageError
-from dramaturg.stores.index.graph import encode_graph
-from dramaturg.stores.index.kinds import GRAPH_KIND, UNMERGED_GRAPH_KIND
+from dramaturg.stores.index.graph import GRAPH_KIND, UNMERGED_GRAPH_KIND, encode_graph
 from dramaturg.stores.learning import forget, learn
 from dramaturg.stores.role import Role
 from dramaturg.stores.versions import erase_past, take_back

@@ -20,8 +20,7 @@ from dramaturg.stores.documents.memories import edit, read_memory_files, remove
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, StorageError
 from dramaturg.stores.index.answers import ANSWERS
 from dramaturg.stores.index.folder import IndexFolder
-from dramaturg.stores.index.kinds import MEMORY_KIND
-from dramaturg.stores.index.memories import MEMORIES_FILE, MOODS_FILE, VECTORS_FILE, MemoryStore
+from dramaturg.stores.index.memories import MEMORIES_FILE, MEMORY_KIND, MOODS_FILE, VECTORS_FILE, MemoryStore
 from dramaturg.stores.index.records import encode_records
 from dramaturg.stores.role import Role
 from dramaturg.stores.versions import erase_past, take_back

@@ -12,8 +12,14 @@ from dramaturg.stores.documents.merges import DECISIONS, PLAN, Merge, MergePlan,
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, RoleFileError
 from dramaturg.stores.index.answers import ANSWERS
 from dramaturg.stores.index.folder import IndexFolder
-from dramaturg.stores.index.graph import ENTITIES_FILE, GRAPH_FILE, KnowledgeGraph, decode_graph, encode_graph
-from dramaturg.stores.index.kinds import GRAPH_KIND
+from dramaturg.stores.index.graph import (
+    ENTITIES_FILE,
+    GRAPH_FILE,
+    GRAPH_KIND,
+    KnowledgeGraph,
+    decode_graph,
+    encode_graph,
+)
 from dramaturg.stores.role import Role
 
 from crash_points import few_or_many, mutations

@@ -10,7 +10,7 @@ from dramaturg.nodes.dialogues.index import cost_of_dialogues
 from dramaturg.nodes.graph.index import cost_of_graph
 from dramaturg.nodes.index_steps import IndexingCost
 from dramaturg.nodes.memories.index import cost_of_memories
-from dramaturg.stores.index.kinds import DIALOGUE_KIND
+from dramaturg.stores.index.dialogues import DIALOGUE_KIND
 from dramaturg.stores.role import Role
 from dramaturg.workflows.drmr_index import DrmrIndexContext
 from dramaturg.workflows.drmr_index import graph as drmr_index

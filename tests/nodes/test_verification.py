@@ -10,7 +10,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.models.errors import ModelTimeout, ModelUnavailable, PromptRefused
-from dramaturg.nodes import verification
+from dramaturg.nodes import drafts, verification
 from dramaturg.stores.role import Role
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
 from dramaturg.workflows import amadeus, drmr
@@ -246,7 +246,7 @@ async def test_a_turn_that_was_given_up_leaves_no_draft_to_the_next(role: Role) 
     assert [one["text"] for one in output["evidence"]["drafts"]] == ["Aye."]
     assert "<directed>" not in shown(model, "reply")[0]
     values = (await graph.aget_state(config)).values
-    assert (values["drafts"], values["grounds"], values["asker"], values["note"]) == ([], "", "", "")
+    assert (values["drafts"], values["grounds"], values["asker"]) == ([], "", "")
 
 
 # What the verifier is shown
@@ -352,7 +352,7 @@ async def test_events_tell_of_each_draft_and_each_revision(role: Role) -> None:
 
 @pytest.mark.parametrize("name", ["verify", "revise", "speak"])
 def test_the_same_nodes_verify_in_drmr_and_in_amadeus(name: str) -> None:
-    function = getattr(verification, name)
+    function = getattr(drafts if name != "verify" else verification, name)
     for builder in (drmr.build(), amadeus.build()):
         assert getattr(builder.nodes[name].runnable, "afunc", None) is function
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from dramaturg.nodes.text.boundaries import sentences
 from dramaturg.stores.errors import DamagedIndex, RoleError
 from dramaturg.stores.index.graph import (
+    GRAPH_KIND,
     TYPES,
     Entity,
     KnowledgeGraph,
@@ -21,7 +22,6 @@ from dramaturg.stores.index.graph import (
     graph_of,
     name_table,
 )
-from dramaturg.stores.index.kinds import GRAPH_KIND
 from dramaturg.stores.index.vectors import pack, unit_rows, unpack
 
 from graph_roles import WORK, graph_role, index, put, served

@@ -23,7 +23,8 @@ from dramaturg.stores.errors import (
     RoleFileError,
     StaleDraft,
 )
-from dramaturg.stores.index.kinds import DIALOGUE_KIND, kind_named
+from dramaturg.stores.index.dialogues import DIALOGUE_KIND
+from dramaturg.stores.index.kinds import kind_named
 from dramaturg.stores.index.passages import passage_kind
 from dramaturg.stores.learning import document_from, document_name, forget, learn
 from dramaturg.stores.role import Role

@@ -10,8 +10,7 @@ import yaml
 
 from dramaturg.stores.documents.memories import read_memory_files
 from dramaturg.stores.files import sha256
-from dramaturg.stores.index.kinds import MEMORY_KIND
-from dramaturg.stores.index.memories import MemoryStore
+from dramaturg.stores.index.memories import MEMORY_KIND, MemoryStore
 from dramaturg.stores.role import Role
 from dramaturg.workflows.emotional_rag_index import EmotionalRagIndexContext, graph
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 from langchain_core.messages import BaseMessage
 
 from dramaturg.models.embeddings import embedder
+from dramaturg.nodes.graph.build import graph_kind
 from dramaturg.nodes.graph.index import recipe
 from dramaturg.nodes.graph.merging import NormalizationSettings
 from dramaturg.nodes.passages.index import split_documents
@@ -125,7 +126,7 @@ def publish(library: Path, *, named: bool = True, remark: str = "", **settings: 
     (document,) = role.documents()
     chunks, lengths = split_documents([document], context)
     entities, relations = facts_of(document, chunks[0].id, named=named, remark=remark)
-    builder = role.index(context.index_kind).builder
+    builder = role.index(graph_kind(context)).builder
     draft = builder.draft(
         chunks,
         embedding=model.name,

@@ -16,7 +16,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.stores import library as libraries
-from dramaturg.stores.index.kinds import DIALOGUE_KIND
+from dramaturg.stores.index.dialogues import DIALOGUE_KIND
 from dramaturg.stores.library import open_role
 from dramaturg.stores.role import Role
 from dramaturg.stores.saver.conversation_saver import ConversationSaver

@@ -17,7 +17,7 @@ from syrupy.assertion import SnapshotAssertion
 from dramaturg.models.errors import ModelRefused, ModelUnavailable
 from dramaturg.nodes.memories.bank import rank_memories
 from dramaturg.stores.documents.forms import RoleCard
-from dramaturg.stores.index.kinds import MEMORY_KIND
+from dramaturg.stores.index.memories import MEMORY_KIND
 from dramaturg.stores.index.vectors import unit_rows
 from dramaturg.stores.library import Library, open_role
 from dramaturg.workflows import emotional_rag, emotional_recall

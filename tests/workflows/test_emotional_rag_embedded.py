@@ -7,7 +7,7 @@ import pytest
 
 from dramaturg.models.embedded import EMBEDDED_MODEL
 from dramaturg.models.environment import environment
-from dramaturg.stores.index.kinds import MEMORY_KIND
+from dramaturg.stores.index.memories import MEMORY_KIND
 from dramaturg.stores.library import open_role
 from dramaturg.workflows.emotional_rag import EmotionalRagContext, graph
 from dramaturg.workflows.emotional_rag_index import graph as index_graph

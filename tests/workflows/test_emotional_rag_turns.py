@@ -289,7 +289,7 @@ async def test_the_state_holds_ids_and_stays_as_large_as_it_is(talk: Talk) -> No
         await talk.ask(f"Is it {number:02} by now?", window=4, conversation_memories=8, summary_tokens=0)
         values = await talk.values()
         sizes[number] = len(JsonPlusSerializer().dumps_typed(values)[1])
-    assert values["query_vector"] == values["recalled"] == []
+    assert values["query_vector"] == values["recalled_memories"] == []
     assert values["remembered"] == [memory_id(f"Is it {number:02} by now?") for number in range(42, 50)]
     evidence = values.pop("evidence")
     assert len(said(evidence)) == 3

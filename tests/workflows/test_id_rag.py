@@ -322,8 +322,8 @@ async def test_nothing_of_its_making_stays_of_a_decision(role: Path) -> None:
     saver = InMemorySaver()
     await take(role, decider(), "What now?", saver, feeling=True, **HOUR)
     values = await state_of(saver)
-    made = {name: values[name] for name in ("proposals", "note", "recalled", "feeling")}
-    assert made == {"proposals": [], "note": "", "recalled": [], "feeling": ""}
+    made = {name: values[name] for name in ("drafts", "recalled_episodes", "feeling")}
+    assert made == {"drafts": [], "recalled_episodes": [], "feeling": ""}
     assert not {"scene", "observations", "options", "now"} & set(values)
 
 

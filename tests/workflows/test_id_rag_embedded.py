@@ -9,7 +9,7 @@ from langgraph.graph import START, StateGraph
 
 from dramaturg.models.embedded import EMBEDDED_MODEL
 from dramaturg.models.environment import environment
-from dramaturg.nodes.identity.gate import DecisionState, validate
+from dramaturg.nodes.identity.gate import GateState, validate
 from dramaturg.workflows import id_rag, riverbend
 from dramaturg.workflows.riverbend_agents import RiverbendContext
 
@@ -51,7 +51,7 @@ async def test_alice_is_asked(tmp_path: Path) -> None:
 
 async def verdict(line: str, library: Path) -> dict[str, Any]:
     """What the gate says of a line, whatever the model would have answered itself."""
-    builder = StateGraph(DecisionState, context_schema=id_rag.IdRagContext)
+    builder = StateGraph(GateState, context_schema=id_rag.IdRagContext)
     builder.add_node(validate)
     builder.add_edge(START, "validate")
     context = id_rag.IdRagContext(role="alice", library=str(library), deadline=600, changes_of_mind=0)
@@ -60,9 +60,9 @@ async def verdict(line: str, library: Path) -> dict[str, Any]:
         "messages": [HumanMessage(question, id="m")],
         "question": question,
         "percept": {"scene": "", "observations": None, "options": [], "now": ""},
-        "proposals": [{"turn": "m", "id": None, "text": line, "verdict": None}],
+        "drafts": [{"turn": "m", "id": None, "text": line, "error": "", "checkers": ["gate"], "verdicts": {}}],
     }
-    found: dict[str, Any] = (await builder.compile().ainvoke(given, context=context))["proposals"][-1]["verdict"]
+    found: dict[str, Any] = (await builder.compile().ainvoke(given, context=context))["drafts"][-1]["verdicts"]["gate"]
     return found
 
 

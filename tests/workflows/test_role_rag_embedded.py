@@ -9,7 +9,7 @@ from dramaturg.models.embedded import EMBEDDED_MODEL
 from dramaturg.models.environment import environment
 from dramaturg.nodes.graph.scoping import ScopedEntity
 from dramaturg.stores.documents.forms import RoleCard
-from dramaturg.stores.index.kinds import GRAPH_KIND
+from dramaturg.stores.index.graph import GRAPH_KIND
 from dramaturg.stores.library import Library, open_role
 from dramaturg.workflows.role_rag import RoleRagContext, graph
 from dramaturg.workflows.role_rag_index import graph as index_graph

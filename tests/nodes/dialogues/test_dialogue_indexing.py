@@ -19,9 +19,9 @@ from dramaturg.nodes.dialogues.index import recipe
 from dramaturg.nodes.index_steps import current
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, RoleFileError, StaleDraft
 from dramaturg.stores.index.answers import ANSWERS, decode_answers
-from dramaturg.stores.index.dialogues import DIALOGUES_FILE, DialogueStore
+from dramaturg.stores.index.dialogues import DIALOGUE_KIND, DIALOGUES_FILE, DialogueStore
 from dramaturg.stores.index.folder import IndexFolder
-from dramaturg.stores.index.kinds import DIALOGUE_KIND, MEMORY_KIND
+from dramaturg.stores.index.memories import MEMORY_KIND
 from dramaturg.stores.locks import role_lock
 from dramaturg.stores.role import Role
 from dramaturg.stores.versions import erase_past, take_back, versions

@@ -269,7 +269,7 @@ async def test_the_gate_asks_nothing_twice_when_a_turn_is_gone_on_with(role: Pat
     output = await build().compile(saver).ainvoke(None, THREAD, context=context(role, model))
     assert verdicts(output) == [("Line 1.", "revise", KEEPER), ("Line 2.", "allow", "")]
     assert counted(model) == {"query": 1, "reply": 2, "weighed": 3}
-    assert (await state_of(saver))["proposals"] == []
+    assert (await state_of(saver))["drafts"] == []
 
 
 # What is streamed
@@ -287,7 +287,7 @@ async def parts_shown(role: Path, model: ScriptedChatModel, **settings: Any) -> 
 
 async def test_nothing_of_a_withdrawn_line_is_streamed_and_the_reply_once_and_whole(role: Path) -> None:
     parts = await parts_shown(role, judged(weighed(1), weighed(0)), feeling=True, update=True)
-    assert parts == [("speak_up", AIMessage, "Line 2.")]
+    assert parts == [("speak", AIMessage, "Line 2.")]
 
 
 async def test_what_is_said_in_place_of_what_was_blocked_is_streamed_as_it_comes(role: Path) -> None:

@@ -18,8 +18,7 @@ from dramaturg.stores.documents.memories import edit, pin, remove
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, RoleFileError, StaleDraft
 from dramaturg.stores.index.answers import ANSWERS, decode_answers
 from dramaturg.stores.index.folder import IndexFolder
-from dramaturg.stores.index.kinds import MEMORY_KIND
-from dramaturg.stores.index.memories import MOODS_FILE, Felt, Mood
+from dramaturg.stores.index.memories import MEMORY_KIND, MOODS_FILE, Felt, Mood
 from dramaturg.stores.index.passages import passage_kind
 from dramaturg.stores.index.records import encode_records
 from dramaturg.stores.learning import learn
@@ -789,7 +788,7 @@ async def test_a_builder_refuses_what_does_not_fit(role: Role) -> None:
     builder.add_vectors(draft, [], [])
     builder.add_vectors(draft, texts, [[1.0, 0.0]] * 5)
     for number in (0, 4, 6):
-        with pytest.raises(DamagedIndex):
+        with pytest.raises(RoleError, match=r"moods\.jsonl, vectors\.faiss do not fit each other"):
             publish([felt[0]] * number)
     add_line(role, text=NEW)
     with pytest.raises(StaleDraft):

@@ -95,7 +95,7 @@ async def test_a_turn_reads_the_version_that_it_checked(library: Path, current: 
     (library / "ada" / "persona" / "life.md").write_text(LIFE + "\nStorms: she is afraid of storms, do not tell.\n")
     assert (await indexed(library))["version"] != before.version
     output = await graph.ainvoke(None, THREAD, context=context(library))
-    assert (await graph.aget_state(THREAD)).values["version"] == before.version
+    assert (await graph.aget_state(THREAD)).values["passages_version"] == before.version
     assert output["evidence"]["knowledge"]
     assert not any("do not tell" in passage["text"] for passage in output["evidence"]["knowledge"])
 
