@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from dramaturg.cli.library.indexing import indexed
+from dramaturg.cli.library.indexing import for_program, indexed
 from dramaturg.cli.options import (
     AMADEUS,
     JsonOption,
@@ -153,9 +153,9 @@ def undo(
     """Bring a former version back: the files that it was made from, and its index."""
     context = context_for(method, role, library, settings)
     back = stored.take_back(open_role(role, library_path(library)), kind_of(context), to)
-    report = asyncio.run(indexed(context, method))
+    reports = asyncio.run(indexed(context, method))
     if as_json:
-        print_json({"version": back.version, "documents": back.documents, "index": report})
+        print_json({"version": back.version, "documents": back.documents, "index": for_program(reports)})
         return
     version = f"{local_time(back.created)} ({back.version[:8]})"
     screen.print(f"Back at the version of {version}: {', '.join(back.documents)}.", soft_wrap=True)
