@@ -81,7 +81,7 @@ class Flow(NamedTuple):
         for one in _preparations(self.builder, context):
             if one in found.values():
                 continue
-            title = one.index if one.context.role == context.role else f"{one.index} of {one.context.role}"
+            title = one.name if one.context.role == context.role else f"{one.name} of {one.context.role}"
             title += f" ({len(found) + 1})" if title in found else ""
             found[title] = one
         return found
@@ -90,20 +90,20 @@ class Flow(NamedTuple):
 class Preparation(NamedTuple):
     """An indexing graph of the package, and the context that it runs by."""
 
-    index: str
-    """The name of the graph, such as "amadeus_index"."""
+    name: str
+    """That of the graph, such as "amadeus_index"."""
     builder: AnyGraph
     context: RoleContext
 
     @property
     def graph(self) -> CompiledStateGraph[Any, Any, Any, Any]:
         """The graph; it takes wishes, and gives a report in `index`."""
-        return self.builder.compile(name=self.index)
+        return self.builder.compile(name=self.name)
 
     @property
     def asks(self) -> bool:
         """Whether a chat model is asked."""
-        return INDEXES[self.index] is not None
+        return INDEXES[self.name] is not None
 
     def takes(self, wish: str) -> bool:
         """Whether it can be told this: `rebuild`, `plan`, `apply`, `retry` or `scores`."""
@@ -111,7 +111,7 @@ class Preparation(NamedTuple):
 
     async def cost(self, wishes: Wishes) -> IndexingCost:
         """What a chat model would be asked; nothing is asked, and no index is changed."""
-        counting = INDEXES[self.index]
+        counting = INDEXES[self.name]
         if counting is None:
             documents = await asyncio.to_thread((await run_of(self.context)).role.documents)
             return IndexingCost("documents", len(documents), 0, 0)
@@ -162,11 +162,11 @@ def file_name(name: str) -> str:
 def _preparations(builder: AnyGraph, context: RoleContext) -> Iterator[Preparation]:
     """The indexing graphs among the nodes, and those inside them."""
     for node in builder.nodes.values():
-        inner, own = node.runnable, context
+        inner: Any = node.runnable
+        own = context
         if not isinstance(inner, CompiledStateGraph):
             # A part is a function around a graph, which is run by a context of its own.
-            functions = [getattr(inner, name, None) for name in ("func", "afunc")]
-            around = next((one for one in (inner, *functions) if hasattr(one, "graph")), None)
+            around = getattr(inner, "func", None) or getattr(inner, "afunc", None)
             inner = getattr(around, "graph", None)
             if not isinstance(inner, CompiledStateGraph):
                 continue

@@ -185,12 +185,12 @@ def failures_table(failed: Sequence[Mapping[str, str]]) -> Table:
     return table
 
 
-def report_line(reports: Mapping[str, Mapping[str, Any]]) -> str:
+def report_lines(reports: Mapping[str, Mapping[str, Any]]) -> str:
     """What indexes hold, or would, a line each."""
-    return "\n".join(map(counts_line, reports.values()))
+    return "\n".join(map(report_line, reports.values()))
 
 
-def counts_line(report: Mapping[str, Any]) -> str:
+def report_line(report: Mapping[str, Any]) -> str:
     """What an index holds, or would, in a line."""
     counts = {name.replace("_", " "): value for name, value in report.items() if isinstance(value, int)}
     if failed := report.get("failed"):

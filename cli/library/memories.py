@@ -10,7 +10,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from dramaturg.cli.drawing.wheel import strongest
-from dramaturg.cli.library.indexing import for_program, indexed, report_line
+from dramaturg.cli.library.indexing import for_program, indexed, report_lines
 from dramaturg.cli.library.roles import kind_of
 from dramaturg.cli.options import (
     EMOTIONAL_RAG,
@@ -148,11 +148,10 @@ def carry_out(wish: Wish, known: KnownMemories, *, yes: bool, as_json: bool) -> 
         screen.print(changed_line(wish.what, one, now, fades=bool(known.thread)), soft_wrap=True)
     reports = asyncio.run(indexed(known.context, EMOTIONAL_RAG)) if left else {}
     if as_json:
-        print_json(
-            {"wish": wish.what, "memory": one.memory, "now": now, "places": one.places, "index": for_program(reports)}
-        )
+        about = {"wish": wish.what, "memory": one.memory, "now": now, "places": one.places}
+        print_json({**about, "index": for_program(reports)})
     elif reports:
-        screen.print(report_line(reports), soft_wrap=True)
+        screen.print(report_lines(reports), soft_wrap=True)
 
 
 def chosen(wish: Wish, known: KnownMemories) -> Listed:

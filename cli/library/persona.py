@@ -11,7 +11,7 @@ import click
 import typer
 from rich.table import Table
 
-from dramaturg.cli.library.indexing import for_program, indexed, report_line
+from dramaturg.cli.library.indexing import for_program, indexed, report_lines
 from dramaturg.cli.options import (
     AMADEUS,
     JsonOption,
@@ -65,9 +65,9 @@ def learn(
 async def costs_of(parts: Mapping[str, Preparation], changes: dict[str, bytes | None]) -> dict[str, dict[str, Any]]:
     """What indexing would cost; nothing where a method has no index."""
     return {
-        title: dict(await PREVIEWS[one.index](one.context, changes))
+        title: dict(await PREVIEWS[one.name](one.context, changes))
         for title, one in parts.items()
-        if one.index in PREVIEWS
+        if one.name in PREVIEWS
     }
 
 
@@ -152,4 +152,4 @@ def tell(role: str, changes: Sequence[learning.Change], reports: Mapping[str, di
             table.add_row(one.document, one.change, f"{one.before:,} → {one.after:,}", f"+{one.added} −{one.removed}")
         screen.print(table)
     if reports:
-        screen.print(report_line(reports))
+        screen.print(report_lines(reports))
