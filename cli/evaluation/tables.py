@@ -20,7 +20,8 @@ def estimate_table(found: Sequence[Estimate]) -> Table:
     """What is still to be asked, and what that costs as far as it is known; below it, what the numbers rest on."""
     notes = dict.fromkeys(one.basis for one in found if ": " in one.basis)
     numbers = (Column(name, justify="right") for name in ("to do", "done", "calls", "tokens", "minutes"))
-    table = Table(Column("", overflow="fold"), *numbers, "by", title="Still to be asked", title_justify="left", caption_justify="left")
+    what = Column("", overflow="fold")
+    table = Table(what, *numbers, "by", title="Still to be asked", title_justify="left", caption_justify="left")
     table.caption = printable("\n".join(note[:1].upper() + note[1:] for note in notes))
     for one in found:
         table.add_row(
@@ -46,8 +47,8 @@ def number_tables(found: Tables) -> Iterator[Table]:
     for (metric, judge), of in groupby(found.rows, key=lambda one: (one.metric, one.judge)):
         rows = list(of)
         scoped = any(one.scope for one in rows)
-        heads = (Column("method", overflow="fold"), *(["questions"] * scoped), "mean", "95 % interval", "n", "missing")
-        table = table_of(f"{metric}, by {printable(judge)}", *heads)
+        heads = (*(["questions"] * scoped), "mean", "95 % interval", "n", "missing")
+        table = table_of(f"{metric}, by {printable(judge)}", Column("method", overflow="fold"), *heads)
         for one in rows:
             table.add_row(one.named, *([SCOPES[one.scope]] * scoped), *numbers(one))
         yield table
