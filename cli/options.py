@@ -1,8 +1,8 @@
 """Options that several commands share, and how they become a context."""
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,15 +12,50 @@ import yaml
 
 from dramaturg.models.environment import environment
 from dramaturg.nodes.run import RoleContext
-from dramaturg.workflows.methods import METHODS, context_type
+from dramaturg.workflows.methods import METHODS, context_type, flow
 
-MethodName = StrEnum("MethodName", {name: name for name in METHODS})  # type: ignore[misc]
-AMADEUS = MethodName("amadeus")
-ROLE_RAG = MethodName("role-rag")
-EMOTIONAL_RAG = MethodName("emotional-rag")
-DRMR = MethodName("drmr")
+AMADEUS, ROLE_RAG, EMOTIONAL_RAG, DRMR = "amadeus", "role-rag", "emotional-rag", "drmr"
+
+
+def method_named(text: str) -> str:
+    """The name of a method; a flow of one's own is imported, and modules of the current folder are found.
+
+    Raises:
+        ValueError: there is no such method, or it cannot take a turn.
+    """
+    name = own_named(text)
+    if name not in METHODS:
+        flow(name)
+    return name
+
+
+def own_named(text: str) -> str:
+    """A name, and that of a flow of one's own ready to be imported: ./flow.py and flow.py are the same."""
+    where, colon, attribute = text.rpartition(":")
+    if not colon:
+        return text
+    find_modules_here()
+    return f"{os.path.normpath(where)}:{attribute}"
+
+
+def find_modules_here() -> None:
+    """Let modules of the current folder be imported, as `python -m` does."""
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)
+
+
 RoleArgument = Annotated[str, typer.Argument(help="The id of a role, e.g. beethoven.", show_default=False)]
-MethodOption = Annotated[MethodName, typer.Option("--method", help="How the role answers.")]
+MethodOption = Annotated[
+    str,
+    typer.Option(
+        "--method",
+        metavar="NAME|MODULE:GRAPH",
+        help=f"How the role answers: {', '.join(METHODS)}, or a graph of your own, as package.module:graph or "
+        "path/to/file.py:graph.",
+        callback=method_named,
+        autocompletion=lambda incomplete: [name for name in METHODS if name.startswith(incomplete)],
+    ),
+]
 LibraryOption = Annotated[
     Path | None, typer.Option("--library", help="The folder of the roles.", envvar="DRAMATURG_LIBRARY")
 ]
@@ -113,8 +148,7 @@ def given_object(option: str, text: str) -> Any:
     module, _, name = text.partition(":")
     if not module or not name:
         raise ValueError(f"{option} takes MODULE:NAME, such as my_search:search, not {text!r}.")
-    if (here := str(Path.cwd())) not in sys.path:
-        sys.path.insert(0, here)
+    find_modules_here()
     try:
         return getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:

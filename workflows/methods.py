@@ -1,124 +1,285 @@
-"""The methods by name, imported when asked for: a chat graph, its context, and the graph that prepares a role."""
+"""The methods by name, imported when asked for: those of the package, and flows that others have written with it."""
 
 import asyncio
-from collections.abc import Mapping
+import hashlib
+import inspect
+import re
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from importlib import import_module
-from typing import Any, NamedTuple
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from pkgutil import resolve_name
+from types import ModuleType
+from typing import Any, NamedTuple, TypeVar
 
 from langgraph.graph import StateGraph
+from langgraph.graph.state import CompiledStateGraph
 
 from dramaturg.nodes.index_steps import IndexingCost, Wishes
 from dramaturg.nodes.run import RoleContext, run_of
+from dramaturg.nodes.turn import TurnInput, TurnOutput
+from dramaturg.stores.errors import did_you_mean
 from dramaturg.stores.index.dialogues import DIALOGUE_KIND
 from dramaturg.stores.index.folder import IndexKind
 from dramaturg.stores.index.memories import MEMORY_KIND
 from dramaturg.stores.index.passages import passage_kind
 
-
-class Method(NamedTuple):
-    """Where a method's parts are."""
-
-    chat: str
-    prepare: str | None
-    """None: there is nothing to prepare."""
-    context: str
-
-
-METHODS: Mapping[str, Method] = {
-    "amadeus": Method("amadeus", "amadeus_index", "AmadeusContext"),
-    "role-rag": Method("role_rag", "role_rag_index", "RoleRagContext"),
-    "emotional-rag": Method("emotional_rag", "emotional_rag_index", "EmotionalRagContext"),
-    "drmr": Method("drmr", "drmr_index", "DrmrContext"),
-    "id-rag": Method("id_rag", None, "IdRagContext"),
-    "naive-rag": Method("naive_rag", "amadeus_index", "NaiveRagContext"),
-    "crag": Method("crag", "amadeus_index", "CragContext"),
-    "graph-rag-local": Method("graph_rag_local", "role_rag_index", "GraphRagLocalContext"),
-    "role-gpt": Method("role_gpt", "drmr_index", "RoleGptContext"),
-    "profile": Method("profile", None, "ProfileContext"),
-    "vanilla": Method("vanilla", None, "VanillaContext"),
+METHODS: Mapping[str, str] = {
+    "amadeus": "amadeus",
+    "role-rag": "role_rag",
+    "emotional-rag": "emotional_rag",
+    "drmr": "drmr",
+    "id-rag": "id_rag",
+    "naive-rag": "naive_rag",
+    "crag": "crag",
+    "graph-rag-local": "graph_rag_local",
+    "role-gpt": "role_gpt",
+    "profile": "profile",
+    "vanilla": "vanilla",
 }
+"""The package's methods, each with the module that wires it."""
 
-
-COSTS: Mapping[str, tuple[str, str]] = {
-    "role_rag_index": ("graph", "cost_of_graph"),
-    "emotional_rag_index": ("memories", "cost_of_memories"),
-    "drmr_index": ("dialogues", "cost_of_dialogues"),
+INDEXES: Mapping[str, str | None] = {
+    "amadeus_index": None,
+    "role_rag_index": "dramaturg.nodes.graph.index:cost_of_graph",
+    "emotional_rag_index": "dramaturg.nodes.memories.index:cost_of_memories",
+    "drmr_index": "dramaturg.nodes.dialogues.index:cost_of_dialogues",
 }
-"""The graphs that ask a chat model while they prepare a role, and what counts their questions; others embed only."""
+"""The graphs that prepare a role, each with what counts its questions to a chat model; None: it only embeds."""
+
+T = TypeVar("T")
+AnyGraph = StateGraph[Any, Any, Any, Any]
 
 
-def method(name: str) -> Method:
-    """Look a method up.
+class Flow(NamedTuple):
+    """A method that was looked up.
 
-    Raises:
-        ValueError: there is none of that name.
+    Where a method may be named in a context that a caller sends, a flow of one's own is such an object: no text
+    becomes one, so that no caller can have a module imported.
     """
-    if name not in METHODS:
-        msg = f"There is no method {name!r}; there are: {', '.join(METHODS)}."
-        raise ValueError(msg)
-    return METHODS[name]
+
+    name: str
+    builder: AnyGraph
+
+    @property
+    def context(self) -> type[RoleContext]:
+        """What the method may be told."""
+        return self.builder.context_schema  # type: ignore[return-value]  # `flow` has checked it
+
+    def preparations(self, context: RoleContext) -> dict[str, "Preparation"]:
+        """What prepares a role for the method: the package's indexing graphs that stand in it, in their order.
+
+        Those inside other graphs and parts count, each by the context that it has there; two that would do the same
+        are one.
+
+        Args:
+            context: the method's.
+
+        Returns:
+            Each by the name of its graph; empty where there is nothing to prepare.
+        """
+        found: dict[str, Preparation] = {}
+        for one in _preparations(self.builder, context):
+            if one in found.values():
+                continue
+            title = one.name if one.context.role == context.role else f"{one.name} of {one.context.role}"
+            title += f" ({len(found) + 1})" if title in found else ""
+            found[title] = one
+        return found
 
 
-def chat_graph(name: str) -> StateGraph[Any, Any, Any, Any]:
-    """The builder of a method's conversation."""
-    return _module(method(name).chat).build()  # type: ignore[no-any-return]
+class Preparation(NamedTuple):
+    """An indexing graph of the package, and the context that it runs by."""
+
+    name: str
+    """That of the graph, such as "amadeus_index"."""
+    builder: AnyGraph
+    context: RoleContext
+
+    @property
+    def graph(self) -> CompiledStateGraph[Any, Any, Any, Any]:
+        """The graph; it takes wishes, and gives a report in `index`."""
+        return self.builder.compile(name=self.name)
+
+    @property
+    def kind(self) -> IndexKind[Any, Any]:
+        """The kind of index that it makes."""
+        from dramaturg.nodes.graph.build import graph_kind
+
+        context: Any = self.context
+        match self.name:
+            case "amadeus_index":
+                return passage_kind(context.splitter)
+            case "role_rag_index":
+                return graph_kind(context)
+        return MEMORY_KIND if self.name == "emotional_rag_index" else DIALOGUE_KIND
+
+    @property
+    def asks(self) -> bool:
+        """Whether a chat model is asked."""
+        return INDEXES[self.name] is not None
+
+    def takes(self, wish: str) -> bool:
+        """Whether it can be told this: `rebuild`, `plan`, `apply`, `retry` or `scores`."""
+        return wish in self.builder.schemas[self.builder.input_schema]
+
+    async def cost(self, wishes: Wishes) -> IndexingCost:
+        """What a chat model would be asked; nothing is asked, and no index is changed."""
+        counting = INDEXES[self.name]
+        if counting is None:
+            documents = await asyncio.to_thread((await run_of(self.context)).role.documents)
+            return IndexingCost("documents", len(documents), 0, 0)
+        return await resolve_name(counting)(self.context, wishes)  # type: ignore[no-any-return]
 
 
-def index_graph(name: str) -> StateGraph[Any, Any, Any, Any]:
-    """The builder of the graph that prepares a role for a method.
-
-    Raises:
-        ValueError: there is nothing to prepare.
-    """
-    prepare = method(name).prepare
-    if prepare is None:
-        msg = f"The method {str(name)!r} has no index: there is nothing to prepare."
-        raise ValueError(msg)
-    return _module(prepare).build()  # type: ignore[no-any-return]
-
-
-def asks_for_index(name: str) -> bool:
-    """Whether a chat model is asked while a role is prepared for a method."""
-    return method(name).prepare in COSTS
-
-
-async def indexing_cost(name: str, context: RoleContext, wishes: Wishes) -> IndexingCost:
-    """What preparing a role for a method would ask a chat model; nothing is asked, and no index is changed.
+def flow(name: str) -> Flow:
+    """Look a method up; one that is not the package's is imported.
 
     Args:
-        name: of the method.
-        context: for which role, with which models.
-        wishes: `rebuild`, `retry`, `scores`, as the graph that prepares takes them.
+        name: of METHODS, or `package.module:attribute`, or `path/to/file.py:attribute`. The attribute is a compiled
+            graph, a StateGraph, or a function that gives one of both. A compiled graph counts by its builder: a
+            conversation has a saver of its own.
+
+    Raises:
+        ValueError: there is none of that name, it cannot be imported, or it is no graph that takes a turn.
     """
-    prepare = method(name).prepare or ""
-    if prepare not in COSTS:
-        documents = await asyncio.to_thread((await run_of(context)).role.documents)
-        return IndexingCost("documents", len(documents), 0, 0)
-    folder, count = COSTS[prepare]
-    counting = getattr(import_module(f"dramaturg.nodes.{folder}.index"), count)
-    return await counting(context, wishes)  # type: ignore[no-any-return]
+    if name in METHODS:
+        return Flow(name, import_module(f"dramaturg.workflows.{METHODS[name]}").build())
+    if ":" not in name:
+        msg = f"There is no method {name!r}; there are: {', '.join(METHODS)}, and your own, as package.module:graph."
+        raise ValueError(msg)
+    builder = _imported(name)
+    _require_turns(name, builder)
+    return Flow(name, builder)
 
 
-def index_kind(name: str, context: Any) -> IndexKind[Any, Any] | None:
-    """The kind of index that a method reads with these settings; None: it has none."""
-    from dramaturg.nodes.graph.build import graph_kind
-
-    match method(name).prepare:
-        case "amadeus_index":
-            return passage_kind(context.splitter)
-        case "role_rag_index":
-            return graph_kind(context)
-        case "emotional_rag_index":
-            return MEMORY_KIND
-        case "drmr_index":
-            return DIALOGUE_KIND
-    return None
+def chat_graph(name: str) -> AnyGraph:
+    """The builder of a method's conversation."""
+    return flow(name).builder
 
 
 def context_type(name: str) -> type[RoleContext]:
     """What a method may be told."""
-    return getattr(_module(method(name).chat), method(name).context)  # type: ignore[no-any-return]
+    return flow(name).context
 
 
-def _module(name: str) -> Any:
-    return import_module(f"dramaturg.workflows.{name}")
+def preparations(name: str, context: RoleContext) -> dict[str, Preparation]:
+    """What prepares a role for a method; see `Flow.preparations`."""
+    return flow(name).preparations(context)
+
+
+def index_kinds(name: str, context: RoleContext) -> list[IndexKind[Any, Any]]:
+    """The kinds of index that a method reads with these settings."""
+    return [one.kind for one in preparations(name, context).values()]
+
+
+def file_name(name: str) -> str:
+    """A method's name as a part of a file's name."""
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.")[-80:]
+
+
+def _preparations(builder: AnyGraph, context: RoleContext) -> Iterator[Preparation]:
+    """The indexing graphs among the nodes, and those inside them."""
+    for node in builder.nodes.values():
+        inner: Any = node.runnable
+        own = context
+        if not isinstance(inner, CompiledStateGraph):
+            # A part is a function around a graph, which is run by a context of its own.
+            around = getattr(inner, "func", None) or getattr(inner, "afunc", None)
+            inner = getattr(around, "graph", None)
+            if not isinstance(inner, CompiledStateGraph):
+                continue
+            own = _own_context(inner, getattr(around, "settings", None) or {}, context)
+        if inner.name in INDEXES:
+            yield Preparation(inner.name, inner.builder, own)
+        else:
+            yield from _preparations(inner.builder, own)
+
+
+def _own_context(
+    graph: CompiledStateGraph[Any, Any, Any, Any], settings: Mapping[str, Any], outer: RoleContext
+) -> RoleContext:
+    """The context of a part: role, library, language and models are the outer one's unless its settings name them."""
+    kind: Any = graph.builder.context_schema or RoleContext
+    return kind(**{name: getattr(outer, name) for name in RoleContext.model_fields} | dict(settings))  # type: ignore[no-any-return]
+
+
+def _imported(name: str) -> AnyGraph:
+    """Import the builder of a flow."""
+    where, _, attribute = name.rpartition(":")
+    module = _file(where) if where.endswith(".py") else _module(where)
+    if not hasattr(module, attribute):
+        raise ValueError(f"{where} has no {attribute!r}{did_you_mean(attribute, vars(module)) or '.'}")
+    found = getattr(module, attribute)
+    if callable(found) and not inspect.iscoroutinefunction(found):
+        found = _run(name, found)
+    if isinstance(found, CompiledStateGraph):
+        found = found.builder
+    if not isinstance(found, StateGraph):
+        msg = f"{name} is no graph but {type(found).__name__}: name a StateGraph, a compiled one, or what gives one."
+        raise ValueError(msg)
+    return found
+
+
+def _module(where: str) -> ModuleType:
+    """Import a module by its name."""
+    if not all(part.isidentifier() for part in where.split(".")):
+        msg = f"{where!r} is no module: a flow is named package.module:graph, or path/to/file.py:graph."
+        raise ValueError(msg)
+    return _run(where, partial(import_module, where))
+
+
+def _file(where: str) -> ModuleType:
+    """Import a file by its path, as langgraph.json names graphs; once in a process."""
+    file = Path(where).expanduser().resolve()
+    name = f"dramaturg_flow_{hashlib.sha256(str(file).encode()).hexdigest()[:16]}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = spec_from_file_location(name, file)
+    if spec is None or spec.loader is None or not file.is_file():
+        raise ValueError(f"There is no file {where}.")
+    module = sys.modules[name] = module_from_spec(spec)  # where the hints of its classes are looked up
+    try:
+        _run(where, partial(spec.loader.exec_module, module))
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _run(name: str, code: Callable[[], T]) -> T:
+    """Run somebody else's code; what is wrong with it is said in a sentence."""
+    try:
+        return code()
+    except Exception as error:  # it may raise anything
+        raise ValueError(_failure(name, error)) from error
+
+
+def _failure(name: str, error: Exception) -> str:
+    """What is wrong with somebody else's code, and where."""
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        if not name.endswith(".py") and f"{name}.".startswith(f"{error.name}."):
+            return f"There is no module {error.name!r} in this folder, and none is installed."
+        return f"{name} cannot be imported: it needs {error.name!r}, which is not installed."
+    place = ""
+    if not isinstance(error, SyntaxError):  # it says itself where it is
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        place = f" ({Path(last.filename).name}, line {last.lineno})"
+    return f"{name} cannot be used: {type(error).__name__}: {error}{place}."
+
+
+def _require_turns(name: str, builder: AnyGraph) -> None:
+    """Refuse a graph that does not take a turn of a role, or give one."""
+    kind: Any = builder.context_schema
+    if not (isinstance(kind, type) and issubclass(kind, RoleContext)):
+        has = f"is {getattr(kind, '__name__', kind)}" if kind else "is missing"
+        msg = f"The context of {name} {has}: give it the settings of its nodes, or dramaturg.nodes.run.RoleContext."
+        raise ValueError(msg)
+    for verb, schema, turn in (("take", builder.input_schema, TurnInput), ("give", builder.output_schema, TurnOutput)):
+        if missing := [one for one in turn.__annotations__ if one not in builder.schemas[schema]]:
+            schemas = "input_schema=TurnInput, output_schema=TurnOutput"
+            msg = f"{name} does not {verb} {' and '.join(missing)}: give it {schemas} (dramaturg.nodes.turn)."
+            raise ValueError(msg)

@@ -40,7 +40,7 @@ from dramaturg.stores.index.graph import (
     encode_graph,
 )
 from dramaturg.stores.library import open_role
-from dramaturg.workflows.methods import index_kind
+from dramaturg.workflows.methods import index_kinds
 
 STRONGEST = 15
 
@@ -133,8 +133,9 @@ def read_graph(
     role_id: str, method: str, library: Path | None, settings: list[str] | None
 ) -> tuple[KnowledgeGraph, str | None]:
     """The graph that a method asks, and the canonical name of the role in it."""
-    kind = index_kind(method, context_for(method, role_id, library, settings))
-    if kind not in (GRAPH_KIND, UNMERGED_GRAPH_KIND):
+    kinds = index_kinds(method, context_for(method, role_id, library, settings))
+    kind = next((one for one in kinds if one in (GRAPH_KIND, UNMERGED_GRAPH_KIND)), None)
+    if kind is None:
         raise ValueError(f"The method {method} has no knowledge graph: use --method {ROLE_RAG}.")
     role = open_role(role_id, library_path(library))
     known: KnowledgeGraph = role.index(kind).open()

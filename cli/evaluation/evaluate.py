@@ -15,7 +15,15 @@ from dramaturg.cli.evaluation.tables import (
     number_tables,
     plain,
 )
-from dramaturg.cli.options import JsonOption, LibraryOption, ModelOption, given_object, library_path, names_in
+from dramaturg.cli.options import (
+    JsonOption,
+    LibraryOption,
+    ModelOption,
+    given_object,
+    library_path,
+    names_in,
+    own_named,
+)
 from dramaturg.cli.output import note, print_json, printable, screen
 from dramaturg.cli.progress import bars, counting
 from dramaturg.evaluation.comparison.estimates import estimated, of_indexes
@@ -31,7 +39,11 @@ from dramaturg.evaluation.reports.tables import costs, tables
 from dramaturg.stores.library import open_role
 
 MethodsOption = Annotated[
-    str, typer.Option("--methods", help="Which, with commas between; the first is the one compared with.")
+    str,
+    typer.Option(
+        "--methods",
+        help="Which, with commas between; the first is the one compared with. Your own: package.module:graph.",
+    ),
 ]
 RolesOption = Annotated[str, typer.Option("--role", help="Which roles, with commas between.")]
 MetricsOption = Annotated[
@@ -82,7 +94,7 @@ def evaluate_command(
 ) -> None:
     """Compare methods: every one answers the same questions, judges say what the answers are worth."""
     wanted = Wanted(
-        methods=names_in("--methods", methods),
+        methods=tuple(dict.fromkeys(own_named(name) for name in names_in("--methods", methods))),
         roles=names_in("--role", roles),
         seeds=tuple(map(whole, names_in("--seeds", seeds))),
         metrics=names_in("--metrics", metrics),

@@ -25,6 +25,7 @@ from dramaturg.evaluation.interviews.asking import respondent_context
 from dramaturg.evaluation.interviews.run import interviewed, questions
 from dramaturg.evaluation.interviews.state import InterviewContext, InterviewOutput
 from dramaturg.nodes.run import RoleContext
+from dramaturg.workflows.methods import file_name, flow
 
 Pole = StrEnum("Pole", {"low": "low", "high": "high"})
 Judging = StrEnum(
@@ -62,7 +63,7 @@ def interview(
     as_json: JsonOption = False,
 ) -> None:
     """Interview a role by an inventory. Each item is a conversation of its own; stopped, the same command goes on."""
-    asked = {"role": role, "method": method.value, "instrument": instrument, "limit": limit}
+    asked = {"role": role, "method": flow(method), "instrument": instrument, "limit": limit}
     judged = {"judge": judge, "judging": judging.value, "repeats": repeats, "experimenter": experimenter}
     scored = {"tie": tie.value, "refusals": refusals.value}
     context = context_of(library, settings, chat_model=model, **asked, **judged, **scored)
@@ -70,7 +71,7 @@ def interview(
     if dry_run:
         tell(wanted, as_json=as_json)
         return
-    file = out or Path(f"{role}-{method.value}-{Path(instrument).stem}.json")
+    file = out or Path(f"{role}-{file_name(method)}-{Path(instrument).stem}.json")
     output = held(context, file, wanted)
     if as_json:
         print_json(output)

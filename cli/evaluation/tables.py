@@ -20,7 +20,8 @@ def estimate_table(found: Sequence[Estimate]) -> Table:
     """What is still to be asked, and what that costs as far as it is known; below it, what the numbers rest on."""
     notes = dict.fromkeys(one.basis for one in found if ": " in one.basis)
     numbers = (Column(name, justify="right") for name in ("to do", "done", "calls", "tokens", "minutes"))
-    table = Table("", *numbers, "by", title="Still to be asked", title_justify="left", caption_justify="left")
+    what = Column("", overflow="fold")
+    table = Table(what, *numbers, "by", title="Still to be asked", title_justify="left", caption_justify="left")
     table.caption = printable("\n".join(note[:1].upper() + note[1:] for note in notes))
     for one in found:
         table.add_row(
@@ -46,8 +47,8 @@ def number_tables(found: Tables) -> Iterator[Table]:
     for (metric, judge), of in groupby(found.rows, key=lambda one: (one.metric, one.judge)):
         rows = list(of)
         scoped = any(one.scope for one in rows)
-        heads = ("method", *(["questions"] * scoped), "mean", "95 % interval", "n", "missing")
-        table = table_of(f"{metric}, by {printable(judge)}", *heads)
+        heads = (*(["questions"] * scoped), "mean", "95 % interval", "n", "missing")
+        table = table_of(f"{metric}, by {printable(judge)}", Column("method", overflow="fold"), *heads)
         for one in rows:
             table.add_row(one.named, *([SCOPES[one.scope]] * scoped), *numbers(one))
         yield table
@@ -62,7 +63,7 @@ def numbers(one: Row) -> Iterator[str]:
 
 def difference_table(found: Tables) -> Table:
     """Differences with their corrected tests."""
-    heads = ("metric", "difference", "mean", "95 % interval", "p", "p (Holm)")
+    heads = ("metric", Column("difference", overflow="fold"), "mean", "95 % interval", "p", "p (Holm)")
     table = table_of("Differences", *heads)
     for one in found.differences:
         metric = f"{one.metric}, {SCOPES[one.scope]}" if one.scope else one.metric
@@ -97,7 +98,7 @@ def type_table(inventory: Inventory, found: Sequence[Portrait]) -> Table:
 
 def agreement_table(title: str, found: Sequence[LabelAgreement]) -> Table:
     """How far interviews agree with labels."""
-    heads = ("method", "measure", "value", "95 % interval", "right", "floor", "ceiling")
+    heads = (Column("method", overflow="fold"), "measure", "value", "95 % interval", "right", "floor", "ceiling")
     table = table_of(printable(title), *heads)
     for one in found:
         _, *cells, _ = agreement_cells(one)  # what is left out is in the report

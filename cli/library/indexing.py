@@ -24,9 +24,9 @@ from dramaturg.cli.progress import WORK, bars
 from dramaturg.nodes.index_steps import IndexingCost
 from dramaturg.nodes.run import RoleContext
 from dramaturg.stores.documents.merges import Merge, MergePlan, read_plan, write_plan
-from dramaturg.stores.index.graph import GRAPH_KIND, KnowledgeGraph
+from dramaturg.stores.index.graph import GRAPH_KIND, UNMERGED_GRAPH_KIND, KnowledgeGraph
 from dramaturg.stores.library import open_role
-from dramaturg.workflows.methods import METHODS, index_graph, index_kind, indexing_cost
+from dramaturg.workflows.methods import METHODS, Preparation, context_type, index_kinds, preparations
 
 WITHOUT = {
     "memory": ("Memories without a mood; --retry asks them again", "memory"),
@@ -59,21 +59,29 @@ def index(
     as_json: JsonOption = False,
 ) -> None:
     """Prepare a role for a method; only what changed is done again."""
-    index_graph(method)  # raises where there is nothing to prepare
+    context = context_for(method, role, library, settings)
+    parts = preparations(method, context)
+    if not parts:
+        raise ValueError(f"The method {method!r} has no index: there is nothing to prepare.")
     wishes = {"plan": plan, "apply": apply, "retry": retry, "scores": scores}
-    for wish in (wish for wish, wanted in wishes.items() if wanted and not takes(method, wish)):
-        have = " or ".join(other for other in METHODS if METHODS[other].prepare and takes(other, wish))
+    for wish in (wish for wish, wanted in wishes.items() if wanted and not takes(parts, wish)):
+        have = " or ".join(other for other in METHODS if takes(preparations(other, context_type(other)()), wish))
         raise ValueError(f"The index of {method} has no --{wish}: add --method {have}, or leave it out.")
     if plan and apply:
         raise ValueError("Write the plan first (--plan), read and edit it, then carry it out (--apply).")
     given = {"rebuild": rebuild, **{wish: True for wish, wanted in wishes.items() if wanted}}
-    context = context_for(method, role, library, settings)
+    if plan:  # which is no indexing
+        parts = {title: one for title, one in parts.items() if one.takes("plan")}
     if dry_run:
-        cost = asyncio.run(indexing_cost(method, context, given))
-        print_json(cost._asdict()) if as_json else screen.print(cost_line(cost), soft_wrap=True)
+        costs = asyncio.run(costs_of(parts, given))
+        if as_json:
+            print_json(for_program({title: cost._asdict() for title, cost in costs.items()}))
+            return
+        for title, cost in costs.items():
+            screen.print(f"{title}: {cost_line(cost)}" if len(costs) > 1 else cost_line(cost), soft_wrap=True)
         return
-    report = asyncio.run(indexed(context, method, given))
-    print_json(report) if as_json else screen.print(report_view(role, report))
+    reports = asyncio.run(made(parts, given))
+    print_json(for_program(reports)) if as_json else screen.print(reports_view(role, reports))
 
 
 def cost_line(cost: IndexingCost) -> str:
@@ -83,6 +91,11 @@ def cost_line(cost: IndexingCost) -> str:
         asked = "no question to the model" if cost.there else "there is nothing to index"
     later = f"; {cost.later}" if cost.later and cost.there else ""
     return f"{cost.there:,} {cost.unit}: {asked}{later}."
+
+
+async def costs_of(parts: Mapping[str, Preparation], given: Mapping[str, bool]) -> dict[str, IndexingCost]:
+    """What each preparation would ask."""
+    return {title: await one.cost(given) for title, one in parts.items()}
 
 
 def unmerge(
@@ -95,10 +108,11 @@ def unmerge(
 ) -> None:
     """Take a merge of names back: the name becomes an entity of its own again, and stays one."""
     context, opened = context_for(method, role, library, settings), open_role(role, library_path(library))
-    before = read_plan(opened.root) or plan_of(opened.index(index_kind(method, context) or GRAPH_KIND).open())
+    graphs = [one for one in index_kinds(method, context) if one in (GRAPH_KIND, UNMERGED_GRAPH_KIND)] or [GRAPH_KIND]
+    before = read_plan(opened.root) or plan_of(opened.index(graphs[0]).open())
     write_plan(opened.root, before.without(name))
-    report = asyncio.run(indexed(context, method))
-    print_json(report) if as_json else screen.print(report_view(role, report))
+    reports = asyncio.run(indexed(context, method))
+    print_json(for_program(reports)) if as_json else screen.print(reports_view(role, reports))
 
 
 def plan_of(graph: KnowledgeGraph) -> MergePlan:
@@ -108,35 +122,52 @@ def plan_of(graph: KnowledgeGraph) -> MergePlan:
     return MergePlan(merges=tuple(Merge(name=one.name, names=one.names) for one in merged), alone=alone)
 
 
-def takes(method: str, wish: str) -> bool:
-    """Whether the indexing of a method takes a wish."""
-    return wish in index_graph(method).compile().get_input_jsonschema()["properties"]
+def takes(parts: Mapping[str, Preparation], wish: str) -> bool:
+    """Whether one of these preparations takes a wish."""
+    return any(one.takes(wish) for one in parts.values())
 
 
-async def indexed(context: RoleContext, method: str, given: Mapping[str, bool] | None = None) -> dict[str, Any]:
-    """Run the method's indexing graph under a progress bar; a method without an index has nothing to report."""
-    report: dict[str, Any] = {}
-    if METHODS[method].prepare is None:
-        return report
-    graph, given = index_graph(method).compile(), given or {"rebuild": False}
-    with bars("Reading") as show:
-        async for part in graph.astream(given, context=context, stream_mode=["custom", "values"], version="v2"):
-            event: Any = part["data"]
-            if part["type"] == "values":
-                report = event.get("index", report)
-            elif event.get("total"):
-                show(WORK.get(event.get("what", ""), WORK["vectors"]), event["done"], event["total"])
-    return report
+async def indexed(context: RoleContext, method: str) -> dict[str, dict[str, Any]]:
+    """Prepare a role for a method; a method without an index has nothing to report."""
+    return await made(preparations(method, context), {"rebuild": False})
 
 
-def report_view(role: str, report: Mapping[str, Any]) -> RenderableType:
+async def made(parts: Mapping[str, Preparation], given: Mapping[str, bool]) -> dict[str, dict[str, Any]]:
+    """Run indexing graphs one after the other under a progress bar, each with the wishes that it takes."""
+    reports: dict[str, dict[str, Any]] = {}
+    for title, one in parts.items():
+        wishes = {wish: wanted for wish, wanted in given.items() if one.takes(wish)}
+        with bars("Reading") as show:
+            stream = one.graph.astream(wishes, context=one.context, stream_mode=["custom", "values"], version="v2")
+            async for part in stream:
+                event: Any = part["data"]
+                if part["type"] == "values":
+                    reports[title] = event.get("index", reports.get(title, {}))
+                elif event.get("total"):
+                    show(WORK.get(event.get("what", ""), WORK["vectors"]), event["done"], event["total"])
+    return reports
+
+
+def for_program(found: Mapping[str, dict[str, Any]]) -> Mapping[str, Any]:
+    """What a program is told of preparations: of one what there is, of several each by its name."""
+    return next(iter(found.values())) if len(found) == 1 else found
+
+
+def reports_view(role: str, reports: Mapping[str, Mapping[str, Any]]) -> RenderableType:
+    """What was made of a role, index by index."""
+    if len(reports) == 1:
+        return report_view(f"Index of {role}", *reports.values())
+    return Group(*(report_view(title, report) for title, report in reports.items()))
+
+
+def report_view(title: str, report: Mapping[str, Any]) -> RenderableType:
     """What an index holds and what it cost, as tables."""
     failed = report.get("failed")
     first: RenderableType
     if report.get("plan"):
         first = f"Wrote {report['merges']} merges into {report['plan']}: read and edit them, then run it with --apply."
     else:
-        first = table = Table("", "", title=f"Index of {role}", show_header=False)
+        first = table = Table("", "", title=title, show_header=False)
         for name, value in ({**report, "failed": len(failed)} if failed is not None else report).items():
             if name != "plan":
                 table.add_row(name, f"{value:,}" if isinstance(value, int) else str(value))
@@ -152,6 +183,11 @@ def failures_table(failed: Sequence[Mapping[str, str]]) -> Table:
     if len(failed) > FAILED:
         table.add_row("…", *[""] * (len(columns) - 1), f"and {len(failed) - FAILED} more")
     return table
+
+
+def report_lines(reports: Mapping[str, Mapping[str, Any]]) -> str:
+    """What indexes hold, or would, a line each."""
+    return "\n".join(map(report_line, reports.values()))
 
 
 def report_line(report: Mapping[str, Any]) -> str:

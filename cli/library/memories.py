@@ -10,7 +10,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from dramaturg.cli.drawing.wheel import strongest
-from dramaturg.cli.library.indexing import indexed, report_line
+from dramaturg.cli.library.indexing import for_program, indexed, report_lines
 from dramaturg.cli.options import (
     EMOTIONAL_RAG,
     JsonOption,
@@ -145,11 +145,12 @@ def carry_out(wish: Wish, known: KnownMemories, *, yes: bool, as_json: bool) -> 
     now = next((other.memory for other in left if wish.what == "edit" and one.places[0] in other.places), one.memory)
     if not as_json:  # also if it cannot be indexed now
         screen.print(changed_line(wish.what, one, now, fades=bool(known.thread)), soft_wrap=True)
-    report = asyncio.run(indexed(known.context, EMOTIONAL_RAG)) if left else {}
+    reports = asyncio.run(indexed(known.context, EMOTIONAL_RAG)) if left else {}
     if as_json:
-        print_json({"wish": wish.what, "memory": one.memory, "now": now, "places": one.places, "index": report})
-    elif report:
-        screen.print(report_line(report), soft_wrap=True)
+        about = {"wish": wish.what, "memory": one.memory, "now": now, "places": one.places}
+        print_json({**about, "index": for_program(reports)})
+    elif reports:
+        screen.print(report_lines(reports), soft_wrap=True)
 
 
 def chosen(wish: Wish, known: KnownMemories) -> Listed:

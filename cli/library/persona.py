@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +11,7 @@ import click
 import typer
 from rich.table import Table
 
-from dramaturg.cli.library.indexing import indexed, report_line
+from dramaturg.cli.library.indexing import for_program, indexed, report_lines
 from dramaturg.cli.options import (
     AMADEUS,
     JsonOption,
@@ -23,16 +23,17 @@ from dramaturg.cli.options import (
     library_path,
 )
 from dramaturg.cli.output import print_json, screen
-from dramaturg.nodes.graph.build import ChunkSettings
 from dramaturg.nodes.graph.index import preview_graph
 from dramaturg.nodes.passages.index import preview
-from dramaturg.nodes.passages.retrieval import PassageSettings
-from dramaturg.nodes.run import RoleContext
 from dramaturg.stores import learning
 from dramaturg.stores.errors import RoleBusy, RoleError, StorageError
 from dramaturg.stores.library import open_role
 from dramaturg.stores.role import Role
 from dramaturg.stores.versions import erase_past, holding
+from dramaturg.workflows.methods import Preparation, preparations
+
+PREVIEWS: Mapping[str, Callable[..., Awaitable[Any]]] = {"amadeus_index": preview, "role_rag_index": preview_graph}
+"""What says what indexing would cost after a change of documents; other indexes are made of other files."""
 
 
 def learn(
@@ -54,18 +55,20 @@ def learn(
     documents = [learning.document_from(file, as_name) for file in files]
     if dry_run:
         changes = learning.changes(opened, documents)
-        report: dict[str, Any] = asyncio.run(cost_of(context, dict(documents)))
+        reports = asyncio.run(costs_of(preparations(method, context), dict(documents)))
     else:
         changes = learning.learn(opened, documents)
-        report = asyncio.run(indexed(context, method))
-    tell(role, changes, report, as_json)
+        reports = asyncio.run(indexed(context, method))
+    tell(role, changes, reports, as_json)
 
 
-async def cost_of(context: RoleContext, changes: dict[str, bytes | None]) -> dict[str, Any]:
+async def costs_of(parts: Mapping[str, Preparation], changes: dict[str, bytes | None]) -> dict[str, dict[str, Any]]:
     """What indexing would cost; nothing where a method has no index."""
-    if isinstance(context, ChunkSettings):
-        return dict(await preview_graph(context, changes))
-    return dict(await preview(context, changes)) if isinstance(context, PassageSettings) else {}
+    return {
+        title: dict(await PREVIEWS[one.name](one.context, changes))
+        for title, one in parts.items()
+        if one.name in PREVIEWS
+    }
 
 
 def forget(
@@ -92,10 +95,10 @@ def forget(
         end = ", and erase every version that can be taken back?" if for_good else "?"
         typer.confirm(f"Forget {source} of {role}{end}", abort=True, err=True)
     changes = [learning.forget(opened, source)] if there else []
-    report = asyncio.run(indexed(context, method)) if left else {}
+    reports = asyncio.run(indexed(context, method)) if left else {}
     if for_good:
         erase_past(opened)
-    tell(role, changes, report, as_json)
+    tell(role, changes, reports, as_json)
 
 
 def edit(
@@ -138,15 +141,15 @@ def edited(role: Role, name: str) -> learning.Change | None:
     return change
 
 
-def tell(role: str, changes: Sequence[learning.Change], report: dict[str, Any], as_json: bool) -> None:
+def tell(role: str, changes: Sequence[learning.Change], reports: Mapping[str, dict[str, Any]], as_json: bool) -> None:
     """Say what became of documents, and what that cost."""
     if as_json:
-        print_json({"documents": [change._asdict() for change in changes], "index": report or None})
+        print_json({"documents": [change._asdict() for change in changes], "index": for_program(reports) or None})
         return
     if changes:
         table = Table("document", "", "characters", "lines", title=f"Persona of {role}")
         for one in changes:
             table.add_row(one.document, one.change, f"{one.before:,} → {one.after:,}", f"+{one.added} −{one.removed}")
         screen.print(table)
-    if report:
-        screen.print(report_line(report))
+    if reports:
+        screen.print(report_lines(reports))

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from dramaturg.cli.library.indexing import indexed
+from dramaturg.cli.library.indexing import for_program, indexed
 from dramaturg.cli.options import (
     AMADEUS,
     JsonOption,
@@ -31,7 +31,7 @@ from dramaturg.stores.index.folder import IndexKind
 from dramaturg.stores.index.kinds import KINDS
 from dramaturg.stores.library import Library, examples, open_role
 from dramaturg.stores.role import Role
-from dramaturg.workflows.methods import index_kind
+from dramaturg.workflows.methods import index_kinds
 
 CARD_ONLY = "Card only: a role for you to play (--user-role), or one that answers by --method profile."
 
@@ -154,9 +154,9 @@ def undo(
     """Bring a former version back: the files that it was made from, and its index."""
     context = context_for(method, role, library, settings)
     back = stored.take_back(open_role(role, library_path(library)), kind_of(method, context), to)
-    report = asyncio.run(indexed(context, method))
+    reports = asyncio.run(indexed(context, method))
     if as_json:
-        print_json({"version": back.version, "documents": back.documents, "index": report})
+        print_json({"version": back.version, "documents": back.documents, "index": for_program(reports)})
         return
     version = f"{local_time(back.created)} ({back.version[:8]})"
     screen.print(f"Back at the version of {version}: {', '.join(back.documents)}.", soft_wrap=True)
@@ -171,7 +171,9 @@ def local_time(moment: datetime) -> str:
 
 def kind_of(method: str, context: RoleContext) -> IndexKind[Any, Any]:
     """The kind of index that a method reads."""
-    kind = index_kind(method, context)
-    if kind:
-        return kind
+    kinds = index_kinds(method, context)
+    if len(kinds) == 1:
+        return kinds[0]
+    if kinds:
+        raise ValueError("This method has several indexes: name a method that has one of them with --method.")
     raise ValueError("This method has no index: choose another with --method.")

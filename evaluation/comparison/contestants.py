@@ -28,6 +28,8 @@ class Contestant(NamedTuple):
     name: str
     method: str
     settings: Mapping[str, Any]
+    kind: type[RoleContext] = RoleContext
+    """What a workflow may be told; what is no workflow is told no more than every run is."""
 
     def context(self, shared: RunContext, role: str, seed: int, user_role: str = "") -> RoleContext:
         """Return the context in which it replies for a role, with the models of the comparison.
@@ -38,16 +40,15 @@ class Contestant(NamedTuple):
             seed: of written texts.
             user_role: who asks; a method that makes no difference between users is not told.
         """
-        kind = context_type(self.method) if self.method in METHODS else RoleContext
         common = {name: getattr(shared, name) for name in RunContext.model_fields}
-        asking = {"user_role": user_role} if user_role and "user_role" in kind.model_fields else {}
+        asking = {"user_role": user_role} if user_role and "user_role" in self.kind.model_fields else {}
         web = {WEB: getattr(shared, WEB, "off")} if self.searches else {}
-        return kind(**{**common, "role": role, "model_seed": seed, **asking, **web, **self.settings})
+        return self.kind(**{**common, "role": role, "model_seed": seed, **asking, **web, **self.settings})
 
     @property
     def searches(self) -> bool:
         """Whether it searches the web, where there is a tool for that."""
-        return self.method in METHODS and WEB in context_type(self.method).model_fields
+        return WEB in self.kind.model_fields
 
 
 VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
@@ -71,11 +72,12 @@ DERIVED = "index"
 
 
 def contestant(name: str) -> Contestant:
-    """Return the contestant of a name; a ValueError lists what there is."""
-    if name in VARIANTS:
-        return Contestant(name, *VARIANTS[name])
-    if name in METHODS or name in PACKAGES:
+    """Return the contestant of a name; a flow of somebody's own is imported. A ValueError lists what there is."""
+    if name in PACKAGES:
         return Contestant(name, name, {})
+    method, settings = VARIANTS.get(name, (name, {}))
+    if method in METHODS or ":" in method:
+        return Contestant(name, method, settings, context_type(method))
     near = did_you_mean(name, NAMES) or f"; there are: {', '.join(NAMES)}."
     raise ValueError(f"There is no method {name!r}{near}")
 

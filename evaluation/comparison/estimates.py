@@ -5,12 +5,13 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from dramaturg.evaluation.comparison.contestants import contestant
+from dramaturg.evaluation.comparison.external import PACKAGES
 from dramaturg.evaluation.comparison.interviews import Interview, Inventory, Left, held
 from dramaturg.evaluation.comparison.records import Records, Reply
 from dramaturg.evaluation.comparison.run import Evaluation, unanswered, unheld, unmeasured
 from dramaturg.evaluation.interviews.state import InterviewOutput
 from dramaturg.evaluation.judging.measures import SIMILARITY
-from dramaturg.workflows.methods import METHODS, asks_for_index, indexing_cost
+from dramaturg.workflows.methods import preparations
 
 GUESS = (3.0, 3000.0, 30.0)
 """Calls, tokens and seconds of a reply while nothing is known: methods differ widely."""
@@ -175,10 +176,11 @@ async def of_indexes(evaluation: Evaluation) -> list[Estimate]:
     found = []
     for name in evaluation.plan.methods:
         one = contestant(name)
-        if one.method not in METHODS or not asks_for_index(one.method):
+        if one.method in PACKAGES:
             continue
         contexts = [one.context(evaluation.settings, role, seed=0) for role in evaluation.plan.roles]
-        costs = [await indexing_cost(one.method, context, {}) for context in contexts]
+        made = [index for context in contexts for index in preparations(one.method, context).values() if index.asks]
+        costs = [await index.cost({}) for index in made]
         if left := sum(cost.questions for cost in costs):
             more = "; ".join(dict.fromkeys(cost.later for cost in costs if cost.later))
             basis = f"a guess: in the index of {name} {more}" if more else "a guess"

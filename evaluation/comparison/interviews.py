@@ -26,6 +26,7 @@ from dramaturg.evaluation.judging.measures import METRICS
 from dramaturg.nodes.run import RunContext
 from dramaturg.stores.errors import did_you_mean
 from dramaturg.stores.role import Role
+from dramaturg.workflows.methods import file_name, flow
 
 FOLDER = "interviews"
 SUFFIXES = (".json", ".yaml", ".yml")
@@ -132,7 +133,7 @@ def interviews_of(
             for seed, one in product(seeds, contestants):
                 by = (*models_of(shared), judge, shared.language)
                 key = digest([one.name, dict(one.settings), role.id, knowledge, seed, items, *by])
-                file = f"{title}-{one.name}-{role.id}-{seed}-{key[:12]}.json"
+                file = f"{title}-{file_name(one.name)}-{role.id}-{seed}-{key[:12]}.json"
                 found.append(
                     Interview(key=key, inventory=name, contestant=one.name, role=role.id, seed=seed, file=file)
                 )
@@ -169,7 +170,7 @@ def context_of(one: Interview, shared: RunContext, judge: str | BaseChatModel) -
     by = contestant(one.contestant)
     common = {name: getattr(shared, name) for name in RunContext.model_fields}
     asked = {"role": one.role, "model_seed": one.seed, "instrument": one.inventory, "judge": judge}
-    return InterviewContext(**{**common, **asked, "method": by.method, "method_settings": dict(by.settings)})
+    return InterviewContext(**{**common, **asked, "method": flow(by.method), "method_settings": dict(by.settings)})
 
 
 def held(folder: Path, one: Interview) -> InterviewOutput | None:

@@ -19,7 +19,7 @@ from dramaturg.models.environment import environment
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.nodes.run import RunContext
 from dramaturg.stores.role import Role
-from dramaturg.workflows.methods import METHODS, chat_graph, index_graph
+from dramaturg.workflows.methods import chat_graph, preparations
 
 
 class MethodSpeakers:
@@ -46,9 +46,10 @@ class MethodSpeakers:
             return
         if method in PACKAGES:
             await (await self.external(asked)).prepare()
-        elif METHODS[method].prepare:
-            context = asked.contestant.context(self.shared, asked.role.id, seed=0)
-            await index_graph(method).compile().ainvoke({}, context=context)
+            return
+        context = asked.contestant.context(self.shared, asked.role.id, seed=0)
+        for one in preparations(method, context).values():
+            await one.graph.ainvoke({}, context=one.context)
 
     async def reply(self, asked: ToAsk) -> Reply:
         """Have a question answered in a conversation of its own; what does not come is missing, and says why."""

@@ -28,7 +28,7 @@ from dramaturg.evaluation.interviews.state import (
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.nodes.run import RoleContext, run_of, settings, turns
 from dramaturg.prompts import load
-from dramaturg.workflows.methods import chat_graph, context_type
+from dramaturg.workflows.methods import Flow, flow
 
 ALONE = {"approval": "nobody", "conversation_memories": 0, "kept_episodes": 0}
 """Settings of some methods, without which an item waits for a person, or remembers another one."""
@@ -146,7 +146,7 @@ def respondent_context(context: InterviewContext) -> RoleContext:
     """How the method answers."""
     if twice := sorted(context.method_settings.keys() & RoleContext.model_fields.keys()):
         raise ValueError(f"The setting {twice[0]!r} is the whole interview's: take it out of those of the method.")
-    kind = context_type(context.method)
+    kind = context.respondent.context
     shared = {name: getattr(context, name) for name in RoleContext.model_fields}
     alone = {name: value for name, value in ALONE.items() if name in kind.model_fields}
     by = context.experimenter
@@ -155,5 +155,6 @@ def respondent_context(context: InterviewContext) -> RoleContext:
 
 
 @cache
-def _graph(method: str) -> CompiledStateGraph[Any, Any, Any, Any]:
-    return chat_graph(method).compile(name=method)
+def _graph(method: str | Flow) -> CompiledStateGraph[Any, Any, Any, Any]:
+    asked = method if isinstance(method, Flow) else flow(method)
+    return asked.builder.compile(name=asked.name)

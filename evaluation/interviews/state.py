@@ -6,7 +6,7 @@ from functools import cache
 from typing import Annotated, Any, Literal
 
 from langchain_core.language_models import BaseChatModel
-from pydantic import Field, InstanceOf, JsonValue
+from pydantic import Field, InstanceOf, JsonValue, field_validator
 from pydantic.json_schema import SkipJsonSchema
 from typing_extensions import TypedDict
 
@@ -16,6 +16,7 @@ from dramaturg.evaluation.interviews.cleaning import Flag
 from dramaturg.models.chat import Usage, add_usage
 from dramaturg.models.client import name_of
 from dramaturg.nodes.run import Name, RoleContext, run_of
+from dramaturg.workflows.methods import METHODS, Flow, flow
 
 Judging = Literal["expert_rating", "option_conversion", "self_report"]
 
@@ -23,7 +24,9 @@ Judging = Literal["expert_rating", "option_conversion", "self_report"]
 class InterviewContext(RoleContext):
     """Who is interviewed with what, and how the answers are judged; `chat_model` answers for the role."""
 
-    method: str = Field(default="amadeus", max_length=64, description="How the role answers, such as amadeus.")
+    method: Annotated[str, Field(max_length=64)] | SkipJsonSchema[InstanceOf[Flow]] = Field(
+        default="amadeus", description="How the role answers, such as amadeus."
+    )
     method_settings: dict[str, JsonValue] = Field(
         default_factory=dict, description="Settings of the method by their names; all others are its own."
     )
@@ -53,6 +56,18 @@ class InterviewContext(RoleContext):
         default="leave_out",
         description="With option_conversion: a refusal to answer is left out, or taken for the midpoint.",
     )
+
+    @field_validator("method")
+    @classmethod
+    def _is_no_module(cls, method: str | Flow) -> str | Flow:
+        if isinstance(method, str) and method not in METHODS:  # a caller may have sent it: nothing is imported for it
+            raise ValueError(f"There is no method {method!r}; there are: {', '.join(METHODS)}")
+        return method
+
+    @property
+    def respondent(self) -> Flow:
+        """How the role answers."""
+        return self.method if isinstance(self.method, Flow) else flow(self.method)
 
 
 class ItemReply(TypedDict):
@@ -174,6 +189,7 @@ async def described(context: InterviewContext) -> dict[str, Any]:
     own = ("role", "method", "method_settings", "limit", "experimenter", "judging", "repeats", "tie", "refusals")
     return {
         **{name: getattr(context, name) for name in own},
+        "method": context.respondent.name,
         "instrument": asked.name,
         "source": asked.source,
         "licence": asked.licence,

@@ -18,7 +18,7 @@ from dramaturg.stores.index.kinds import kind_named
 from dramaturg.stores.index.passages import PassageStore, StoredPassage, passage_kind
 from dramaturg.stores.index.records import decode_records, encode_records
 from dramaturg.stores.index.vectors import nearest, pack, unit_rows, unpack
-from dramaturg.workflows.methods import index_kind
+from dramaturg.workflows.methods import index_kinds
 
 import passage_samples
 from passage_samples import DIMENSION, EMBEDDING, build, embed, new_role, quick, store_of, texts_of
@@ -224,4 +224,4 @@ def test_the_command_that_is_named_makes_this_kind_of_index(tmp_path: Path, kind
     assert str(folder.missing()).endswith(f"{command}`.")
     assert str(folder.damaged("x")).endswith(f"{command} --rebuild`.")
     chosen = method.removeprefix(" --method ") or "amadeus"
-    assert index_kind(chosen, context_for(chosen, "ada", tmp_path, None)) == kind_named(kind)
+    assert index_kinds(chosen, context_for(chosen, "ada", tmp_path, None)) == [kind_named(kind)]

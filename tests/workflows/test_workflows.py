@@ -28,7 +28,7 @@ from dramaturg.workflows import (
     role_rag_index,
     vanilla,
 )
-from dramaturg.workflows.methods import METHODS, Method, chat_graph, context_type, index_graph
+from dramaturg.workflows.methods import METHODS, chat_graph, context_type, preparations
 
 from roles import actor, run_settings, small_role
 from scope_roles import MOON, player, scoped
@@ -135,14 +135,15 @@ def test_a_method_is_found_by_its_name(name: str) -> None:
     assert context_type(name)().role == "beethoven"
 
 
-@pytest.mark.parametrize(("name", "method"), METHODS.items())
-def test_a_role_is_prepared_for_a_method_that_needs_it(name: str, method: Method) -> None:
-    if method.prepare:
-        written = index_graph(name).compile().get_output_jsonschema()["properties"]
-        assert {one for one in written if not one.endswith("_version")} == {"index", "version"}
-    else:
-        with pytest.raises(ValueError, match=f"The method '{name}' has no index"):
-            index_graph(name)
+@pytest.mark.parametrize("name", METHODS)
+def test_a_role_is_prepared_for_a_method_that_needs_it(name: str) -> None:
+    context = context_type(name)()
+    found = preparations(name, context)
+    assert len(found) == (0 if name in {"id-rag", "profile", "vanilla"} else 1)
+    for one in found.values():
+        written = one.graph.get_output_jsonschema()["properties"]
+        assert {name for name in written if not name.endswith("_version")} == {"index", "version"}
+        assert (one.context is context, one.takes("rebuild"), one.takes("reply")) == (True, True, False)
 
 
 def test_an_unknown_method_is_named() -> None:
