@@ -74,7 +74,7 @@ def check_name(name: str) -> None:
             f"{name!r} can't be the name of a flow: up to 64 of the letters a-z, digits and _, the first a letter, "
             "the last no _, and no word of the Python language."
         )
-    if name in {method.chat for method in METHODS.values()}:
+    if name in METHODS.values():
         raise ValueError(f"{name!r} is a method of Dramaturg: take another name for the flow.")
     if name == "tests" or name in sys.stdlib_module_names or find_spec(name):
         raise ValueError(f"A flow {name!r} would hide the Python package of that name: take another name.")
