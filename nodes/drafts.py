@@ -12,9 +12,10 @@ from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from dramaturg.models.errors import UNANSWERED
-from dramaturg.nodes.reply import AskedState, Grounds, ReplySettings, ground_text, spoken
+from dramaturg.nodes.grounds import GatheredState, Grounds, GroundsSettings, ground_text, joined, within_budget
+from dramaturg.nodes.reply import AskedState, ReplySettings, spoken
 from dramaturg.nodes.run import RoleContext, Run, needs, open_run
-from dramaturg.nodes.turn import EvidenceState
+from dramaturg.nodes.turn import EvidenceState, stranger_name
 
 Outcome = Literal["allow", "revise", "block"]
 
@@ -61,6 +62,16 @@ class DraftState(AskedState, EvidenceState):
     asker: NotRequired[str]
 
 
+class GroundedDraftSettings(GroundsSettings, ReplySettings):
+    """A draft from gathered grounds."""
+
+
+class GroundedDraftState(DraftState, GatheredState):
+    """What a draft from gathered grounds reads; `checkers`: the names of those who check it."""
+
+    checkers: NotRequired[list[str]]
+
+
 async def drafted(
     run: Run[R],
     state: DraftState,
@@ -105,6 +116,22 @@ async def drafted(
         "asker": grounds["asker"],
         "usage": {"draft": run.usage},
     }
+
+
+@needs(question="read_turn", gathered="a node that gathers grounds")
+async def draft_from_grounds(state: GroundedDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Draft a reply from all grounds that were gathered, within one budget of tokens.
+
+    The checkers are those that `checkers` of the state names; nobody where it names none.
+
+    Raises:
+        ModelError: the model gave no reply.
+    """
+    run = await open_run(runtime, GroundedDraftSettings)
+    grounds, counts = within_budget(joined(state["gathered"].values()), run.settings.grounds_tokens)
+    checkers, user = state.get("checkers") or [], grounds["asker"] or stranger_name(run)
+    written = await drafted(run, state, "respond_from_grounds", grounds, checkers=checkers, user=user)
+    return {**written, "evidence": {"grounds": counts}}
 
 
 def new_draft(state: DraftState, said: AIMessage, checkers: Sequence[str], error: str = "") -> Draft:

@@ -6,12 +6,13 @@ from typing import Any, TypeVar
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, merge_message_runs
 from langgraph.runtime import Runtime
 from pydantic import Field
-from typing_extensions import TypedDict
 
 from dramaturg.models.questions import write_message
 from dramaturg.models.reading import encodable
+from dramaturg.nodes.grounds import NO_GROUNDS, Grounds
 from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.nodes.turn import SummaryState, WindowSettings, earlier_summary
+from dramaturg.prompts import fence
 
 
 class ReplySettings(WindowSettings):
@@ -25,56 +26,6 @@ class AskedState(SummaryState):
     """What every reply reads: the conversation, the summary of what has left its window, and its question u."""
 
     question: str
-
-
-class Grounds(TypedDict):
-    """What a reply rests on, whichever method gathered it; the grounds of several methods can be joined."""
-
-    texts: dict[str, list[str]]
-    """By kind, such as "knowledge", "attributes", "memories", "records", "identity": the most important first."""
-    limits: dict[str, str]
-    """What limits the reply, by the name of the prompt that says so: "unknown" (what the role cannot know), "silent"
-    (what nobody wrote of), "told", "was_said"."""
-    asker: str
-    """The name of the user's role; empty for a stranger."""
-    evidence: dict[str, Any]
-    """What the evidence of the turn shows of it."""
-
-
-def grounds_of(
-    state: Mapping[str, Any],
-    texts: Mapping[str, Sequence[str]],
-    *,
-    limits: Mapping[str, str] | None = None,
-    asker: str = "",
-    shown: Sequence[str] = (),
-) -> Grounds:
-    """Grounds without what is empty in them.
-
-    Args:
-        state: of the turn, with its evidence.
-        texts: by kind.
-        limits: by the name of their prompt.
-        asker: the name of the user's role.
-        shown: the names under which the evidence of the turn shows this.
-    """
-    evidence = state.get("evidence") or {}
-    return {
-        "texts": {kind: kept for kind, all_of in texts.items() if (kept := [one for one in all_of if one.strip()])},
-        "limits": {name: text for name, text in (limits or {}).items() if text},
-        "asker": asker,
-        "evidence": {name: evidence[name] for name in shown if name in evidence},
-    }
-
-
-NO_GROUNDS: Grounds = {"texts": {}, "limits": {}, "asker": "", "evidence": {}}
-
-
-def ground_text(grounds: Grounds, profile: str) -> str:
-    """What a line is to be consistent with: the profile of the role, and all that it rests on."""
-    return "\n\n".join(
-        filter(None, [profile.strip(), *(text for texts in grounds["texts"].values() for text in texts)])
-    )
 
 
 S = TypeVar("S", bound=ReplySettings)
@@ -115,7 +66,7 @@ async def spoken(
         run: of the node that speaks.
         state: the turn.
         name: of the prompt.
-        grounds: what the reply rests on; the prompt shows each kind of text under its name.
+        grounds: what the reply rests on; the prompt shows each kind of text under its name, or all as `$grounds`.
         data: more that the prompt shows, fenced; a kind of text that may be missing stands here as "".
         quiet: whether the reply is not streamed.
         values: other values of the prompt.
@@ -125,6 +76,7 @@ async def spoken(
     """
     role = run.role.card
     texts = {kind: "\n\n".join(all_of) for kind, all_of in grounds["texts"].items()}
+    values.setdefault("grounds", "\n\n".join(fence(kind, text) for kind, text in texts.items() if text))
     *system, last = run.prompt(name).messages(
         role=role.name,
         limits="".join(section(run, part, text) for part, text in grounds["limits"].items() if text),

@@ -1,9 +1,9 @@
-"""A run of a graph: how it is to be done, the graphs whose runs always know that, and what a run opens."""
+"""A run of a graph: how it is to be done, and what it opens for its nodes."""
 
 import asyncio
 import inspect
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial, wraps
 from pathlib import Path
@@ -11,11 +11,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar, cast
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
-from langgraph.checkpoint.base import Checkpoint
-from langgraph.graph import StateGraph
-from langgraph.graph.state import CompiledStateGraph
-from langgraph.runtime import Runtime, get_runtime
-from langgraph.typing import ContextT, InputT, OutputT, StateT
+from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, PrivateAttr
 from pydantic.json_schema import SkipJsonSchema
 
@@ -100,13 +96,15 @@ class RoleContext(RunContext):
 class Opened:
     """The role and the models of a context, each opened once. Its methods block."""
 
-    def __init__(self, context: RoleContext) -> None:
+    def __init__(self, context: RoleContext, outer: "Opened | None" = None) -> None:
         self.context = context
         self._lock = threading.Lock()
         self._role_and_chat: tuple[Role, ChatModel] | None = None
         self.prompts: Mapping[str, Prompt] = {}
         """Those of the user and of the role, by name and language; they are read with the role."""
         self._embedder: Embedder | None = None
+        if outer and all(getattr(context, name) == getattr(outer.context, name) for name in RoleContext.model_fields):
+            self._role_and_chat, self.prompts, self._embedder = outer._role_and_chat, outer.prompts, outer._embedder
 
     @property
     def is_open(self) -> bool:
@@ -141,81 +139,6 @@ N = TypeVar("N", bound=Callable[..., Any])
 C = TypeVar("C", bound=RunContext)
 S = TypeVar("S", bound=RoleContext)
 S_co = TypeVar("S_co", bound=RoleContext, covariant=True)
-
-
-class Workflow(StateGraph[StateT, ContextT, InputT, OutputT]):
-    """A `StateGraph` of nodes that have their settings from a run's context.
-
-    Called without a context, a LangGraph graph gives its nodes none, and each would take the defaults of its own
-    settings. A workflow's runs have the defaults of its context schema then, in its subgraphs too.
-    """
-
-    former_nodes: Mapping[str, str] = {}
-    """By the name of a node that there was once: the one that goes on where a thread has stopped before it."""
-    former_channels: Mapping[str, str] = {}
-    """By the name that a channel once had: the one that it has now; empty where there is none any more."""
-
-    def compile(self, *args: Any, **kwargs: Any) -> CompiledStateGraph[StateT, ContextT, InputT, OutputT]:
-        """Compile as `StateGraph.compile` does."""
-        compiled = super().compile(*args, **kwargs)
-        compiled.__class__ = CompiledWorkflow  # `StateGraph.compile` names the class that it makes
-        return compiled
-
-
-class CompiledWorkflow(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
-    """A compiled `Workflow`: each run goes by a context of its own, which remembers what the run has opened."""
-
-    def stream(self, input: Any, config: Any = None, *, context: Any = None, **kwargs: Any) -> Iterator[Any]:  # noqa: A002
-        """Run as `Pregel.stream` does."""
-        return super().stream(input, config, context=self._context(context), **kwargs)
-
-    def astream(self, input: Any, config: Any = None, *, context: Any = None, **kwargs: Any) -> AsyncIterator[Any]:  # noqa: A002
-        """Run as `Pregel.astream` does."""
-        return super().astream(input, config, context=self._context(context), **kwargs)
-
-    def _migrate_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Read what an earlier version of the graph wrote, as LangGraph does with its own earlier formats."""
-        builder: Any = self.builder
-        parts: Any = checkpoint
-        for old, new in builder.former_nodes.items():
-            was, now = f"branch:to:{old}", f"branch:to:{new}"
-            values, versions, seen = parts["channel_values"], parts["channel_versions"], parts["versions_seen"]
-            parts["updated_channels"] = [
-                now if one == was else one for one in parts.get("updated_channels") or ()
-            ] or None
-            if was in values:
-                values[now] = values.pop(was)
-            if was in versions:
-                versions[now] = max(filter(None, (versions.pop(was), versions.get(now))))
-            if old in seen:
-                both = {now if name == was else name: version for name, version in seen.pop(old).items()}
-                mine = seen.get(new, {})
-                seen[new] = mine | {name: max(filter(None, (v, mine.get(name)))) for name, v in both.items()}
-        for old, new in builder.former_channels.items():
-            for known in (parts["channel_values"], parts["channel_versions"], *parts["versions_seen"].values()):
-                if old in known and (value := known.pop(old)) is not None and new:
-                    known.setdefault(new, value)
-            renamed = [new if one == old else one for one in parts.get("updated_channels") or ()]
-            parts["updated_channels"] = list(filter(None, renamed)) or None
-        super()._migrate_checkpoint(checkpoint)
-
-    def _context(self, given: Any) -> Any:
-        """The context of a run: what is given, else that of the graph whose node this is, else the defaults."""
-        if given is None and _outer_context() is not None:
-            return None  # LangGraph hands it down
-        kind: Any = self.context_schema
-        context = kind(**(given or {})) if given is None or isinstance(given, dict) else given
-        if isinstance(context, RoleContext):
-            context = context.model_copy()
-            context._opened = Opened(context)
-        return context
-
-
-def _outer_context() -> Any:
-    try:
-        return get_runtime().context
-    except (KeyError, RuntimeError):  # outside a run
-        return None
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,19 @@
 """AMADEUS (Park et al. 2025): adaptive splitter, guided selection, attribute extractor, reply."""
 
+from typing import Any
+
 from langgraph.graph import END, START
+from typing_extensions import TypedDict
 
 from dramaturg.nodes.drafts import next_step, revise, speak
-from dramaturg.nodes.passages.attributes import AttributeSettings, AttributeState, extract_attributes
+from dramaturg.nodes.grounds import GroundsInput, GroundsOutput
+from dramaturg.nodes.passages.attributes import Attribute, AttributeSettings, AttributeState, extract_attributes
 from dramaturg.nodes.passages.index import IndexingSettings, PassagesCheckState, check_index, passages_outcome
 from dramaturg.nodes.passages.reply import (
     AttributedDraftState,
     VerifiedReplySettings,
     draft_with_attributes,
+    gather_passages,
 )
 from dramaturg.nodes.passages.retrieval import RetrievalState, retrieve
 from dramaturg.nodes.passages.selection import (
@@ -19,7 +24,6 @@ from dramaturg.nodes.passages.selection import (
     judge,
     selection_outcome,
 )
-from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.turn import (
     SummarySettings,
     SummaryState,
@@ -31,6 +35,7 @@ from dramaturg.nodes.turn import (
     window_outcome,
 )
 from dramaturg.nodes.verification import verify
+from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.workflows.amadeus_index import graph as amadeus_index
 
 
@@ -50,12 +55,26 @@ class AmadeusState(
     """A turn, and what lives on: the window and its summary, and the role memory of attributes that were found."""
 
 
-def build() -> Workflow[AmadeusState, AmadeusContext, TurnInput, TurnOutput]:
-    """Wire the graph (Figure 2)."""
-    builder = Workflow(AmadeusState, AmadeusContext, input_schema=TurnInput, output_schema=TurnOutput)
-    builder.former_channels = {"version": "passages_version", "stale": "passages_stale", "note": ""}
-    builder.former_nodes = {"respond": "draft"}
-    builder.add_node(read_turn)
+class PassagesMemory(TypedDict, total=False):
+    """What AMADEUS remembers from turn to turn."""
+
+    role_memory: list[Attribute]
+
+
+class PassagesInput(GroundsInput, PassagesMemory):
+    """What the part that gathers grounds takes."""
+
+
+class PassagesOutput(GroundsOutput, PassagesMemory):
+    """What it gives."""
+
+
+class PassagesState(AmadeusState, GroundsOutput):
+    """Grounds under way."""
+
+
+def wire_grounds(builder: Workflow[Any, Any, Any, Any]) -> None:
+    """Wire what a reply rests on (Figure 2): from the index to the attributes."""
     builder.add_node(check_index)
     builder.add_node("amadeus_index", amadeus_index)
     builder.add_node(retrieve)
@@ -63,13 +82,6 @@ def build() -> Workflow[AmadeusState, AmadeusContext, TurnInput, TurnOutput]:
     builder.add_node(judge)
     builder.add_node(fall_back)
     builder.add_node(extract_attributes)
-    builder.add_node("draft", draft_with_attributes)
-    builder.add_node(verify)
-    builder.add_node(revise)
-    builder.add_node(speak)
-    builder.add_node(summarize)
-    builder.add_edge(START, "read_turn")
-    builder.add_edge("read_turn", "check_index")
     builder.add_conditional_edges("check_index", passages_outcome, {"current": "retrieve", "stale": "amadeus_index"})
     builder.add_edge("amadeus_index", "retrieve")
     builder.add_edge("retrieve", "begin_selection")
@@ -78,12 +90,41 @@ def build() -> Workflow[AmadeusState, AmadeusContext, TurnInput, TurnOutput]:
         "judge", selection_outcome, {"more": "judge", "enough": "extract_attributes", "none": "fall_back"}
     )
     builder.add_edge("fall_back", "extract_attributes")
+
+
+@changeable
+def build() -> Workflow[AmadeusState, AmadeusContext, TurnInput, TurnOutput]:
+    """Wire the graph (Figure 2)."""
+    builder = Workflow(AmadeusState, AmadeusContext, input_schema=TurnInput, output_schema=TurnOutput)
+    builder.former_channels = {"version": "passages_version", "stale": "passages_stale", "note": ""}
+    builder.former_nodes = {"respond": "draft"}
+    builder.add_node(read_turn)
+    wire_grounds(builder)
+    builder.add_node("draft", draft_with_attributes)
+    builder.add_node(verify)
+    builder.add_node(revise)
+    builder.add_node(speak)
+    builder.add_node(summarize)
+    builder.add_edge(START, "read_turn")
+    builder.add_edge("read_turn", "check_index")
     builder.add_edge("extract_attributes", "draft")
     builder.add_conditional_edges("draft", next_step, {"verifier": "verify", "settled": "speak"})
     builder.add_conditional_edges("verify", next_step, {"settled": "speak", "revise": "revise"})
     builder.add_edge("revise", "draft")
     builder.add_conditional_edges("speak", window_outcome, {"room": END, "full": "summarize"})
     builder.add_edge("summarize", END)
+    return builder
+
+
+@changeable
+def build_grounds() -> Workflow[PassagesState, AmadeusContext, PassagesInput, PassagesOutput]:
+    """Wire what a reply rests on, without the reply: a part of other graphs."""
+    builder = Workflow(PassagesState, AmadeusContext, input_schema=PassagesInput, output_schema=PassagesOutput)
+    wire_grounds(builder)
+    builder.add_node(gather_passages)
+    builder.add_edge(START, "check_index")
+    builder.add_edge("extract_attributes", "gather_passages")
+    builder.add_edge("gather_passages", END)
     return builder
 
 

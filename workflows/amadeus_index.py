@@ -13,13 +13,14 @@ from dramaturg.nodes.passages.index import (
     publish_index,
     split_persona,
 )
-from dramaturg.nodes.run import Workflow
+from dramaturg.nodes.workflow import Workflow, changeable
 
 
 class AmadeusIndexContext(IndexingSettings):
     """Everything that indexing may be told."""
 
 
+@changeable
 def build() -> Workflow[IndexingState, AmadeusIndexContext, IndexInput, IndexOutput]:
     """Wire the graph."""
     builder = Workflow(IndexingState, AmadeusIndexContext, input_schema=IndexInput, output_schema=IndexOutput)

@@ -19,7 +19,6 @@ from dramaturg.nodes.passages.corrective import (
 )
 from dramaturg.nodes.passages.index import IndexingSettings, PassagesCheckState, check_index, passages_outcome
 from dramaturg.nodes.passages.retrieval import RetrievalState, retrieve
-from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.turn import (
     SummarySettings,
     SummaryState,
@@ -30,6 +29,7 @@ from dramaturg.nodes.turn import (
     summarize,
     window_outcome,
 )
+from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.workflows.amadeus_index import graph as amadeus_index
 
 
@@ -46,6 +46,7 @@ class CragState(TurnState, PassagesCheckState, RetrievalState, CorrectiveState, 
     """A turn, and what lives on: the window and its summary."""
 
 
+@changeable
 def build() -> Workflow[CragState, CragContext, TurnInput, TurnOutput]:
     """Wire the graph."""
     builder = Workflow(CragState, CragContext, input_schema=TurnInput, output_schema=TurnOutput)

@@ -1,6 +1,9 @@
 """DRMR (anonymous 2024): relation graph, maximal clique, role memory, a draft that is verified and revised."""
 
+from typing import Any
+
 from langgraph.graph import END, START
+from typing_extensions import TypedDict
 
 from dramaturg.nodes.dialogues.index import (
     DialogueIndexSettings,
@@ -8,12 +11,25 @@ from dramaturg.nodes.dialogues.index import (
     check_dialogues,
     dialogues_outcome,
 )
-from dramaturg.nodes.dialogues.recall import more_outcome, recall_dialogues, recall_more, relating_outcome
-from dramaturg.nodes.dialogues.relations import find_clique, score_edges
-from dramaturg.nodes.dialogues.reply import RelatedDraftState, RelatedReplySettings, draft_related, drafting_outcome
-from dramaturg.nodes.dialogues.role_memory import build_memory, condense_memory, memory_outcome
+from dramaturg.nodes.dialogues.recall import (
+    KnownDialogue,
+    MemoryLimit,
+    more_outcome,
+    recall_dialogues,
+    recall_more,
+    relating_outcome,
+)
+from dramaturg.nodes.dialogues.relations import RoleRelation, find_clique, score_edges
+from dramaturg.nodes.dialogues.reply import (
+    RelatedDraftState,
+    RelatedReplySettings,
+    draft_related,
+    drafting_outcome,
+    gather_relations,
+)
+from dramaturg.nodes.dialogues.role_memory import RoleRecord, build_memory, condense_memory, memory_outcome
 from dramaturg.nodes.drafts import next_step, revise, speak
-from dramaturg.nodes.run import Workflow
+from dramaturg.nodes.grounds import GroundsInput, GroundsOutput
 from dramaturg.nodes.turn import (
     SummarySettings,
     SummaryState,
@@ -25,6 +41,7 @@ from dramaturg.nodes.turn import (
     window_outcome,
 )
 from dramaturg.nodes.verification import verify
+from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.workflows.drmr_index import graph as drmr_index
 
 
@@ -36,17 +53,52 @@ class DrmrState(TurnState, DialoguesCheckState, RelatedDraftState, SummaryState)
     """A turn, and what lives on: the window and its summary, the relation graph G, and the role memory M."""
 
 
-def build() -> Workflow[DrmrState, DrmrContext, TurnInput, TurnOutput]:
-    """Wire the graph (Figure 2)."""
-    builder = Workflow(DrmrState, DrmrContext, input_schema=TurnInput, output_schema=TurnOutput)
-    builder.former_channels = {"version": "dialogues_version", "stale": "dialogues_stale", "note": ""}
-    builder.add_node(read_turn)
+class RelationsMemory(TypedDict, total=False):
+    """What DRMR remembers from turn to turn: the relation graph, and the role memory M."""
+
+    known_dialogues: list[KnownDialogue]
+    relations: list[RoleRelation]
+    memory_records: list[RoleRecord]
+
+
+class RelationsInput(GroundsInput, RelationsMemory):
+    """What the part that gathers grounds takes."""
+
+
+class RelationsOutput(GroundsOutput, RelationsMemory):
+    """What it gives; the role memory is condensed by who has the reply."""
+
+    dialogues_version: str
+    memory_limit: MemoryLimit | None
+
+
+class RelationsState(DrmrState, GroundsOutput):
+    """Grounds under way."""
+
+
+def wire_relations(builder: Workflow[Any, Any, Any, Any]) -> None:
+    """Wire what is recalled and related (Figure 2): from the dialogues to the clique."""
     builder.add_node(check_dialogues)
     builder.add_node("drmr_index", drmr_index)
     builder.add_node(recall_dialogues)
     builder.add_node(score_edges)
     builder.add_node(find_clique)
     builder.add_node(build_memory)
+    builder.add_conditional_edges(
+        "check_dialogues", dialogues_outcome, {"current": "recall_dialogues", "stale": "drmr_index"}
+    )
+    builder.add_edge("drmr_index", "recall_dialogues")
+    builder.add_edge("score_edges", "find_clique")
+    builder.add_edge("find_clique", "build_memory")
+
+
+@changeable
+def build() -> Workflow[DrmrState, DrmrContext, TurnInput, TurnOutput]:
+    """Wire the graph (Figure 2)."""
+    builder = Workflow(DrmrState, DrmrContext, input_schema=TurnInput, output_schema=TurnOutput)
+    builder.former_channels = {"version": "dialogues_version", "stale": "dialogues_stale", "note": ""}
+    builder.add_node(read_turn)
+    wire_relations(builder)
     builder.add_node("draft", draft_related)
     builder.add_node(verify)
     builder.add_node(revise)
@@ -57,14 +109,8 @@ def build() -> Workflow[DrmrState, DrmrContext, TurnInput, TurnOutput]:
     builder.add_edge(START, "read_turn")
     builder.add_edge("read_turn", "check_dialogues")
     builder.add_conditional_edges(
-        "check_dialogues", dialogues_outcome, {"current": "recall_dialogues", "stale": "drmr_index"}
-    )
-    builder.add_edge("drmr_index", "recall_dialogues")
-    builder.add_conditional_edges(
         "recall_dialogues", relating_outcome, {"relate": "score_edges", "as they are": "draft"}
     )
-    builder.add_edge("score_edges", "find_clique")
-    builder.add_edge("find_clique", "build_memory")
     builder.add_conditional_edges("build_memory", drafting_outcome, {"new": "draft", "nothing new": "speak"})
     builder.add_conditional_edges("draft", next_step, {"verifier": "verify", "settled": "speak"})
     builder.add_conditional_edges("verify", next_step, {"settled": "speak", "revise": "revise"})
@@ -76,6 +122,21 @@ def build() -> Workflow[DrmrState, DrmrContext, TurnInput, TurnOutput]:
     builder.add_conditional_edges("speak", window_outcome, {"room": END, "full": "summarize"})
     builder.add_edge("condense_memory", END)
     builder.add_edge("summarize", END)
+    return builder
+
+
+@changeable
+def build_grounds() -> Workflow[RelationsState, DrmrContext, RelationsInput, RelationsOutput]:
+    """Wire what a reply rests on, without the reply: a part of other graphs."""
+    builder = Workflow(RelationsState, DrmrContext, input_schema=RelationsInput, output_schema=RelationsOutput)
+    wire_relations(builder)
+    builder.add_node(gather_relations)
+    builder.add_edge(START, "check_dialogues")
+    builder.add_conditional_edges(
+        "recall_dialogues", relating_outcome, {"relate": "score_edges", "as they are": "gather_relations"}
+    )
+    builder.add_edge("build_memory", "gather_relations")
+    builder.add_edge("gather_relations", END)
     return builder
 
 

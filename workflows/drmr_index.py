@@ -13,13 +13,14 @@ from dramaturg.nodes.dialogues.index import (
     score_all_edges,
 )
 from dramaturg.nodes.index_steps import publishing_outcome
-from dramaturg.nodes.run import Workflow
+from dramaturg.nodes.workflow import Workflow, changeable
 
 
 class DrmrIndexContext(DialogueIndexSettings):
     """Everything that indexing may be told."""
 
 
+@changeable
 def build() -> Workflow[DialogueDraftState, DrmrIndexContext, DialogueIndexInput, DialogueIndexOutput]:
     """Wire the graph (Figure 2, the historical dialogues)."""
     builder = Workflow(

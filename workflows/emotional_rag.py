@@ -1,7 +1,11 @@
 """Emotional RAG (Huang et al. 2024): the question by meaning and by mood, recall, reply, remember."""
 
-from langgraph.graph import END, START
+from typing import Any
 
+from langgraph.graph import END, START
+from typing_extensions import TypedDict
+
+from dramaturg.nodes.grounds import GroundsInput, GroundsOutput
 from dramaturg.nodes.memories.index import MemoriesCheckState, check_memories, encoding_outcomes
 from dramaturg.nodes.memories.recall import (
     MemoryRecallState,
@@ -10,8 +14,12 @@ from dramaturg.nodes.memories.recall import (
     recall_memories,
 )
 from dramaturg.nodes.memories.remembering import RememberedState, remember
-from dramaturg.nodes.memories.reply import MemoryReplySettings, MemoryReplyState, respond_from_memories
-from dramaturg.nodes.run import Workflow
+from dramaturg.nodes.memories.reply import (
+    MemoryReplySettings,
+    MemoryReplyState,
+    gather_memories,
+    respond_from_memories,
+)
 from dramaturg.nodes.turn import (
     SummarySettings,
     SummaryState,
@@ -22,6 +30,7 @@ from dramaturg.nodes.turn import (
     summarize,
     window_outcome,
 )
+from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.workflows.emotional_rag_index import graph as emotional_rag_index
 
 
@@ -35,6 +44,44 @@ class EmotionalRagState(
     """A turn, and what lives on: the window and its summary, and the ids of what the conversation made remembered."""
 
 
+class MemoriesMemory(TypedDict, total=False):
+    """What Emotional RAG remembers from turn to turn."""
+
+    remembered: list[str]
+
+
+class MemoriesInput(GroundsInput, MemoriesMemory):
+    """What the part that gathers grounds takes."""
+
+
+class MemoriesOutput(GroundsOutput):
+    """What it gives; the exchange is remembered by who has the reply."""
+
+    memories_version: str
+
+
+class MemoriesState(EmotionalRagState, GroundsOutput):
+    """Grounds under way."""
+
+
+def wire_grounds(builder: Workflow[Any, Any, Any, Any]) -> None:
+    """Wire what a reply rests on (Figure 1): meaning and mood of the question, and the memories nearest to both."""
+    builder.add_node(check_memories)
+    builder.add_node("emotional_rag_index", emotional_rag_index)
+    builder.add_node(encode_meaning)
+    builder.add_node(encode_mood)
+    builder.add_node(recall_memories)
+    builder.add_conditional_edges(
+        "check_memories",
+        encoding_outcomes,
+        {"stale": "emotional_rag_index", "meaning": "encode_meaning", "mood": "encode_mood"},
+    )
+    for encode in ("encode_meaning", "encode_mood"):
+        builder.add_edge("emotional_rag_index", encode)
+        builder.add_edge(encode, "recall_memories")
+
+
+@changeable
 def build() -> Workflow[EmotionalRagState, EmotionalRagContext, TurnInput, TurnOutput]:
     """Wire the graph (Figure 1)."""
     builder = Workflow(EmotionalRagState, EmotionalRagContext, input_schema=TurnInput, output_schema=TurnOutput)
@@ -44,29 +91,29 @@ def build() -> Workflow[EmotionalRagState, EmotionalRagContext, TurnInput, TurnO
         "recalled": "recalled_memories",
     }
     builder.add_node(read_turn)
-    builder.add_node(check_memories)
-    builder.add_node("emotional_rag_index", emotional_rag_index)
-    builder.add_node(encode_meaning)
-    builder.add_node(encode_mood)
-    builder.add_node(recall_memories)
+    wire_grounds(builder)
     builder.add_node(respond_from_memories)
     builder.add_node(remember)
     builder.add_node(summarize)
     builder.add_edge(START, "read_turn")
     builder.add_edge("read_turn", "check_memories")
-    builder.add_conditional_edges(
-        "check_memories",
-        encoding_outcomes,
-        {"stale": "emotional_rag_index", "meaning": "encode_meaning", "mood": "encode_mood"},
-    )
-    for encode in ("encode_meaning", "encode_mood"):
-        builder.add_edge("emotional_rag_index", encode)
-        builder.add_edge(encode, "recall_memories")
     builder.add_edge("recall_memories", "respond_from_memories")
     builder.add_edge("respond_from_memories", "remember")
     builder.add_conditional_edges("respond_from_memories", window_outcome, {"room": END, "full": "summarize"})
     builder.add_edge("remember", END)
     builder.add_edge("summarize", END)
+    return builder
+
+
+@changeable
+def build_grounds() -> Workflow[MemoriesState, EmotionalRagContext, MemoriesInput, MemoriesOutput]:
+    """Wire what a reply rests on, without the reply: a part of other graphs."""
+    builder = Workflow(MemoriesState, EmotionalRagContext, input_schema=MemoriesInput, output_schema=MemoriesOutput)
+    wire_grounds(builder)
+    builder.add_node(gather_memories)
+    builder.add_edge(START, "check_memories")
+    builder.add_edge("recall_memories", "gather_memories")
+    builder.add_edge("gather_memories", END)
     return builder
 
 

@@ -13,13 +13,14 @@ from dramaturg.nodes.memories.index import (
     gather_memories,
     publish_memories,
 )
-from dramaturg.nodes.run import Workflow
+from dramaturg.nodes.workflow import Workflow, changeable
 
 
 class EmotionalRagIndexContext(MemorySettings):
     """Everything that indexing may be told."""
 
 
+@changeable
 def build() -> Workflow[MemoryDraftState, EmotionalRagIndexContext, MemoryIndexInput, MemoryIndexOutput]:
     """Wire the graph (Figure 1, the memory encoding component)."""
     builder = Workflow(

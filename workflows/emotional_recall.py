@@ -11,8 +11,8 @@ from dramaturg.nodes.memories.recall import (
     encode_mood,
     recall_memories,
 )
-from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.turn import EvidenceState
+from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.workflows.emotional_rag_index import graph as emotional_rag_index
 
 
@@ -30,6 +30,7 @@ class EmotionalRecallState(MemoriesCheckState, MemoryRecallState):
     """A question under way."""
 
 
+@changeable
 def build() -> Workflow[EmotionalRecallState, EmotionalRecallContext, RecallInput, EvidenceState]:
     """Wire the graph (Figure 1, without response generation)."""
     builder = Workflow(

@@ -6,8 +6,8 @@ from pydantic import Field
 from dramaturg.nodes.graph.index import GraphCheckState, GraphIndexSettings, check_graph, graph_outcome
 from dramaturg.nodes.graph.recall import search_locally
 from dramaturg.nodes.graph.reply import LocalReplySettings, LocalReplyState, respond_from_graph
-from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.turn import SummarySettings, TurnInput, TurnOutput, TurnState, read_turn, summarize, window_outcome
+from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.workflows.role_rag_index import graph as role_rag_index
 
 
@@ -23,6 +23,7 @@ class GraphRagLocalState(TurnState, GraphCheckState, LocalReplyState):
     """A turn, and what lives on: the window and its summary."""
 
 
+@changeable
 def build() -> Workflow[GraphRagLocalState, GraphRagLocalContext, TurnInput, TurnOutput]:
     """Wire the graph."""
     builder = Workflow(GraphRagLocalState, GraphRagLocalContext, input_schema=TurnInput, output_schema=TurnOutput)

@@ -1,17 +1,28 @@
 """ID-RAG (Platnick et al. 2025): a decision loop in which an identity is looked up, held against the deed, and kept."""
 
+from typing import Any
+
 from langgraph.graph import END, START
 
 from dramaturg.nodes.drafts import next_step, speak
+from dramaturg.nodes.grounds import GroundsInput, GroundsOutput
 from dramaturg.nodes.identity.chronicle import IdentityChange
 from dramaturg.nodes.identity.decision import DecisionSettings, DecisionState, act, decline
-from dramaturg.nodes.identity.episodes import EpisodeInput, EpisodeSettings, compose, recall_episodes, remember_episode
+from dramaturg.nodes.identity.episodes import (
+    Episode,
+    EpisodeInput,
+    EpisodeSettings,
+    compose,
+    recall_episodes,
+    remember_episode,
+)
 from dramaturg.nodes.identity.gate import validate
-from dramaturg.nodes.identity.perception import perceive
+from dramaturg.nodes.identity.perception import Percept, perceive
 from dramaturg.nodes.identity.retrieval import (
     augment,
     feel,
     feeling_outcome,
+    gather_identity,
     identity_outcome,
     infer_identity,
     query_identity,
@@ -25,8 +36,8 @@ from dramaturg.nodes.identity.update import (
     update_identity,
     update_outcome,
 )
-from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.turn import SummarySettings, TurnOutput, TurnState, read_turn, summarize, window_outcome
+from dramaturg.nodes.workflow import Workflow, changeable
 
 
 class IdRagContext(DecisionSettings, EpisodeSettings, UpdateSettings, SummarySettings):
@@ -43,6 +54,45 @@ class ChangedInput(EpisodeInput):
     identity_changes: list[IdentityChange]
 
 
+class IdentityInput(GroundsInput, total=False):
+    """What the part that gathers grounds takes."""
+
+    episodes: list[Episode]
+    identity_changes: list[IdentityChange]
+
+
+class IdentityOutput(GroundsOutput):
+    """What it gives; the gate, the memory stream and the update of 𝒞 are the affair of who has the reply."""
+
+    percept: Percept
+    identity: list[dict[str, Any]]
+    updates: bool
+
+
+class IdentityGroundsState(IdRagState, GroundsOutput):
+    """Grounds under way."""
+
+
+def wire_identity(builder: Workflow[Any, Any, Any, Any]) -> None:
+    """Wire the identity (Algorithm 1, steps 2 to 6): from the memories to WM' = WM ⊕ K."""
+    builder.add_node(recall_episodes)
+    builder.add_node(compose)
+    builder.add_node(feel)
+    builder.add_node(query_identity)
+    builder.add_node(retrieve_identity)
+    builder.add_node(infer_identity)
+    builder.add_node(augment)
+    builder.add_edge("recall_episodes", "compose")
+    builder.add_edge("compose", "query_identity")
+    builder.add_conditional_edges(
+        "query_identity", identity_outcome, {"look up": "retrieve_identity", "infer": "infer_identity"}
+    )
+    builder.add_conditional_edges("retrieve_identity", feeling_outcome, {"asked": "feel", "unasked": "augment"})
+    builder.add_conditional_edges("infer_identity", feeling_outcome, {"asked": "feel", "unasked": "augment"})
+    builder.add_edge("feel", "augment")
+
+
+@changeable
 def build(taken: type[EpisodeInput] = EpisodeInput) -> Workflow[IdRagState, IdRagContext, EpisodeInput, TurnOutput]:
     """Wire the loop of Algorithm 1, with the gate and the update that it leaves open.
 
@@ -54,13 +104,7 @@ def build(taken: type[EpisodeInput] = EpisodeInput) -> Workflow[IdRagState, IdRa
     builder.former_channels = {"proposals": "drafts", "recalled": "recalled_episodes", "note": ""}
     builder.add_node(perceive)
     builder.add_node(read_turn)
-    builder.add_node(recall_episodes)
-    builder.add_node(compose)
-    builder.add_node(feel)
-    builder.add_node(query_identity)
-    builder.add_node(retrieve_identity)
-    builder.add_node(infer_identity)
-    builder.add_node(augment)
+    wire_identity(builder)
     builder.add_node(act)
     builder.add_node(validate)
     builder.add_node(decline)
@@ -73,14 +117,6 @@ def build(taken: type[EpisodeInput] = EpisodeInput) -> Workflow[IdRagState, IdRa
     builder.add_edge(START, "perceive")
     builder.add_edge("perceive", "read_turn")
     builder.add_edge("read_turn", "recall_episodes")
-    builder.add_edge("recall_episodes", "compose")
-    builder.add_edge("compose", "query_identity")
-    builder.add_conditional_edges(
-        "query_identity", identity_outcome, {"look up": "retrieve_identity", "infer": "infer_identity"}
-    )
-    builder.add_conditional_edges("retrieve_identity", feeling_outcome, {"asked": "feel", "unasked": "augment"})
-    builder.add_conditional_edges("infer_identity", feeling_outcome, {"asked": "feel", "unasked": "augment"})
-    builder.add_edge("feel", "augment")
     builder.add_edge("augment", "act")
     builder.add_conditional_edges("act", next_step, {"gate": "validate", "settled": "speak"})
     builder.add_conditional_edges("validate", next_step, {"settled": "speak", "revise": "act", "blocked": "decline"})
@@ -92,6 +128,20 @@ def build(taken: type[EpisodeInput] = EpisodeInput) -> Workflow[IdRagState, IdRa
     builder.add_edge("approve", "update_identity")
     builder.add_edge("update_identity", END)
     builder.add_edge("summarize", END)
+    return builder
+
+
+@changeable
+def build_grounds() -> Workflow[IdentityGroundsState, IdRagContext, IdentityInput, IdentityOutput]:
+    """Wire what a reply rests on, without the reply: a part of other graphs."""
+    builder = Workflow(IdentityGroundsState, IdRagContext, input_schema=IdentityInput, output_schema=IdentityOutput)
+    builder.add_node(perceive)
+    wire_identity(builder)
+    builder.add_node(gather_identity)
+    builder.add_edge(START, "perceive")
+    builder.add_edge("perceive", "recall_episodes")
+    builder.add_edge("augment", "gather_identity")
+    builder.add_edge("gather_identity", END)
     return builder
 
 

@@ -19,6 +19,7 @@ from langgraph.graph import StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
 from dramaturg.nodes.index_steps import IndexingCost, Wishes
+from dramaturg.nodes.part import part_context
 from dramaturg.nodes.run import RoleContext, run_of
 from dramaturg.nodes.turn import TurnInput, TurnOutput
 from dramaturg.stores.errors import did_you_mean
@@ -39,6 +40,7 @@ METHODS: Mapping[str, str] = {
     "role-gpt": "role_gpt",
     "profile": "profile",
     "vanilla": "vanilla",
+    "ensemble": "ensemble",
 }
 """The package's methods, each with the module that wires it."""
 
@@ -183,7 +185,9 @@ def file_name(name: str) -> str:
 
 def _preparations(builder: AnyGraph, context: RoleContext) -> Iterator[Preparation]:
     """The indexing graphs among the nodes, and those inside them."""
-    for node in builder.nodes.values():
+    prepared = getattr(builder, "prepared_parts", None)
+    among = prepared(context) if prepared else builder.nodes
+    for node in (builder.nodes[name] for name in builder.nodes if name in among):
         inner: Any = node.runnable
         own = context
         if not isinstance(inner, CompiledStateGraph):
@@ -192,19 +196,11 @@ def _preparations(builder: AnyGraph, context: RoleContext) -> Iterator[Preparati
             inner = getattr(around, "graph", None)
             if not isinstance(inner, CompiledStateGraph):
                 continue
-            own = _own_context(inner, getattr(around, "settings", None) or {}, context)
+            own = part_context(inner.builder.context_schema, getattr(around, "settings", None), context, inner.name)
         if inner.name in INDEXES:
             yield Preparation(inner.name, inner.builder, own)
         else:
             yield from _preparations(inner.builder, own)
-
-
-def _own_context(
-    graph: CompiledStateGraph[Any, Any, Any, Any], settings: Mapping[str, Any], outer: RoleContext
-) -> RoleContext:
-    """The context of a part: role, library, language and models are the outer one's unless its settings name them."""
-    kind: Any = graph.builder.context_schema or RoleContext
-    return kind(**{name: getattr(outer, name) for name in RoleContext.model_fields} | dict(settings))  # type: ignore[no-any-return]
 
 
 def _imported(name: str) -> AnyGraph:

@@ -8,7 +8,6 @@ from pydantic import Field
 from dramaturg.nodes.passages.index import IndexingSettings, PassagesCheckState, check_index, passages_outcome
 from dramaturg.nodes.passages.reply import GroundedReplySettings, KnowledgeState, respond_from_knowledge
 from dramaturg.nodes.passages.retrieval import RetrievalState, retrieve
-from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.turn import (
     SummarySettings,
     SummaryState,
@@ -19,6 +18,7 @@ from dramaturg.nodes.turn import (
     summarize,
     window_outcome,
 )
+from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.workflows.amadeus_index import graph as amadeus_index
 
 
@@ -35,6 +35,7 @@ class NaiveRagState(TurnState, PassagesCheckState, RetrievalState, KnowledgeStat
     """A turn, and what lives on: the window and its summary."""
 
 
+@changeable
 def build() -> Workflow[NaiveRagState, NaiveRagContext, TurnInput, TurnOutput]:
     """Wire the graph."""
     builder = Workflow(NaiveRagState, NaiveRagContext, input_schema=TurnInput, output_schema=TurnOutput)

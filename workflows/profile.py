@@ -3,8 +3,8 @@
 from langgraph.graph import END, START
 
 from dramaturg.nodes.reply import AskedState, ReplySettings, respond_from_profile
-from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.turn import SummarySettings, TurnInput, TurnOutput, TurnState, read_turn, summarize, window_outcome
+from dramaturg.nodes.workflow import Workflow, changeable
 
 
 class ProfileContext(ReplySettings, SummarySettings):
@@ -15,6 +15,7 @@ class ProfileState(TurnState, AskedState):
     """A turn, and what lives on: the window and its summary."""
 
 
+@changeable
 def build() -> Workflow[ProfileState, ProfileContext, TurnInput, TurnOutput]:
     """Wire the graph."""
     builder = Workflow(ProfileState, ProfileContext, input_schema=TurnInput, output_schema=TurnOutput)

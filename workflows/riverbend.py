@@ -2,13 +2,14 @@
 
 from langgraph.graph import END, START
 
-from dramaturg.nodes.run import Workflow
+from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.nodes.world.game_master import poll, resolve, send_voters, vote
 from dramaturg.nodes.world.world import WorldInput, WorldOutput, WorldState, begin_step, end_step, step_outcome
 from dramaturg.workflows.riverbend_agents import RiverbendContext, decide, send_agents, send_talks
 from dramaturg.workflows.talk import graph as talk
 
 
+@changeable
 def build() -> Workflow[WorldState, RiverbendContext, WorldInput, WorldOutput]:
     """Wire the graph: a step is an hour."""
     builder = Workflow(WorldState, RiverbendContext, input_schema=WorldInput, output_schema=WorldOutput)

@@ -10,7 +10,6 @@ from dramaturg.nodes.dialogues.index import (
 )
 from dramaturg.nodes.dialogues.recall import DialogueRecallState, recall_dialogues
 from dramaturg.nodes.dialogues.reply import DialogueReplySettings, respond_from_dialogues
-from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.turn import (
     SummarySettings,
     SummaryState,
@@ -21,6 +20,7 @@ from dramaturg.nodes.turn import (
     summarize,
     window_outcome,
 )
+from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.workflows.drmr_index import graph as drmr_index
 
 
@@ -32,6 +32,7 @@ class RoleGptState(TurnState, DialoguesCheckState, DialogueRecallState, SummaryS
     """A turn, and what lives on: the window and its summary."""
 
 
+@changeable
 def build() -> Workflow[RoleGptState, RoleGptContext, TurnInput, TurnOutput]:
     """Wire the graph."""
     builder = Workflow(RoleGptState, RoleGptContext, input_schema=TurnInput, output_schema=TurnOutput)

@@ -5,8 +5,9 @@ from typing import Any, Literal
 from langgraph.graph import END, START
 from langgraph.runtime import Runtime
 from pydantic import Field
+from typing_extensions import TypedDict
 
-from dramaturg.nodes.graph.boundaries import BoundarySettings, BoundaryState, keep_boundaries
+from dramaturg.nodes.graph.boundaries import Boundary, BoundarySettings, BoundaryState, keep_boundaries
 from dramaturg.nodes.graph.index import GraphCheckState, GraphIndexSettings, check_graph, graph_outcome
 from dramaturg.nodes.graph.recall import (
     RecallSettings,
@@ -20,13 +21,16 @@ from dramaturg.nodes.graph.reply import (
     LocalReplySettings,
     LocalReplyState,
     ScopedReplyState,
+    gather_scope,
     respond_from_graph,
     respond_in_scope,
 )
 from dramaturg.nodes.graph.scoping import HypotheticalSettings, hypothesize, scope_entities, scope_outcomes
-from dramaturg.nodes.run import Workflow, needs, settings
+from dramaturg.nodes.grounds import GroundsInput, GroundsOutput
+from dramaturg.nodes.run import needs, settings
 from dramaturg.nodes.self_contained import SelfContainedSettings, SelfContainedState, make_self_contained
 from dramaturg.nodes.turn import SummarySettings, TurnInput, TurnOutput, TurnState, read_turn, summarize, window_outcome
+from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.workflows.role_rag_index import graph as role_rag_index
 
 
@@ -64,15 +68,29 @@ def retrieval_outcome(state: RoleRagState) -> Literal["scoped", "local"]:
     return state["retrieval"]
 
 
-def build() -> Workflow[RoleRagState, RoleRagContext, TurnInput, TurnOutput]:
-    """Wire the graph (Figure 2, lower half)."""
-    builder = Workflow(RoleRagState, RoleRagContext, input_schema=TurnInput, output_schema=TurnOutput)
-    builder.former_channels = {"version": "graph_version", "stale": "graph_stale"}
-    builder.add_node(read_turn)
-    builder.add_node(check_graph)
-    builder.add_node("role_rag_index", role_rag_index)
-    builder.add_node(make_self_contained)
-    builder.add_node(choose_retrieval)
+class ScopeMemory(TypedDict, total=False):
+    """What RoleRAG remembers from turn to turn."""
+
+    boundaries: list[Boundary]
+
+
+class ScopeInput(GroundsInput, ScopeMemory):
+    """What the part that gathers grounds takes."""
+
+
+class ScopeOutput(GroundsOutput, ScopeMemory):
+    """What it gives."""
+
+
+class ScopeGroundsState(RoleRagState, GroundsOutput):
+    """Grounds under way."""
+
+
+STRATEGIES = ("note_out_of_scope", "recall_specific", "recall_general", "recall_nearest")
+
+
+def wire_scope(builder: Workflow[Any, Any, Any, Any]) -> None:
+    """Wire the scope (Figure 2, lower half): from the hypothetical context to what each kind of entity recalls."""
     builder.add_node(hypothesize)
     builder.add_node(scope_entities)
     builder.add_node(keep_boundaries)
@@ -80,20 +98,6 @@ def build() -> Workflow[RoleRagState, RoleRagContext, TurnInput, TurnOutput]:
     builder.add_node(recall_specific)
     builder.add_node(recall_general)
     builder.add_node(recall_nearest)
-    builder.add_node(respond_in_scope)
-    builder.add_node(search_locally)
-    builder.add_node(respond_from_graph)
-    builder.add_node(summarize)
-    builder.add_edge(START, "read_turn")
-    builder.add_edge("read_turn", "check_graph")
-    builder.add_conditional_edges(
-        "check_graph", graph_outcome, {"current": "make_self_contained", "stale": "role_rag_index"}
-    )
-    builder.add_edge("role_rag_index", "make_self_contained")
-    builder.add_edge("make_self_contained", "choose_retrieval")
-    builder.add_conditional_edges(
-        "choose_retrieval", retrieval_outcome, {"scoped": "hypothesize", "local": "search_locally"}
-    )
     builder.add_edge("hypothesize", "scope_entities")
     builder.add_edge("scope_entities", "keep_boundaries")
     builder.add_conditional_edges(
@@ -106,12 +110,59 @@ def build() -> Workflow[RoleRagState, RoleRagContext, TurnInput, TurnOutput]:
             "none": "recall_nearest",
         },
     )
-    for strategy in ("note_out_of_scope", "recall_specific", "recall_general", "recall_nearest"):
+
+
+def wire_question(builder: Workflow[Any, Any, Any, Any]) -> None:
+    """Wire what comes before: the graph is there, and the question is understood on its own."""
+    builder.add_node(check_graph)
+    builder.add_node("role_rag_index", role_rag_index)
+    builder.add_node(make_self_contained)
+    builder.add_conditional_edges(
+        "check_graph", graph_outcome, {"current": "make_self_contained", "stale": "role_rag_index"}
+    )
+    builder.add_edge("role_rag_index", "make_self_contained")
+
+
+@changeable
+def build() -> Workflow[RoleRagState, RoleRagContext, TurnInput, TurnOutput]:
+    """Wire the graph (Figure 2, lower half)."""
+    builder = Workflow(RoleRagState, RoleRagContext, input_schema=TurnInput, output_schema=TurnOutput)
+    builder.former_channels = {"version": "graph_version", "stale": "graph_stale"}
+    builder.add_node(read_turn)
+    wire_question(builder)
+    builder.add_node(choose_retrieval)
+    wire_scope(builder)
+    builder.add_node(respond_in_scope)
+    builder.add_node(search_locally)
+    builder.add_node(respond_from_graph)
+    builder.add_node(summarize)
+    builder.add_edge(START, "read_turn")
+    builder.add_edge("read_turn", "check_graph")
+    builder.add_edge("make_self_contained", "choose_retrieval")
+    builder.add_conditional_edges(
+        "choose_retrieval", retrieval_outcome, {"scoped": "hypothesize", "local": "search_locally"}
+    )
+    for strategy in STRATEGIES:
         builder.add_edge(strategy, "respond_in_scope")
     builder.add_edge("search_locally", "respond_from_graph")
     for reply in ("respond_in_scope", "respond_from_graph"):
         builder.add_conditional_edges(reply, window_outcome, {"room": END, "full": "summarize"})
     builder.add_edge("summarize", END)
+    return builder
+
+
+@changeable
+def build_grounds() -> Workflow[ScopeGroundsState, RoleRagContext, ScopeInput, ScopeOutput]:
+    """Wire what a reply rests on, without the reply: a part of other graphs. Its retrieval is scoped."""
+    builder = Workflow(ScopeGroundsState, RoleRagContext, input_schema=ScopeInput, output_schema=ScopeOutput)
+    wire_question(builder)
+    wire_scope(builder)
+    builder.add_node(gather_scope)
+    builder.add_edge(START, "check_graph")
+    builder.add_edge("make_self_contained", "hypothesize")
+    for strategy in STRATEGIES:
+        builder.add_edge(strategy, "gather_scope")
+    builder.add_edge("gather_scope", END)
     return builder
 
 

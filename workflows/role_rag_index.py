@@ -15,13 +15,14 @@ from dramaturg.nodes.graph.index import (
 )
 from dramaturg.nodes.graph.merging import compare_entities, name_groups, planning_outcome, write_merge_plan
 from dramaturg.nodes.index_steps import publishing_outcome
-from dramaturg.nodes.run import Workflow
+from dramaturg.nodes.workflow import Workflow, changeable
 
 
 class RoleRagIndexContext(GraphIndexSettings):
     """Everything that indexing may be told."""
 
 
+@changeable
 def build() -> Workflow[GraphDraftState, RoleRagIndexContext, GraphIndexInput, GraphIndexOutput]:
     """Wire the graph (Figure 2, upper half; Algorithm 1 is `compare_entities` and `name_groups`)."""
     builder = Workflow(

@@ -2,10 +2,11 @@
 
 from langgraph.graph import END, START
 
-from dramaturg.nodes.run import Workflow
+from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.nodes.world.talk import TalkInput, TalkOutput, TalkSettings, TalkState, remember_talk, say, talk_outcome
 
 
+@changeable
 def build() -> Workflow[TalkState, TalkSettings, TalkInput, TalkOutput]:
     """Wire the graph."""
     builder = Workflow(TalkState, TalkSettings, input_schema=TalkInput, output_schema=TalkOutput)

@@ -3,8 +3,8 @@
 from langgraph.graph import END, START
 
 from dramaturg.nodes.reply import AskedState, ReplySettings, respond_by_name
-from dramaturg.nodes.run import Workflow
 from dramaturg.nodes.turn import SummarySettings, TurnInput, TurnOutput, TurnState, read_turn, summarize, window_outcome
+from dramaturg.nodes.workflow import Workflow, changeable
 
 
 class VanillaContext(ReplySettings, SummarySettings):
@@ -15,6 +15,7 @@ class VanillaState(TurnState, AskedState):
     """A turn, and what lives on: the window and its summary."""
 
 
+@changeable
 def build() -> Workflow[VanillaState, VanillaContext, TurnInput, TurnOutput]:
     """Wire the graph."""
     builder = Workflow(VanillaState, VanillaContext, input_schema=TurnInput, output_schema=TurnOutput)

@@ -15,7 +15,8 @@ from dramaturg.nodes.dialogues.recall import (
 )
 from dramaturg.nodes.dialogues.role_memory import RoleMemorySettings, RoleMemoryState, of_user
 from dramaturg.nodes.drafts import DraftState, drafted, drafts_of, revision_note
-from dramaturg.nodes.reply import Grounds, ReplySettings, grounds_of, spoken
+from dramaturg.nodes.grounds import Grounds, grounds_of
+from dramaturg.nodes.reply import ReplySettings, spoken
 from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.nodes.verification import VerificationSettings
 from dramaturg.stores.index.dialogues import DialogueStore
@@ -54,6 +55,13 @@ async def draft_related(state: RelatedDraftState, runtime: Runtime[Any]) -> dict
         return await drafted(run, state, "respond_from_dialogues", grounds, checkers=checkers, data=empty, user=asker)
     data = {"other": "", "memory": "\n\n".join(texts.get("records", []))}
     return await drafted(run, state, "respond_from_memory", grounds, checkers=checkers, data=data, user=asker)
+
+
+@needs(dialogues="recall_dialogues")
+async def gather_relations(state: RelatedDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Gather what a reply can rest on, for who makes it; see `relation_grounds`."""
+    run = await open_run(runtime, DialogueRevisionSettings)
+    return {"gathered": {"relations": await relation_grounds(run, state)}}
 
 
 async def relation_grounds(run: Run[DialogueRevisionSettings], state: RelatedDraftState) -> Grounds:

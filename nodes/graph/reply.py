@@ -8,7 +8,8 @@ from langgraph.runtime import Runtime
 from dramaturg.nodes.graph.build import ChunkSettings
 from dramaturg.nodes.graph.recall import LocalSearchSettings, LocalState, RecallState
 from dramaturg.nodes.graph.scoping import LONGEST, graph_of_turn, of_strategy, own_node
-from dramaturg.nodes.reply import AskedState, Grounds, ReplySettings, grounds_of, spoken
+from dramaturg.nodes.grounds import Grounds, grounds_of
+from dramaturg.nodes.reply import AskedState, ReplySettings, spoken
 from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.stores.index.graph import Entity, Relation
 
@@ -30,6 +31,13 @@ async def respond_in_scope(state: ScopedReplyState, runtime: Runtime[Any]) -> di
     grounds = await scope_grounds(run, state)
     reply = await spoken(run, state, "respond_in_scope", grounds, data={"knowledge": ""})
     return {"messages": [reply], "usage": {"respond_in_scope": run.usage}}
+
+
+@needs(entities="scope_entities")
+async def gather_scope(state: ScopedReplyState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Gather what a reply can rest on, for who makes it; see `scope_grounds`."""
+    run = await open_run(runtime, ChunkSettings)
+    return {"gathered": {"scope": await scope_grounds(run, state)}}
 
 
 async def scope_grounds(run: Run[ChunkSettings], state: ScopedReplyState) -> Grounds:

@@ -7,9 +7,10 @@ from langgraph.runtime import Runtime
 
 from dramaturg.models.questions import choose, write, write_message
 from dramaturg.nodes.drafts import DraftState, drafts_of, ended, new_draft, revision_note
+from dramaturg.nodes.grounds import NO_GROUNDS, ground_text
 from dramaturg.nodes.identity.gate import GateSettings
 from dramaturg.nodes.identity.retrieval import IdentityRetrievalSettings, SelfImageState, identity_grounds
-from dramaturg.nodes.reply import NO_GROUNDS, ReplySettings, ground_text, section, spoken
+from dramaturg.nodes.reply import ReplySettings, section, spoken
 from dramaturg.nodes.run import needs, open_run
 
 

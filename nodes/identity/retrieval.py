@@ -13,10 +13,10 @@ from typing_extensions import TypedDict
 
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import extract, write
+from dramaturg.nodes.grounds import Grounds, grounds_of
 from dramaturg.nodes.identity.chronicle import Condition, IdentitySettings, IdentityState, chronicled_identity
 from dramaturg.nodes.identity.episodes import EpisodeState
 from dramaturg.nodes.identity.perception import search_text
-from dramaturg.nodes.reply import Grounds, grounds_of
 from dramaturg.nodes.run import Run, needs, open_run, settings
 from dramaturg.nodes.text.similarity import cosines
 from dramaturg.prompts import fence
@@ -264,6 +264,12 @@ async def augment(state: SelfImageState, runtime: Runtime[Any]) -> dict[str, Any
     text = "\n\n".join(fence(name, text) for name, text in parts.items() if text)
     updates = settings(runtime, IdentityRetrievalSettings).update
     return {"self_image": text, "feeling": "", "drafts": [], "updates": updates}
+
+
+@needs(identity_text="retrieve_identity")
+async def gather_identity(state: SelfImageState) -> dict[str, Any]:
+    """Gather what a reply can rest on, for who makes it; see `identity_grounds`."""
+    return {"gathered": {"identity": identity_grounds(state)}}
 
 
 def identity_grounds(state: SelfImageState) -> Grounds:

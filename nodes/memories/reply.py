@@ -4,8 +4,9 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
+from dramaturg.nodes.grounds import Grounds, grounds_of
 from dramaturg.nodes.memories.recall import MemoryEvidence, MemoryRecallSettings
-from dramaturg.nodes.reply import AskedState, Grounds, ReplySettings, grounds_of, spoken
+from dramaturg.nodes.reply import AskedState, ReplySettings, spoken
 from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.nodes.turn import EvidenceState
 from dramaturg.stores.conversations.memories import memory_id
@@ -27,6 +28,13 @@ async def respond_from_memories(state: MemoryReplyState, runtime: Runtime[Any]) 
     run = await open_run(runtime, MemoryReplySettings)
     reply = await spoken(run, state, "respond_from_memories", memory_grounds(run, state), data={"memories": ""})
     return {"messages": [reply], "recalled_memories": [], "usage": {"respond_from_memories": run.usage}}
+
+
+@needs(recalled_memories="recall_memories")
+async def gather_memories(state: MemoryReplyState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Gather what a reply can rest on, for who makes it; see `memory_grounds`."""
+    run = await open_run(runtime, MemoryRecallSettings)
+    return {"gathered": {"memories": memory_grounds(run, state)}, "recalled_memories": []}
 
 
 def memory_grounds(run: Run[MemoryRecallSettings], state: MemoryReplyState) -> Grounds:

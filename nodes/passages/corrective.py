@@ -13,6 +13,7 @@ from pydantic.json_schema import SkipJsonSchema
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import write
 from dramaturg.models.reading import encodable
+from dramaturg.nodes.grounds import Grounds, grounds_of
 from dramaturg.nodes.passages.relevance import RelevanceSettings, Strip, refined, relevances, strips_of
 from dramaturg.nodes.passages.reply import GroundedReplySettings
 from dramaturg.nodes.passages.retrieval import (
@@ -23,7 +24,7 @@ from dramaturg.nodes.passages.retrieval import (
     passages_of,
     under_headings,
 )
-from dramaturg.nodes.reply import AskedState, Grounds, grounds_of, spoken
+from dramaturg.nodes.reply import AskedState, spoken
 from dramaturg.nodes.run import needs, open_run
 from dramaturg.nodes.turn import EvidenceState, clipped
 

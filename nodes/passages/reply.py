@@ -5,9 +5,10 @@ from typing import Any, NotRequired
 from langgraph.runtime import Runtime
 
 from dramaturg.nodes.drafts import DraftState, drafted
+from dramaturg.nodes.grounds import Grounds, grounds_of
 from dramaturg.nodes.passages.attributes import Attribute, updated_memory
 from dramaturg.nodes.passages.retrieval import Candidate, RetrievalSettings, in_context, passages_of
-from dramaturg.nodes.reply import AskedState, Grounds, ReplySettings, grounds_of, spoken
+from dramaturg.nodes.reply import AskedState, ReplySettings, spoken
 from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.nodes.turn import EvidenceState
 from dramaturg.nodes.verification import VerificationSettings
@@ -55,6 +56,13 @@ async def draft_with_attributes(state: AttributedDraftState, runtime: Runtime[An
     grounds, empty = await passage_grounds(run, state), {"attributes": "", "knowledge": ""}
     checkers = ["verifier"] if run.settings.verify else []
     return await drafted(run, state, "respond_with_attributes", grounds, checkers=checkers, data=empty)
+
+
+@needs(candidates="retrieve", selected="judge", attributes="extract_attributes")
+async def gather_passages(state: AttributedDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Gather what a reply can rest on, for who makes it; see `passage_grounds`."""
+    run = await open_run(runtime, RetrievalSettings)
+    return {"gathered": {"passages": await passage_grounds(run, state)}}
 
 
 async def knowledge_grounds(run: Run[RetrievalSettings], state: KnowledgeState) -> Grounds:

@@ -26,7 +26,8 @@ TALK = '''
 
 from pydantic import Field
 
-from dramaturg.nodes.run import Workflow, settings
+from dramaturg.nodes.run import settings
+from dramaturg.nodes.workflow import Workflow
 from dramaturg.nodes.turn import TurnInput, TurnOutput
 from dramaturg.workflows.vanilla import VanillaContext, VanillaState, build as vanilla
 
@@ -102,7 +103,7 @@ mute = StateGraph(VanillaState, VanillaContext, input_schema=TurnInput, output_s
 INDEXED = '''
 from langgraph.graph import END, START
 
-from dramaturg.nodes.run import Workflow
+from dramaturg.nodes.workflow import Workflow
 from dramaturg.nodes.turn import TurnInput, TurnOutput, read_turn
 from dramaturg.workflows import amadeus, naive_rag, role_rag, role_rag_index
 from dramaturg.workflows.amadeus_index import graph as amadeus_index

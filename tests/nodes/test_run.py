@@ -13,7 +13,8 @@ from langgraph.types import interrupt
 from typing_extensions import TypedDict
 
 from dramaturg.nodes import run as runs
-from dramaturg.nodes.run import RoleContext, Workflow, open_run, run_of, settings
+from dramaturg.nodes.run import RoleContext, open_run, run_of, settings
+from dramaturg.nodes.workflow import CompiledWorkflow, Workflow
 
 from roles import small_role
 
@@ -121,7 +122,7 @@ async def test_each_run_opens_anew_and_a_changed_context_is_another(opened: list
     await graph.ainvoke({"seen": []}, context=context)
     assert opened == ["ada", "ada"]
     small_role(tmp_path, role="bea")
-    changed = runs.CompiledWorkflow._context(graph, context)  # type: ignore[arg-type]
+    changed = CompiledWorkflow._context(graph, context)  # type: ignore[arg-type]
     assert (await run_of(changed)).role is (await run_of(changed)).role
     assert (await run_of(changed.model_copy(update={"role": "bea"}))).role.id == "bea"
 

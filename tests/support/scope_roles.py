@@ -76,6 +76,7 @@ PARTS: dict[frozenset[str], str] = {
         "question passages": "findings",
     }.items()
 }
+GROUNDS = {"identity", "knowledge", "attributes", "memories", "records", "other", "dialogues"}
 FACTS = {
     "entities": [
         {"name": "Ada Quill", "type": "character", "sentence": 1, "description": "She keeps the lighthouse."},
@@ -199,7 +200,10 @@ def asked(messages: Sequence[BaseMessage]) -> tuple[str, str]:
         tags = frozenset(re.findall(r"^<(\w+)>$", message.text, re.MULTILINE)) if message.type == "human" else None
         if tags:
             # The summary of a conversation, and the boundaries of this turn, stand before what a reply rests on.
-            return PARTS.get(tags) or PARTS[tags - {"summary", "silent", "told", "unknown", "directed"}], message.text
+            asks = tags - {"summary", "silent", "told", "unknown", "directed", "was_said"}
+            if asks > {"question"} and asks - {"question"} <= GROUNDS and not PARTS.get(asks):
+                return "reply", message.text
+            return PARTS.get(tags) or PARTS[asks], message.text
     raise AssertionError(messages)
 
 

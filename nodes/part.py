@@ -1,0 +1,174 @@
+"""A method, or a node, as a part of another graph: under settings of its own, with a memory of its own."""
+
+import copy
+import inspect
+import operator
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Annotated, Any, TypeAlias
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, messages_from_dict, messages_to_dict
+from langgraph.config import get_config
+from langgraph.graph.message import add_messages
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
+from typing_extensions import TypedDict
+
+from dramaturg.nodes.run import Opened, RoleContext, RunContext
+from dramaturg.stores.errors import did_you_mean
+
+Settings: TypeAlias = Mapping[str, Any] | RunContext | Callable[[Any], Mapping[str, Any] | RunContext]
+"""Settings of a part by name, a context of which those count that were set, or what gives one of both from the context
+of the graph around it."""
+
+NOT_KEPT = ("messages", "evidence", "usage", "question", "window")
+
+
+class PartState(TypedDict):
+    """What a part that speaks reads and writes of the graph around it; `parts` is what each remembers, by its node."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    parts: Annotated[dict[str, dict[str, Any]], operator.or_]
+
+
+def part(mechanism: Any, settings: Settings | None = None) -> Any:
+    """Make a method, or a node, a node that runs under a context of its own.
+
+    Role, library, language, models and prompts are those of the graph around it, unless `settings` name others; all
+    else is the mechanism's own. A graph that speaks hears what the others have said since its last line as the user's,
+    keeps its window and its memory across turns in the channel `parts`, and gives back its reply, its evidence under
+    the name of its node, and its usage. A graph that gives no messages, such as one that gathers grounds, reads the
+    channels of its input and gives back those of its output.
+
+    Args:
+        mechanism: a compiled graph, or a node.
+        settings: of the part.
+
+    Returns:
+        A node, with the attributes `graph` (of a graph) and `settings`.
+
+    Raises:
+        TypeError: it is neither a graph nor a node.
+    """
+    if isinstance(mechanism, CompiledStateGraph):
+        node = (
+            _speaker(mechanism, settings)
+            if "messages" in _channels(mechanism, "out")
+            else _gatherer(mechanism, settings)
+        )
+        node.graph, node.settings = mechanism, settings
+        return node
+    if not inspect.iscoroutinefunction(mechanism):
+        raise TypeError(f"A part is a compiled graph or a coroutine function, not {type(mechanism).__name__}.")
+
+    @wraps(mechanism)
+    async def run(state: Any, runtime: Runtime[Any]) -> Any:
+        given = settings(runtime.context) if callable(settings) else settings
+        kind = type(given) if isinstance(given, RunContext) else type(runtime.context)
+        everything = {} if isinstance(given, RunContext) else _fields(runtime.context, kind.model_fields)
+        own = part_context(kind, {**everything, **_named(given)}, runtime.context, mechanism.__name__)
+        if isinstance(own, RoleContext):
+            own._opened = Opened(own, getattr(runtime.context, "_opened", None))
+        return await mechanism(state, runtime.override(context=own))
+
+    run.settings = settings  # type: ignore[attr-defined]
+    return run
+
+
+def part_context(kind: type[RunContext], settings: Settings | None, outer: Any, name: str) -> Any:
+    """The context of a part.
+
+    Args:
+        kind: the class of its settings.
+        settings: what is set for it alone.
+        outer: the context of the graph around it.
+        name: of the part, for messages.
+
+    Raises:
+        TypeError: a setting is unknown, or nobody says which role plays.
+    """
+    own = _named(settings(outer) if callable(settings) else settings)
+    for one in own:
+        if one not in kind.model_fields:
+            raise TypeError(f"The part {name!r} has no setting {one!r}{did_you_mean(one, kind.model_fields) or '.'}")
+    shared = _fields(outer, RoleContext.model_fields)
+    if "role" in kind.model_fields and "role" not in {**shared, **own}:
+        of = type(outer).__name__
+        raise TypeError(
+            f"Nobody says which role the part {name!r} plays: give it settings={{'role': …}}, or {of} a role."
+        )
+    context = kind(**{**shared, **own})
+    if isinstance(context, RoleContext):
+        context._opened = Opened(context, getattr(outer, "_opened", None))
+    return context
+
+
+def _named(settings: Any) -> dict[str, Any]:
+    """Settings by name: of a context, those that were set."""
+    return _fields(settings, settings.model_fields_set) if isinstance(settings, RunContext) else dict(settings or {})
+
+
+def _fields(context: Any, names: Any) -> dict[str, Any]:
+    return {name: getattr(context, name) for name in names if hasattr(context, name)}
+
+
+def _channels(graph: Any, side: str) -> set[str]:
+    builder = graph.builder
+    return set(builder.schemas[builder.input_schema if side == "in" else builder.output_schema])
+
+
+def _gatherer(graph: Any, settings: Settings | None) -> Any:
+    """A part that reads and writes channels of the graph around it."""
+    taken, given = _channels(graph, "in"), _channels(graph, "out")
+
+    async def gather(state: Any, runtime: Runtime[Any]) -> dict[str, Any]:
+        own = part_context(graph.builder.context_schema, settings, runtime.context, graph.name)
+        found = await graph.ainvoke({name: state[name] for name in taken if name in state}, context=own)
+        return {name: value for name, value in found.items() if name in given}
+
+    gather.__annotations__["state"] = graph.builder.input_schema  # LangGraph shows a node the channels of its hint
+    return gather
+
+
+def _speaker(graph: Any, settings: Settings | None) -> Any:
+    """A part that takes its turn in a conversation of several."""
+    builder = copy.copy(graph.builder)
+    builder.input_schema = builder.state_schema  # it is given what it remembers, too
+    inner, kept = (
+        builder.compile(name=graph.name),
+        [*set(builder.channels) & set(builder.schemas[builder.state_schema])],
+    )
+
+    async def speak(state: PartState, runtime: Runtime[Any]) -> dict[str, Any]:
+        name = str(get_config()["metadata"]["langgraph_node"])
+        own = part_context(graph.builder.context_schema, settings, runtime.context, name)
+        memory = dict((state.get("parts") or {}).get(name) or {})
+        window = messages_from_dict(memory.pop("messages", []))
+        given = {**memory, "messages": [*window, heard(state["messages"], own.role)]}
+        found = await inner.ainvoke(given, context=own, output_keys=kept)
+        reply = found["messages"][-1]
+        remembered = {one: value for one, value in found.items() if one not in NOT_KEPT}
+        return {
+            "messages": [AIMessage(reply.text, id=reply.id, name=own.role)],
+            "parts": {name: {**remembered, "messages": messages_to_dict(found["messages"])}},
+            "evidence": {name: found.get("evidence") or {}},
+            "usage": {f"{name}.{node}": used for node, used in (found.get("usage") or {}).items()},
+        }
+
+    return speak
+
+
+def heard(messages: list[AnyMessage], role: str) -> HumanMessage:
+    """What was said since a role last spoke, as the user's message to it; several lines each with their speaker.
+
+    Raises:
+        ValueError: nobody has spoken since.
+    """
+    own = [at for at, one in enumerate(messages) if one.type == "ai" and one.name == role]
+    new = [one for one in messages[own[-1] + 1 if own else 0 :] if one.type in {"human", "ai"} and one.text.strip()]
+    if not new:
+        raise ValueError(f"There is nothing for {role!r} to answer: somebody else speaks before it speaks again.")
+    if len(new) == 1:
+        return HumanMessage(new[0].text, id=new[0].id, name=new[0].name)
+    lines = [": ".join(filter(None, [one.name, " ".join(one.text.split())])) for one in new]
+    return HumanMessage("\n".join(lines), id=new[-1].id, name=new[-1].name)

@@ -1,0 +1,169 @@
+"""The graphs of this package: their runs always know how they are to be done, and they can be changed node by node."""
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from functools import wraps
+from typing import Any, TypeVar, get_type_hints
+
+from langgraph.checkpoint.base import Checkpoint
+from langgraph.graph import StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import get_runtime
+from langgraph.typing import ContextT, InputT, OutputT, StateT
+
+from dramaturg.nodes.run import Opened, RoleContext
+from dramaturg.stores.errors import did_you_mean
+
+Node = Any
+"""A coroutine function of state and runtime, or a compiled graph."""
+
+
+class Workflow(StateGraph[StateT, ContextT, InputT, OutputT]):
+    """A `StateGraph` of nodes that have their settings from a run's context.
+
+    Called without a context, a LangGraph graph gives its nodes none, and each would take the defaults of its own
+    settings. A workflow's runs have the defaults of its context schema then, in its subgraphs too.
+    """
+
+    former_nodes: Mapping[str, str] = {}
+    """By the name of a node that there was once: the one that goes on where a thread has stopped before it."""
+    prepared_parts: Callable[[Any], Sequence[str]] | None = None
+    """Of a graph whose parts depend on the role: which of them are prepared, by a context; None: all."""
+    former_channels: Mapping[str, str] = {}
+    """By the name that a channel once had: the one that it has now; empty where there is none any more."""
+
+    def change(
+        self,
+        *,
+        replace: Mapping[str, Node] | None = None,
+        after: Mapping[str, Node] | None = None,
+        state: type[Any] | None = None,
+        context: type[Any] | None = None,
+    ) -> None:
+        """Change a graph before it is compiled.
+
+        Args:
+            replace: by the name of a node, what stands in its place.
+            after: by the name of a node, one that comes between it and what follows it; it is called by its own name.
+            state: a state that inherits the graph's.
+            context: settings that inherit the graph's.
+
+        Raises:
+            TypeError: state or context lack what the graph's have.
+            ValueError: there is no node of a name, or already one.
+        """
+        if state:
+            if lacks := sorted(self.channels.keys() - get_type_hints(state).keys() - {"__root__"}):
+                msg = f"{state.__name__} lacks {', '.join(lacks)}: inherit {self.state_schema.__name__}."
+                raise TypeError(msg)
+            self._add_schema(state)
+            self.state_schema = state
+        if context:
+            kind: Any = self.context_schema
+            if not issubclass(context, kind):
+                raise TypeError(f"{context.__name__} lacks settings of the graph: inherit {kind.__name__}.")
+            self.context_schema = context
+        for name, node in (replace or {}).items():
+            self._require(name)
+            del self.nodes[name]
+            self.add_node(name, node)
+        for name, node in (after or {}).items():
+            self._require(name)
+            new = node.__name__
+            if new in self.nodes:
+                raise ValueError(f"There is a node {new!r} already: give yours another name.")
+            self.add_node(new, node)
+            self.edges = {(new if start == name else start, end) for start, end in self.edges}
+            self.waiting_edges = {
+                (tuple(new if one == name else one for one in starts), end) for starts, end in self.waiting_edges
+            }
+            if name in self.branches:
+                self.branches[new] = self.branches.pop(name)
+            self.add_edge(name, new)
+
+    def _require(self, name: str) -> None:
+        if name not in self.nodes:
+            raise ValueError(f"The graph has no node {name!r}{did_you_mean(name, self.nodes) or '.'}")
+
+    def compile(self, *args: Any, **kwargs: Any) -> CompiledStateGraph[StateT, ContextT, InputT, OutputT]:
+        """Compile as `StateGraph.compile` does."""
+        compiled = super().compile(*args, **kwargs)
+        compiled.__class__ = CompiledWorkflow  # `StateGraph.compile` names the class that it makes
+        return compiled
+
+
+class CompiledWorkflow(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
+    """A compiled `Workflow`: each run goes by a context of its own, which remembers what the run has opened."""
+
+    def stream(self, input: Any, config: Any = None, *, context: Any = None, **kwargs: Any) -> Iterator[Any]:  # noqa: A002
+        """Run as `Pregel.stream` does."""
+        return super().stream(input, config, context=self._context(context), **kwargs)
+
+    def astream(self, input: Any, config: Any = None, *, context: Any = None, **kwargs: Any) -> AsyncIterator[Any]:  # noqa: A002
+        """Run as `Pregel.astream` does."""
+        return super().astream(input, config, context=self._context(context), **kwargs)
+
+    def _migrate_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Read what an earlier version of the graph wrote, as LangGraph does with its own earlier formats."""
+        builder: Any = self.builder
+        parts: Any = checkpoint
+        for old, new in builder.former_nodes.items():
+            was, now = f"branch:to:{old}", f"branch:to:{new}"
+            values, versions, seen = parts["channel_values"], parts["channel_versions"], parts["versions_seen"]
+            parts["updated_channels"] = [
+                now if one == was else one for one in parts.get("updated_channels") or ()
+            ] or None
+            if was in values:
+                values[now] = values.pop(was)
+            if was in versions:
+                versions[now] = max(filter(None, (versions.pop(was), versions.get(now))))
+            if old in seen:
+                both = {now if name == was else name: version for name, version in seen.pop(old).items()}
+                mine = seen.get(new, {})
+                seen[new] = mine | {name: max(filter(None, (v, mine.get(name)))) for name, v in both.items()}
+        for old, new in builder.former_channels.items():
+            for known in (parts["channel_values"], parts["channel_versions"], *parts["versions_seen"].values()):
+                if old in known and (value := known.pop(old)) is not None and new:
+                    known.setdefault(new, value)
+            renamed = [new if one == old else one for one in parts.get("updated_channels") or ()]
+            parts["updated_channels"] = list(filter(None, renamed)) or None
+        super()._migrate_checkpoint(checkpoint)
+
+    def _context(self, given: Any) -> Any:
+        """The context of a run: what is given, else that of the graph whose node this is, else the defaults."""
+        if given is None and _outer_context() is not None:
+            return None  # LangGraph hands it down
+        kind: Any = self.context_schema
+        context = kind(**(given or {})) if given is None or isinstance(given, dict) else given
+        if isinstance(context, RoleContext):
+            outer, context = context._opened, context.model_copy()
+            context._opened = Opened(context, outer)
+        return context
+
+
+def _outer_context() -> Any:
+    try:
+        return get_runtime().context
+    except (KeyError, RuntimeError):  # outside a run
+        return None
+
+
+W = TypeVar("W", bound=Workflow[Any, Any, Any, Any])
+
+
+def changeable(build: Callable[..., W]) -> Callable[..., W]:
+    """Let what builds a graph take `replace`, `after`, `state` and `context`; see `Workflow.change`."""
+
+    @wraps(build)
+    def built(
+        *args: Any,
+        replace: Mapping[str, Node] | None = None,
+        after: Mapping[str, Node] | None = None,
+        state: type[Any] | None = None,
+        context: type[Any] | None = None,
+        **kwargs: Any,
+    ) -> W:
+        builder = build(*args, **kwargs)
+        builder.change(replace=replace, after=after, state=state, context=context)
+        return builder
+
+    return built

@@ -1,0 +1,171 @@
+"""The five methods for one role: what each finds, side by side; one draft from all of it, the gate, the verifier."""
+
+import asyncio
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import Any, Literal
+
+from langgraph.graph import END, START
+from langgraph.runtime import Runtime
+from langgraph.types import Overwrite
+from pydantic import Field
+
+from dramaturg.models.environment import environment
+from dramaturg.nodes.dialogues.role_memory import RoleMemoryState, condense_memory, memory_outcome
+from dramaturg.nodes.drafts import GroundedDraftSettings, draft_from_grounds, next_step, revise, speak
+from dramaturg.nodes.identity.decision import DecisionState, decline
+from dramaturg.nodes.identity.episodes import remember_episode
+from dramaturg.nodes.identity.gate import validate
+from dramaturg.nodes.identity.update import UpdateState, approve, reflect, update_identity, update_outcome
+from dramaturg.nodes.memories.remembering import RememberedState, remember
+from dramaturg.nodes.part import part
+from dramaturg.nodes.run import needs, open_run
+from dramaturg.nodes.turn import SummarySettings, TurnInput, TurnOutput, TurnState, read_turn, summarize, window_outcome
+from dramaturg.nodes.verification import VerificationSettings, verify
+from dramaturg.nodes.workflow import Workflow, changeable
+from dramaturg.stores.errors import RoleError
+from dramaturg.stores.library import open_role
+from dramaturg.stores.role import Role
+from dramaturg.workflows import amadeus, drmr, emotional_rag, id_rag, role_rag
+
+Part = Literal["passages", "scope", "memories", "relations", "identity"]
+PARTS: tuple[Part, ...] = ("passages", "scope", "memories", "relations", "identity")
+
+
+class EnsembleContext(GroundedDraftSettings, VerificationSettings, SummarySettings):
+    """Everything that the ensemble may be told; role and models of its parts are its own."""
+
+    parts: frozenset[Part] = Field(
+        default=frozenset(PARTS), description="Which parts may take part; each does if the role has files for it."
+    )
+    verify: bool = Field(default=True, description="Whether a reply is verified, and revised if it does not fit.")
+    passages: amadeus.AmadeusContext = Field(default=amadeus.AmadeusContext(), description="The settings of AMADEUS.")
+    scope: role_rag.RoleRagContext = Field(default=role_rag.RoleRagContext(), description="The settings of RoleRAG.")
+    memories: emotional_rag.EmotionalRagContext = Field(
+        default=emotional_rag.EmotionalRagContext(), description="The settings of Emotional RAG."
+    )
+    relations: drmr.DrmrContext = Field(default=drmr.DrmrContext(), description="The settings of DRMR.")
+    identity: id_rag.IdRagContext = Field(default=id_rag.IdRagContext(), description="The settings of ID-RAG.")
+
+
+class EnsembleState(
+    TurnState,
+    amadeus.PassagesOutput,
+    role_rag.ScopeOutput,
+    emotional_rag.MemoriesOutput,
+    drmr.RelationsOutput,
+    id_rag.IdentityOutput,
+    RememberedState,
+    RoleMemoryState,
+    DecisionState,
+    UpdateState,
+):
+    """A turn, and what lives on: the window, its summary, and what each part remembers as in its own method."""
+
+    taking_part: list[Part]
+    checkers: list[str]
+
+
+async def choose_parts(state: EnsembleState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """See for which parts the role has files, and begin without grounds.
+
+    Raises:
+        ValueError: there is none.
+    """
+    run = await open_run(runtime, EnsembleContext)
+    chosen = await asyncio.to_thread(parts_of, run.settings, run.role)
+    if not chosen:
+        among = ", ".join(sorted(run.settings.parts))
+        raise ValueError(f"{run.role.id!r} has files for none of the parts {among}: see docs/ensemble.md.")
+    gate = "identity" in chosen and run.settings.identity.gate
+    checkers = [*(["gate"] if gate else []), *(["verifier"] if run.settings.verify else [])]
+    evidence = {"parts": list(chosen)}
+    return {"taking_part": list(chosen), "checkers": checkers, "gathered": Overwrite({}), "evidence": evidence}
+
+
+def parts_of(context: EnsembleContext, role: Role) -> list[Part]:
+    """The parts that take part: those that are wanted, and that the role has files for; blocks."""
+    documents = bool(role.persona.checksums())
+    there: dict[Part, bool] = {
+        "passages": documents,
+        "scope": documents,
+        "memories": bool(role.memory_files.checksums()),
+        "relations": bool(role.dialogue_files.checksums()),
+        "identity": bool(role.chronicle().triples) or context.identity.identity == "baseline",
+    }
+    return [name for name in PARTS if there[name] and name in context.parts]
+
+
+def prepared_parts(context: EnsembleContext) -> Sequence[Part]:
+    """The parts that are to be prepared: all of them for a role that is not there."""
+    try:
+        return parts_of(context, open_role(context.role, context.library or environment().library))
+    except RoleError:
+        return PARTS
+
+
+@needs(taking_part="choose_parts")
+def part_outcomes(state: EnsembleState) -> list[Part]:
+    """The parts that take part."""
+    return state["taking_part"]
+
+
+@needs(taking_part="choose_parts")
+def keeping_outcomes(state: EnsembleState) -> Sequence[str]:
+    """What is kept of a turn, each part in its own way."""
+    parts, kept = state["taking_part"], list[str]()
+    if "memories" in parts:
+        kept.append("remember")
+    if "relations" in parts and memory_outcome(state) == "long":
+        kept.append("condense")
+    if "identity" in parts:
+        kept.append("remember episode")
+    if window_outcome(state) == "full":
+        kept.append("summarize")
+    return kept or ["nothing"]
+
+
+@changeable
+def build() -> Workflow[EnsembleState, EnsembleContext, TurnInput, TurnOutput]:
+    """Wire the graph."""
+    builder = Workflow(EnsembleState, EnsembleContext, input_schema=TurnInput, output_schema=TurnOutput)
+    builder.prepared_parts = prepared_parts
+    builder.add_node(read_turn)
+    builder.add_node(choose_parts)
+    methods = zip(PARTS, (amadeus, role_rag, emotional_rag, drmr, id_rag), strict=True)
+    for name, method in methods:
+        builder.add_node(name, part(method.build_grounds().compile(name=name), attrgetter(name)))
+    builder.add_node("draft", draft_from_grounds)
+    builder.add_node("validate", part(validate, attrgetter("identity")))
+    builder.add_node(verify)
+    builder.add_node(revise)
+    builder.add_node(decline)
+    builder.add_node(speak)
+    builder.add_node("remember", part(remember, attrgetter("memories")))
+    builder.add_node("condense_memory", part(condense_memory, attrgetter("relations")))
+    builder.add_node("remember_episode", part(remember_episode, attrgetter("identity")))
+    builder.add_node("reflect", part(reflect, attrgetter("identity")))
+    builder.add_node("approve", part(approve, attrgetter("identity")))
+    builder.add_node("update_identity", part(update_identity, attrgetter("identity")))
+    builder.add_node(summarize)
+    builder.add_edge(START, "read_turn")
+    builder.add_edge("read_turn", "choose_parts")
+    builder.add_conditional_edges("choose_parts", part_outcomes, list(PARTS))
+    for name in PARTS:  # each is one step, whatever its length: the draft comes once, after the last of them
+        builder.add_edge(name, "draft")
+    steps = {"gate": "validate", "verifier": "verify", "revise": "revise", "settled": "speak", "blocked": "decline"}
+    for checked in ("draft", "validate", "verify"):
+        builder.add_conditional_edges(checked, next_step, steps)
+    builder.add_edge("revise", "draft")
+    kept = {"remember": "remember", "condense": "condense_memory", "remember episode": "remember_episode"}
+    for said in ("speak", "decline"):
+        builder.add_conditional_edges(said, keeping_outcomes, {**kept, "summarize": "summarize", "nothing": END})
+    builder.add_conditional_edges("remember_episode", update_outcome, {"reflect": "reflect", "stay": END})
+    builder.add_edge("reflect", "approve")
+    builder.add_edge("approve", "update_identity")
+    for last in ("remember", "condense_memory", "update_identity", "summarize"):
+        builder.add_edge(last, END)
+    return builder
+
+
+graph = build().compile(name="ensemble")
