@@ -1,0 +1,400 @@
+"""A run can be edited after each of its nodes, as in Studio, and goes on by the branch that its state asks for."""
+
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from itertools import count
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any, NamedTuple
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langgraph.channels import LastValue
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.store.memory import InMemoryStore
+from langgraph.types import Command, Overwrite, StateSnapshot
+
+import identity_roles
+import scope_roles
+from cast_roles import SCENES, lines_of
+from fakes import ScriptedChatModel
+from identity_roles import finding, found, weighed
+from roles import run_settings, small_role, write_memories
+from scope_roles import MOON, judged, reasoned, scoped
+from townspeople import townspeople, world_settings
+
+SERVED = json.loads((Path(__file__).parents[2] / "langgraph.json").read_text(encoding="utf-8"))["graphs"]
+TALK = (HumanMessage("Who are you?", id="1"), AIMessage("Ada.", id="2"), HumanMessage("Do storms scare Tom?", id="3"))
+THREAD: Any = {"configurable": {"thread_id": "talk"}, "recursion_limit": 200}
+
+
+class Played(NamedTuple):
+    """A run: what is set, what the model says other than the usual, what an index is told, and how many turns."""
+
+    settings: Mapping[str, Any] = {}
+    parts: Mapping[str, Any] = {}
+    wishes: Mapping[str, Any] = {}
+    turns: int = 1
+
+
+def everything(library: Path) -> None:
+    """Put Ada into a library, with files for every method and people to talk with."""
+    small_role(library)
+    write_memories(library / "ada", dialogue=lines_of(SCENES))
+
+
+def cast_of_all(**parts: Any) -> ScriptedChatModel:
+    """Play all parts of all methods."""
+    script = {**scope_roles.USUAL, **identity_roles.USUAL, "scope": judged(scoped("Tom")), **parts}
+
+    def answer(messages: list[BaseMessage]) -> str | Exception:
+        try:
+            part, text = identity_roles.asked(messages)
+        except AssertionError:
+            part, text = scope_roles.asked(messages)
+        said = script[part]
+        answered: str | Exception = said(text) if callable(said) else said
+        return answered
+
+    return ScriptedChatModel(reply=answer)
+
+
+def web(query: str) -> str:
+    """Find one page."""
+    return f"{query}: the mail boat sails on Fridays."
+
+
+def numbered() -> Callable[[str], str]:
+    """Write long records of which no two are the same."""
+    numbers = count(1)
+    return lambda text: f"{next(numbers)} {'years I have known them ' * 8}"
+
+
+# Settings and scripts under which every node of a graph runs.
+SHORT = {"window": 2}
+POOR = {"line": reasoned(2)}
+TOM = {"user_role": "Tom Quill"}
+BECOMES = {"reflected": found(finding("the sea", 1), finding("brandy"))}
+RUNS: Mapping[str, tuple[Played, ...]] = {
+    "amadeus": (
+        Played(),
+        Played({**SHORT, "search_limit": 1, "slots": 1, "verify": True, "revisions": 1}, {"verdict": "no", **POOR}),
+    ),
+    "amadeus_index": (Played({"embedding_batch": 2}), Played(wishes={"rebuild": True})),
+    "role_rag": (
+        Played(),
+        Played(SHORT, {"scope": judged(MOON, scoped("Tom"), scoped("friends", level="general"))}),
+        Played({"normalization": False}, {"scope": judged()}),
+        Played({"retrieval": "local"}),
+    ),
+    "role_rag_index": (
+        Played(),
+        Played({"normalization": False}),
+        Played(wishes={"plan": True}),
+        Played(wishes={"apply": True}),
+    ),
+    "emotional_rag": (Played(), Played({**SHORT, "strategy": "semantic"})),
+    "emotional_rag_index": (Played(),),
+    "drmr": (
+        Played(TOM),
+        Played({**SHORT, **TOM, "role_memory": False, "recalled_dialogues": 1, "revisions": 1}, POOR),
+        Played({**TOM, "memory_length": 200, "memory_dialogues": 1, "notes": True}, {**POOR, "record": numbered()}),
+    ),
+    "drmr_index": (Played(wishes={"scores": True}),),
+    "id_rag": (
+        Played(),
+        Played({**SHORT, "update": True, "feeling": True}, BECOMES),
+        Played({"identity": "baseline", "gate": False}),
+        Played({"changes_of_mind": 1}, {"weighed": weighed(1), "contradicts": "no"}),
+    ),
+    "riverbend": (Played({"steps": 3}),),
+    "ensemble": (
+        Played(),
+        Played({**SHORT, "identity": {"update": True}}, {**BECOMES, **POOR}),
+        Played({"identity": {"changes_of_mind": 0}}, {"weighed": weighed(1)}),
+        Played({"relations": {**TOM, "memory_length": 200, "memory_dialogues": 1}}, {"record": numbered()}, turns=2),
+    ),
+    "naive_rag": (Played(), Played(SHORT)),
+    "crag": (
+        Played(),
+        Played({**SHORT, "web_search": web}, {"verdict": '{"answer": "no"}'}),
+    ),
+    "graph_rag_local": (Played(), Played(SHORT)),
+    "role_gpt": (Played(), Played(SHORT)),
+    "profile": (Played(), Played(SHORT)),
+    "vanilla": (Played(), Played(SHORT)),
+}
+
+
+class Run(NamedTuple):
+    """A graph with a saver and a store, and the context of its run."""
+
+    graph: CompiledStateGraph[Any, Any, Any, Any]
+    context: Any
+
+    async def go(self, given: Any, config: Any = THREAD) -> dict[str, Any]:
+        """Run it to its end; what waits for a person is declined."""
+        output = await self.graph.ainvoke(given, config, context=self.context)
+        thread: Any = {"configurable": {"thread_id": config["configurable"]["thread_id"]}}
+        while any(task.interrupts for task in (await self.graph.aget_state(thread)).tasks):
+            output = await self.graph.ainvoke(Command(resume={"approved": []}), thread, context=self.context)
+        return dict(output)
+
+
+def begun(name: str, played: Played, library: Path) -> Run:
+    """A graph that is about to run."""
+    builder = resolve_name(SERVED[name]["path"]).builder
+    if name == "riverbend":
+        context = builder.context_schema(**world_settings("", townspeople(**played.parts), **played.settings))
+    else:
+        context = builder.context_schema(**run_settings(library, cast_of_all(**played.parts), **played.settings))
+    return Run(builder.compile(checkpointer=InMemorySaver(), store=InMemoryStore()), context)
+
+
+def input_of(name: str, played: Played) -> dict[str, Any]:
+    """What the run takes."""
+    return {"messages": list(TALK)} if "messages" in SERVED_INPUTS[name] else dict(played.wishes)
+
+
+SERVED_INPUTS = {
+    name: resolve_name(one["path"]).get_input_jsonschema().get("properties", {}) for name, one in SERVED.items()
+}
+
+
+class Step(NamedTuple):
+    """What is there right after a node; after several at once, or one that was sent for, LangGraph must be told which."""
+
+    node: str
+    after: StateSnapshot
+    wrote: Mapping[str, Any]
+    sequential: bool
+
+
+async def steps_of(run: Run) -> list[Step]:
+    """Each node that has run, in their order, and the checkpoint right after it."""
+    history = [one async for one in run.graph.aget_state_history(THREAD)][::-1]
+    return [
+        Step(task.name, after, task.result or {}, sequential=len(before.tasks) == 1 and task.path[0] == "__pregel_pull")
+        for before, after in zip(history, history[1:], strict=False)
+        for task in before.tasks
+        if task.name != "__start__"
+    ]
+
+
+def plain(run: Run, wrote: Mapping[str, Any]) -> dict[str, Any]:
+    """What can be written again as it is: values of channels without a reducer."""
+    channels = run.graph.builder.channels
+    return {name: value for name, value in wrote.items() if isinstance(channels.get(name), LastValue)}
+
+
+def require_end(output: Mapping[str, Any]) -> None:
+    """A run has ended with a reply, an index, a plan, or a log."""
+    if "messages" in output:
+        assert output["messages"][-1].type == "ai"
+        assert output["messages"][-1].text
+    elif "index" in output:
+        assert output["version"] or output["index"]["plan"]
+    else:
+        assert output["log"][-1]["kind"] == "cost"
+
+
+async def taken(name: str, played: Played, library: Path) -> Run:
+    """A run that has come to its end."""
+    run = begun(name, played, library)
+    require_end(await run.go(input_of(name, played)))
+    for turn in range(1, played.turns):
+        require_end(await run.go({"messages": [HumanMessage("And who else?", id=f"more-{turn}")]}))
+    return run
+
+
+@pytest.mark.parametrize("name", SERVED)
+async def test_a_run_goes_on_from_an_edit_after_each_node(name: str, tmp_path: Path) -> None:
+    everything(tmp_path)
+    left = set(resolve_name(SERVED[name]["path"]).builder.nodes)
+    for played in RUNS[name]:
+        run = await taken(name, played, tmp_path)
+        for step in {one.node: one for one in await steps_of(run)}.values():
+            for as_node in (step.node, None) if step.sequential else (step.node,):
+                edited = await run.graph.aupdate_state(step.after.config, plain(run, step.wrote), as_node)
+                if step.sequential:
+                    assert (await run.graph.aget_state(edited)).next == step.after.next, (step.node, as_node)
+            require_end(await run.go(None, {**THREAD, **edited}))
+            left.discard(step.node)
+    assert not left
+
+
+class Edit(NamedTuple):
+    """What is written after a node of a run, and which nodes must come next."""
+
+    graph: str
+    node: str
+    values: Mapping[str, Any] | Callable[[dict[str, Any]], Mapping[str, Any]]
+    next: tuple[str, ...]
+    settings: Mapping[str, Any] = {}
+    parts: Mapping[str, Any] = {}
+    time: int = 1
+    """After which time that the node ran."""
+
+
+def scored(score: float, checker: str = "verifier") -> Callable[[dict[str, Any]], Mapping[str, Any]]:
+    """Give the last draft another score."""
+    return lambda state: {"drafts": [*state["drafts"][:-1], with_verdict(state, checker, score=score)]}
+
+
+def gated(outcome: str) -> Callable[[dict[str, Any]], Mapping[str, Any]]:
+    """Have the gate say something else of the last draft."""
+    return lambda state: {"drafts": [*state["drafts"][:-1], with_verdict(state, "gate", outcome=outcome)]}
+
+
+def with_verdict(state: dict[str, Any], checker: str, **changes: Any) -> dict[str, Any]:
+    """The last draft with another verdict."""
+    last = state["drafts"][-1]
+    return {**last, "verdicts": {**last["verdicts"], checker: {**last["verdicts"][checker], **changes}}}
+
+
+def checked_by(*checkers: str) -> Callable[[dict[str, Any]], Mapping[str, Any]]:
+    """Have the last draft checked by others."""
+    return lambda state: {"drafts": [*state["drafts"][:-1], {**state["drafts"][-1], "checkers": list(checkers)}]}
+
+
+def selecting(number: int) -> Callable[[dict[str, Any]], Mapping[str, Any]]:
+    """Have so many passages selected."""
+    return lambda state: {"selected": state["candidates"][:number]}
+
+
+def asked_of(strategy: str) -> Mapping[str, Any]:
+    """Have the question be of one entity that is answered from in a way."""
+    return {"entities": [{**scoped("Tom"), "certainty": None, "strategy": strategy}]}
+
+
+def records(state: dict[str, Any]) -> Mapping[str, Any]:
+    """Have two long records, as of two turns."""
+    one = {"role": "ada", "user_role": "Tom Quill", "turn": "1", "dialogues": []}
+    return {"memory_records": [{**one, "text": f"{number} {'years ' * 500}"} for number in range(2)]}
+
+
+def met(name: str) -> Callable[[dict[str, Any]], Mapping[str, Any]]:
+    """Have Alice talk with somebody, or with nobody."""
+
+    def written(state: dict[str, Any]) -> Mapping[str, Any]:
+        return {"log": Overwrite([{**one, "talks_with": name} if "talks_with" in one else one for one in state["log"]])}
+
+    return written
+
+
+NO, YES = {"verdict": '{"answer": "no"}'}, {"verdict": '{"answer": "yes"}'}
+AGAINST = {"weighed": weighed(1)}
+DAY = {"steps": 2}
+EDITS = (
+    Edit("amadeus", "check_index", {"passages_stale": True}, ("amadeus_index",)),
+    Edit("amadeus", "judge", selecting(0), ("judge",), parts=YES),
+    Edit("amadeus", "judge", selecting(0), ("fall_back",), {"search_limit": 1}, YES),
+    Edit("amadeus", "judge", selecting(1), ("extract_attributes",), {"slots": 1}, NO),
+    Edit("amadeus", "judge", selecting(2), ("extract_attributes",), parts=NO),
+    Edit("amadeus", "judge", selecting(2), ("judge",), {"slots": 3}, NO),
+    Edit("amadeus", "draft", checked_by(), ("speak",), {"verify": True}),
+    Edit("amadeus", "draft", checked_by("verifier"), ("verify",)),
+    Edit("amadeus", "verify", scored(2), ("revise",), {"verify": True, "revisions": 1}),
+    Edit("amadeus", "verify", scored(2), ("speak",), {"verify": True, "revisions": 0}),
+    Edit("amadeus", "verify", scored(2), ("speak",), {"verify": True, "alpha": 1}),
+    Edit("amadeus", "verify", scored(5), ("speak",), {"verify": True}, POOR),
+    Edit("amadeus", "verify", scored(2), ("speak",), {"verify": True, "revisions": 1}, POOR, time=2),
+    Edit("amadeus", "speak", {"window": 2}, ("summarize",)),
+    Edit("amadeus", "speak", {"window": 9}, (), SHORT),
+    Edit("amadeus_index", "embed_passages", {"left": 1}, ("embed_passages",)),
+    Edit("amadeus_index", "embed_passages", {"left": 0}, ("publish_index",), {"embedding_batch": 2}),
+    Edit("amadeus_index", "publish_index", {"version": ""}, ("split_persona",)),
+    Edit("role_rag", "check_graph", {"graph_stale": True}, ("role_rag_index",)),
+    Edit("role_rag", "choose_retrieval", {"retrieval": "local"}, ("search_locally",)),
+    Edit("role_rag", "choose_retrieval", {"retrieval": "scoped"}, ("hypothesize",), {"retrieval": "local"}),
+    Edit("role_rag", "keep_boundaries", asked_of("out of scope"), ("note_out_of_scope",)),
+    Edit("role_rag", "keep_boundaries", asked_of("general"), ("recall_general",)),
+    Edit("role_rag", "keep_boundaries", asked_of("specific"), ("recall_specific",), {"normalization": False}),
+    Edit("role_rag", "keep_boundaries", {"entities": []}, ("recall_nearest",)),
+    Edit("role_rag", "respond_from_graph", {"window": 2}, ("summarize",), {"retrieval": "local"}),
+    Edit("role_rag_index", "extract_facts", {"normalized": False}, ("summarize_facts",)),
+    Edit("role_rag_index", "extract_facts", {"normalized": True}, ("compare_entities",), {"normalization": False}),
+    Edit("role_rag_index", "name_groups", {"plan": True}, ("write_merge_plan",)),
+    Edit("role_rag_index", "publish_graph", {"version": ""}, ("chunk_persona",)),
+    Edit("emotional_rag", "check_memories", {"memories_stale": True}, ("emotional_rag_index",)),
+    Edit("emotional_rag", "respond_from_memories", {"window": 2}, ("remember", "summarize")),
+    Edit("emotional_rag", "respond_from_memories", {"window": 9}, ("remember",), SHORT),
+    Edit("emotional_rag_index", "publish_memories", {"version": ""}, ("gather_memories",)),
+    Edit("drmr", "check_dialogues", {"dialogues_stale": True}, ("drmr_index",)),
+    Edit("drmr", "recall_dialogues", {"relating": False}, ("draft",), TOM),
+    Edit("drmr", "recall_dialogues", {"relating": True}, ("score_edges",), {"role_memory": False}),
+    Edit("drmr", "build_memory", {"recorded": False}, ("draft",), TOM),
+    Edit("drmr", "build_memory", {"recorded": False}, ("speak",), {**TOM, "recalled_dialogues": 1}, POOR, time=2),
+    Edit("drmr", "build_memory", {"recorded": False}, ("draft",), {**TOM, "notes": True}, POOR, time=2),
+    Edit("drmr", "recall_more", {"added": 0}, ("speak",), TOM, POOR),
+    Edit("drmr", "recall_more", {"relating": False}, ("draft",), TOM, POOR),
+    Edit("drmr", "verify", scored(1), ("revise",), TOM),
+    Edit("drmr", "verify", scored(1), ("speak",), {"revisions": 0}),
+    Edit("drmr", "speak", records, ("condense_memory",), TOM),
+    Edit("drmr", "speak", records, (), {**TOM, "memory_length": 100_000}),
+    Edit("drmr", "speak", records, ("summarize",), {"role_memory": False, **SHORT}),
+    Edit("drmr_index", "publish_dialogues", {"version": ""}, ("gather_dialogues",)),
+    Edit("id_rag", "query_identity", {"inferred": True}, ("infer_identity",)),
+    Edit("id_rag", "query_identity", {"inferred": False}, ("retrieve_identity",), {"identity": "baseline"}),
+    Edit("id_rag", "retrieve_identity", {"feels": True}, ("feel",)),
+    Edit("id_rag", "infer_identity", {"feels": False}, ("augment",), {"identity": "baseline", "feeling": True}),
+    Edit("id_rag", "act", checked_by(), ("speak",)),
+    Edit("id_rag", "act", checked_by("gate"), ("validate",), {"gate": False}),
+    Edit("id_rag", "validate", gated("revise"), ("act",)),
+    Edit("id_rag", "validate", gated("revise"), ("decline",), {"changes_of_mind": 0}),
+    Edit("id_rag", "validate", gated("block"), ("decline",)),
+    Edit("id_rag", "validate", gated("allow"), ("speak",), {"on_contradiction": "block"}, AGAINST),
+    Edit("id_rag", "remember_episode", {"updates": True}, ("reflect",)),
+    Edit("id_rag", "remember_episode", {"updates": False, "window": 2}, ("summarize",), {"update": True}),
+    Edit("riverbend", "begin_step", lambda state: {"news": {**state["news"], "alice": []}}, ("decide",) * 5, DAY),
+    Edit("riverbend", "resolve", met("ellen"), ("talk",), {**DAY, "talks": 1}),
+    Edit("riverbend", "resolve", met("ellen"), ("poll",), {**DAY, "talks": 0}),
+    Edit("riverbend", "resolve", met(""), ("poll",), DAY),
+    Edit("riverbend", "poll", {"polls": "open"}, ("vote",) * 5, DAY),
+    Edit("riverbend", "poll", {"polls": "open", "votes": {"alice": "bob"}}, ("vote",) * 4, DAY),
+    Edit("riverbend", "end_step", {"over": True}, (), DAY),
+    Edit("riverbend", "end_step", {"over": False}, ("begin_step",), {"steps": 1}),
+    Edit("ensemble", "choose_parts", {"taking_part": ["scope", "identity"]}, ("scope", "identity")),
+    Edit("ensemble", "draft", checked_by("verifier"), ("verify",)),
+    Edit("ensemble", "draft", checked_by(), ("speak",)),
+    Edit("ensemble", "draft", checked_by("gate"), ("validate",), {"verify": False, "identity": {"gate": False}}),
+    Edit("ensemble", "validate", gated("block"), ("decline",)),
+    Edit("ensemble", "validate", gated("revise"), ("revise",)),
+    Edit("ensemble", "validate", gated("allow"), ("verify",), parts=AGAINST),
+    Edit("ensemble", "validate", gated("revise"), ("decline",), {"identity": {"changes_of_mind": 0}}),
+    Edit("ensemble", "verify", scored(1), ("revise",)),
+    Edit("ensemble", "verify", scored(1), ("speak",), {"revisions": 0}),
+    Edit("ensemble", "verify", scored(3), ("speak",), {"alpha": 2}, POOR),
+    Edit("ensemble", "speak", records, ("remember", "remember_episode", "condense_memory"), {"relations": TOM}),
+    Edit("ensemble", "speak", {"taking_part": ["passages"]}, ()),
+    Edit("ensemble", "speak", {"taking_part": ["passages"]}, ("summarize",), SHORT),
+    Edit("ensemble", "remember_episode", {"updates": True}, ("reflect",)),
+    Edit("naive_rag", "check_index", {"passages_stale": True}, ("amadeus_index",)),
+    Edit("naive_rag", "respond_from_knowledge", {"window": 2}, ("summarize",)),
+    Edit("crag", "evaluate_passages", {"action": "incorrect"}, ("respond_from_strips",), parts=YES),
+    Edit("crag", "evaluate_passages", {"action": "incorrect"}, ("rewrite_query",), {"web_search": web}, YES),
+    Edit("crag", "evaluate_passages", {"action": "correct"}, ("refine_knowledge",), {"web_search": web}, NO),
+    Edit("crag", "refine_knowledge", {"action": "ambiguous"}, ("respond_from_strips",), parts=YES),
+    Edit("crag", "refine_knowledge", {"action": "ambiguous"}, ("rewrite_query",), {"web_search": web}, YES),
+    Edit("graph_rag_local", "check_graph", {"graph_stale": True}, ("role_rag_index",)),
+    Edit("graph_rag_local", "respond_from_graph", {"window": 9}, (), SHORT),
+    Edit("role_gpt", "check_dialogues", {"dialogues_stale": True}, ("drmr_index",)),
+    Edit("role_gpt", "respond_from_dialogues", {"window": 2}, ("summarize",)),
+    Edit("profile", "respond_from_profile", {"window": 2}, ("summarize",)),
+    Edit("vanilla", "respond_by_name", {"window": 9}, (), SHORT),
+)
+
+
+@pytest.mark.parametrize("edit", EDITS, ids=lambda edit: f"{edit.graph}-{edit.node}-{'+'.join(edit.next) or 'end'}")
+async def test_an_edited_value_takes_its_branch_under_the_settings_of_the_run(edit: Edit, tmp_path: Path) -> None:
+    everything(tmp_path)
+    played = Played(edit.settings, edit.parts)
+    run = begun(edit.graph, played, tmp_path)
+    for given in [input_of(edit.graph, played), *[None] * (edit.time - 1)]:
+        await run.graph.ainvoke(given, THREAD, context=run.context, interrupt_after=[edit.node])
+    state = (await run.graph.aget_state(THREAD)).values
+    values = edit.values(state) if callable(edit.values) else edit.values
+    await run.graph.aupdate_state(THREAD, values, edit.node)
+    assert sorted((await run.graph.aget_state(THREAD)).next) == sorted(edit.next)
+    require_end(await run.go(None))
