@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.nodes.grounds import GatheredState, Grounds, GroundsSettings, ground_text, joined, within_budget
 from dramaturg.nodes.reply import AskedState, ReplySettings, spoken
-from dramaturg.nodes.run import RoleContext, Run, needs, open_run
+from dramaturg.nodes.run import MissingInput, RoleContext, Run, needs, open_run
 from dramaturg.nodes.turn import EvidenceState, stranger_name
 
 Outcome = Literal["allow", "revise", "block"]
@@ -148,8 +148,8 @@ def new_draft(state: DraftState, said: AIMessage, checkers: Sequence[str], error
 
 def judged(state: DraftState, checker: str, verdict: Verdict) -> list[Draft]:
     """The drafts of this turn with a verdict on the last: what a checker writes."""
-    *before, last = drafts_of(state)
-    return [*before, {**last, "verdicts": {**last["verdicts"], checker: verdict}}]
+    last = last_draft(state)
+    return [*drafts_of(state)[:-1], {**last, "verdicts": {**last["verdicts"], checker: verdict}}]
 
 
 def asked_before(state: DraftState, checker: str) -> int:
@@ -180,11 +180,12 @@ def next_step(state: DraftState) -> str:
     return "settled" if any(map(may_be_spoken, drafts)) else "blocked"
 
 
+@needs(drafts="a node that drafts")
 async def revise(state: DraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Begin a revision: the next draft is told what the checkers noted, if it may know."""
-    drafts = drafts_of(state)
-    reason = next((one["reason"] for name, one in drafts[-1]["verdicts"].items() if wants(drafts[-1], name) != "allow"))
-    runtime.stream_writer({"event": "revising", "revision": len(drafts), "reason": reason})
+    last = last_draft(state)
+    reason = next((one["reason"] for name, one in last["verdicts"].items() if wants(last, name) != "allow"), "")
+    runtime.stream_writer({"event": "revising", "revision": len(drafts_of(state)), "reason": reason})
     return {}
 
 
@@ -294,6 +295,18 @@ def revision_note(drafts: Sequence[Draft]) -> str:
 def drafts_of(state: DraftState) -> list[Draft]:
     """The drafts of this turn: one that failed and was given up may have left some."""
     return [as_draft(one) for one in state.get("drafts") or [] if one["turn"] == turn_of(state)]
+
+
+def last_draft(state: DraftState) -> Draft:
+    """The draft that is to be checked.
+
+    Raises:
+        MissingInput: this turn has none.
+    """
+    drafts = drafts_of(state)
+    if not drafts:
+        raise MissingInput("This turn has no draft yet: a node that drafts comes before those who check it.")
+    return drafts[-1]
 
 
 def turn_of(state: DraftState) -> str:

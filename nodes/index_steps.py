@@ -16,7 +16,7 @@ from pydantic import JsonValue
 from typing_extensions import TypedDict
 
 from dramaturg.models.chat import Usage, add_usage
-from dramaturg.nodes.run import Run
+from dramaturg.nodes.run import Run, needs
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, StaleDraft
 from dramaturg.stores.index.builder import IndexBuilder
 from dramaturg.stores.index.folder import S
@@ -282,6 +282,7 @@ def published(runtime: Runtime[Any], report: Mapping[str, Any], knowledge: Knowl
     return {"index": report, **versions, "overtaken": 0, **dict.fromkeys(wishes, False)}
 
 
+@needs(version="a node that publishes")
 def publishing_outcome(state: PublishingState) -> Literal["done", "stale"]:
     """Whether the draft is what is read now, or must be made again from what its sources became meanwhile."""
     return "done" if state["version"] else "stale"

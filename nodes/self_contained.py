@@ -8,7 +8,7 @@ from pydantic import Field
 from dramaturg.models.errors import UNANSWERED, UnusableAnswer
 from dramaturg.models.questions import write
 from dramaturg.nodes.reply import AskedState, earlier
-from dramaturg.nodes.run import open_run
+from dramaturg.nodes.run import needs, open_run
 from dramaturg.nodes.turn import StandaloneState, WindowSettings, clipped, transcript
 
 LONGEST = 1000  # bytes of a rewritten question
@@ -27,6 +27,7 @@ class SelfContainedState(AskedState, StandaloneState):
     """What is read and written: the question u, and what it means on its own."""
 
 
+@needs(question="read_turn")
 async def make_self_contained(state: SelfContainedState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Rewrite the question so that it can be understood alone; the first of a conversation is left as it is.
 

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from dramaturg.models.chat import ChatModel, threshold
 from dramaturg.models.errors import UNANSWERED
-from dramaturg.nodes.drafts import DraftState, Verdict, drafts_of, judged, outcome_of
+from dramaturg.nodes.drafts import DraftState, Verdict, judged, last_draft, outcome_of
 from dramaturg.nodes.judgement import AppraisalSettings, Appraising
 from dramaturg.nodes.reply import ReplySettings
 from dramaturg.nodes.run import needs, open_run
@@ -35,7 +35,7 @@ class VerificationSettings(AppraisalSettings, ReplySettings):
     )
 
 
-@needs(drafts="a node that drafts")
+@needs(question="read_turn", drafts="a node that drafts")
 async def verify(state: DraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Score how consistent the last draft is with what it rests on: h = Verify(M, c^m, c^u) in 1 … 5 (Equation 6).
 
@@ -44,7 +44,7 @@ async def verify(state: DraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     Raises:
         ModelError: the model cannot be reached or refuses every question.
     """
-    run, last = await open_run(runtime, VerificationSettings), drafts_of(state)[-1]
+    run, last = await open_run(runtime, VerificationSettings), last_draft(state)
     asked = Appraising(
         together="verify_line",
         score="judge_line",

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from dramaturg.nodes.identity.chronicle import IdentityChange
 from dramaturg.nodes.identity.episodes import Episode
-from dramaturg.nodes.run import run_of, settings, turns
+from dramaturg.nodes.run import needs, run_of, settings, turns
 from dramaturg.nodes.world.talk import TalkSettings
 from dramaturg.nodes.world.world import Deed, WorldState, event, scenario_of
 from dramaturg.prompts import load
@@ -53,6 +53,7 @@ class AgentInput(TypedDict):
     changes: list[IdentityChange]
 
 
+@needs(step="begin_step", news="begin_step", lived="begin_step")
 def send_agents(state: WorldState) -> list[Send]:
     """Have all agents decide at the same time."""
     inputs: list[AgentInput] = [
@@ -68,6 +69,7 @@ def send_agents(state: WorldState) -> list[Send]:
     return [Send("decide", one) for one in inputs]
 
 
+@needs(agent="send_agents", step="send_agents", news="send_agents", lived="send_agents")
 async def decide(state: AgentInput, runtime: Runtime[Any]) -> dict[str, Any]:
     """Have an agent decide what it does within the hour.
 
@@ -126,6 +128,7 @@ async def decision(context: RiverbendContext, scenario: Scenario, state: AgentIn
     return found
 
 
+@needs(step="begin_step", talks="resolve")
 def send_talks(state: WorldState) -> list[Send] | str:
     """Have those talk whom the game master brought together, each in one talk at most and as many as the budget has."""
     deeds = {one["agent"]: one for one in state["deeds"]}

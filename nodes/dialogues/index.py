@@ -150,6 +150,7 @@ async def gather_dialogues(state: DialogueDraftState, runtime: Runtime[Any]) -> 
     return {"draft": draft, "index": report, "version": "", "failures": [], **cleared}
 
 
+@needs(draft="gather_dialogues")
 @unless_overtaken
 async def embed_dialogues(state: DialogueDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Embed every dialogue that has no vector yet: Emb(U), U in D (Equation 1)."""
@@ -159,6 +160,7 @@ async def embed_dialogues(state: DialogueDraftState, runtime: Runtime[Any]) -> d
     return {}
 
 
+@needs(draft="gather_dialogues")
 @unless_overtaken
 async def score_all_edges(state: DialogueDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Score every edge that has no score yet, or every one in a rebuild, if that is wanted now (Equation 2).
@@ -190,6 +192,7 @@ async def score_all_edges(state: DialogueDraftState, runtime: Runtime[Any]) -> d
     return {"failures": failures, "usage": {"score_all_edges": run.usage}}
 
 
+@needs(draft="gather_dialogues", index="gather_dialogues", failures="gather_dialogues")
 @made_again_if_stale
 async def publish_dialogues(state: DialogueDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Make the dialogues the version that is read from now on, unless their files are no longer what they were.

@@ -100,6 +100,8 @@ async def condense_memory(state: RoleMemoryState, runtime: Runtime[Any]) -> dict
     cast = await cast_of(run, state.get("dialogues_version"))
     records = state.get("memory_records", [])
     oldest = too_old(of_user(records, cast), run.settings.memory_length)
+    if len(oldest) < 2:
+        return {}
     prompt = run.prompt("merge_records")
     data = {"records": records_text(oldest)}
     try:

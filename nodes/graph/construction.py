@@ -20,6 +20,7 @@ from dramaturg.nodes.graph.facts import (
 )
 from dramaturg.nodes.graph.merging import NormalizationSettings, merge_plan
 from dramaturg.nodes.index_steps import Answers, unless_overtaken
+from dramaturg.nodes.run import needs
 from dramaturg.stores.documents.merges import Merge
 from dramaturg.stores.index.answers import answer_key
 from dramaturg.stores.index.graph import Entity, Graph, Relation, Statement, graph_of
@@ -50,6 +51,7 @@ class Statements(NamedTuple):
     texts: tuple[str, ...]
 
 
+@needs(draft="chunk_persona")
 @unless_overtaken
 async def summarize_facts(state: GraphDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Have what is told more than once of an entity or a relation made one description.

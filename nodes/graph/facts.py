@@ -16,6 +16,7 @@ from dramaturg.nodes.graph.build import ChunkSettings, GraphDraftState, open_bui
 from dramaturg.nodes.graph.normalization import Named, in_former_order
 from dramaturg.nodes.index_steps import Answers, unless_overtaken
 from dramaturg.nodes.passages.retrieval import in_context
+from dramaturg.nodes.run import needs
 from dramaturg.nodes.text.boundaries import sentences
 from dramaturg.stores.index.answers import answer_key
 from dramaturg.stores.index.graph import TYPES, EntityType, Statement
@@ -77,6 +78,7 @@ class RelationFact(BaseModel):
     strength: int = Field(ge=1, le=10)
 
 
+@needs(draft="chunk_persona")
 @unless_overtaken
 async def extract_facts(state: GraphDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Have the facts of every chunk that has none yet, several chunks at a time.

@@ -115,6 +115,7 @@ def normalization_outcome(state: GraphDraftState) -> Literal["on", "off"]:
     return "on" if state["normalized"] else "off"
 
 
+@needs(draft="chunk_persona", index="chunk_persona")
 @made_again_if_stale
 async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Put the graph together, embed its entities, and make it the version that is read from now on.

@@ -21,6 +21,7 @@ from dramaturg.nodes.graph.normalization import (
 )
 from dramaturg.nodes.index_steps import Answers, unless_overtaken
 from dramaturg.nodes.judgement import sentence
+from dramaturg.nodes.run import needs
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.documents.merges import PLAN, Merge, MergePlan, Why, read_plan, write_plan
 from dramaturg.stores.index.answers import answer_key
@@ -66,6 +67,7 @@ class PairVerdict(BaseModel):
 Build = GraphBuild[NormalizationSettings]
 
 
+@needs(draft="chunk_persona")
 @unless_overtaken
 async def compare_entities(state: GraphDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Ask of each entity and its k nearest whether they are the same (Algorithm 1, lines 5 to 21).
@@ -198,6 +200,7 @@ def why_key(pair: Pair) -> str:
     return answer_key("why", *sorted([pair.one.entry, pair.other.entry]))
 
 
+@needs(draft="chunk_persona")
 @unless_overtaken
 async def name_groups(state: GraphDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Have the model choose one name for each group of several, from the names in it (Algorithm 1, lines 23 to 25).
@@ -228,6 +231,7 @@ def planning_outcome(state: GraphDraftState) -> Literal["apply", "plan"]:
     return "plan" if state.get("plan") else "apply"
 
 
+@needs(draft="chunk_persona", index="chunk_persona")
 async def write_merge_plan(state: GraphDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Write down which names would become one and why, for a person to read and edit; nothing is published."""
     build = await open_build(state, runtime, NormalizationSettings)

@@ -14,6 +14,7 @@ from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.stores.index.graph import Entity, Relation
 
 ALL = 8000  # characters of all that is recalled; the rest is left out, the last recalled first
+SCOPED = dict.fromkeys(("entities", "specific", "general", "missing"), "scope_entities")  # who writes them
 
 
 class GraphReplySettings(ReplySettings, ChunkSettings):
@@ -24,7 +25,7 @@ class ScopedReplyState(AskedState, RecallState):
     """What a reply within the role's boundaries reads."""
 
 
-@needs(question="read_turn", entities="scope_entities")
+@needs(question="read_turn", **SCOPED)
 async def respond_in_scope(state: ScopedReplyState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Answer from what was recalled, and decline what the role cannot know, in its own manner (RoleRAG 3.4)."""
     run = await open_run(runtime, GraphReplySettings)
@@ -33,7 +34,7 @@ async def respond_in_scope(state: ScopedReplyState, runtime: Runtime[Any]) -> di
     return {"messages": [reply], "usage": {"respond_in_scope": run.usage}}
 
 
-@needs(entities="scope_entities")
+@needs(**SCOPED)
 async def gather_scope(state: ScopedReplyState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Gather what a reply can rest on, for who makes it; see `scope_grounds`."""
     run = await open_run(runtime, ChunkSettings)
@@ -73,7 +74,7 @@ class LocalReplySettings(GraphReplySettings, LocalSearchSettings):
     """A reply from local search."""
 
 
-@needs(question="read_turn", reached="search_locally")
+@needs(question="read_turn", reached="search_locally", followed="search_locally")
 async def respond_from_graph(state: LocalReplyState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Answer from the entities and relations that local search reached; nobody says what the role cannot know."""
     run = await open_run(runtime, LocalReplySettings)

@@ -22,7 +22,13 @@ class DecisionState(SelfImageState, DraftState):
     """What acting reads and writes: A' are drafts, also where it is a deed or a choice."""
 
 
-@needs(question="read_turn", percept="perceive", self_image="augment")
+@needs(
+    question="read_turn",
+    percept="perceive",
+    situation="compose",
+    identity_text="retrieve_identity",
+    self_image="augment",
+)
 async def act(state: DecisionState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Propose what the role says, does, or chooses of the options (5.2: a choice is made without chance).
 

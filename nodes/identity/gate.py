@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_mod
 from dramaturg.models.chat import ChatModel, threshold
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import decide, extract
-from dramaturg.nodes.drafts import DraftState, Outcome, Verdict, asked_before, drafts_of, judged
+from dramaturg.nodes.drafts import DraftState, Outcome, Verdict, asked_before, judged, last_draft
 from dramaturg.nodes.identity.chronicle import Identity, IdentitySettings, identity_of
 from dramaturg.nodes.identity.retrieval import IdentityRetrievalState
 from dramaturg.nodes.judgement import AppraisalSettings, sentence
@@ -69,7 +69,7 @@ class GateState(IdentityRetrievalState, DraftState):
     """What the gate reads and writes."""
 
 
-@needs(drafts="a node that drafts", percept="perceive")
+@needs(question="read_turn", drafts="a node that drafts", percept="perceive")
 async def validate(state: GateState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Hold the last draft against the rules of the office, then the role's core triples and what was looked up.
 
@@ -81,7 +81,7 @@ async def validate(state: GateState, runtime: Runtime[Any]) -> dict[str, Any]:
     """
     run = await open_run(runtime, GateSettings)
     identity = await identity_of(run, state)
-    last = drafts_of(state)[-1]
+    last = last_draft(state)
     looked_up = {one["sentence"] for one in state.get("identity") or []}
     core = [one for one in identity.triples if one.core]
     rest = [one for one in identity.triples if not one.core and identity.sentence(one) in looked_up]

@@ -95,7 +95,7 @@ class SelfImageState(IdentityRetrievalState):
     updates: bool
 
 
-@needs(question="read_turn", situation="compose")
+@needs(question="read_turn", percept="perceive", situation="compose")
 async def query_identity(state: IdentityRetrievalState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Have the model say which relations of this chronicle to search for, and which words.
 

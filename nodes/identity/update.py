@@ -77,7 +77,7 @@ def update_outcome(state: UpdateState) -> Literal["reflect", "stay"]:
     return "reflect" if state.get("updates") else "stay"
 
 
-@needs(percept="perceive")
+@needs(question="read_turn", percept="perceive")
 async def reflect(state: UpdateState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Look for evidence in what was asked, seen and done, and propose changes.
 
@@ -155,6 +155,7 @@ def changes_of(
     return changes
 
 
+@needs(percept="perceive")
 async def approve(state: UpdateState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Wait for a person where one must agree: the graph stops here, and goes on with what is resumed with.
 
@@ -210,6 +211,7 @@ def approved(change: IdentityChange) -> IdentityChange:
     return {**change, "approved": True, "triple": {**change["triple"], **core}}
 
 
+@needs(percept="perceive")
 async def update_identity(state: UpdateState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Take what was proposed, and approved where that was needed, into the identity of this conversation."""
     identity = await identity_of(await open_run(runtime, UpdateSettings), state)

@@ -139,6 +139,7 @@ async def gather_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> dic
     return {"draft": draft, "encoder": encoder, "index": report, "version": "", **cleared}
 
 
+@needs(draft="gather_memories")
 @unless_overtaken
 async def embed_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Embed every memory that has no vector yet: semantic_m^k = F(m_k) (Eq. 4)."""
@@ -148,6 +149,7 @@ async def embed_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> dict
     return {}
 
 
+@needs(draft="gather_memories", encoder="gather_memories")
 @unless_overtaken
 async def encode_moods(state: MemoryDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Have the mood of every memory that has none yet: emotion_m^k = G(m_k) (Eq. 5), several memories at a time.
@@ -174,6 +176,7 @@ async def encode_moods(state: MemoryDraftState, runtime: Runtime[Any]) -> dict[s
     return {"usage": {"encode_moods": run.usage}}
 
 
+@needs(draft="gather_memories", encoder="gather_memories", index="gather_memories")
 @made_again_if_stale
 async def publish_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Make the memories the version that is read from now on, unless their files are no longer what they were.

@@ -195,7 +195,7 @@ async def rewrite_query(state: WebSearchState, runtime: Runtime[Any]) -> dict[st
     return {"query": query, "evidence": {"query": query, **failed}, "usage": {"rewrite_query": run.usage}}
 
 
-@needs(query="rewrite_query", strips="evaluate_passages")
+@needs(question="read_turn", query="rewrite_query", strips="evaluate_passages")
 async def search_web(state: WebSearchState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Search, and keep the relevant strips of the pages beside those of the passages.
 

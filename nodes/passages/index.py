@@ -112,6 +112,7 @@ async def split_persona(state: IndexingState, runtime: Runtime[Any]) -> dict[str
     return {"draft": draft, "left": left, "index": report}
 
 
+@needs(draft="split_persona", index="split_persona")
 async def embed_passages(state: IndexingState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Embed the next passages that have no vector yet, and save them."""
     run = await open_run(runtime, IndexingSettings)
@@ -128,11 +129,13 @@ async def embed_passages(state: IndexingState, runtime: Runtime[Any]) -> dict[st
     return {"left": left}
 
 
+@needs(left="embed_passages")
 def embedding_outcome(state: IndexingState) -> Literal["more", "done"]:
     """Whether passages are left without a vector."""
     return "more" if state["left"] else "done"
 
 
+@needs(draft="split_persona", index="split_persona")
 @made_again_if_stale
 async def publish_index(state: IndexingState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Make the draft the version that is read from now on, unless the persona is no longer what it was made from.

@@ -83,7 +83,7 @@ async def begin_selection(state: SelectionState, runtime: Runtime[Any]) -> dict[
     return {"verdicts": [], "selected": [], "search_limit": own.search_limit, "slots": own.slots}
 
 
-@needs(question="read_turn", candidates="retrieve", verdicts="begin_selection")
+@needs(question="read_turn", candidates="retrieve", verdicts="begin_selection", selected="begin_selection")
 async def judge(state: SelectionState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Judge the next passages at once and select what one at a time would select (Algorithm 1, lines 4–13).
 
@@ -198,7 +198,7 @@ def selection_evidence(
     }
 
 
-@needs(candidates="retrieve", slots="begin_selection")
+@needs(candidates="retrieve", verdicts="judge", selected="judge", search_limit="judge", slots="judge")
 def selection_outcome(state: SelectionState) -> Literal["enough", "more", "none"]:
     """Whether the slot is full or the search at its end, passages are left to judge, or none was selected."""
     left = min(state["search_limit"], len(state["candidates"])) - len(state["verdicts"])

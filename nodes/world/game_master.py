@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import choose, extract
-from dramaturg.nodes.run import settings
+from dramaturg.nodes.run import needs, settings
 from dramaturg.nodes.world.world import (
     Deed,
     Event,
@@ -50,6 +50,7 @@ class VoterInput(TypedDict):
     self_image: str
 
 
+@needs(step="begin_step")
 async def resolve(state: WorldState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Say of every deed what comes of it; those who notice it hear of it, and whoever did it remembers it.
 
@@ -121,12 +122,14 @@ def outcome_among(names: Mapping[str, str], agent: str) -> type[Outcome]:
     return create_model("OutcomeAmong", __base__=Outcome, **fields)
 
 
+@needs(step="begin_step")
 async def poll(state: WorldState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Come together before votes are cast, and see whether the polls are open."""
     scenario = await asyncio.to_thread(scenario_of, settings(runtime, WorldSettings))
     return {"polls": scenario.polls_at(scenario.clock.at(state["step"]))}
 
 
+@needs(polls="poll", news="begin_step", step="begin_step")
 def send_voters(state: WorldState) -> list[Send] | str:
     """Have those vote who have not, while the polls are open."""
     if state["polls"] != "open":
@@ -137,6 +140,7 @@ def send_voters(state: WorldState) -> list[Send] | str:
     return sends or "end_step"
 
 
+@needs(agent="send_voters", step="send_voters")
 async def vote(state: VoterInput, runtime: Runtime[Any]) -> dict[str, Any]:
     """Have an agent cast its vote, or wait; an answer that is none of the options is asked for again (5.2).
 

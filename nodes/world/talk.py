@@ -65,6 +65,7 @@ class Line(BaseModel):
     leaves: bool = Field(strict=True)
 
 
+@needs(step="send_talks", pair="send_talks", about="send_talks", images="send_talks")
 async def say(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Say the next line of a talk, in turn; without a usable one of the model the talk is over.
 
@@ -102,6 +103,7 @@ def talk_outcome(state: TalkState) -> Literal["goes on", "over"]:
     return "over" if state["left"] or spent else "goes on"
 
 
+@needs(pair="send_talks")
 async def remember_talk(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Let both have heard what was said."""
     names = (await open_world(runtime, TalkSettings)).names

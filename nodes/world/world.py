@@ -233,6 +233,7 @@ async def begin_step(state: WorldState, runtime: Runtime[Any]) -> dict[str, Any]
     }
 
 
+@needs(step="begin_step", began="begin_step")
 async def end_step(state: WorldState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Log what everybody will remember, who was elected if the polls have closed, and the cost so far."""
     context = settings(runtime, WorldSettings)

@@ -1,8 +1,8 @@
 """A run can be edited after each of its nodes, as in Studio, and goes on by the branch that its state asks for."""
 
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
-from itertools import count
+from collections.abc import Callable, Mapping
+from itertools import count, pairwise
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, Overwrite, StateSnapshot
+from lone_nodes import trouble
 
 import identity_roles
 import scope_roles
@@ -163,9 +164,13 @@ SERVED_INPUTS = {
 
 
 class Step(NamedTuple):
-    """What is there right after a node; after several at once, or one that was sent for, LangGraph must be told which."""
+    """What is there before and right after a node.
+
+    After several at once, or one that was sent for, LangGraph must be told which of them writes.
+    """
 
     node: str
+    before: StateSnapshot
     after: StateSnapshot
     wrote: Mapping[str, Any]
     sequential: bool
@@ -175,8 +180,9 @@ async def steps_of(run: Run) -> list[Step]:
     """Each node that has run, in their order, and the checkpoint right after it."""
     history = [one async for one in run.graph.aget_state_history(THREAD)][::-1]
     return [
-        Step(task.name, after, task.result or {}, sequential=len(before.tasks) == 1 and task.path[0] == "__pregel_pull")
-        for before, after in zip(history, history[1:], strict=False)
+        Step(task.name, before, after, task.result or {}, sequential=alone and task.path[0] == "__pregel_pull")
+        for before, after in pairwise(history)
+        for alone in [len(before.tasks) == 1]
         for task in before.tasks
         if task.name != "__start__"
     ]
@@ -398,3 +404,24 @@ async def test_an_edited_value_takes_its_branch_under_the_settings_of_the_run(ed
     await run.graph.aupdate_state(THREAD, values, edit.node)
     assert sorted((await run.graph.aget_state(THREAD)).next) == sorted(edit.next)
     require_end(await run.go(None))
+
+
+@pytest.mark.parametrize("name", SERVED)
+async def test_what_was_taken_out_of_a_state_is_missed_in_a_sentence(name: str, tmp_path: Path) -> None:
+    """Each node, and each router behind it, without each of the channels that were there."""
+    everything(tmp_path)
+    builder, seen, wrong = resolve_name(SERVED[name]["path"]).builder, set[str](), {}
+    for played in RUNS[name]:
+        run = await taken(name, played, tmp_path)
+        steps = [one for one in await steps_of(run) if one.before.tasks[0].path[0] == "__pregel_pull"]
+        for step in (one for one in steps if one.node not in seen):
+            seen.add(step.node)
+            before, after = plain(run, step.before.values), plain(run, step.after.values)
+            for lacks in before | after:
+                rest = {channel: value for channel, value in step.before.values.items() if channel != lacks}
+                done = {channel: value for channel, value in step.after.values.items() if channel != lacks}
+                routers = [branch.path for branch in builder.branches[step.node].values()]
+                for reads, state in [(builder.nodes[step.node].runnable, rest), *((one, done) for one in routers)]:
+                    if error := await trouble(reads, state, run.context):
+                        wrong[step.node, lacks] = error
+    assert not wrong
