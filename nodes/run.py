@@ -69,18 +69,29 @@ class RunContext(BaseModel):
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         """Refuse a class that joins settings with different defaults and does not say which one holds.
 
-        Else the order of its bases would decide, in silence.
+        Else the order of its bases would decide, in silence. Settings that share no more than a name are never joined.
         """
         super().__pydantic_init_subclass__(**kwargs)
+        differ = []
         for name in cls.model_fields:
-            if name in inspect.get_annotations(cls):
-                continue
-            bases = [base for base in cls.__bases__ if issubclass(base, BaseModel) and name in base.model_fields]
-            defaults = {base: base.model_fields[name].default for base in bases}
-            if len({repr(one) for one in defaults.values()}) > 1:
-                differ = ", ".join(f"{one!r} of {base.__name__}" for base, one in defaults.items())
-                msg = f"{cls.__name__} inherits {name} with different defaults: {differ}. Give {name} one of its own."
-                raise TypeError(msg)
+            fields = {
+                base: base.model_fields[name]
+                for base in cls.__bases__
+                if issubclass(base, BaseModel) and name in base.model_fields
+            }
+            if len({repr(one.annotation) for one in fields.values()}) > 1:
+                bases = " and ".join(base.__name__ for base in fields)
+                raise TypeError(
+                    f"{cls.__name__} cannot join {bases}: {name} is another setting in each. Run one of them as a part "
+                    "(dramaturg.nodes.part)."
+                )
+            defaults = {base.__name__: repr(one.default) for base, one in fields.items()}
+            if len(set(defaults.values())) > 1 and name not in inspect.get_annotations(cls):
+                differ.append(f"{name} ({', '.join(f'{one} of {base}' for base, one in defaults.items())})")
+        if differ:
+            raise TypeError(
+                f"{cls.__name__} inherits different defaults: {', '.join(differ)}. Give each a default of its own."
+            )
 
 
 class RoleContext(RunContext):

@@ -45,7 +45,7 @@ from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.workflows.drmr_index import graph as drmr_index
 
 
-class DrmrContext(RelatedReplySettings, DialogueIndexSettings, SummarySettings):
+class DrmrContext(DialogueIndexSettings, RelatedReplySettings, SummarySettings):
     """Everything that DRMR may be told."""
 
 

@@ -24,7 +24,7 @@ from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.workflows.drmr_index import graph as drmr_index
 
 
-class RoleGptContext(DialogueReplySettings, DialogueIndexSettings, SummarySettings):
+class RoleGptContext(DialogueIndexSettings, DialogueReplySettings, SummarySettings):
     """Everything that RoleGPT may be told."""
 
 

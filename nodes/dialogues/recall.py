@@ -22,7 +22,7 @@ DIGITS = 6  # of a similarity
 QUERY = 1000  # characters of the conversation, its last: embedding models read the beginning of a text only
 
 
-class DialogueRecallSettings(DialogueSettings, UserRoleSettings):
+class DialogueRecallSettings(UserRoleSettings, DialogueSettings):
     """How much is recalled, and whose dialogues."""
 
     recalled_dialogues: int = Field(

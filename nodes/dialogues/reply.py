@@ -36,7 +36,7 @@ class RelatedDraftState(RoleMemoryState, DraftState):
     """What a draft reads and writes."""
 
 
-class DialogueReplySettings(ReplySettings, DialogueRecallSettings):
+class DialogueReplySettings(DialogueRecallSettings, ReplySettings):
     """A reply that rests on dialogues."""
 
 

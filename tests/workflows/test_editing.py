@@ -8,7 +8,8 @@ from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from all_methods import whole_cast, whole_role
+from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.channels import LastValue
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.state import CompiledStateGraph
@@ -16,12 +17,8 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, Overwrite, StateSnapshot
 from lone_nodes import trouble
 
-import identity_roles
-import scope_roles
-from cast_roles import SCENES, lines_of
-from fakes import ScriptedChatModel
 from identity_roles import finding, found, weighed
-from roles import run_settings, small_role, write_memories
+from roles import run_settings
 from scope_roles import MOON, judged, reasoned, scoped
 from townspeople import townspeople, world_settings
 
@@ -37,28 +34,6 @@ class Played(NamedTuple):
     parts: Mapping[str, Any] = {}
     wishes: Mapping[str, Any] = {}
     turns: int = 1
-
-
-def everything(library: Path) -> None:
-    """Put Ada into a library, with files for every method and people to talk with."""
-    small_role(library)
-    write_memories(library / "ada", dialogue=lines_of(SCENES))
-
-
-def cast_of_all(**parts: Any) -> ScriptedChatModel:
-    """Play all parts of all methods."""
-    script = {**scope_roles.USUAL, **identity_roles.USUAL, "scope": judged(scoped("Tom")), **parts}
-
-    def answer(messages: list[BaseMessage]) -> str | Exception:
-        try:
-            part, text = identity_roles.asked(messages)
-        except AssertionError:
-            part, text = scope_roles.asked(messages)
-        said = script[part]
-        answered: str | Exception = said(text) if callable(said) else said
-        return answered
-
-    return ScriptedChatModel(reply=answer)
 
 
 def web(query: str) -> str:
@@ -149,7 +124,7 @@ def begun(name: str, played: Played, library: Path) -> Run:
     if name == "riverbend":
         context = builder.context_schema(**world_settings("", townspeople(**played.parts), **played.settings))
     else:
-        context = builder.context_schema(**run_settings(library, cast_of_all(**played.parts), **played.settings))
+        context = builder.context_schema(**run_settings(library, whole_cast(**played.parts), **played.settings))
     return Run(builder.compile(checkpointer=InMemorySaver(), store=InMemoryStore()), context)
 
 
@@ -216,7 +191,7 @@ async def taken(name: str, played: Played, library: Path) -> Run:
 
 @pytest.mark.parametrize("name", SERVED)
 async def test_a_run_goes_on_from_an_edit_after_each_node(name: str, tmp_path: Path) -> None:
-    everything(tmp_path)
+    whole_role(tmp_path)
     left = set(resolve_name(SERVED[name]["path"]).builder.nodes)
     for played in RUNS[name]:
         run = await taken(name, played, tmp_path)
@@ -394,7 +369,7 @@ EDITS = (
 
 @pytest.mark.parametrize("edit", EDITS, ids=lambda edit: f"{edit.graph}-{edit.node}-{'+'.join(edit.next) or 'end'}")
 async def test_an_edited_value_takes_its_branch_under_the_settings_of_the_run(edit: Edit, tmp_path: Path) -> None:
-    everything(tmp_path)
+    whole_role(tmp_path)
     played = Played(edit.settings, edit.parts)
     run = begun(edit.graph, played, tmp_path)
     for given in [input_of(edit.graph, played), *[None] * (edit.time - 1)]:
@@ -409,7 +384,7 @@ async def test_an_edited_value_takes_its_branch_under_the_settings_of_the_run(ed
 @pytest.mark.parametrize("name", SERVED)
 async def test_what_was_taken_out_of_a_state_is_missed_in_a_sentence(name: str, tmp_path: Path) -> None:
     """Each node, and each router behind it, without each of the channels that were there."""
-    everything(tmp_path)
+    whole_role(tmp_path)
     builder, seen, wrong = resolve_name(SERVED[name]["path"]).builder, set[str](), {}
     for played in RUNS[name]:
         run = await taken(name, played, tmp_path)
