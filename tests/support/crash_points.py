@@ -59,6 +59,20 @@ class Crash(NamedTuple):
     error: BaseException | None
 
 
+@cache
+def forkserver() -> ForkServerContext:
+    """Return what starts a process with the libraries loaded.
+
+    Every test that forks takes this one: there is one server a process, and it loads nothing once it runs.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(list(PRELOADED))
+    here = os.pathsep.join(filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")]))
+    with patch.dict(os.environ, {"PYTHONPATH": here}):
+        multiprocessing.forkserver.ensure_running()
+    return context
+
+
 def points(operation: Operation, folder: Path) -> int:
     """Run the operation in a folder; return the number of its writes."""
     return len(writes_of(operation, folder))
@@ -215,7 +229,7 @@ def _run(operation: Operation, folder: Path, plan: Plan) -> Ran:
 
 def _start(operation: Operation, folder: Path, plan: Plan) -> tuple[BaseProcess, Connection]:
     ours, theirs = multiprocessing.Pipe(duplex=False)
-    process = _server().Process(target=_child, args=(operation, folder, plan, theirs), daemon=True)
+    process = forkserver().Process(target=_child, args=(operation, folder, plan, theirs), daemon=True)
     process.start()
     theirs.close()
     return process, ours
@@ -240,14 +254,3 @@ def _pickled(names: list[str], error: BaseException | None) -> bytes:
     except Exception:  # noqa: BLE001 (an error that cannot be sent is sent as its text)
         data = pickle.dumps((names, RuntimeError(f"{type(error).__name__}: {error}")))
     return data
-
-
-@cache
-def _server() -> ForkServerContext:
-    """The process that is forked; its imports are done once."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(list(PRELOADED))
-    here = os.pathsep.join(filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")]))
-    with patch.dict(os.environ, {"PYTHONPATH": here}):
-        multiprocessing.forkserver.ensure_running()
-    return context
