@@ -39,7 +39,9 @@ PRELOADED = (
     *("dramaturg.workflows.amadeus", "dramaturg.workflows.naive_rag", "dramaturg.stores.library"),
     *("dramaturg.workflows.role_rag", "dramaturg.workflows.role_rag_index"),
     *("dramaturg.workflows.emotional_rag_index", "dramaturg.workflows.drmr", "dramaturg.workflows.drmr_index"),
-    *("cast_roles", "crash_points", "fakes", "memory_roles", "passage_samples", "roles", "scope_roles"),
+    *("dramaturg.workflows.id_rag", "dramaturg.workflows.riverbend", "dramaturg.cli.app"),
+    *("cast_roles", "changing_roles", "commands", "crash_points", "fakes", "memory_roles", "passage_samples"),
+    *("roles", "scope_roles", "townspeople"),
 )
 
 
