@@ -125,6 +125,14 @@ def failures(
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def after(prepared: Path, factory: pytest.TempPathFactory, name: str, *operations: Operation) -> Path:
+    """Carry operations out in a copy of a prepared folder, for a fixture; return the copy."""
+    folder = Path(shutil.copytree(prepared, factory.mktemp(name) / "library"))
+    for operation in operations:
+        operation(folder)
+    return folder
+
+
 def killed_after(operation: Operation, folder: Path, seconds: float) -> bool:
     """Kill the operation (SIGKILL) some time after it began; False if it was done by then."""
     process, ours = _start(operation, folder, Plan())
