@@ -1,5 +1,6 @@
 """What every test stands on: no network, strict checkpoints, no user's folders, a seed for hypothesis."""
 
+import dis
 import gc
 import os
 import ssl
@@ -42,10 +43,15 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def made_once() -> Iterator[None]:
-    """Read the certificates and build the command once: each client would do the one, each run of it the other."""
+    """Do once what each client, each run of the command and each graph that is compiled would do anew.
+
+    That is to read the certificates, to build the command, and to look for subgraphs in the instructions of nodes.
+    """
+    instructions = dis.get_instructions
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
         patch.setattr(typer.main, "get_command", cache(typer.main.get_command))
+        patch.setattr(dis, "get_instructions", cache(lambda code, **how: tuple(instructions(code, **how))))
         yield
 
 
