@@ -33,8 +33,12 @@ def download(weights: Weights, folder: Path, *, hub: str, progress: Report) -> N
             target = folder / file.path
             target.parent.mkdir(parents=True, exist_ok=True)
             url = f"{hub}/{weights.upstream}/resolve/{weights.revision}/{file.path}"
-            _download(client, url, file, target, lambda there, before=before: progress(before + there))
+            _download(client, url, file, target, _from(before, progress))
             before += file.size
+
+
+def _from(before: int, progress: Report) -> Report:
+    return lambda there: progress(before + there)
 
 
 def _download(client: httpx.Client, url: str, file: WeightFile, target: Path, progress: Report) -> None:

@@ -206,8 +206,8 @@ async def external_method(
     role, chat, model = run.role, run.chat, await run.embedder()
     texts = {one.name: one.text for one in await asyncio.to_thread(role.documents)}
     language = language_of(context, role)
-    rests_on = canonical([name, texts, model.name, chat.name, language])
-    place = folder / name / hashlib.sha256(rests_on).hexdigest()[:16]
+    rests_on: list[Any] = [name, texts, model.name, chat.name, language]
+    place = folder / name / hashlib.sha256(canonical(rests_on)).hexdigest()[:16]
     await asyncio.to_thread(place.mkdir, parents=True, exist_ok=True)
     async with working(name, place, chat, model) as worker:
         version, _ = await worker.request(
