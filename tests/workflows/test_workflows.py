@@ -32,7 +32,7 @@ def test_a_graph_is_served_under_its_module(name: str) -> None:
 
 def test_every_method_is_served_and_what_prepares_it() -> None:
     graphs = {name for one in METHODS.values() for name in (one.chat, one.prepare) if name}
-    assert set(GRAPHS) == graphs
+    assert graphs <= set(GRAPHS)
 
 
 @pytest.mark.parametrize("name", GRAPHS)
