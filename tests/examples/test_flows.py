@@ -1,12 +1,10 @@
 """The flows of docs/composing.md: as short as they are said to be, and they run."""
 
-import re
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
@@ -14,7 +12,7 @@ from dramaturg.testing import ScriptedChatModel, WordEmbeddings, write_role
 
 from commands import Command
 from fakes import ScriptedChatModel as ScriptedFake
-from scope_roles import player, scoped
+from flow_models import answered
 from stub_endpoint import Endpoint
 
 FLOWS = Path(__file__).parents[2] / "examples" / "flows"
@@ -63,14 +61,6 @@ async def test_a_judge_and_a_node_of_ones_own(tmp_path: Path) -> None:
 async def test_two_roles_talk_until_it_is_the_users_turn(tmp_path: Path) -> None:
     _, output = await played("two_roles", tmp_path, ScriptedChatModel(), other="ben")
     assert [one.name for one in output["messages"]] == [None, "ada", "ben", "ada", "ben"] * 2
-
-
-def answered(messages: list[BaseMessage]) -> str | Exception:
-    """What a player says; the endpoint has all messages in one text, and a profile in each."""
-    try:
-        return player(scoped("Tom")).reply([HumanMessage(re.sub(r"(?s)<profile>.*?</profile>", "", messages[-1].text))])
-    except KeyError:
-        return "I keep the light."
 
 
 @pytest.mark.parametrize("name", MOST)
