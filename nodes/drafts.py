@@ -4,7 +4,7 @@ Any workflow can add these nodes: a node of its own writes a draft (`drafted`) a
 leads from checker to checker and back to a revision, and `speak` ends the cycle.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypeVar, cast
 
 from langchain_core.messages import AIMessage
@@ -18,6 +18,14 @@ from dramaturg.nodes.run import RoleContext, Run, needs, open_run
 from dramaturg.nodes.turn import EvidenceState, stranger_name
 
 Outcome = Literal["allow", "revise", "block"]
+STEPS: Mapping[Hashable, str] = {
+    "gate": "validate",
+    "verifier": "verify",
+    "revise": "revise",
+    "settled": "speak",
+    "blocked": "decline",
+}
+"""Where `next_step` leads in a flow with the gate and the verifier, whose nodes have their own names."""
 
 R = TypeVar("R", bound=ReplySettings)
 
