@@ -196,8 +196,9 @@ def _preparations(builder: AnyGraph, context: RoleContext) -> Iterator[Preparati
             inner = getattr(around, "graph", None)
             if not isinstance(inner, CompiledStateGraph):
                 continue
+            kind: Any = inner.builder.context_schema
             own = part_context(
-                cast("type[RoleContext]", inner.builder.context_schema),
+                kind,
                 getattr(around, "settings", None),
                 context,
                 inner.name,
