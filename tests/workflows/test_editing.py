@@ -17,6 +17,8 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, Overwrite, StateSnapshot
 from lone_nodes import trouble
 
+from dramaturg.workflows.ensemble import PARTS
+
 from identity_roles import finding, found, weighed
 from roles import run_settings
 from scope_roles import MOON, judged, reasoned, scoped
@@ -400,3 +402,36 @@ async def test_what_was_taken_out_of_a_state_is_missed_in_a_sentence(name: str, 
                     if error := await trouble(reads, state, run.context):
                         wrong[step.node, lacks] = error
     assert not wrong
+
+
+@pytest.mark.parametrize("left_out", [None, *PARTS])
+async def test_an_edit_after_a_part_of_the_ensemble_loses_no_other(left_out: str | None, tmp_path: Path) -> None:
+    whole_role(tmp_path)
+    parts = [part for part in PARTS if part != left_out]
+    run = await taken("ensemble", Played({"parts": parts}), tmp_path)
+    steps = [step for step in await steps_of(run) if step.node in PARTS]
+    assert [step.node for step in steps] == parts
+    for step in steps:
+        mine = step.after.values["gathered"][step.node]
+        written = {"gathered": {step.node: {**mine, "texts": {"knowledge": ["She can swim."]}}}}
+        edited = await run.graph.aupdate_state(step.after.config, written, step.node)
+        now = (await run.graph.aget_state(edited)).values["gathered"]
+        assert now == step.after.values["gathered"] | written["gathered"]
+        run.context.chat_model.calls.clear()
+        output = await run.go(None, {**THREAD, **edited})
+        assert output["messages"][-1].text
+        assert output["evidence"]["parts"] == parts
+        assert sum("<question>" in call.text for call in run.context.chat_model.calls if "She can swim." in call.text)
+
+
+@pytest.mark.parametrize("name", [name for name, taken in SERVED_INPUTS.items() if "messages" in taken])
+async def test_a_finished_turn_can_be_edited_and_another_taken(name: str, tmp_path: Path) -> None:
+    whole_role(tmp_path)
+    run = await taken(name, Played(), tmp_path)
+    last = (await steps_of(run))[-1]
+    await run.graph.aupdate_state(THREAD, {"question": "Edited?"}, None if last.sequential else last.node)
+    state = await run.graph.aget_state(THREAD)
+    assert (state.next, state.values["question"]) == ((), "Edited?")
+    output = await run.go({"messages": [HumanMessage("And who else?", id="more")]})
+    require_end(output)
+    assert len(output["messages"]) == len(TALK) + 3
