@@ -57,7 +57,7 @@ class Listing:
         """Return up to `count` checkpoints, and where the next page begins."""
         lines = {line.key: line for line in saver_rows.lines(connection, self.thread_id, self.checkpoint_ns)}
         found: list[CheckpointTuple] = []
-        below = self._first(connection, lines) if below is None else below
+        below = self._first(connection) if below is None else below
         while links := self._links(connection, lines, below):
             for link in links:
                 below = link.sequence
@@ -74,10 +74,11 @@ class Listing:
         )
         return saver_rows.links(connection, where, (as_json(lines), below, self.checkpoint_id, PAGE))
 
-    def _first(self, connection: sqlite3.Connection, lines: Mapping[int, Line]) -> int:
+    def _first(self, connection: sqlite3.Connection) -> int:
         if self.before is None:
             return _NEWEST
-        for line in lines.values():
+        # Where a graph is run again from a step, LangGraph asks for those of its subgraphs from before that step.
+        for line in saver_rows.lines(connection, self.thread_id, None):
             link = saver_rows.find(connection, line, self.before)
             if link is not None:
                 return link.sequence

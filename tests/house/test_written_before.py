@@ -18,12 +18,14 @@ from typing import Any
 import numpy as np
 import pytest
 from langchain_core.messages import BaseMessage
+from langgraph.store.memory import InMemoryStore
 
 from dramaturg.cli.app import main
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.opening import open_conversation
 from dramaturg.stores.library import open_role
-from dramaturg.workflows.methods import chat_graph, context_type
+from dramaturg.stores.saver.conversation_saver import ConversationSaver
+from dramaturg.workflows.methods import chat_graph, context_type, preparations
 
 import stub_endpoint
 from fakes import ScriptedChatModel
@@ -333,6 +335,52 @@ async def test_a_turn_that_was_stopped_in_the_middle_is_finished_and_loses_nothi
         assert f"She thought of {question}" in [one["attribute"] for one in (await talk.values())["role_memory"]]
         await talk.take_turn("And now?")
     assert indexes(written) == before
+
+
+STOPS: dict[str, tuple[str, dict[str, Any]]] = {
+    "amadeus": ("amadeus", {"window": 2}),
+    "amadeus verified": ("amadeus", {"verify": True, "revisions": 1, "slots": 1}),
+    "role-rag": ("role-rag", {}),
+    "role-rag local": ("role-rag", {"retrieval": "local"}),
+    "emotional-rag": ("emotional-rag", {"window": 2}),
+    "drmr": ("drmr", {"user_role": "tom", "revisions": 1}),
+    "drmr as they are": ("drmr", {"role_memory": False}),
+    "id-rag": ("id-rag", {"feeling": True}),
+    "id-rag blocked": ("id-rag", {"changes_of_mind": 0}),
+    "id-rag inferred": ("id-rag", {"identity": "baseline", "gate": False}),
+    "crag": ("crag", {}),
+    "role-gpt": ("role-gpt", {}),
+    "vanilla": ("vanilla", {"window": 2}),
+}
+"""The threads of stops.sqlite, as stops.py has written them: of which method, by which settings."""
+
+
+def talkative(text: str) -> str:
+    """Play every part, and say something where `answered` has nothing to say."""
+    try:
+        return answered(text)
+    except ValueError:
+        return "I keep the light."
+
+
+@pytest.mark.parametrize("thread", STOPS)
+async def test_a_turn_goes_on_from_wherever_it_stopped(thread: str, written: Path, stub: Endpoint) -> None:
+    stub.model = model(talkative)
+    method, own = STOPS[thread]
+    settings = context_type(method)(role="ada", library=str(written / "library"), **own)
+    for one in preparations(method, settings).values():
+        await one.graph.ainvoke({}, context=one.context)
+    config: Any = {"configurable": {"thread_id": thread}, "recursion_limit": 100}
+    async with ConversationSaver.open(written / "stops.sqlite") as saver:
+        graph = chat_graph(method).compile(checkpointer=saver, store=InMemoryStore())
+        steps = [step async for step in graph.aget_state_history(config)]
+        assert len(steps) > 3
+        assert all(step.next for step in steps[1:]), "a step has no next one"
+        for step in steps[1:]:
+            output = await graph.ainvoke(None, step.config, context=settings)
+            assert output["messages"][-1].type == "ai", step.next
+            assert output["messages"][-1].text.startswith("I"), step.next
+            assert (await graph.aget_state(config)).next == ()
 
 
 async def test_a_turn_that_waits_is_answered(written: Path, stub: Endpoint) -> None:

@@ -178,6 +178,16 @@ async def test_listing_follows_the_writing(file: Path) -> None:
             await listed(before=at("evening", "never"))
 
 
+async def test_steps_of_a_subgraph_are_listed_from_before_a_step_of_its_graph(file: Path) -> None:
+    inside: Any = {"configurable": {"thread_id": "evening", "checkpoint_ns": "index"}}
+    async with ConversationSaver.open(file) as saver:
+        await saver.aput(inside, checkpoint(turn=1), {}, {})
+        step = await saver.aput(at("evening"), checkpoint(turn=2), {}, {})
+        await saver.aput(inside, checkpoint(turn=3), {}, {})
+        found = [one async for one in saver.alist(inside, before=step)]
+        assert [one.checkpoint["channel_values"]["turn"] for one in found] == [1]
+
+
 async def test_the_same_checkpoint_put_again_takes_the_place_of_the_first(file: Path) -> None:
     first = checkpoint(messages=[HumanMessage("hello", id="1")])
     async with ConversationSaver.open(file) as saver:
