@@ -13,6 +13,7 @@ from dramaturg.workflows.talk import graph as talk
 def build() -> Workflow[WorldState, RiverbendContext, WorldInput, WorldOutput]:
     """Wire the graph: a step is an hour."""
     builder = Workflow(WorldState, RiverbendContext, input_schema=WorldInput, output_schema=WorldOutput)
+    builder.former_channels = {"news": "agent_news", "lived": "agent_lived", "identity_changes": "agent_changes"}
     builder.add_node(begin_step)
     builder.add_node(decide)
     builder.add_node(resolve)

@@ -53,7 +53,7 @@ class AgentInput(TypedDict):
     changes: list[IdentityChange]
 
 
-@needs(step="begin_step", news="begin_step", lived="begin_step")
+@needs(step="begin_step", agent_news="begin_step", agent_lived="begin_step")
 def send_agents(state: WorldState) -> list[Send]:
     """Have all agents decide at the same time."""
     inputs: list[AgentInput] = [
@@ -61,10 +61,10 @@ def send_agents(state: WorldState) -> list[Send]:
             "agent": agent,
             "step": state["step"],
             "news": news,
-            "lived": state["lived"][agent],
-            "changes": state.get("identity_changes", {}).get(agent, []),
+            "lived": state["agent_lived"][agent],
+            "changes": state.get("agent_changes", {}).get(agent, []),
         }
-        for agent, news in state["news"].items()
+        for agent, news in state["agent_news"].items()
     ]
     return [Send("decide", one) for one in inputs]
 
@@ -93,7 +93,7 @@ async def decide(state: AgentInput, runtime: Runtime[Any]) -> dict[str, Any]:
         log.append(event(step, now, "change", agent=agent, **said))
     deed = Deed(agent=agent, text=text, situation=found["situation"], self_image=found["self_image"])
     changes = {agent: found.get("identity_changes") or []}
-    return {"deeds": [deed], "identity_changes": changes, "log": log, "usage": found["usage"]}
+    return {"deeds": [deed], "agent_changes": changes, "log": log, "usage": found["usage"]}
 
 
 async def decision(context: RiverbendContext, scenario: Scenario, state: AgentInput) -> dict[str, Any]:

@@ -64,7 +64,7 @@ class IndexingState(IndexInput, IndexOutput):
     """Indexing under way: the draft on disk, its passages without a vector, how often the persona has changed."""
 
     draft: str
-    left: int
+    unembedded: int
     overtaken: int
 
 
@@ -109,7 +109,7 @@ async def split_persona(state: IndexingState, runtime: Runtime[Any]) -> dict[str
         "embedded": left + (state["index"]["embedded"] if state.get("overtaken") else 0),
     }
     runtime.stream_writer({"event": "split", **report})
-    return {"draft": draft, "left": left, "index": report}
+    return {"draft": draft, "unembedded": left, "index": report}
 
 
 @needs(draft="split_persona", index="split_persona")
@@ -123,16 +123,16 @@ async def embed_passages(state: IndexingState, runtime: Runtime[Any]) -> dict[st
             left = total - done
             break
     except MissingIndex:
-        return {"left": 0}  # somebody else was faster with the same draft: publishing finds out
+        return {"unembedded": 0}  # somebody else was faster with the same draft: publishing finds out
     total = state["index"]["embedded"]
     runtime.stream_writer({"event": "embedded", "done": total - left, "total": total})
-    return {"left": left}
+    return {"unembedded": left}
 
 
-@needs(left="embed_passages")
+@needs(unembedded="embed_passages")
 def embedding_outcome(state: IndexingState) -> Literal["more", "done"]:
     """Whether passages are left without a vector."""
-    return "more" if state["left"] else "done"
+    return "more" if state["unembedded"] else "done"
 
 
 @needs(draft="split_persona", index="split_persona")

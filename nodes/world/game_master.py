@@ -129,12 +129,12 @@ async def poll(state: WorldState, runtime: Runtime[Any]) -> dict[str, Any]:
     return {"polls": scenario.polls_at(scenario.clock.at(state["step"]))}
 
 
-@needs(polls="poll", news="begin_step", step="begin_step")
+@needs(polls="poll", agent_news="begin_step", step="begin_step")
 def send_voters(state: WorldState) -> list[Send] | str:
     """Have those vote who have not, while the polls are open."""
     if state["polls"] != "open":
         return "end_step"
-    waiting = [agent for agent in state["news"] if agent not in state.get("votes", {})]
+    waiting = [agent for agent in state["agent_news"] if agent not in state.get("votes", {})]
     minds = {one["agent"]: one for one in state["deeds"]}
     sends = [Send("vote", {"step": state["step"], **minds[agent]}) for agent in waiting if agent in minds]
     return sends or "end_step"

@@ -72,8 +72,8 @@ Event = dict[str, Any]
 class WorldState(TypedDict):
     """What lives on: the step, what each agent has lived through and become, its votes, and the log of all of it.
 
-    `deeds` and `heard` are those of the step under way. What was heard in a step is `news` in the next one, and a
-    memory, in `lived`, after that: no prompt shows it twice. It keeps the hour at which it happened.
+    `deeds` and `heard` are those of the step under way. What was heard in a step is `agent_news` in the next one, and a
+    memory, in `agent_lived`, after that: no prompt shows it twice. It keeps the hour at which it happened.
     `began` is when the step began by the clock on the wall, `over` whether the last one was played, `polls` whether
     votes are cast in it, and `talks` how many talks it may have.
     """
@@ -83,11 +83,11 @@ class WorldState(TypedDict):
     over: bool
     polls: str
     talks: int
-    news: dict[str, list[Episode]]
-    lived: dict[str, list[Episode]]
+    agent_news: dict[str, list[Episode]]
+    agent_lived: dict[str, list[Episode]]
     deeds: Annotated[list[Deed], operator.add]
     heard: Annotated[list[Heard], operator.add]
-    identity_changes: Annotated[dict[str, list[IdentityChange]], operator.or_]
+    agent_changes: Annotated[dict[str, list[IdentityChange]], operator.or_]
     votes: Annotated[dict[str, str], operator.or_]
     log: Annotated[list[Event], operator.add]
     usage: Annotated[dict[str, Usage], add_usage]
@@ -97,10 +97,10 @@ class WorldInput(TypedDict, total=False):
     """What a simulation takes: nothing, for all that it needs is in the context; or where another one has come to."""
 
     step: int
-    news: dict[str, list[Episode]]
-    lived: dict[str, list[Episode]]
+    agent_news: dict[str, list[Episode]]
+    agent_lived: dict[str, list[Episode]]
     heard: Annotated[list[Heard], operator.add]
-    identity_changes: Annotated[dict[str, list[IdentityChange]], operator.or_]
+    agent_changes: Annotated[dict[str, list[IdentityChange]], operator.or_]
     votes: Annotated[dict[str, str], operator.or_]
     log: Annotated[list[Event], operator.add]
     usage: Annotated[dict[str, Usage], add_usage]
@@ -211,7 +211,7 @@ async def begin_step(state: WorldState, runtime: Runtime[Any]) -> dict[str, Any]
     before, now = scenario.clock.at(step - 1), scenario.clock.at(step)
     happening = [one.text for one in scenario.events if one.at == now]
     first = [event(step, now, "run", **described(context, scenario))] if step == 1 else []
-    lived, news = state.get("lived") or {}, state.get("news") or {}
+    lived, news = state.get("agent_lived") or {}, state.get("agent_news") or {}
 
     def news_of(agent: str) -> list[Episode]:
         heard = [(before, one["text"], one["importance"]) for one in state.get("heard") or [] if one["agent"] == agent]
@@ -224,8 +224,8 @@ async def begin_step(state: WorldState, runtime: Runtime[Any]) -> dict[str, Any]
     agents = [one.role for one in scenario.agents]
     return {
         "step": step,
-        "lived": {agent: [*lived.get(agent, []), *news.get(agent, [])] for agent in agents},
-        "news": {agent: news_of(agent) for agent in agents},
+        "agent_lived": {agent: [*lived.get(agent, []), *news.get(agent, [])] for agent in agents},
+        "agent_news": {agent: news_of(agent) for agent in agents},
         "log": [*first, event(step, now, "step"), *(event(step, now, "event", text=text) for text in happening)],
         "began": time.time(),
         "deeds": Overwrite([]),

@@ -4,15 +4,19 @@ from collections.abc import Iterator
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
-from pkgutil import iter_modules
-from typing import Any
+from pkgutil import iter_modules, walk_packages
+from typing import Annotated, Any, NotRequired, Required, get_args, get_origin, get_type_hints
 
 import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.channels import BinaryOperatorAggregate
 from lone_nodes import function_of, trouble
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from typing_extensions import is_typeddict
 
-from dramaturg import workflows
+from dramaturg import nodes, workflows
+from dramaturg.nodes.run import RunContext
 
 from roles import run_settings, small_role
 from scope_roles import player
@@ -63,3 +67,62 @@ async def test_what_a_state_lacks_is_said_in_a_sentence(name: str, said: str, tm
     everything = (nodes | routers(builder)).items()
     found = {one: await trouble(runnable, state_of(builder, said), context) for one, runnable in everything}
     assert {one: error for one, error in found.items() if error} == {}
+
+
+def channels() -> Iterator[tuple[str, str, Any]]:
+    """Every channel that a state, an input or an output declares: its name, where, and what it is."""
+    for package in (nodes, workflows):
+        for one in walk_packages(package.__path__, f"{package.__name__}."):
+            module = import_module(one.name)
+            for kind in vars(module).values():
+                state = isinstance(kind, type) and is_typeddict(kind) and kind.__module__ == module.__name__
+                if state and kind.__name__.endswith(("State", "Input", "Output", "Memory")):
+                    for name, declared in get_type_hints(kind, include_extras=True).items():
+                        yield name, f"{one.name}.{kind.__name__}", meaning(declared)
+
+
+def meaning(declared: Any) -> Any:
+    """The type of a channel and its reducer, without what is said about it."""
+    while get_origin(declared) in (Required, NotRequired):
+        (declared,) = get_args(declared)
+    if get_origin(declared) is not Annotated:
+        return (declared,)
+    kind, *more = get_args(declared)
+    return kind, *(repr(one) for one in more if not isinstance(one, FieldInfo))
+
+
+def test_a_channel_has_one_type_and_one_reducer_everywhere() -> None:
+    found: dict[str, dict[str, list[str]]] = {}
+    for name, where, what in channels():
+        found.setdefault(name, {}).setdefault(repr(what), []).append(where)
+    differ = {name: kinds for name, kinds in found.items() if len(kinds) > 1}
+    assert {name for name in differ if name not in OF_ONE_GRAPH} == set(), differ
+
+
+OF_ONE_GRAPH = {"index"}
+"""What an indexing graph reports of its kind of index."""
+
+
+def settings() -> Iterator[type[RunContext]]:
+    """All classes of settings."""
+    left = [RunContext]
+    while left:
+        one = left.pop()
+        left += one.__subclasses__()
+        if one.__module__.startswith("dramaturg."):
+            yield one
+
+
+def test_a_setting_has_one_meaning_everywhere() -> None:
+    fields: dict[str, set[str]] = {}
+    others: dict[str, list[type]] = {}
+    for kind in settings():
+        for name, field in kind.model_fields.items():
+            fields.setdefault(name, set()).add(repr((field.annotation, field.metadata)))
+        for name in vars(kind).keys() - kind.model_fields.keys() - vars(BaseModel).keys():
+            if not name.startswith(("_", "model_")):
+                others.setdefault(name, []).append(kind)
+    assert {name for name, kinds in fields.items() if len(kinds) > 1} <= {"identity"}  # refused where they are joined
+    assert not fields.keys() & others.keys()
+    for name, kinds in others.items():
+        assert any(all(issubclass(one, first) for one in kinds) for first in kinds), name

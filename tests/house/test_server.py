@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +144,25 @@ async def test_role_memory_lives_on_the_thread_and_history_can_be_forked(client:
     forked = await client.runs.wait(thread, "amadeus", input=None, checkpoint=earlier["checkpoint"], context=context)
     assert len(forked["evidence"]["selection"]["selected"]) == 1
     assert len(forked["messages"]) == 4
+
+
+@pytest.mark.parametrize(("graph", "least"), [("amadeus", 8), ("drmr", 9)])
+async def test_a_run_goes_on_from_an_edit_after_each_step(client: Any, graph: str, least: int) -> None:
+    thread, context = (await client.threads.create())["thread_id"], {**ADA, "user_role": "Tom"}
+    context = context if graph == "drmr" else ADA
+    await client.runs.wait(thread, graph, input=QUESTION, context=context)
+    history = (await client.threads.get_history(thread, limit=100))[::-1]
+    steps = [(*before["next"], after) for before, after in pairwise(history) if before["next"] != ["__start__"]]
+    assert len(steps) >= least
+    for node, after in steps:
+        written = {"question": f"Edited after {node}?"}
+        for as_node in (node, None):
+            edited = await client.threads.update_state(thread, written, as_node=as_node, checkpoint=after["checkpoint"])
+            state = await client.threads.get_state(thread, checkpoint=edited["checkpoint"])
+            assert (state["next"], state["values"]["question"]) == (after["next"], written["question"])
+        if state["next"]:
+            last = await client.runs.wait(thread, graph, input=None, checkpoint=edited["checkpoint"], context=context)
+            assert last["messages"][-1]["content"] == "I keep the light."
 
 
 async def test_a_run_can_be_cancelled(client: Any, stub: Endpoint) -> None:

@@ -236,8 +236,8 @@ async def test_a_step_ends_with_memories_and_begins_with_news(tmp_path: Path) ->
     assert step_outcome({**state, **ended}) == "next"
     begun = await begin_step(state, runtime)
     episode = {"id": "2.1", "at": "2024-10-01T09:00", "text": "A bell.", "importance": 2.0}
-    assert begun["news"] == {"dorothy": [], "ellen": [episode]}
-    assert begun["lived"] == {"dorothy": [], "ellen": []}
+    assert begun["agent_news"] == {"dorothy": [], "ellen": [episode]}
+    assert begun["agent_lived"] == {"dorothy": [], "ellen": []}
     assert step_outcome({**state, **await end_step({**state, **begun, "heard": []}, runtime)}) == "over"
     later = await begin_step({**state, **begun, "heard": []}, runtime)
-    assert (later["news"]["ellen"], later["lived"]["ellen"]) == ([], [episode])
+    assert (later["agent_news"]["ellen"], later["agent_lived"]["ellen"]) == ([], [episode])
