@@ -11,7 +11,7 @@ from dramaturg.models.questions import write_message
 from dramaturg.models.reading import encodable
 from dramaturg.nodes.grounds import NO_GROUNDS, Grounds
 from dramaturg.nodes.run import Run, needs, open_run
-from dramaturg.nodes.turn import SummaryState, WindowSettings, earlier_summary
+from dramaturg.nodes.turn import Question, SummaryState, WindowSettings, earlier_summary
 from dramaturg.prompts import fence
 
 
@@ -23,9 +23,9 @@ class ReplySettings(WindowSettings):
 
 
 class AskedState(SummaryState):
-    """What every reply reads: the conversation, the summary of what has left its window, and its question u."""
+    """What every reply reads: the conversation, the summary of what has left its window, and its question."""
 
-    question: str
+    question: Question
 
 
 S = TypeVar("S", bound=ReplySettings)

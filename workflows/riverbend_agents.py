@@ -1,7 +1,7 @@
 """The agents of a simulation: each decides by the loop of ID-RAG, and two may talk (Algorithm 1; 5.4)."""
 
 import asyncio
-from typing import Any
+from typing import Annotated, Any
 
 from langchain_core.messages import HumanMessage
 from langgraph.runtime import Runtime
@@ -9,11 +9,11 @@ from langgraph.types import Send
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from dramaturg.nodes.identity.chronicle import IdentityChange
+from dramaturg.nodes.identity.chronicle import IdentityChanges
 from dramaturg.nodes.identity.episodes import Episode
 from dramaturg.nodes.run import run_of, settings, turns
 from dramaturg.nodes.world.talk import TalkSettings
-from dramaturg.nodes.world.world import Deed, WorldState, event, scenario_of
+from dramaturg.nodes.world.world import AgentId, Deed, Step, WorldState, event, scenario_of
 from dramaturg.prompts import load
 from dramaturg.stores.documents.scenario import Scenario
 from dramaturg.workflows.id_rag import ChangedInput, IdRagContext
@@ -44,13 +44,13 @@ class RiverbendContext(TalkSettings):
 
 
 class AgentInput(TypedDict):
-    """What an agent is given: its hour, what it has lived through and become, and what is new."""
+    """What an agent is given."""
 
-    agent: str
-    step: int
-    news: list[Episode]
-    lived: list[Episode]
-    changes: list[IdentityChange]
+    agent: AgentId
+    step: Step
+    news: Annotated[list[Episode], Field(description="What is new to it.")]
+    lived: Annotated[list[Episode], Field(description="What it has lived through.")]
+    changes: IdentityChanges
 
 
 def send_agents(state: WorldState) -> list[Send]:

@@ -14,9 +14,11 @@ from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import choose, extract
 from dramaturg.nodes.run import settings
 from dramaturg.nodes.world.world import (
+    AgentId,
     Deed,
     Event,
     Heard,
+    Step,
     World,
     WorldSettings,
     WorldState,
@@ -44,10 +46,10 @@ class Outcome(BaseModel):
 class VoterInput(TypedDict):
     """What a voter is given: the hour, and what its deed in this hour rested on."""
 
-    agent: str
-    step: int
-    situation: str
-    self_image: str
+    agent: AgentId
+    step: Step
+    situation: Annotated[str, Field(description="Its working memory.")]
+    self_image: Annotated[str, Field(description="What it takes itself for.")]
 
 
 async def resolve(state: WorldState, runtime: Runtime[Any]) -> dict[str, Any]:
