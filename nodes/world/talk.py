@@ -11,7 +11,7 @@ from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import extract
 from dramaturg.nodes.run import needs
 from dramaturg.nodes.turn import UsageByNode
-from dramaturg.nodes.world.world import EventLog, Heard, HeardNow, Step, WorldSettings, event, open_world
+from dramaturg.nodes.world.world import EventLog, Heard, HeardNow, Step, WorldSettings, event, logged, open_world
 from dramaturg.prompts import load
 
 TALK_IMPORTANCE = 4.0  # of what is said in a talk, from 1 to 10
@@ -87,9 +87,9 @@ async def say(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]:
     try:
         said = await extract(world.chat, messages, Line, temperature=world.settings.temperature)
     except UNANSWERED as error:
-        log = [event(step, now, "silence", agent=speaker, to=other, error=str(error))]
+        log = logged(runtime, event(step, now, "silence", agent=speaker, to=other, error=str(error)))
         return {"left": True, "most_lines": most, "log": log, "usage": {"say": world.usage}}
-    log = [event(step, now, "line", agent=speaker, to=other, text=said.line)]
+    log = logged(runtime, event(step, now, "line", agent=speaker, to=other, text=said.line))
     line = Said(agent=speaker, text=said.line)
     written = {"lines": [line], "left": said.leaves, "most_lines": most}
     return {**written, "log": log, "usage": {"say": world.usage}}

@@ -202,6 +202,13 @@ def event(step: int, now: str, kind: str, **details: Any) -> Event:
     return {"step": step, "time": now, "kind": kind, **details}
 
 
+def logged(runtime: Runtime[Any], *lines: Event) -> list[Event]:
+    """Stream lines of the log, and return them for the log."""
+    for line in lines:
+        runtime.stream_writer({"event": "logged", **line})
+    return [*lines]
+
+
 def described(context: WorldSettings, scenario: Scenario) -> dict[str, Any]:
     """What a run is, for whoever reads its log."""
     return {
@@ -225,6 +232,7 @@ async def begin_step(state: WorldState, runtime: Runtime[Any]) -> dict[str, Any]
     step = state.get("step", 0) + 1
     before, now = scenario.clock.at(step - 1), scenario.clock.at(step)
     happening = [one.text for one in scenario.events if one.at == now]
+    happens = [event(step, now, "event", text=text) for text in happening]
     first = [event(step, now, "run", **described(context, scenario))] if step == 1 else []
     lived, news = state.get("lived") or {}, state.get("news") or {}
 
@@ -241,7 +249,7 @@ async def begin_step(state: WorldState, runtime: Runtime[Any]) -> dict[str, Any]
         "step": step,
         "lived": {agent: [*lived.get(agent, []), *news.get(agent, [])] for agent in agents},
         "news": {agent: news_of(agent) for agent in agents},
-        "log": [*first, event(step, now, "step"), *(event(step, now, "event", text=text) for text in happening)],
+        "log": logged(runtime, *first, event(step, now, "step"), *happens),
         "began": time.time(),
         "deeds": Overwrite([]),
         "heard": Overwrite([]),
@@ -265,7 +273,10 @@ async def end_step(state: WorldState, runtime: Runtime[Any]) -> dict[str, Any]:
         "lines": sum(one["kind"] == "line" for one in state["log"]),
         "seconds": round(spent + time.time() - state["began"], 3),  # by the wall clock: they differ from run to run
     }
-    return {"over": step >= steps_of(context), "log": [*memories, *result, event(step, now, "cost", **cost)]}
+    return {
+        "over": step >= steps_of(context),
+        "log": logged(runtime, *memories, *result, event(step, now, "cost", **cost)),
+    }
 
 
 def counted(votes: Mapping[str, str], candidates: Sequence[str]) -> dict[str, Any]:
