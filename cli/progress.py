@@ -37,6 +37,7 @@ WORK = {
     "vectors": "Embedding",
 }
 """What indexing asks a model for, by the `what` of its events."""
+KNOWLEDGE = {"none": "the name alone", "profile": "the short profile"}
 GATE = {
     "allow": "it is like the role",
     "revise": "it is not like the role, so it is said anew",
@@ -62,6 +63,7 @@ STEPS: Mapping[str, Callable[[Event], str]] = {
     "identity": lambda event: f"Looked up who the role is: {event['triples']} triples …",
     "gate": lambda event: f"The gate: {GATE[event['verdict']]} …",
     "identity_changed": lambda event: f"Changes of who the role is: {event['changes']} …",
+    "responding": lambda event: f"Answering from {KNOWLEDGE[event['knowledge']]} …",
     "revising": lambda event: f"Revision {event['revision']}: {excerpt(event['reason'])}",
 }
 """What is said of an event of a turn; of others nothing is."""

@@ -35,6 +35,7 @@ S = TypeVar("S", bound=ReplySettings)
 async def respond_by_name(state: AskedState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Answer with nothing but the role's name and the task (Vanilla, a baseline of RoleRAG 4.1)."""
     run = await open_run(runtime, ReplySettings)
+    runtime.stream_writer({"event": "responding", "knowledge": "none"})
     reply = await spoken(run, state, "respond_by_name", NO_GROUNDS)
     return {"messages": [reply], "usage": {"respond_by_name": run.usage}}
 
@@ -43,6 +44,7 @@ async def respond_by_name(state: AskedState, runtime: Runtime[Any]) -> dict[str,
 async def respond_from_profile(state: AskedState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Answer from the short profile of the role's card (Character profile, a baseline of RoleRAG 4.1)."""
     run = await open_run(runtime, ReplySettings)
+    runtime.stream_writer({"event": "responding", "knowledge": "profile"})
     reply = await spoken(run, state, "respond_from_profile", NO_GROUNDS)
     return {"messages": [reply], "usage": {"respond_from_profile": run.usage}}
 
