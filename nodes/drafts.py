@@ -184,10 +184,12 @@ def next_step(state: DraftState) -> str:
     return "settled" if any(map(may_be_spoken, drafts)) else "blocked"
 
 
+@needs(drafts="a node that drafts")
 async def revise(state: DraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Begin a revision: the next draft is told what the checkers noted, if it may know."""
     drafts = drafts_of(state)
-    reason = next((one["reason"] for name, one in drafts[-1]["verdicts"].items() if wants(drafts[-1], name) != "allow"))
+    verdicts = drafts[-1]["verdicts"].values()
+    reason = next((one["reason"] for one in verdicts if outcome_of(one) != "allow"), "")
     runtime.stream_writer({"event": "revising", "revision": len(drafts), "reason": reason})
     return {}
 
