@@ -14,7 +14,7 @@ from string import Template
 from typing import Any, Generic, TypeVar
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, merge_message_runs
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.constants import TAG_NOSTREAM
 from pydantic import TypeAdapter, ValidationError
@@ -87,7 +87,7 @@ async def ask_formatted(
     added: Sequence[BaseMessage] = (),
 ) -> T:
     """Ask for an answer in a format; messages that are `added` follow from the question's parameters."""
-    messages = joined(question.messages, *added)
+    messages = [*question.messages, *added]
     return await ask(
         chat,
         question,
@@ -204,7 +204,7 @@ class FormattedCall(Generic[T]):
 
     async def by_prompt(self) -> T:
         """Put the schema into the prompt."""
-        return await self.until_valid(joined(self.messages, self.prompt("contract")))
+        return await self.until_valid([*self.messages, self.prompt("contract")])
 
     async def until_valid(self, messages: Sequence[BaseMessage], **parameters: Any) -> T:
         """Ask until an answer can be read; each time the model is shown its answer and what is wrong with it."""
@@ -244,11 +244,6 @@ def template(name: str, language: str) -> Template:
     known = language if language in LANGUAGES else "en"
     file = files("dramaturg.models") / f"{name}.{known}.md"
     return Template(file.read_text(encoding="utf-8").strip())
-
-
-def joined(messages: Sequence[BaseMessage], *added: BaseMessage) -> list[BaseMessage]:
-    """Add messages; those of one speaker in a row become one, for there are servers that refuse two of them."""
-    return merge_message_runs([*messages, *added], chunk_separator="\n\n")
 
 
 def added_prompt(name: str, language: str, **values: str) -> HumanMessage:

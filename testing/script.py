@@ -35,10 +35,6 @@ class FirstToken:
         return max(self.probabilities, key=self.probabilities.__getitem__)
 
 
-ADDED = ("contract", "reask", "options")
-"""What `dramaturg.models` adds to a prompt."""
-
-
 @dataclass(frozen=True)
 class Call:
     """One call of a model: the messages and the parameters."""
@@ -55,7 +51,7 @@ class Call:
     @property
     def question(self) -> str:
         """The last message of the prompt: without what an answer in a format adds, and without re-asks."""
-        return next((text for text in reversed(self._told) if not text.startswith(beginnings(*ADDED))), "")
+        return next((one.text for one in reversed(self.messages) if one.type == "human" and not added(one.text)), "")
 
     @property
     def schema(self) -> Mapping[str, Any] | None:
@@ -63,20 +59,15 @@ class Call:
         if form := self.parameters.get("response_format"):
             given: Mapping[str, Any] = form["json_schema"]["schema"]
             return given
-        formats = beginnings("contract", "reask")
-        return next((schema_at_the_end_of(text) for text in reversed(self._told) if text.startswith(formats)), None)
-
-    @property
-    def _told(self) -> list[str]:
-        """What the user says, in order; what an answer in a format adds to a message stands by itself."""
-        begun = "|".join(map(re.escape, beginnings(*ADDED)))
-        told = (one.text for one in self.messages if one.type == "human")
-        return [text for one in told for text in re.split(rf"\n\n(?={begun})", one)]
+        for message in reversed(self.messages):
+            if message.text.startswith(beginnings("contract") + beginnings("reask")):
+                return schema_at_the_end_of(message.text)
+        return None
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
         """Which kind of question it asks; by its first token a rating looks like a decision, so then it is both."""
-        chosen = any(text.startswith(beginnings("options")) for text in self._told)
+        chosen = any(message.text.startswith(beginnings("options")) for message in self.messages)
         if self.parameters.get("logprobs"):
             return ("choose",) if chosen else ("decide", "rate")
         if self.schema is None:
@@ -156,10 +147,15 @@ def unscripted(call: Call) -> Unscripted:
     return Unscripted(f"The script has no answer to {asked}: add a Rule for it. The prompt ends:\n{shown}")
 
 
+def added(text: str) -> bool:
+    """Whether a message is one that `dramaturg.models` adds to a prompt."""
+    return text.startswith(beginnings("contract") + beginnings("reask") + beginnings("options"))
+
+
 @cache
-def beginnings(*names: str) -> tuple[str, ...]:
-    """How what `dramaturg.models` adds to a prompt begins, in each language."""
-    return tuple(template(name, language).template.partition("$")[0] for name in names for language in LANGUAGES)
+def beginnings(name: str) -> tuple[str, ...]:
+    """How such a message begins, in each language."""
+    return tuple(template(name, language).template.partition("$")[0] for language in LANGUAGES)
 
 
 def schema_at_the_end_of(text: str) -> Mapping[str, Any]:

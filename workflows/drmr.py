@@ -1,6 +1,6 @@
 """DRMR (anonymous 2024): relation graph, maximal clique, role memory, a draft that is verified and revised."""
 
-from typing import Any
+from typing import Any, NotRequired
 
 from langgraph.graph import END, START
 from typing_extensions import TypedDict
@@ -74,7 +74,7 @@ class RelationsInput(GroundsInput, RelationsMemory):
 class RelationsOutput(GroundsOutput, RelationsMemory):
     """What it gives; the role memory is condensed by who has the reply."""
 
-    dialogues_version: DialoguesVersion
+    dialogues_version: NotRequired[DialoguesVersion]
     memory_limit: LimitOfMemory
 
 

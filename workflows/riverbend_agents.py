@@ -96,9 +96,7 @@ async def decide(state: AgentInput, runtime: Runtime[Any]) -> dict[str, Any]:
     return {"deeds": [deed], "identity_changes": changes, "log": logged(runtime, *log), "usage": found["usage"]}
 
 
-async def question_for(
-    context: RiverbendContext, scenario: Scenario, state: AgentInput
-) -> tuple[IdRagContext, dict[str, Any]]:
+async def question_for(context: RiverbendContext, scenario: Scenario, state: AgentInput) -> tuple[IdRagContext, Any]:
     """What the loop of Algorithm 1 is run with for one agent: its context, and its input.
 
     The condition changes where its identity comes from, and nothing else.

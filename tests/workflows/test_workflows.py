@@ -126,6 +126,8 @@ async def test_what_an_interrupted_run_left_unanswered_is_joined_to_the_question
     output = await chat_graph(name).compile().ainvoke({"messages": messages}, context=context)
     assert [one.type for one in output["messages"]] == [*(one.type for one in messages), "ai"]
     for call in model.calls:
+        if call.schema is not None:  # a question for an answer in a format shows no messages of the conversation
+            continue
         speakers = [one.type for one in call.messages if one.type != "system"]
         assert speakers == ["human", "ai"] * (len(speakers) // 2) + ["human"]
     assert any("Is it cold?" in call.text and "Storms?" in call.text for call in model.calls)
