@@ -4,7 +4,7 @@ Any workflow can add these nodes: a node of its own writes a draft (`drafted`) a
 leads from checker to checker and back to a revision, and `speak` ends the cycle.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired, TypeVar, cast
 
 from langchain_core.messages import AIMessage
@@ -19,6 +19,14 @@ from dramaturg.nodes.run import RoleContext, Run, needs, open_run
 from dramaturg.nodes.turn import EvidenceState, stranger_name
 
 Outcome = Literal["allow", "revise", "block"]
+STEPS: Mapping[Hashable, str] = {
+    "gate": "validate",
+    "verifier": "verify",
+    "revise": "revise",
+    "settled": "speak",
+    "blocked": "decline",
+}
+"""Where `next_step` leads in a flow with the gate and the verifier, whose nodes have their own names."""
 
 R = TypeVar("R", bound=ReplySettings)
 
@@ -39,6 +47,32 @@ class Verdict(TypedDict):
     note: str
     error: str
     details: dict[str, Any]
+
+
+def verdict(
+    outcome: Outcome = "allow",
+    *,
+    score: float | None = None,
+    above: float | None = None,
+    bound: int = 1,
+    reason: str = "",
+    note: str = "",
+    error: str = "",
+    **details: Any,
+) -> Verdict:
+    """A verdict; see `Verdict`. With a score the outcome follows from it."""
+    made: Verdict = {
+        "outcome": outcome,
+        "score": score,
+        "above": above,
+        "bound": bound,
+        "reason": reason,
+        "note": note,
+        "error": error,
+        "details": details,
+    }
+    made["outcome"] = outcome_of(made)
+    return made
 
 
 class Draft(TypedDict):

@@ -7,7 +7,7 @@ from langgraph.graph import END, START
 from langgraph.types import Overwrite
 from pydantic import Field
 
-from dramaturg.nodes.drafts import GroundedDraftSettings, draft_from_grounds, next_step, revise, speak
+from dramaturg.nodes.drafts import STEPS, GroundedDraftSettings, draft_from_grounds, next_step, revise, speak
 from dramaturg.nodes.identity.decision import DecisionState, decline
 from dramaturg.nodes.identity.episodes import remember_episode
 from dramaturg.nodes.identity.gate import validate
@@ -62,9 +62,8 @@ def build() -> Workflow[AllFiveState, AllFiveContext, TurnInput, TurnOutput]:
         builder.add_node(name, part(method.build_grounds().compile(name=name), attrgetter(name)))
         builder.add_edge("begin", name)
         builder.add_edge(name, "draft")
-    steps = {"gate": "validate", "verifier": "verify", "revise": "revise", "settled": "speak", "blocked": "decline"}
     for checked in ("draft", "validate", "verify"):
-        builder.add_conditional_edges(checked, next_step, steps)
+        builder.add_conditional_edges(checked, next_step, dict(STEPS))
     builder.add_edge("revise", "draft")
     for said in ("speak", "decline"):
         builder.add_edge(said, "remember")
