@@ -51,7 +51,7 @@ Episodes = Annotated[
 
 
 class EpisodeInput(DecisionInput):
-    """The input of a decision, with memories that a program brings."""
+    """The input of a decision: messages, and beside them what a program brings, such as memories."""
 
     episodes: NotRequired[SkipJsonSchema[Episodes]]
 
