@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Hashable, Sequence
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from langgraph.graph import END, START
 from langgraph.runtime import Runtime
@@ -12,7 +12,7 @@ from pydantic import Field
 
 from dramaturg.models.environment import environment
 from dramaturg.nodes.dialogues.role_memory import RoleMemoryState, condense_memory, memory_outcome
-from dramaturg.nodes.drafts import STEPS, GroundedDraftSettings, draft_from_grounds, next_step, revise, speak
+from dramaturg.nodes.drafts import STEPS, Checkers, GroundedDraftSettings, draft_from_grounds, next_step, revise, speak
 from dramaturg.nodes.identity.decision import DecisionState, decline
 from dramaturg.nodes.identity.episodes import remember_episode
 from dramaturg.nodes.identity.gate import validate
@@ -62,8 +62,8 @@ class EnsembleState(
 ):
     """A turn, and what lives on: the window, its summary, and what each part remembers as in its own method."""
 
-    taking_part: list[Part]
-    checkers: list[str]
+    taking_part: Annotated[list[Part], Field(description="The parts that the role has files for, and that are wanted.")]
+    checkers: Checkers
 
 
 async def choose_parts(state: EnsembleState, runtime: Runtime[Any]) -> dict[str, Any]:
