@@ -13,6 +13,7 @@ from langgraph.channels import BinaryOperatorAggregate
 from lone_nodes import function_of, trouble
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
+from pydantic.json_schema import SkipJsonSchema
 from typing_extensions import is_typeddict
 
 from dramaturg import nodes, workflows
@@ -88,7 +89,7 @@ def meaning(declared: Any) -> Any:
     if get_origin(declared) is not Annotated:
         return (declared,)
     kind, *more = get_args(declared)
-    return kind, *(repr(one) for one in more if not isinstance(one, FieldInfo))
+    return kind, *{repr(one) for one in more if not isinstance(one, FieldInfo | SkipJsonSchema)}
 
 
 def test_a_channel_has_one_type_and_one_reducer_everywhere() -> None:
