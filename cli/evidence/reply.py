@@ -38,6 +38,8 @@ def evidence_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
     """The tables that this evidence has something for."""
     if warning := evidence.get("warning"):
         yield Text(printable(warning), style="yellow")
+    if parts := evidence.get("parts"):
+        yield Text(f"Taking part: {printable(', '.join(parts))}", style="dim")
     if "retrieved" in evidence:
         yield from corrective_views(evidence)
     elif "knowledge" in evidence:
@@ -51,6 +53,9 @@ def evidence_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
         yield Text("Remembered from earlier turns: " + "; ".join(a["attribute"] for a in remembered), style="dim")
     for views in (graph_views, memory_views, relation_views, identity_views):
         yield from views(evidence)
+    if grounds := evidence.get("grounds"):
+        gone = ", ".join(f"{number} of {printable(kind)}" for kind, number in grounds["left_out"].items())
+        yield Text(f"The reply rests on {grounds['tokens']:,} tokens; left out: {gone or 'nothing'}", style="dim")
     for name, (title, style) in NOTES.items():
         if text := evidence.get(name):
             yield Text(f"{title}: {printable(text)}", style=style)

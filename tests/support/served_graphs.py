@@ -10,6 +10,7 @@ from dramaturg.workflows import (
     drmr_index,
     emotional_rag,
     emotional_rag_index,
+    ensemble,
     graph_rag_local,
     id_rag,
     naive_rag,
@@ -37,15 +38,21 @@ GRAPHS: dict[str, Any] = {
     "role_gpt": role_gpt,
     "profile": profile,
     "vanilla": vanilla,
+    "ensemble": ensemble,
 }
 SERVED: dict[str, Any] = {**GRAPHS, "riverbend": riverbend}
 """Those that take messages or documents, and the simulation, which takes nothing."""
 
 
 def bounded(field: dict[str, Any]) -> bool:
-    """Whether a value is one of a few, or has limits."""
+    """Whether a value is one of a few, or has limits; of an object each setting, which is described, too."""
     if "anyOf" in field:
         return all(bounded(kind) for kind in field["anyOf"])
+    if field.get("type") == "object":
+        settings = field["properties"].values()
+        return field["additionalProperties"] is False and all(one["description"] and bounded(one) for one in settings)
+    if field.get("type") == "array":
+        return bounded(field["items"]) and bool({"maxItems", "uniqueItems"} & set(field))
     return (
         "enum" in field
         or "const" in field
