@@ -90,7 +90,13 @@ async def choose_parts(state: EnsembleState, runtime: Runtime[Any]) -> dict[str,
     gate = "identity" in chosen and run.settings.identity.gate
     checkers = [*(["gate"] if gate else []), *(["verifier"] if run.settings.verify else [])]
     evidence = {"parts": list(chosen)}
-    return {"taking_part": list(chosen), "checkers": checkers, "gathered": Overwrite({}), "evidence": evidence}
+    return {
+        "taking_part": list(chosen),
+        "checkers": checkers,
+        "gathered": Overwrite({}),
+        "drafts": [],
+        "evidence": evidence,
+    }
 
 
 def parts_of(context: EnsembleContext, role: Role) -> list[Part]:
