@@ -4,7 +4,7 @@ Any workflow can add these nodes: a node of its own writes a draft (`drafted`) a
 leads from checker to checker and back to a revision, and `speak` ends the cycle.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypeVar, cast
 
 from langchain_core.messages import AIMessage
@@ -18,6 +18,14 @@ from dramaturg.nodes.run import RoleContext, Run, needs, open_run
 from dramaturg.nodes.turn import EvidenceState, stranger_name
 
 Outcome = Literal["allow", "revise", "block"]
+STEPS: Mapping[Hashable, str] = {
+    "gate": "validate",
+    "verifier": "verify",
+    "revise": "revise",
+    "settled": "speak",
+    "blocked": "decline",
+}
+"""Where `next_step` leads in a flow with the gate and the verifier, whose nodes have their own names."""
 
 R = TypeVar("R", bound=ReplySettings)
 
@@ -180,10 +188,12 @@ def next_step(state: DraftState) -> str:
     return "settled" if any(map(may_be_spoken, drafts)) else "blocked"
 
 
+@needs(drafts="a node that drafts")
 async def revise(state: DraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Begin a revision: the next draft is told what the checkers noted, if it may know."""
     drafts = drafts_of(state)
-    reason = next((one["reason"] for name, one in drafts[-1]["verdicts"].items() if wants(drafts[-1], name) != "allow"))
+    verdicts = drafts[-1]["verdicts"].values()
+    reason = next((one["reason"] for one in verdicts if outcome_of(one) != "allow"), "")
     runtime.stream_writer({"event": "revising", "revision": len(drafts), "reason": reason})
     return {}
 

@@ -81,11 +81,11 @@ def part(mechanism: Any, settings: Settings | None = None) -> Any:
         TypeError: it is neither a graph nor a node.
     """
     if isinstance(mechanism, CompiledStateGraph):
-        node = (
-            _speaker(mechanism, settings)
-            if "messages" in _channels(mechanism, "out")
-            else _gatherer(mechanism, settings)
-        )
+        kind = mechanism.builder.context_schema
+        if not (isinstance(kind, type) and issubclass(kind, RunContext)):
+            raise TypeError(f"The graph {mechanism.name!r} has no settings of its own: its context is no RunContext.")
+        speaks = "messages" in _channels(mechanism, "out")
+        node = _speaker(mechanism, settings) if speaks else _gatherer(mechanism, settings)
         node.graph, node.settings = mechanism, settings
         return node
     if not inspect.iscoroutinefunction(mechanism):

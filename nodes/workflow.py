@@ -1,5 +1,6 @@
 """The graphs of this package: their runs always know how they are to be done, and they can be changed node by node."""
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, TypeVar, get_type_hints
@@ -108,4 +109,8 @@ def changeable(build: Callable[..., W]) -> Callable[..., W]:
         builder.change(replace=replace, after=after, state=state, context=context)
         return builder
 
+    mine = inspect.signature(built, follow_wrapped=False).parameters.values()
+    known = [one for one in mine if one.kind is one.KEYWORD_ONLY]
+    theirs = inspect.signature(build)
+    built.__signature__ = theirs.replace(parameters=[*theirs.parameters.values(), *known])  # type: ignore[attr-defined]
     return built

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from dramaturg.stores.documents.reading import read_text
 from dramaturg.stores.errors import RoleError, RoleFileError, did_you_mean
-from dramaturg.stores.files import LARGEST, sha256
+from dramaturg.stores.files import LARGEST
 from dramaturg.stores.role import Role
 
 TEXTS = (".md", ".markdown", ".txt", ".text", "")
@@ -130,11 +130,6 @@ def the_document(role: Role, name: str | None) -> str:
     if name is None:
         raise RoleError(f"Name one of the documents of {role.id!r}. {there}")
     raise RoleError(f"{role.id!r} has no document {name!r}{did_you_mean(name, names) or '.'} {there}")
-
-
-def digest_of(role: Role, name: str) -> str:
-    """Return the SHA-256 of a document."""
-    return sha256(role.persona.read(name))
 
 
 def _change(name: str, before: bytes | None, after: bytes | None) -> Change:

@@ -1,5 +1,6 @@
 """What every test stands on: no network, strict checkpoints, no user's folders, a seed for hypothesis."""
 
+import dis
 import gc
 import os
 import ssl
@@ -12,6 +13,7 @@ os.environ["LANGGRAPH_STRICT_MSGPACK"] = "true"  # read when langgraph is import
 import pytest
 import typer.main
 from hypothesis import settings
+from langgraph._internal import _serde
 
 from dramaturg.models.environment import VARIABLES
 from dramaturg.stores.conversations import item_store
@@ -42,10 +44,17 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def made_once() -> Iterator[None]:
-    """Read the certificates and build the command once: each client would do the one, each run of it the other."""
+    """Do once what each client, each run of the command and each graph that is compiled would do anew.
+
+    That is to read the certificates, to build the command, to look for subgraphs in the instructions of nodes, and to
+    look for what a state may hold in the annotations of its classes.
+    """
+    instructions = dis.get_instructions
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
         patch.setattr(typer.main, "get_command", cache(typer.main.get_command))
+        patch.setattr(_serde, "_safe_get_type_hints", cache(_serde._safe_get_type_hints))
+        patch.setattr(dis, "get_instructions", cache(lambda code, **how: tuple(instructions(code, **how))))
         yield
 
 

@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 
 from dramaturg.nodes.drafts import next_step, revise, speak
 from dramaturg.nodes.grounds import GroundsInput, GroundsOutput
-from dramaturg.nodes.passages.attributes import Attribute, AttributeSettings, AttributeState, extract_attributes
+from dramaturg.nodes.passages.attributes import Attribute, AttributeState, extract_attributes
 from dramaturg.nodes.passages.index import IndexingSettings, PassagesCheckState, check_index, passages_outcome
 from dramaturg.nodes.passages.reply import (
     AttributedDraftState,
@@ -39,7 +39,7 @@ from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.workflows.amadeus_index import graph as amadeus_index
 
 
-class AmadeusContext(SelectionSettings, AttributeSettings, VerifiedReplySettings, IndexingSettings, SummarySettings):
+class AmadeusContext(SelectionSettings, VerifiedReplySettings, IndexingSettings, SummarySettings):
     """Everything that AMADEUS may be told."""
 
 

@@ -1,6 +1,6 @@
 """DRMR (anonymous 2024): relation graph, maximal clique, role memory, a draft that is verified and revised."""
 
-from typing import Any
+from typing import Any, NotRequired
 
 from langgraph.graph import END, START
 from typing_extensions import TypedDict
@@ -68,7 +68,7 @@ class RelationsInput(GroundsInput, RelationsMemory):
 class RelationsOutput(GroundsOutput, RelationsMemory):
     """What it gives; the role memory is condensed by who has the reply."""
 
-    dialogues_version: str
+    dialogues_version: NotRequired[str]
     memory_limit: MemoryLimit | None
 
 

@@ -1,6 +1,6 @@
 """Emotional RAG (Huang et al. 2024): the question by meaning and by mood, recall, reply, remember."""
 
-from typing import Any
+from typing import Any, NotRequired
 
 from langgraph.graph import END, START
 from typing_extensions import TypedDict
@@ -57,7 +57,7 @@ class MemoriesInput(GroundsInput, MemoriesMemory):
 class MemoriesOutput(GroundsOutput):
     """What it gives; the exchange is remembered by who has the reply."""
 
-    memories_version: str
+    memories_version: NotRequired[str]
 
 
 class MemoriesState(EmotionalRagState, GroundsOutput):

@@ -1,7 +1,7 @@
 """The five methods for one role: what each finds, side by side; one draft from all of it, the gate, the verifier."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Annotated, Any, Literal
 
 from langgraph.graph import END, START
@@ -12,7 +12,7 @@ from pydantic import Field
 from dramaturg.models.environment import environment
 from dramaturg.nodes.dialogues.cast import UserRoleSettings
 from dramaturg.nodes.dialogues.role_memory import RoleMemoryState, condense_memory, memory_outcome
-from dramaturg.nodes.drafts import GroundedDraftSettings, draft_from_grounds, next_step, revise, speak
+from dramaturg.nodes.drafts import STEPS, GroundedDraftSettings, draft_from_grounds, next_step, revise, speak
 from dramaturg.nodes.identity.decision import DecisionState, decline
 from dramaturg.nodes.identity.episodes import remember_episode
 from dramaturg.nodes.identity.gate import validate
@@ -180,11 +180,14 @@ def build() -> Workflow[EnsembleState, EnsembleContext, TurnInput, TurnOutput]:
     builder.add_conditional_edges("choose_parts", part_outcomes, list(PARTS))
     for name in PARTS:  # each is one step, whatever its length: the draft comes once, after the last of them
         builder.add_edge(name, "draft")
-    steps = {"gate": "validate", "verifier": "verify", "revise": "revise", "settled": "speak", "blocked": "decline"}
     for checked in ("draft", "validate", "verify"):
-        builder.add_conditional_edges(checked, next_step, steps)
+        builder.add_conditional_edges(checked, next_step, dict(STEPS))
     builder.add_edge("revise", "draft")
-    kept = {"remember": "remember", "condense": "condense_memory", "remember episode": "remember_episode"}
+    kept: dict[Hashable, str] = {
+        "remember": "remember",
+        "condense": "condense_memory",
+        "remember episode": "remember_episode",
+    }
     for said in ("speak", "decline"):
         builder.add_conditional_edges(said, keeping_outcomes, {**kept, "summarize": "summarize", "nothing": END})
     builder.add_conditional_edges("remember_episode", update_outcome, {"reflect": "reflect", "stay": END})

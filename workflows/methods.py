@@ -196,7 +196,13 @@ def _preparations(builder: AnyGraph, context: RoleContext) -> Iterator[Preparati
             inner = getattr(around, "graph", None)
             if not isinstance(inner, CompiledStateGraph):
                 continue
-            own = part_context(inner.builder.context_schema, getattr(around, "settings", None), context, inner.name)
+            kind: Any = inner.builder.context_schema
+            own = part_context(
+                kind,
+                getattr(around, "settings", None),
+                context,
+                inner.name,
+            )
         if inner.name in INDEXES:
             yield Preparation(inner.name, inner.builder, own)
         else:

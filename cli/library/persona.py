@@ -27,6 +27,7 @@ from dramaturg.nodes.graph.index import preview_graph
 from dramaturg.nodes.passages.index import preview
 from dramaturg.stores import learning
 from dramaturg.stores.errors import RoleBusy, RoleError, StorageError
+from dramaturg.stores.files import sha256
 from dramaturg.stores.library import open_role
 from dramaturg.stores.role import Role
 from dramaturg.stores.versions import erase_past, holding
@@ -120,7 +121,7 @@ def edit(
 
 def edited(role: Role, name: str) -> learning.Change | None:
     """Have a copy of a document edited, and learn it if it can be learned; None if nothing was changed."""
-    before, digest = role.persona.read(name), learning.digest_of(role, name)
+    before = role.persona.read(name)
     copy = Path(tempfile.mkdtemp(prefix="dramaturg-")) / name
     copy.write_bytes(before)
     try:
@@ -133,7 +134,7 @@ def edited(role: Role, name: str) -> learning.Change | None:
     change = None
     try:
         if after != before:
-            (change,) = learning.learn(role, [(name, learning.checked(after, copy))], was={name: digest})
+            (change,) = learning.learn(role, [(name, learning.checked(after, copy))], was={name: sha256(before)})
     except (RoleError, RoleBusy, StorageError) as error:
         msg = f"{error} What you wrote is in {copy}."
         raise type(error)(msg) from error

@@ -101,7 +101,9 @@ def timeline(_: RunLog, part: RunLog, __: str) -> Iterator[RenderableType]:
     """What happened, hour by hour, with talks as dialogues."""
     for (step, time), of_hour in groupby(part.events, key=lambda one: (one.step, one.time)):
         yield Text(f"\nStep {step}, {one_line(clock(time))}", style="bold")
-        for pair, events in groupby(of_hour, key=talking):
+        for pair, events in groupby(
+            of_hour, key=lambda one: {one.agent, one.to} if isinstance(one, LoggedLine | Silence) else None
+        ):
             if pair:
                 yield Text(f"  {one_line(' and '.join(sorted(pair)))} talk:", style="cyan")
             yield from (event_text(one) for one in events if isinstance(one, READABLE))
@@ -176,11 +178,6 @@ def seen_by(outcome: Row | None) -> str:
         return "–"
     talk = [f"talks with {outcome['talks_with']}"] if outcome["talks_with"] else []
     return one_line(", ".join([*outcome["noticed_by"], *talk])) or "–"
-
-
-def talking(event: LoggedEvent) -> frozenset[str]:
-    """Who talk, if this is a part of their talk."""
-    return frozenset((event.agent, event.to)) if isinstance(event, LoggedLine | Silence) else frozenset()
 
 
 def event_text(event: LoggedEvent) -> Text:

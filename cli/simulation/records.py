@@ -52,14 +52,17 @@ def step_rows(whole: RunLog) -> list[Row]:
 
 def action_rows(_: RunLog, part: RunLog, agent: str) -> list[Row]:
     """Each deed with what came of it; of an agent, its own."""
-    outcomes = {(one.step, one.agent): one for one in part.of(LoggedOutcome)}
-    return [action_row(one, outcomes.get((one.step, one.agent))) for one in own(part.of(Action), agent)]
-
-
-def action_row(action: Action, outcome: LoggedOutcome | None) -> Row:
-    """A deed with what came of it, None where nobody has said so yet."""
-    known = None if outcome is None else outcome.model_dump(exclude={"step", "time", "kind", "agent"})
-    return {**action.model_dump(include={"step", "time", "agent", "text"}), "outcome": known}
+    outcomes = {
+        (one.step, one.agent): one.model_dump(exclude={"step", "time", "kind", "agent"})
+        for one in part.of(LoggedOutcome)
+    }
+    return [
+        {
+            **one.model_dump(include={"step", "time", "agent", "text"}),
+            "outcome": outcomes.get((one.step, one.agent)),  # None where nobody has said so yet
+        }
+        for one in own(part.of(Action), agent)
+    ]
 
 
 def context_rows(_: RunLog, part: RunLog, agent: str) -> list[Row]:

@@ -206,7 +206,8 @@ async def external_method(
     role, chat, model = run.role, run.chat, await run.embedder()
     texts = {one.name: one.text for one in await asyncio.to_thread(role.documents)}
     language = language_of(context, role)
-    place = folder / name / index_digest(name, texts, model.name, chat.name, language)
+    rests_on: list[Any] = [name, texts, model.name, chat.name, language]
+    place = folder / name / hashlib.sha256(canonical(rests_on)).hexdigest()[:16]
     await asyncio.to_thread(place.mkdir, parents=True, exist_ok=True)
     async with working(name, place, chat, model) as worker:
         version, _ = await worker.request(
@@ -220,11 +221,6 @@ async def external_method(
             concurrency=chat.concurrency,
         )
         yield ExternalMethod(worker, texts, place, version)
-
-
-def index_digest(*parts: Any) -> str:
-    """What an index depends on, short enough for the name of a folder."""
-    return hashlib.sha256(canonical(list(parts))).hexdigest()[:16]
 
 
 def instruction(role: Role, language: str) -> str:

@@ -96,7 +96,8 @@ def heard(lines: list[BookLine], tally: Tally) -> list[DatasetTurn]:
     """Return what is said and done, neighbouring lines of a speaker as one."""
     turns = []
     for speaker, own in groupby(lines, key=lambda one: one.character):
-        if text := "\n".join(filter(None, (_without_thoughts(one.message) for one in own))):
+        spoken = (re.sub(r"[ \t]{2,}", " ", _THOUGHTS.sub("", one.message)).strip() for one in own)
+        if text := "\n".join(filter(None, spoken)):
             turns.append(DatasetTurn(speaker=speaker, text=text))
         else:
             tally.leave_out(THOUGHT)
@@ -134,7 +135,3 @@ def _labels(book: Book, index: int, conversation: CoserConversation) -> dict[str
     if book.split_plot_index is not None:
         found["split"] = "test" if index >= book.split_plot_index else "train"
     return {name: text for name, text in found.items() if text}
-
-
-def _without_thoughts(message: str) -> str:
-    return re.sub(r"[ \t]{2,}", " ", _THOUGHTS.sub("", message)).strip()

@@ -150,7 +150,8 @@ def read_questionnaire(path: Path, language: Language) -> Instrument:
     data = read_bytes(path, path.parent)
     given = _parsed(data, path)
     asked = {name: one for name, one in given.questions.items() if one.dimension != FILLER}
-    names = _ordered(list(dict.fromkeys(one.dimension for one in asked.values())))
+    names = list(dict.fromkeys(one.dimension for one in asked.values()))
+    names = list(SLOAN) if set(names) == set(SLOAN) else names
     return _checked(
         path.name,
         name=given.name,
@@ -213,10 +214,6 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         keys = [key for key, _ in pairs]
         raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} is there twice: remove one")
     return found
-
-
-def _ordered(names: list[str]) -> list[str]:
-    return list(SLOAN) if set(names) == set(SLOAN) else names
 
 
 def _dimension(name: str, names: list[str], prompts: _Prompts, file: str) -> Dimension:

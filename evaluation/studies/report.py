@@ -17,7 +17,7 @@ from dramaturg.evaluation.studies import (
     scope_detection,
     splitters,
 )
-from dramaturg.evaluation.studies.study import Bench, Cell, Study, StudyFindings, StudyTable
+from dramaturg.evaluation.studies.study import Bench, Cell, Study, StudyFindings
 from dramaturg.stores.errors import did_you_mean
 
 STUDIES: Mapping[str, Study] = {
@@ -80,16 +80,15 @@ def markdown(done: Sequence[Finished], roles: Sequence[str], picture: str = "", 
 def section(one: Finished, picture: str) -> str:
     """One study."""
     parts = [f"## {one.study.title}", f"`dramaturg studies {one.study.name}`, {one.seconds:.0f} seconds."]
-    parts += [*one.findings.how, *map(table_text, one.findings.tables)]
+    parts += one.findings.how
+    parts += [
+        f"**{found.title}**\n\n{table(found.columns, *(map(shown, row) for row in found.rows))}"
+        for found in one.findings.tables
+    ]
     if one.findings.calibration and picture:
         parts.append(f"![Calibration of P(known)]({picture})")
     parts += ["What cannot be concluded:", "\n".join(f"- {line}" for line in one.findings.limits)]
     return "\n\n".join(parts)
-
-
-def table_text(found: StudyTable) -> str:
-    """A table under its title."""
-    return f"**{found.title}**\n\n{table(found.columns, *(map(shown, row) for row in found.rows))}"
 
 
 def shown(cell: Cell) -> str:

@@ -169,7 +169,7 @@ def rate_rows(records: Sequence[Scoped]) -> StudyTable:
         shares: list[Cell] = []
         for scope in (False, True):
             of = [one for one in records if one.role == role and one.known is scope]
-            refused[scope][role] = [float(is_refused(one)) for one in of]
+            refused[scope][role] = [float(one.certainty is not None and one.certainty < one.above) for one in of]
             shares.append(wilson(int(sum(refused[scope][role])), len(of)) if of else None)
         rows.append((role, *shares))
     if rows:
@@ -177,11 +177,6 @@ def rate_rows(records: Sequence[Scoped]) -> StudyTable:
         rows.append(("over roles", *(over_roles(of) if any(of.values()) else None for of in both)))
     columns = ("role", "out of scope, and seen to be", "in scope, and refused all the same")
     return StudyTable("Rates at the default threshold", columns, tuple(rows))
-
-
-def is_refused(one: Scoped) -> bool:
-    """Whether a question counts as out of scope."""
-    return one.certainty is not None and one.certainty < one.above
 
 
 def calibration(records: Sequence[Scoped]) -> list[tuple[str, float, Share]]:

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from dramaturg.models.errors import ModelTimeout, UnusableAnswer
 from dramaturg.models.questions import extract
 from dramaturg.nodes.passages.retrieval import Candidate, PassageSettings, in_context, passages_of
-from dramaturg.nodes.run import needs, open_run
+from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.nodes.turn import EvidenceState
 from dramaturg.stores.index.passages import StoredPassage
 
@@ -35,7 +35,7 @@ class Attribute(TypedDict):
 
 
 class AttributeState(EvidenceState):
-    """What the extractor reads and writes; `role_memory` lives on from turn to turn."""
+    """What the extractor reads and writes; `role_memory` lives on from turn to turn, see `remembered`."""
 
     question: str
     passages_version: NotRequired[str]
@@ -64,12 +64,12 @@ class Findings(BaseModel):
 
 @needs(question="read_turn", selected="judge")
 async def extract_attributes(state: AttributeState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Extract the role's attributes from the selected passages, and add them to the role memory.
+    """Extract the role's attributes from the selected passages.
 
     Where the answer cannot be used or does not come in time, the turn goes on with what the role memory holds, and the
-    evidence says so.
+    evidence says so. What is found becomes role memory where the reply is made: a node between may take some away.
     """
-    run = await open_run(runtime, AttributeSettings)
+    run = await open_run(runtime, PassageSettings)
     store = await passages_of(run, state.get("passages_version"))
     passages = [store.get(candidate["passage"]) for candidate in state["selected"]]
     numbered = "\n\n".join(f"[{number}] {in_context(passage)}" for number, passage in enumerate(passages, start=1))
@@ -80,13 +80,10 @@ async def extract_attributes(state: AttributeState, runtime: Runtime[Any]) -> di
         found = attributes_in(await extract(run.chat, messages, findings(len(passages))), passages, run.role.id)
     except (UnusableAnswer, ModelTimeout) as error:
         failed = {"attributes_error": str(error)}
-    own = [attribute for attribute in state.get("role_memory", []) if attribute["role"] == run.role.id]
-    memory = updated_memory(own, found, run.settings.remembered)
     runtime.stream_writer({"event": "extracted", "attributes": found})
     return {
         "attributes": found,
-        "role_memory": memory,
-        "evidence": {"attributes": found, "role_memory": memory, **failed},
+        "evidence": {"attributes": found, **failed},
         "usage": {"extract_attributes": run.usage},
     }
 
@@ -111,6 +108,17 @@ def attributes_in(answer: Findings, passages: Sequence[StoredPassage], role: str
             attribute = Attribute(role=role, kind=kind, attribute=one.attribute, passage=passage)
             attributes.setdefault(one.attribute.casefold(), attribute)
     return list(attributes.values())
+
+
+def remembered(run: Run[AttributeSettings], state: AttributeState) -> dict[str, Any]:
+    """What a node that makes the reply, or gathers for it, writes: the role memory with the attributes of this turn."""
+    memory = updated_memory(own_memory(run, state), state["attributes"], run.settings.remembered)
+    return {"role_memory": memory, "evidence": {"attributes": state["attributes"], "role_memory": memory}}
+
+
+def own_memory(run: Run[Any], state: AttributeState) -> list[Attribute]:
+    """The role memory without what another role has left on this thread."""
+    return [attribute for attribute in state.get("role_memory", []) if attribute["role"] == run.role.id]
 
 
 def updated_memory(memory: Sequence[Attribute], found: Sequence[Attribute], most: int) -> list[Attribute]:

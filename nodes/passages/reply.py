@@ -6,7 +6,13 @@ from langgraph.runtime import Runtime
 
 from dramaturg.nodes.drafts import DraftState, drafted
 from dramaturg.nodes.grounds import Grounds, grounds_of
-from dramaturg.nodes.passages.attributes import Attribute, updated_memory
+from dramaturg.nodes.passages.attributes import (
+    AttributeSettings,
+    AttributeState,
+    own_memory,
+    remembered,
+    updated_memory,
+)
 from dramaturg.nodes.passages.retrieval import Candidate, RetrievalSettings, in_context, passages_of
 from dramaturg.nodes.reply import AskedState, ReplySettings, spoken
 from dramaturg.nodes.run import Run, needs, open_run
@@ -18,8 +24,12 @@ class GroundedReplySettings(ReplySettings, RetrievalSettings):
     """A reply that rests on passages."""
 
 
-class VerifiedReplySettings(GroundedReplySettings, VerificationSettings):
-    """A reply that rests on passages, and may be verified."""
+class PassageGroundsSettings(RetrievalSettings, AttributeSettings):
+    """Grounds of passages and attributes."""
+
+
+class VerifiedReplySettings(GroundedReplySettings, VerificationSettings, PassageGroundsSettings):
+    """A reply that rests on passages and attributes, and may be verified."""
 
 
 class KnowledgeState(AskedState, EvidenceState):
@@ -29,12 +39,8 @@ class KnowledgeState(AskedState, EvidenceState):
     candidates: list[Candidate]
 
 
-class AttributedDraftState(KnowledgeState, DraftState):
+class AttributedDraftState(KnowledgeState, AttributeState, DraftState):
     """What a reply in AMADEUS reads: knowledge from retrieval, attributes from selection and extraction."""
-
-    selected: list[Candidate]
-    attributes: list[Attribute]
-    role_memory: NotRequired[list[Attribute]]
 
 
 @needs(question="read_turn", candidates="retrieve")
@@ -55,14 +61,15 @@ async def draft_with_attributes(state: AttributedDraftState, runtime: Runtime[An
     run = await open_run(runtime, VerifiedReplySettings)
     grounds, empty = await passage_grounds(run, state), {"attributes": "", "knowledge": ""}
     checkers = ["verifier"] if run.settings.verify else []
-    return await drafted(run, state, "respond_with_attributes", grounds, checkers=checkers, data=empty)
+    written = await drafted(run, state, "respond_with_attributes", grounds, checkers=checkers, data=empty)
+    return {**written, **remembered(run, state)}
 
 
 @needs(candidates="retrieve", selected="judge", attributes="extract_attributes")
 async def gather_passages(state: AttributedDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Gather what a reply can rest on, for who makes it; see `passage_grounds`."""
-    run = await open_run(runtime, RetrievalSettings)
-    return {"gathered": {"passages": await passage_grounds(run, state)}}
+    run = await open_run(runtime, PassageGroundsSettings)
+    return {"gathered": {"passages": await passage_grounds(run, state)}, **remembered(run, state)}
 
 
 async def knowledge_grounds(run: Run[RetrievalSettings], state: KnowledgeState) -> Grounds:
@@ -82,8 +89,8 @@ async def passage_grounds(run: Run[RetrievalSettings], state: AttributedDraftSta
     store = await passages_of(run, state.get("passages_version"))
     known = state["candidates"][: run.settings.knowledge]
     selected = [in_context(store.get(one["passage"])) for one in state["selected"] if one not in known]
-    remembered, found = state.get("role_memory", []), state["attributes"]
-    attributes = updated_memory(remembered, found, len(remembered) + len(found))
+    known_before, found = own_memory(run, state), state["attributes"]
+    attributes = updated_memory(known_before, found, len(known_before) + len(found))
     listed = "\n".join(f"- {one['attribute']}" for one in attributes)
     texts = {"attributes": [listed, *selected], **knowledge["texts"]}
     return grounds_of(state, texts, shown=("knowledge", "selection", "attributes", "role_memory"))

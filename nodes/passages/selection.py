@@ -1,7 +1,7 @@
 """Guided selection: passages from which a role's attributes regarding the question can be inferred (AMADEUS 3.2)."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from math import ceil
 from typing import Any, Literal, NotRequired
 
@@ -75,6 +75,9 @@ class SelectionState(EvidenceState):
 
 
 Announce = Callable[[PassageVerdict], None]
+Judge = Callable[
+    [Run[SelectionSettings], Sequence[Candidate], str, PassageStore, Announce], Awaitable[list[PassageVerdict]]
+]
 
 
 async def begin_selection(state: SelectionState, runtime: Runtime[Any]) -> dict[str, Any]:
@@ -93,6 +96,39 @@ async def judge(state: SelectionState, runtime: Runtime[Any]) -> dict[str, Any]:
         ModelRefused: the model refuses every question: its key or its name is wrong.
     """
     run = await open_run(runtime, SelectionSettings)
+    by_encoder = run.settings.selection_judge == "cross-encoder"
+    return await select(run, state, runtime, judged_by_cross_encoder if by_encoder else judged_by_model)
+
+
+def judge_by(accepts: Callable[[str, str], bool]) -> Callable[..., Awaitable[dict[str, Any]]]:
+    """Make a node that stands in the place of `judge`, and asks no model.
+
+    Args:
+        accepts: whether a passage under its headings is selected, by the question and its text.
+    """
+
+    async def judged(
+        run: Run[SelectionSettings], batch: Sequence[Candidate], question: str, store: PassageStore, announce: Announce
+    ) -> list[PassageVerdict]:
+        verdicts = [
+            passage_verdict(one, "yes" if accepts(question, in_context(store.get(one["passage"]))) else "no")
+            for one in batch
+        ]
+        for verdict in verdicts:
+            announce(verdict)
+        return verdicts
+
+    @needs(question="read_turn", candidates="retrieve", verdicts="begin_selection")
+    async def judge(state: SelectionState, runtime: Runtime[Any]) -> dict[str, Any]:
+        return await select(await open_run(runtime, SelectionSettings), state, runtime, judged)
+
+    return judge
+
+
+async def select(
+    run: Run[SelectionSettings], state: SelectionState, runtime: Runtime[Any], judged: Judge
+) -> dict[str, Any]:
+    """Have the next passages judged, and select what one at a time would select."""
     store = await passages_of(run, state.get("passages_version"))
     before, slots = state["verdicts"], run.settings.slots
     largest = min(run.settings.judged_at_once, run.chat.concurrency)
@@ -103,7 +139,6 @@ async def judge(state: SelectionState, runtime: Runtime[Any]) -> dict[str, Any]:
         known = {key: value for key, value in verdict.items() if key != "wasted"}  # known when the batch is done
         runtime.stream_writer({"event": "judged", **known})
 
-    judged = judged_by_cross_encoder if run.settings.selection_judge == "cross-encoder" else judged_by_model
     verdicts = [*before, *await judged(run, batch, state["question"], store, announce)]
     counted = needed([one["verdict"] == "yes" for one in verdicts], slots)
     verdicts = [{**one, "wasted": at >= counted} for at, one in enumerate(verdicts)]

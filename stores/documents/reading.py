@@ -45,9 +45,10 @@ def parse_yaml(data: bytes, path: Path, model: type[M], within: Path) -> M:
     """Return the object that the bytes of a YAML file describe; a key without a value counts as missing."""
     text = read_text(data, path, within)
     try:
-        node = yaml.compose(text, yaml.SafeLoader)
+        loader = yaml.SafeLoader(text)
+        node = loader.get_single_node()
         _refuse_doubles(node)
-        value = yaml.safe_load(text)
+        value = None if node is None else loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
@@ -111,7 +112,7 @@ def _line_of(node: yaml.Node | None, location: Sequence[str | int]) -> int:
         if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
             found = (node.value[step], node.value[step])
         elif isinstance(node, yaml.MappingNode) and (pairs := [one for one in node.value if one[0].value == step]):
-            found = pairs[0]
+            found = pairs[-1]  # what stands here comes after what is merged in
         else:
             break
         line, node = found[0].start_mark.line + 1, found[1]

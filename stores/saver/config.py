@@ -84,10 +84,7 @@ def metadata_text(config: RunnableConfig, metadata: Mapping[str, Any]) -> str:
     kept = {key: value for key, value in metadata.items() if key in OWN_METADATA or key not in configurable}
     for given in (config.get("metadata") or {}, configurable):
         for key, value in given.items():
-            if _is_own(key) and key not in kept and isinstance(value, str | int | float):
+            own = key not in _ELSEWHERE and (key in _KEPT or key.startswith(_PREFIX))
+            if own and key not in kept and isinstance(value, str | int | float):
                 kept[key] = value
     return json.dumps(kept, separators=(",", ":"))
-
-
-def _is_own(key: str) -> bool:
-    return key not in _ELSEWHERE and (key in _KEPT or key.startswith(_PREFIX))

@@ -112,7 +112,10 @@ def _move_head(connection: sqlite3.Connection, line: Line, parents: dict[int, in
         connection.execute("DELETE FROM writes WHERE line = ?", (line.key,))
     elif line.head in parents:
         head = _staying(line.head, parents)
-        saver_rows.make_head(connection, line, _newest(connection, line) if head is None else head)
+        if head is None:
+            (newest,) = saver_rows.links(connection, "line = ? ORDER BY sequence DESC LIMIT 1", (line.key,))
+            head = newest.key
+        saver_rows.make_head(connection, line, head)
     else:
         saver_rows.save_line(connection, line)
 
@@ -122,10 +125,6 @@ def _staying(key: int | None, parents: dict[int, int | None]) -> int | None:
     while key in parents:
         key = parents[key]
     return key
-
-
-def _newest(connection: sqlite3.Connection, line: Line) -> int:
-    return saver_rows.links(connection, "line = ? ORDER BY sequence DESC LIMIT 1", (line.key,))[0].key
 
 
 def _before(connection: sqlite3.Connection, line: Line, link: Link) -> int:

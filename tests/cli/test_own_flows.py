@@ -387,7 +387,7 @@ def test_a_context_that_is_sent_carries_no_flow(here: Path, monkeypatch: pytest.
     schema = InterviewContext.model_json_schema()["properties"]["method"]
     assert (schema["type"], schema["maxLength"]) == ("string", 64)
     assert "shows" not in sys.modules
-    assert all("method" not in one.graph.get_context_jsonschema()["properties"] for one in SERVED.values())
+    assert all("method" not in one.get_context_jsonschema()["properties"] for one in SERVED.values())
     assert InterviewContext(method=flow("shows.loud:build")).respondent.name == "shows.loud:build"
 
 

@@ -1,7 +1,6 @@
 """What a conversation remembers of its turns: its own alone, as long as a branch holds the turn, and no longer."""
 
 import asyncio
-import multiprocessing
 import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -31,7 +30,7 @@ from dramaturg.stores.conversations.memories import ConversationMemories, Conver
 from dramaturg.stores.errors import DamagedConversations
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
 
-from crash_points import killed_at, writes_of
+from crash_points import forkserver, killed_at, writes_of
 from property_settings import property_settings
 from talks import Player, conversation
 from turns_in_processes import context as role_context
@@ -585,8 +584,7 @@ def save_some(path: Path, writer: int) -> None:
 
 async def test_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "memories.sqlite"
-    context = multiprocessing.get_context("forkserver")
-    writers = [context.Process(target=save_some, args=(path, writer)) for writer in range(2)]
+    writers = [forkserver().Process(target=save_some, args=(path, writer)) for writer in range(2)]
     for one in writers:
         one.start()
     for one in writers:

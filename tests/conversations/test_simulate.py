@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,12 +71,25 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Events:
     return whole(tmp_path_factory.mktemp("alone"))
 
 
+@pytest.fixture(scope="module")
+def once_played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("played")
+    play(folder)
+    return folder
+
+
+@pytest.fixture
+def over(once_played: Path, tmp_path: Path) -> Path:
+    """A folder with a run that is over."""
+    return Path(shutil.copytree(once_played, tmp_path / "over"))
+
+
 def test_the_log_is_what_has_happened(tmp_path: Path, undisturbed: Events) -> None:
     events = asyncio.run(played(tmp_path))
     assert timeless(events) == written(tmp_path / LOG) == undisturbed
 
 
-@pytest.mark.parametrize("count", [3, pytest.param(16, marks=pytest.mark.crash)])
+@pytest.mark.parametrize("count", [2, pytest.param(16, marks=pytest.mark.crash)])
 def test_a_run_killed_at_some_writes_goes_on(tmp_path: Path, undisturbed: Events, count: int) -> None:
     prepared = tmp_path / "prepared"
     prepared.mkdir()
@@ -147,13 +161,12 @@ def test_whoever_watches_can_stop_it_and_what_was_done_is_kept(tmp_path: Path, u
     assert asked_again <= sum(one["kind"] == "action" for one in undisturbed) - len(deeds)
 
 
-def test_a_run_that_is_over_asks_nothing(tmp_path: Path) -> None:
-    play(tmp_path)
-    (tmp_path / LOG).unlink()
-    (tmp_path / LOG).touch()
+def test_a_run_that_is_over_asks_nothing(over: Path) -> None:
+    (over / LOG).unlink()
+    (over / LOG).touch()
     model = townspeople()
-    events = asyncio.run(played(tmp_path, model))
-    assert (timeless(events), model.calls) == (written(tmp_path / LOG), [])
+    events = asyncio.run(played(over, model))
+    assert (timeless(events), model.calls) == (written(over / LOG), [])
 
 
 @pytest.mark.parametrize(
@@ -164,27 +177,24 @@ def test_a_run_that_is_over_asks_nothing(tmp_path: Path) -> None:
         ({"steps": 3}, "was begun with steps 2, not 3"),
     ],
 )
-def test_a_run_is_not_gone_on_with_as_another_one(tmp_path: Path, changed: dict[str, Any], says: str) -> None:
-    play(tmp_path)
-    before = (tmp_path / LOG).read_bytes()
+def test_a_run_is_not_gone_on_with_as_another_one(over: Path, changed: dict[str, Any], says: str) -> None:
+    before = (over / LOG).read_bytes()
     with pytest.raises(ValueError, match=says):
-        asyncio.run(played(tmp_path, **changed))
-    assert (tmp_path / LOG).read_bytes() == before
+        asyncio.run(played(over, **changed))
+    assert (over / LOG).read_bytes() == before
 
 
-def test_a_branch_is_the_same_up_to_its_step(tmp_path: Path) -> None:
-    play(tmp_path)
-
+def test_a_branch_is_the_same_up_to_its_step(over: Path) -> None:
     async def branch() -> Events:
-        async with open_simulation(riverbend.build(), context(tmp_path), tmp_path / LOG) as first:
+        async with open_simulation(riverbend.build(), context(over), over / LOG) as first:
             start = await first.after(1)
-        changed = context(tmp_path, condition="full", steps=3)
-        async with open_simulation(riverbend.build(), changed, tmp_path / "other.jsonl") as second:
+        changed = context(over, condition="full", steps=3)
+        async with open_simulation(riverbend.build(), changed, over / "other.jsonl") as second:
             return await second.play(start=second.branch_of(LOG, start))
 
     events = timeless(asyncio.run(branch()))
     at = next(number for number, one in enumerate(events) if one["kind"] == "branch")
-    assert events[:at] == [one for one in written(tmp_path / LOG) if one["step"] == 1]
+    assert events[:at] == [one for one in written(over / LOG) if one["step"] == 1]
     assert {one: events[at][one] for one in ("of", "after", "condition", "steps")} == {
         "of": LOG,
         "after": 1,
@@ -194,14 +204,12 @@ def test_a_branch_is_the_same_up_to_its_step(tmp_path: Path) -> None:
     assert [one["step"] for one in events[at + 1 :] if one["kind"] == "step"] == [2, 3]
     how = {one["agent"]: one["identity"]["how"] for one in events[at + 1 :] if one["kind"] == "context"}
     assert (how["alice"], how["ellen"]) == ("all", "inferred")
-    assert written(tmp_path / "other.jsonl") == events
+    assert written(over / "other.jsonl") == events
 
 
-def test_a_step_that_was_not_played_is_no_place_to_branch_from(tmp_path: Path) -> None:
-    play(tmp_path)
-
+def test_a_step_that_was_not_played_is_no_place_to_branch_from(over: Path) -> None:
     async def after() -> None:
-        async with open_simulation(riverbend.build(), context(tmp_path), tmp_path / LOG) as run:
+        async with open_simulation(riverbend.build(), context(over), over / LOG) as run:
             await run.after(3)
 
     with pytest.raises(ValueError, match="has not come to the end of step 3"):

@@ -27,7 +27,7 @@ from dramaturg.workflows.drmr_index import DrmrIndexContext, graph
 
 import cast_roles
 from cast_roles import SCENES, cast_role
-from crash_points import Crash, failures, few_or_many, kills, mutations
+from crash_points import Crash, after, failures, few_or_many, kills, mutations
 from fakes import ScriptedChatModel
 from memory_roles import add_line, everything, leftovers
 from passage_samples import quick
@@ -190,35 +190,28 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def after(name: str, before: Path, factory: pytest.TempPathFactory, *operations: Operation) -> Path:
-    folder = Path(shutil.copytree(before, factory.mktemp(name) / "library"))
-    for operation in operations:
-        operation(folder)
-    return folder
-
-
 @pytest.fixture(scope="module")
 def indexed(fresh: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same with its dialogues indexed, and no score."""
-    return after("indexed", fresh, tmp_path_factory, index_alone)
+    return after(fresh, tmp_path_factory, "indexed", index_alone)
 
 
 @pytest.fixture(scope="module")
 def talked(indexed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same with the scores that a conversation has asked for beside it."""
-    return after("talked", indexed, tmp_path_factory, talk)
+    return after(indexed, tmp_path_factory, "talked", talk)
 
 
 @pytest.fixture(scope="module")
 def scored(talked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same with all edges scored in a version; the one before it is kept."""
-    return after("scored", talked, tmp_path_factory, index)
+    return after(talked, tmp_path_factory, "scored", index)
 
 
 @pytest.fixture(scope="module")
 def changed(scored: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same after a scene was taken out."""
-    return after("changed", scored, tmp_path_factory, lambda folder: drop(folder, "supper"), index)
+    return after(scored, tmp_path_factory, "changed", lambda folder: drop(folder, "supper"), index)
 
 
 @pytest.fixture(scope="module")
@@ -229,7 +222,7 @@ def doomed(scored: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         for speaker, text in SECRET:
             add_line(role_in(folder), FILE, scene="moon", speaker=speaker, text=text)
 
-    folder = after("doomed", scored, tmp_path_factory, spoken, index_alone)
+    folder = after(scored, tmp_path_factory, "doomed", spoken, index_alone)
     keep_and_say_so(folder)
     index_alone(folder)
     model = scoring()

@@ -22,7 +22,7 @@ from dramaturg.stores.role import Role
 from dramaturg.stores.versions import erase_past, take_back
 
 import graph_roles
-from crash_points import SOME_OR_ALL, Crash, failures, killed_after, kills
+from crash_points import SOME_OR_ALL, Crash, after, failures, killed_after, kills
 from fakes import ScriptedChatModel
 from graph_roles import graph_actor, graph_role
 from passage_samples import quick
@@ -151,22 +151,16 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return graph_role(tmp_path_factory.mktemp("fresh")).root.parent
 
 
-def after(name: str, before: Path, operation: Operation, factory: pytest.TempPathFactory) -> Path:
-    folder = Path(shutil.copytree(before, factory.mktemp(name) / "library"))
-    operation(folder)
-    return folder
-
-
 @pytest.fixture(scope="module")
 def indexed(fresh: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The role with a graph of one document."""
-    return after("indexed", fresh, index, tmp_path_factory)
+    return after(fresh, tmp_path_factory, "indexed", index)
 
 
 @pytest.fixture(scope="module")
 def planned(indexed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same with a plan that somebody has edited."""
-    folder = after("planned", indexed, partial(index, plan=True), tmp_path_factory)
+    folder = after(indexed, tmp_path_factory, "planned", partial(index, plan=True))
     assert (folder / "ada" / PLAN).exists()
     write_plan(folder / "ada", EDITED, PLAN)
     return folder
@@ -175,19 +169,19 @@ def planned(indexed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def merged(planned: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same after the plan was carried out."""
-    return after("merged", planned, apply, tmp_path_factory)
+    return after(planned, tmp_path_factory, "merged", apply)
 
 
 @pytest.fixture(scope="module")
 def taught(indexed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The role with a graph of two documents, and one of the first of them."""
-    return after("taught", indexed, learn_and_index, tmp_path_factory)
+    return after(indexed, tmp_path_factory, "taught", learn_and_index)
 
 
 @pytest.fixture(scope="module")
 def doomed(taught: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same with a draft, a plan that names what one of the documents tells, and half of such a plan."""
-    folder = after("doomed", taught, partial(index, plan=True), tmp_path_factory)
+    folder = after(taught, tmp_path_factory, "doomed", partial(index, plan=True))
     (folder / "ada" / f".{PLAN}.{0:032x}.tmp").write_bytes(b"alone:\n- Kit\n")
     return folder
 

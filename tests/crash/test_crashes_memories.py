@@ -26,7 +26,7 @@ from dramaturg.stores.role import Role
 from dramaturg.stores.versions import erase_past, take_back
 
 import memory_roles
-from crash_points import Crash, failures, few_or_many, killed_after, kills, mutations
+from crash_points import Crash, after, failures, few_or_many, killed_after, kills, mutations
 from fakes import ScriptedChatModel
 from memory_roles import (
     ALL,
@@ -181,34 +181,28 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return role.root.parent
 
 
-def after(name: str, before: Path, operation: Operation, factory: pytest.TempPathFactory) -> Path:
-    folder = Path(shutil.copytree(before, factory.mktemp(name) / "library"))
-    operation(folder)
-    return folder
-
-
 @pytest.fixture(scope="module")
 def indexed(fresh: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same with its memories indexed."""
-    return after("indexed", fresh, index, tmp_path_factory)
+    return after(fresh, tmp_path_factory, "indexed", index)
 
 
 @pytest.fixture(scope="module")
 def changed(indexed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same after two memories were removed; the version before it is kept."""
-    return after("changed", indexed, remove_and_index, tmp_path_factory)
+    return after(indexed, tmp_path_factory, "changed", remove_and_index)
 
 
 @pytest.fixture(scope="module")
 def added(indexed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same with one memory more that is not indexed yet."""
-    return after("added", indexed, lambda folder: add_line(role_in(folder), text=SECRET), tmp_path_factory)
+    return after(indexed, tmp_path_factory, "added", lambda folder: add_line(role_in(folder), text=SECRET))
 
 
 @pytest.fixture(scope="module")
 def doomed(added: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same with a memory that is to leave no trace: in two versions, in a draft, and half written aside."""
-    folder = after("doomed", added, index, tmp_path_factory)
+    folder = after(added, tmp_path_factory, "doomed", index)
     index(folder, feeling(lambda memory: mood(anger=4).replace("so it seems", memory[:14])), rebuild=True)
     model = feeling()
     model.reply = feeling(lambda _: ModelUnavailable("It is gone.") if len(model.calls) > 2 else None).reply

@@ -1,22 +1,16 @@
 """The tour that docs/studio.md describes, against a real `langgraph dev` with a model on loopback."""
 
 import asyncio
-import os
-import signal
-import socket
-import subprocess
-import sys
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from langgraph_sdk import get_client
 
 from changing_roles import CORE, changing
+from dev_server import dev_server
 from roles import small_role
 from served_graphs import SERVED, bounded
 from stub_endpoint import Endpoint, endpoint
@@ -39,47 +33,8 @@ def url(stub: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> Iterator[st
     """A server over a library with one role."""
     folder = tmp_path_factory.mktemp("server")
     small_role(folder / "library")
-    variables = {
-        **os.environ,
-        **stub.variables(),
-        "DRAMATURG_LIBRARY": str(folder / "library"),
-        "DRAMATURG_CACHE": str(folder / "cache"),
-        "LANGGRAPH_STRICT_MSGPACK": "true",
-        "LANGGRAPH_CLI_NO_ANALYTICS": "1",
-        "LANGGRAPH_NO_VERSION_CHECK": "true",
-        "LANGGRAPH_DISABLE_FILE_PERSISTENCE": "true",
-        "LANGSMITH_TRACING": "false",
-    }
-    port = free_port()
-    command = [str(Path(sys.executable).parent / "langgraph"), "dev", "--config", str(ROOT / "langgraph.json")]
-    options = ["--no-browser", "--no-reload", "--port", str(port), "--n-jobs-per-worker", "10"]
-    with (folder / "log").open("w") as log:
-        server = subprocess.Popen([*command, *options], cwd=folder, env=variables, stdout=log, stderr=log)
-        try:
-            wait_for(f"http://127.0.0.1:{port}", server, folder / "log")
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            server.send_signal(signal.SIGINT)
-            server.wait(20)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
-    """Wait until the server answers."""
-    for _ in range(240):
-        if server.poll() is not None:
-            break
-        try:
-            if httpx.get(f"{url}/ok").is_success:
-                return
-        except httpx.TransportError:
-            time.sleep(0.25)
-    pytest.fail(f"langgraph dev did not start:\n{log.read_text()[-3000:]}")
+    with dev_server(folder, ROOT / "langgraph.json", stub.variables()) as url:
+        yield url
 
 
 @pytest.fixture

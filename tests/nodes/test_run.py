@@ -1,7 +1,5 @@
 """A run has its workflow's settings with and without a context, and opens role and models once."""
 
-import json
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +15,7 @@ from dramaturg.nodes.run import CompiledWorkflow, RoleContext, open_run, run_of,
 from dramaturg.nodes.workflow import Workflow
 
 from roles import small_role
-
-ROOT = Path(__file__).parents[2]
-SERVED = json.loads((ROOT / "langgraph.json").read_text(encoding="utf-8"))["graphs"]
+from served_graphs import SERVED
 
 
 class Seen(TypedDict):
@@ -135,10 +131,9 @@ async def test_a_node_whose_settings_the_context_lacks_says_so() -> None:
         settings(Runtime(context=Other()), Inner)
 
 
-@pytest.mark.parametrize("name", sorted(SERVED))
+@pytest.mark.parametrize("name", SERVED)
 def test_every_graph_has_its_own_defaults_without_a_context(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    module, _, attribute = SERVED[name]["path"].partition(":")
-    graph = getattr(import_module(module), attribute)
+    graph: Any = SERVED[name]
     seen: list[Any] = []
     monkeypatch.setattr(CompiledStateGraph, "astream", lambda self, *args, context=None, **given: seen.append(context))
     graph.astream({})

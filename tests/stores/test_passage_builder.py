@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ from dramaturg.stores.errors import EmbeddingMismatch, MissingIndex, RoleBusy, R
 from dramaturg.stores.index.passages import passage_kind
 from dramaturg.stores.role import Role
 
+from crash_points import forkserver
 from passage_samples import (
     DIMENSION,
     EMBEDDING,
@@ -267,8 +267,9 @@ def _publish(root: Path, texts: list[str]) -> None:
 
 def test_two_processes_lose_nothing(tmp_path: Path) -> None:
     role = new_role(tmp_path)
-    spawn = get_context("spawn")
-    processes = [spawn.Process(target=_publish, args=(role.root, [f"{name}{at}" for at in range(9)])) for name in "ab"]
+    processes = [
+        forkserver().Process(target=_publish, args=(role.root, [f"{name}{at}" for at in range(9)])) for name in "ab"
+    ]
     for process in processes:
         process.start()
     for process in processes:

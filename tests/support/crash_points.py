@@ -39,7 +39,9 @@ PRELOADED = (
     *("dramaturg.workflows.amadeus", "dramaturg.workflows.naive_rag", "dramaturg.stores.library"),
     *("dramaturg.workflows.role_rag", "dramaturg.workflows.role_rag_index"),
     *("dramaturg.workflows.emotional_rag_index", "dramaturg.workflows.drmr", "dramaturg.workflows.drmr_index"),
-    *("cast_roles", "crash_points", "fakes", "memory_roles", "passage_samples", "roles", "scope_roles"),
+    *("dramaturg.workflows.id_rag", "dramaturg.workflows.riverbend", "dramaturg.cli.app"),
+    *("cast_roles", "changing_roles", "commands", "crash_points", "fakes", "memory_roles", "passage_samples"),
+    *("roles", "scope_roles", "townspeople"),
 )
 
 
@@ -57,6 +59,20 @@ class Crash(NamedTuple):
     folder: Path
     point: int
     error: BaseException | None
+
+
+@cache
+def forkserver() -> ForkServerContext:
+    """Return what starts a process with the libraries loaded.
+
+    Every test that forks takes this one: there is one server a process, and it loads nothing once it runs.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(list(PRELOADED))
+    here = os.pathsep.join(filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")]))
+    with patch.dict(os.environ, {"PYTHONPATH": here}):
+        multiprocessing.forkserver.ensure_running()
+    return context
 
 
 def points(operation: Operation, folder: Path) -> int:
@@ -107,6 +123,14 @@ def failures(
         folder = _copy(prepared, scratch)
         yield Crash(folder, at, fails_at(operation, folder, at, error))
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def after(prepared: Path, factory: pytest.TempPathFactory, name: str, *operations: Operation) -> Path:
+    """Carry operations out in a copy of a prepared folder, for a fixture; return the copy."""
+    folder = Path(shutil.copytree(prepared, factory.mktemp(name) / "library"))
+    for operation in operations:
+        operation(folder)
+    return folder
 
 
 def killed_after(operation: Operation, folder: Path, seconds: float) -> bool:
@@ -215,7 +239,7 @@ def _run(operation: Operation, folder: Path, plan: Plan) -> Ran:
 
 def _start(operation: Operation, folder: Path, plan: Plan) -> tuple[BaseProcess, Connection]:
     ours, theirs = multiprocessing.Pipe(duplex=False)
-    process = _server().Process(target=_child, args=(operation, folder, plan, theirs), daemon=True)
+    process = forkserver().Process(target=_child, args=(operation, folder, plan, theirs), daemon=True)
     process.start()
     theirs.close()
     return process, ours
@@ -240,14 +264,3 @@ def _pickled(names: list[str], error: BaseException | None) -> bytes:
     except Exception:  # noqa: BLE001 (an error that cannot be sent is sent as its text)
         data = pickle.dumps((names, RuntimeError(f"{type(error).__name__}: {error}")))
     return data
-
-
-@cache
-def _server() -> ForkServerContext:
-    """The process that is forked; its imports are done once."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(list(PRELOADED))
-    here = os.pathsep.join(filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")]))
-    with patch.dict(os.environ, {"PYTHONPATH": here}):
-        multiprocessing.forkserver.ensure_running()
-    return context

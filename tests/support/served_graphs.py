@@ -1,47 +1,27 @@
-"""The graphs that are served, and what each of their settings must have."""
+"""The graphs that langgraph.json serves, and what each of their settings must have."""
 
+import json
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
-from dramaturg.workflows import (
-    amadeus,
-    amadeus_index,
-    crag,
-    drmr,
-    drmr_index,
-    emotional_rag,
-    emotional_rag_index,
-    ensemble,
-    graph_rag_local,
-    id_rag,
-    naive_rag,
-    profile,
-    riverbend,
-    role_gpt,
-    role_rag,
-    role_rag_index,
-    vanilla,
-)
+from dramaturg.nodes.run import CompiledWorkflow, RoleContext
 
-GRAPHS: dict[str, Any] = {
-    "amadeus": amadeus,
-    "amadeus_index": amadeus_index,
-    "emotional_rag": emotional_rag,
-    "emotional_rag_index": emotional_rag_index,
-    "drmr": drmr,
-    "drmr_index": drmr_index,
-    "id_rag": id_rag,
-    "naive_rag": naive_rag,
-    "crag": crag,
-    "role_rag": role_rag,
-    "role_rag_index": role_rag_index,
-    "graph_rag_local": graph_rag_local,
-    "role_gpt": role_gpt,
-    "profile": profile,
-    "vanilla": vanilla,
-    "ensemble": ensemble,
-}
-SERVED: dict[str, Any] = {**GRAPHS, "riverbend": riverbend}
-"""Those that take messages or documents, and the simulation, which takes nothing."""
+ENTRIES: dict[str, dict[str, str]] = json.loads(
+    (Path(__file__).parents[2] / "langgraph.json").read_text(encoding="utf-8")
+)["graphs"]
+
+
+def graph_at(path: str) -> CompiledWorkflow[Any, Any, Any, Any]:
+    """The graph that stands in a module, by `module:name`."""
+    module, _, name = path.partition(":")
+    graph: CompiledWorkflow[Any, Any, Any, Any] = getattr(import_module(module), name)
+    return graph
+
+
+SERVED = {name: graph_at(entry["path"]) for name, entry in ENTRIES.items()}
+GRAPHS = {name: graph for name, graph in SERVED.items() if issubclass(graph.context_schema or object, RoleContext)}
+"""Those of a role, which take messages or documents; a simulation takes nothing."""
 
 
 def bounded(field: dict[str, Any]) -> bool:

@@ -1,6 +1,5 @@
 """What holds for every workflow: drawn as expected, nodes write only declared keys, settings are described."""
 
-import json
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -10,83 +9,30 @@ from langgraph.graph import START, StateGraph
 from syrupy.assertion import SnapshotAssertion
 
 from dramaturg.nodes.turn import TurnOutput
-from dramaturg.workflows import (
-    amadeus,
-    amadeus_index,
-    crag,
-    drmr,
-    drmr_index,
-    emotional_rag,
-    emotional_rag_index,
-    ensemble,
-    graph_rag_local,
-    id_rag,
-    naive_rag,
-    profile,
-    riverbend,
-    role_gpt,
-    role_rag,
-    role_rag_index,
-    vanilla,
-)
-from dramaturg.workflows.methods import METHODS, chat_graph, context_type, preparations
+from dramaturg.workflows import naive_rag
+from dramaturg.workflows.methods import INDEXES, METHODS, chat_graph, context_type, preparations
 
 from roles import actor, run_settings, small_role
 from scope_roles import MOON, player, scoped
-from served_graphs import GRAPHS, SERVED, bounded
-
-STATES = {
-    "amadeus": amadeus.AmadeusState,
-    "amadeus_index": amadeus_index.IndexingState,
-    "emotional_rag": emotional_rag.EmotionalRagState,
-    "emotional_rag_index": emotional_rag_index.MemoryDraftState,
-    "drmr": drmr.DrmrState,
-    "drmr_index": drmr_index.DialogueDraftState,
-    "id_rag": id_rag.IdRagState,
-    "naive_rag": naive_rag.NaiveRagState,
-    "crag": crag.CragState,
-    "role_rag": role_rag.RoleRagState,
-    "role_rag_index": role_rag_index.GraphDraftState,
-    "graph_rag_local": graph_rag_local.GraphRagLocalState,
-    "role_gpt": role_gpt.RoleGptState,
-    "profile": profile.ProfileState,
-    "vanilla": vanilla.VanillaState,
-    "ensemble": ensemble.EnsembleState,
-}
-CONTEXTS = {
-    "amadeus": amadeus.AmadeusContext,
-    "amadeus_index": amadeus_index.AmadeusIndexContext,
-    "emotional_rag": emotional_rag.EmotionalRagContext,
-    "emotional_rag_index": emotional_rag_index.EmotionalRagIndexContext,
-    "drmr": drmr.DrmrContext,
-    "drmr_index": drmr_index.DrmrIndexContext,
-    "id_rag": id_rag.IdRagContext,
-    "naive_rag": naive_rag.NaiveRagContext,
-    "crag": crag.CragContext,
-    "role_rag": role_rag.RoleRagContext,
-    "role_rag_index": role_rag_index.RoleRagIndexContext,
-    "graph_rag_local": graph_rag_local.GraphRagLocalContext,
-    "role_gpt": role_gpt.RoleGptContext,
-    "profile": profile.ProfileContext,
-    "vanilla": vanilla.VanillaContext,
-    "ensemble": ensemble.EnsembleContext,
-    "riverbend": riverbend.RiverbendContext,
-}
+from served_graphs import ENTRIES, GRAPHS, SERVED, bounded
 
 
 @pytest.mark.parametrize("name", SERVED)
 def test_a_graph_as_it_is_drawn(name: str, snapshot: SnapshotAssertion) -> None:
-    assert SERVED[name].graph.get_graph(xray=True).draw_mermaid() == snapshot
+    assert SERVED[name].get_graph(xray=True).draw_mermaid() == snapshot
 
 
 @pytest.mark.parametrize("name", SERVED)
 def test_a_graph_is_served_under_its_module(name: str) -> None:
-    served = json.loads((Path(__file__).parents[2] / "langgraph.json").read_text(encoding="utf-8"))["graphs"]
-    assert served[name]["path"] == f"dramaturg.workflows.{name}:graph"
-    assert served[name]["description"]
-    assert SERVED[name].graph.name == name
-    assert SERVED[name].graph.checkpointer is None
-    assert set(served) == set(SERVED)
+    assert ENTRIES[name]["path"] == f"dramaturg.workflows.{name}:graph"
+    assert ENTRIES[name]["description"]
+    assert SERVED[name].name == name
+    assert SERVED[name].checkpointer is None
+
+
+def test_every_method_is_served_and_what_prepares_it() -> None:
+    graphs = {*METHODS.values(), *INDEXES}
+    assert graphs <= set(GRAPHS)
 
 
 @pytest.mark.parametrize("name", GRAPHS)
@@ -102,19 +48,20 @@ async def test_every_key_that_a_node_writes_is_a_channel(name: str, verdict: boo
         if verdict
         else player(verdict="no")
     )
-    context = CONTEXTS[name](**run_settings(tmp_path, model, **window))
+    context_schema: Any = GRAPHS[name].context_schema
+    context = context_schema(**run_settings(tmp_path, model, **window))
     nodes = set()
-    async for part in GRAPHS[name].graph.astream(given, context=context, stream_mode="updates"):
+    async for part in GRAPHS[name].astream(given, context=context, stream_mode="updates"):
         for node, written in part.items():
             nodes.add(node)
-            assert set(written or {}) <= set(get_type_hints(STATES[name])), node
+            assert set(written or {}) <= set(get_type_hints(GRAPHS[name].builder.state_schema)), node
     assert len(nodes) >= 3
     assert ("summarize" in nodes) == bool(window)
 
 
-@pytest.mark.parametrize("name", CONTEXTS)
+@pytest.mark.parametrize("name", SERVED)
 def test_every_setting_is_described_and_bounded(name: str) -> None:
-    schema = SERVED[name].graph.get_context_jsonschema()
+    schema = SERVED[name].get_context_jsonschema()
     for setting, field in schema["properties"].items():
         assert field.get("description"), setting
         assert bounded(field), setting
@@ -138,15 +85,16 @@ def test_a_method_is_found_by_its_name(name: str) -> None:
     assert context_type(name)().role == "beethoven"
 
 
-@pytest.mark.parametrize("name", [name for name in METHODS if name != "ensemble"])
+@pytest.mark.parametrize("name", METHODS)
 def test_a_role_is_prepared_for_a_method_that_needs_it(name: str) -> None:
     context = context_type(name)()
     found = preparations(name, context)
-    assert len(found) == (0 if name in {"id-rag", "profile", "vanilla"} else 1)
+    assert len(found) == {"id-rag": 0, "profile": 0, "vanilla": 0, "ensemble": 4}.get(name, 1)
     for one in found.values():
         written = one.graph.get_output_jsonschema()["properties"]
         assert {name for name in written if not name.endswith("_version")} == {"index", "version"}
-        assert (one.context is context, one.takes("rebuild"), one.takes("reply")) == (True, True, False)
+        assert (one.takes("rebuild"), one.takes("reply")) == (True, False)
+        assert one.context is context or name == "ensemble"
 
 
 def test_an_unknown_method_is_named() -> None:

@@ -1,0 +1,76 @@
+"""One role with all five methods: each gathers what it finds, one draft rests on it, a gate and a verifier check it."""
+
+from operator import attrgetter
+from typing import Any
+
+from langgraph.graph import END, START
+from langgraph.types import Overwrite
+from pydantic import Field
+
+from dramaturg.nodes.drafts import STEPS, GroundedDraftSettings, draft_from_grounds, next_step, revise, speak
+from dramaturg.nodes.identity.decision import DecisionState, decline
+from dramaturg.nodes.identity.episodes import remember_episode
+from dramaturg.nodes.identity.gate import validate
+from dramaturg.nodes.memories.remembering import RememberedState, remember
+from dramaturg.nodes.part import part
+from dramaturg.nodes.turn import SummarySettings, TurnInput, TurnOutput, TurnState, read_turn, summarize, window_outcome
+from dramaturg.nodes.verification import VerificationSettings, verify
+from dramaturg.nodes.workflow import Workflow
+from dramaturg.workflows import amadeus, drmr, emotional_rag, id_rag, role_rag
+
+METHODS = {"passages": amadeus, "scope": role_rag, "memories": emotional_rag, "relations": drmr, "identity": id_rag}
+
+
+class AllFiveContext(GroundedDraftSettings, VerificationSettings, SummarySettings):
+    passages: amadeus.AmadeusContext = Field(default=amadeus.AmadeusContext(), description="AMADEUS.")
+    scope: role_rag.RoleRagContext = Field(default=role_rag.RoleRagContext(), description="RoleRAG.")
+    memories: emotional_rag.EmotionalRagContext = Field(
+        default=emotional_rag.EmotionalRagContext(), description="Emotional RAG."
+    )
+    relations: drmr.DrmrContext = Field(default=drmr.DrmrContext(), description="DRMR.")
+    identity: id_rag.IdRagContext = Field(default=id_rag.IdRagContext(), description="ID-RAG.")
+
+
+class AllFiveState(
+    TurnState,
+    amadeus.PassagesOutput,
+    role_rag.ScopeOutput,
+    emotional_rag.MemoriesOutput,
+    drmr.RelationsOutput,
+    id_rag.IdentityOutput,
+    RememberedState,
+    DecisionState,
+):
+    checkers: list[str]
+
+
+async def begin(state: AllFiveState) -> dict[str, Any]:
+    return {"checkers": ["gate", "verifier"], "gathered": Overwrite({})}
+
+
+def build() -> Workflow[AllFiveState, AllFiveContext, TurnInput, TurnOutput]:
+    builder = Workflow(AllFiveState, AllFiveContext, input_schema=TurnInput, output_schema=TurnOutput)
+    for node in (read_turn, begin, verify, revise, decline, speak, summarize):
+        builder.add_node(node)
+    builder.add_node("draft", draft_from_grounds)
+    builder.add_node("validate", part(validate, attrgetter("identity")))
+    builder.add_node("remember", part(remember, attrgetter("memories")))
+    builder.add_node("remember_episode", part(remember_episode, attrgetter("identity")))
+    builder.add_edge(START, "read_turn")
+    builder.add_edge("read_turn", "begin")
+    for name, method in METHODS.items():
+        builder.add_node(name, part(method.build_grounds().compile(name=name), attrgetter(name)))
+        builder.add_edge("begin", name)
+        builder.add_edge(name, "draft")
+    for checked in ("draft", "validate", "verify"):
+        builder.add_conditional_edges(checked, next_step, dict(STEPS))
+    builder.add_edge("revise", "draft")
+    for said in ("speak", "decline"):
+        builder.add_edge(said, "remember")
+    builder.add_edge("remember", "remember_episode")
+    builder.add_conditional_edges("remember_episode", window_outcome, {"room": END, "full": "summarize"})
+    builder.add_edge("summarize", END)
+    return builder
+
+
+graph = build().compile(name="all_five")

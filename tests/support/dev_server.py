@@ -1,0 +1,60 @@
+"""A real `langgraph dev` on loopback."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+
+@contextmanager
+def dev_server(folder: Path, config: Path, variables: Mapping[str, str]) -> Iterator[str]:
+    """Serve what a langgraph.json names, over the library of a folder, and give the address."""
+    environment = {
+        **os.environ,
+        **variables,
+        "DRAMATURG_LIBRARY": str(folder / "library"),
+        "DRAMATURG_CACHE": str(folder / "cache"),
+        "LANGGRAPH_STRICT_MSGPACK": "true",
+        "LANGGRAPH_CLI_NO_ANALYTICS": "1",
+        "LANGGRAPH_NO_VERSION_CHECK": "true",
+        "LANGGRAPH_DISABLE_FILE_PERSISTENCE": "true",
+        "LANGSMITH_TRACING": "false",
+    }
+    port = free_port()
+    command = [str(Path(sys.executable).parent / "langgraph"), "dev", "--config", str(config)]
+    options = ["--no-browser", "--no-reload", "--port", str(port), "--n-jobs-per-worker", "10"]
+    with (folder / "log").open("w") as log:
+        server = subprocess.Popen([*command, *options], cwd=folder, env=environment, stdout=log, stderr=log)
+        try:
+            wait_for(f"http://127.0.0.1:{port}", server, folder / "log")
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            server.send_signal(signal.SIGINT)
+            server.wait(20)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
+    """Wait until the server answers."""
+    for _ in range(240):
+        if server.poll() is not None:
+            break
+        try:
+            if httpx.get(f"{url}/ok").is_success:
+                return
+        except httpx.TransportError:
+            time.sleep(0.25)
+    pytest.fail(f"langgraph dev did not start:\n{log.read_text()[-3000:]}")

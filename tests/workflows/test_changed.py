@@ -1,0 +1,104 @@
+"""Methods that are changed node by node: one in another's place, one between two, a state and settings of one's own."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.graph import END
+from langgraph.runtime import Runtime
+from pydantic import Field
+
+from dramaturg.nodes.run import open_run
+from dramaturg.nodes.turn import TurnOutput
+from dramaturg.testing import ScriptedChatModel, WordEmbeddings, write_role
+from dramaturg.workflows import amadeus, vanilla
+from dramaturg.workflows.methods import METHODS, chat_graph, context_type
+
+ASKED: Any = {"messages": [("user", "Do storms frighten you?")]}
+
+
+class LoudContext(vanilla.VanillaContext):
+    """One more setting."""
+
+    marks: int = Field(default=1, ge=0, le=9, description="Exclamation marks.")
+
+
+class LoudState(vanilla.VanillaState):
+    """One more channel."""
+
+    louder: str
+
+
+async def louder(state: LoudState, runtime: Runtime[LoudContext]) -> dict[str, Any]:
+    """Say it louder."""
+    run = await open_run(runtime, LoudContext)
+    text = state["messages"][-1].text + "!" * run.settings.marks
+    return {"louder": text, "evidence": {"louder": text}}
+
+
+def given(library: Path, **more: Any) -> dict[str, Any]:
+    model = ScriptedChatModel()
+    return {"role": "ada", "library": str(library), "chat_model": model, "embedding_model": WordEmbeddings(), **more}
+
+
+async def test_a_node_between_two_with_settings_and_a_channel_of_its_own(tmp_path: Path) -> None:
+    write_role(tmp_path)
+    builder = vanilla.build(after={"respond_by_name": louder}, state=LoudState, context=LoudContext)
+    graph = builder.compile(name="loud")
+    assert graph.get_context_jsonschema()["properties"]["marks"]["description"] == "Exclamation marks."
+    output = await graph.ainvoke(ASKED, context=LoudContext(**given(tmp_path, marks=2, window=2)))
+    assert output["evidence"]["louder"] == "Very well.!!"
+    assert (await graph.ainvoke(ASKED, context=given(tmp_path)))["evidence"]["louder"] == "Very well.!"
+    assert set(builder.branches) == {"louder"}
+    assert ("respond_by_name", "louder") in builder.edges
+
+
+async def test_another_node_in_the_place_of_one(tmp_path: Path) -> None:
+    write_role(tmp_path)
+
+    async def nothing(state: amadeus.AmadeusState) -> dict[str, Any]:
+        return {"attributes": []}
+
+    graph = amadeus.build(replace={"extract_attributes": nothing}).compile()
+    context = amadeus.AmadeusContext(**given(tmp_path))
+    output = await graph.ainvoke(ASKED, context=context)
+    assert output["messages"][-1].text == "Very well."
+    assert output["evidence"]["role_memory"] == []
+    assert "extract_attributes" not in output["usage"]
+
+
+@pytest.mark.parametrize("name", METHODS)
+async def test_every_method_can_be_changed_and_plays_on(name: str, tmp_path: Path) -> None:
+    write_role(tmp_path)
+    seen: list[str] = []
+
+    async def look(state: TurnOutput) -> dict[str, Any]:
+        seen.append(str(state["messages"][-1].text))
+        return {}
+
+    builder: Any = chat_graph(name)
+    last = sorted({start for start, end in builder.edges if end == END} & set(builder.nodes))
+    build = __import__(f"dramaturg.workflows.{METHODS[name]}", fromlist=["build"]).build
+    kind: Any = type("Kind", (context_type(name),), {})
+    graph = build(after={"read_turn": look}, context=kind).compile()
+    output = await graph.ainvoke(ASKED, context=kind(**given(tmp_path)))
+    assert output["messages"][-1].type == "ai"
+    assert (seen, bool(last)) == (["Do storms frighten you?"], True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"replace": {"respond_by_nam": louder}}, "no node 'respond_by_nam'; did you mean 'respond_by_name'"),
+        ({"after": {"moon": louder}}, "The graph has no node 'moon'."),
+        (
+            {"after": {"read_turn": vanilla.respond_by_name}},
+            "a node 'respond_by_name' already",
+        ),
+        ({"state": TurnOutput}, "TurnOutput lacks question, summary, window: inherit VanillaState."),
+        ({"context": amadeus.AmadeusContext}, "AmadeusContext lacks settings of the graph: inherit VanillaContext."),
+    ],
+)
+def test_a_change_that_cannot_be_made_says_why(changes: dict[str, Any], error: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=error):
+        vanilla.build(**changes)
