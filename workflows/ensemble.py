@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from langgraph.graph import END, START
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from dramaturg.models.environment import environment
 from dramaturg.nodes.dialogues.cast import UserRoleSettings
@@ -34,10 +34,15 @@ SPOKEN = ("window", "summary_tokens", "reply_tokens", "verify", "alpha", "revisi
 """The settings of a method that are about its reply: a part gives none."""
 
 
+def _names(given: Any) -> Any:
+    """Names with commas between them, as a command line has them, are a list."""
+    return [one.strip() for one in given.split(",")] if isinstance(given, str) else given
+
+
 class EnsembleContext(GroundedDraftSettings, VerificationSettings, UserRoleSettings, SummarySettings):
     """Everything that the ensemble may be told; role, library, language and models of its parts are its own."""
 
-    parts: frozenset[Part] = Field(
+    parts: Annotated[frozenset[Part], BeforeValidator(_names)] = Field(
         default=frozenset(PARTS), description="Which parts may take part; each does if the role has files for it."
     )
     verify: bool = Field(default=True, description="Whether a reply is verified, and revised if it does not fit.")

@@ -11,7 +11,7 @@ from dramaturg.prompts import load
 from commands import Command
 from stub_endpoint import Endpoint
 
-ENSEMBLE = ("ask", "ada", "Do storms frighten you?", "--method", "ensemble", "--set", "parts=[passages, identity]")
+ENSEMBLE = ("ask", "ada", "Do storms frighten you?", "--method", "ensemble", "--set", "parts=passages, identity")
 
 
 def test_names_with_dots_are_settings_of_a_part() -> None:
@@ -39,7 +39,7 @@ def test_a_part_has_the_settings_that_are_given_it(run: Command) -> None:
         ("passages.slots=many", "passages.slots: Input should be a valid integer"),
         ("passages.role=wukong", "passages: Value error, a part has no role of its own."),
         ("passage.slots=1", "passage: Extra inputs are not permitted."),
-        ("parts=[passage]", "parts: Input should be 'passages', 'scope', 'memories', 'relations' or 'identity'."),
+        ("parts=passage,scope", "parts: Input should be 'passages', 'scope', 'memories', 'relations' or 'identity'."),
     ],
 )
 def test_a_setting_of_a_part_that_cannot_be_used_is_named_with_the_part(run: Command, given: str, says: str) -> None:
