@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Hashable, Sequence
+from itertools import chain
 from typing import Annotated, Any, Literal
 
 from langgraph.graph import END, START
@@ -18,11 +19,13 @@ from dramaturg.nodes.identity.episodes import remember_episode
 from dramaturg.nodes.identity.gate import validate
 from dramaturg.nodes.identity.update import UpdateState, approve, reflect, update_identity, update_outcome
 from dramaturg.nodes.memories.remembering import RememberedState, remember
+from dramaturg.nodes.memories.units import memories_in
 from dramaturg.nodes.part import OwnSettings, part
 from dramaturg.nodes.run import RoleContext, needs, open_run
 from dramaturg.nodes.turn import SummarySettings, TurnInput, TurnOutput, TurnState, read_turn, summarize, window_outcome
 from dramaturg.nodes.verification import VerificationSettings, verify
 from dramaturg.nodes.workflow import Workflow, changeable
+from dramaturg.stores.documents.memories import read_memory_files
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.library import open_role
 from dramaturg.stores.role import Role
@@ -105,13 +108,15 @@ async def choose_parts(state: EnsembleState, runtime: Runtime[Any]) -> dict[str,
 
 
 def parts_of(context: EnsembleContext, role: Role) -> list[Part]:
-    """The parts that take part: those that are wanted, and that the role has files for; blocks."""
-    documents = bool(role.persona.checksums())
+    """The parts that take part: those that are wanted, and that the role has something for; blocks."""
+    documents = any(one.text.strip() for one in role.documents())
+    files = read_memory_files(role.root)
+    memories = chain.from_iterable(memories_in(name, lines, role.card) for name, lines in files.items())
     there: dict[Part, bool] = {
         "passages": documents,
         "scope": documents,
-        "memories": bool(role.memory_files.checksums()),
-        "relations": bool(role.dialogue_files.checksums()),
+        "memories": any(True for _ in memories),
+        "relations": bool(role.dialogues()),
         "identity": bool(role.chronicle().triples) or context.identity.identity == "baseline",
     }
     return [name for name in PARTS if there[name] and name in context.parts]

@@ -164,9 +164,11 @@ def alone(kind: type[BaseModel]) -> dict[str, Any]:
 
 def joined(settings: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
     """Settings with others that come first, also among those of one part."""
-    pairs = {name: (settings.get(name), value) for name, value in others.items()}
-    parts = {name: joined(*both) for name, both in pairs.items() if all(isinstance(one, dict) for one in both)}
-    return {**settings, **others, **parts}
+    both = {**settings, **others}
+    for name, one in settings.items():
+        if isinstance(one, dict) and isinstance(both[name], dict):
+            both[name] = joined(one, both[name])
+    return both
 
 
 @cache

@@ -9,6 +9,7 @@ import pytest
 from ensemble_roles import Talk, cast, in_turn, shown
 from pydantic import ValidationError
 
+from dramaturg.testing import write_role
 from dramaturg.workflows.ensemble import PARTS, EnsembleContext, graph
 from dramaturg.workflows.methods import chat_graph, context_type, preparations
 
@@ -69,6 +70,21 @@ async def test_a_role_without_files_is_refused(talk: Talk, tmp_path: Path) -> No
     with pytest.raises(ValueError, match=r"'ada' has files for none of the parts identity, .*: see docs/ensemble.md"):
         await talk.turn(model := cast())
     assert not model.calls
+
+
+@pytest.mark.parametrize(
+    ("nothing", "missing"),
+    [
+        ({"persona": ""}, {"passages", "scope"}),
+        ({"memories": (), "dialogue": ()}, {"memories", "relations"}),
+        ({"memories": (), "dialogue": [{"scene": "quay", "speaker": "Tom", "text": "Hm."}]}, {"memories"}),
+        ({"chronicle": "triples: []\n"}, {"identity"}),
+    ],
+)
+async def test_a_file_with_nothing_in_it_is_none(tmp_path: Path, nothing: dict[str, Any], missing: set[str]) -> None:
+    write_role(tmp_path, **nothing)
+    output = await Talk(tmp_path).turn(cast())
+    assert {*output["evidence"]["parts"]} == {*PARTS} - missing
 
 
 @pytest.mark.parametrize("wanted", [one for n in (1, 4, 5) for one in combinations(PARTS, n)], ids="-".join)
