@@ -1,5 +1,7 @@
 """The ensemble in a kept conversation: a turn that fails or waits is finished, and what was done is not asked again."""
 
+import asyncio
+import threading
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
@@ -41,22 +43,35 @@ def questions(model: ScriptedChatModel) -> Counter[tuple[str, str]]:
     return Counter(asked(call.messages) for call in model.calls)
 
 
-async def test_a_turn_that_failed_in_one_part_is_finished_and_the_others_are_not_asked_again(begin: Begin) -> None:
+@pytest.mark.parametrize("end", ["failed", "stopped"])
+async def test_a_turn_that_ends_in_one_part_is_finished_and_the_others_are_not_asked_again(
+    begin: Begin, end: str
+) -> None:
     await begin(cast(), "first").take_turn("Storms?")  # the role is indexed
     await begin(whole := cast(), "whole").take_turn("Storms?")
     others = {one for one in questions(whole) if one[0] in {"verdict", "findings", "mood", "query", "record"}}
+    others_are_done, stopped = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
 
     def fails(_: str) -> Exception:
         until = time.monotonic() + 10
         while not others <= questions(model).keys() and time.monotonic() < until:
             time.sleep(0.01)
         time.sleep(0.3)  # in which the other parts end
+        if end == "stopped":
+            loop.call_soon_threadsafe(others_are_done.set)
+            stopped.wait(10)
         return ModelUnavailable("The model is not there.")
 
     model = cast(hypothetical=fails)
     talk = begin(model)
-    with pytest.raises(ModelUnavailable):
-        await talk.take_turn("Storms?")
+    turn = asyncio.create_task(talk.take_turn("Storms?"))
+    if end == "stopped":
+        await others_are_done.wait()
+        turn.cancel()
+    with pytest.raises(ModelUnavailable if end == "failed" else asyncio.CancelledError):
+        await turn
+    stopped.set()
     before = questions(model)
     assert others <= before.keys()
     talk.change(chat_model=(again := cast()))
