@@ -48,6 +48,32 @@ class Verdict(TypedDict):
     details: dict[str, Any]
 
 
+def verdict(
+    outcome: Outcome = "allow",
+    *,
+    score: float | None = None,
+    above: float | None = None,
+    bound: int = 1,
+    reason: str = "",
+    note: str = "",
+    error: str = "",
+    **details: Any,
+) -> Verdict:
+    """A verdict; see `Verdict`. With a score the outcome follows from it."""
+    made: Verdict = {
+        "outcome": outcome,
+        "score": score,
+        "above": above,
+        "bound": bound,
+        "reason": reason,
+        "note": note,
+        "error": error,
+        "details": details,
+    }
+    made["outcome"] = outcome_of(made)
+    return made
+
+
 class Draft(TypedDict):
     """A line that may be spoken: of which turn, who is to check it in which order, and what they said of it.
 

@@ -9,10 +9,11 @@ from typing import Annotated, Any, TypeAlias
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, messages_from_dict, messages_to_dict
 from langgraph.config import get_config
+from langgraph.graph import StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationError
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 from pydantic_core.core_schema import no_info_after_validator_function
@@ -78,18 +79,25 @@ def part(mechanism: Any, settings: Settings | None = None) -> Any:
         A node, with the attributes `graph` (of a graph) and `settings`.
 
     Raises:
-        TypeError: it is neither a graph nor a node.
+        TypeError: it is neither a graph nor a node, or its settings are of another form.
+        ValueError: a graph has no such setting.
     """
+    if not (settings is None or callable(settings) or isinstance(settings, Mapping | RunContext)):
+        form = "a mapping, a context, or a function of the context around it"
+        raise TypeError(f"The settings of a part are {form}, not {type(settings).__name__}.")
     if isinstance(mechanism, CompiledStateGraph):
         kind = mechanism.builder.context_schema
         if not (isinstance(kind, type) and issubclass(kind, RunContext)):
             raise TypeError(f"The graph {mechanism.name!r} has no settings of its own: its context is no RunContext.")
         speaks = "messages" in _channels(mechanism, "out")
+        if isinstance(settings, Mapping):
+            _require_known(settings, kind, mechanism.name)
         node = _speaker(mechanism, settings) if speaks else _gatherer(mechanism, settings)
         node.graph, node.settings = mechanism, settings
         return node
     if not inspect.iscoroutinefunction(mechanism):
-        raise TypeError(f"A part is a compiled graph or a coroutine function, not {type(mechanism).__name__}.")
+        hint = ": call compile() on it" if isinstance(mechanism, StateGraph) else ""
+        raise TypeError(f"A part is a compiled graph or a coroutine function, not {type(mechanism).__name__}{hint}.")
 
     @wraps(mechanism)
     async def run(state: Any, runtime: Runtime[Any]) -> Any:
@@ -115,22 +123,28 @@ def part_context(kind: type[RunContext], settings: Settings | None, outer: Any, 
         name: of the part, for messages.
 
     Raises:
-        TypeError: a setting is unknown, or nobody says which role plays.
+        ValueError: a setting is unknown or out of its bounds, or nobody says which role plays.
     """
     own = _named(settings(outer) if callable(settings) else settings)
-    for one in own:
-        if one not in kind.model_fields:
-            raise TypeError(f"The part {name!r} has no setting {one!r}{did_you_mean(one, kind.model_fields) or '.'}")
+    _require_known(own, kind, name)
     shared = _fields(outer, RoleContext.model_fields)
     if "role" in kind.model_fields and "role" not in {**shared, **own}:
         of = type(outer).__name__
-        raise TypeError(
-            f"Nobody says which role the part {name!r} plays: give it settings={{'role': …}}, or {of} a role."
-        )
-    context = kind(**{**shared, **own})
+        raise ValueError(f"Nobody says which role the part {name!r} plays: set `role` for it, or in {of}.")
+    try:
+        context = kind(**{**shared, **own})
+    except ValidationError as error:
+        wrong = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+        raise ValueError(f"The part {name!r} cannot be set so: {wrong}.") from error
     if isinstance(context, RoleContext):
         context._opened = Opened(context, getattr(outer, "_opened", None))
     return context
+
+
+def _require_known(settings: Mapping[str, Any], kind: type[RunContext], name: str) -> None:
+    for one in settings:
+        if one not in kind.model_fields:
+            raise ValueError(f"The part {name!r} has no setting {one!r}{did_you_mean(one, kind.model_fields) or '.'}")
 
 
 def _named(settings: Any) -> dict[str, Any]:

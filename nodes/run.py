@@ -120,6 +120,8 @@ class Opened:
             if self._role_and_chat is None:
                 role = open_role(self.context.role, self.context.library or environment().library)
                 own = self.context.prompts
+                if own and not own.is_dir():
+                    raise ValueError(f"There is no folder of prompts {own}.")
                 self.prompts = prompts_in(role.root / "prompts") | (prompts_in(own) if own else {})
                 self._role_and_chat = role, _chat(self.context, language_of(self.context, role))
         role, chat = self._role_and_chat

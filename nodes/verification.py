@@ -7,7 +7,7 @@ from pydantic import Field
 
 from dramaturg.models.chat import ChatModel, threshold
 from dramaturg.models.errors import UNANSWERED
-from dramaturg.nodes.drafts import DraftState, Verdict, drafts_of, judged, outcome_of
+from dramaturg.nodes.drafts import DraftState, drafts_of, judged, verdict
 from dramaturg.nodes.judgement import AppraisalSettings, Appraising
 from dramaturg.nodes.reply import ReplySettings
 from dramaturg.nodes.run import needs, open_run
@@ -54,24 +54,15 @@ async def verify(state: DraftState, runtime: Runtime[Any]) -> dict[str, Any]:
         prompt=run.prompt,
     )
     apart, own = run.settings.scores_apart(run.chat), run.settings
-    verdict: Verdict = {
-        "outcome": "allow",
-        "score": None,
-        "above": alpha_of(own, run.chat, apart=apart),
-        "bound": own.revisions,
-        "reason": "",
-        "note": "",
-        "error": "",
-        "details": {},
-    }
+    bound = own.revisions
     try:
         found = await (asked.decided_by(run.chat) if apart else asked.together_by(run.chat, TEMPERATURE))
-        verdict |= {"score": found.score, "reason": found.reason, "note": found.reason if own.notes else ""}
-        verdict["outcome"] = outcome_of(verdict)
+        above, note = alpha_of(own, run.chat, apart=apart), found.reason if own.notes else ""
+        given = verdict(score=found.score, above=above, bound=bound, reason=found.reason, note=note)
     except UNANSWERED as error:
-        verdict |= {"error": str(error), "above": None}
-    drafts = judged(state, "verifier", verdict)
-    runtime.stream_writer({"event": "verified", "draft": len(drafts), "score": verdict["score"]})
+        given = verdict(bound=bound, error=str(error))
+    drafts = judged(state, "verifier", given)
+    runtime.stream_writer({"event": "verified", "draft": len(drafts), "score": given["score"]})
     return {"drafts": drafts, "usage": {"verify": run.usage}}
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, TypeVar, get_type_hints
 
+from langchain_core.runnables import Runnable
 from langgraph.graph import StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.typing import ContextT, InputT, OutputT, StateT
@@ -61,23 +62,31 @@ class Workflow(StateGraph[StateT, ContextT, InputT, OutputT]):
             if not issubclass(context, kind):
                 raise TypeError(f"{context.__name__} lacks settings of the graph: inherit {kind.__name__}.")
             self.context_schema = context
+        for name, node in {**(replace or {}), **(after or {})}.items():
+            if not (inspect.iscoroutinefunction(node) or isinstance(node, Runnable) or hasattr(node, "graph")):
+                msg = f"What stands at {name!r} is no node: give a coroutine function, a compiled graph or a part."
+                raise TypeError(msg)
         for name, node in (replace or {}).items():
             self._require(name)
             del self.nodes[name]
             self.add_node(name, node)
         for name, node in (after or {}).items():
             self._require(name)
-            new = node.__name__
-            if new in self.nodes:
-                raise ValueError(f"There is a node {new!r} already: give yours another name.")
-            self.add_node(new, node)
-            self.edges = {(new if start == name else start, end) for start, end in self.edges}
-            self.waiting_edges = {
-                (tuple(new if one == name else one for one in starts), end) for starts, end in self.waiting_edges
-            }
-            if name in self.branches:
-                self.branches[new] = self.branches.pop(name)
-            self.add_edge(name, new)
+            self._insert(name, node)
+
+    def _insert(self, name: str, node: Node) -> None:
+        """Put a node between another one and all that follows it."""
+        new = node.__name__
+        if new in self.nodes:
+            raise ValueError(f"There is a node {new!r} already: give yours another name.")
+        self.add_node(new, node)
+        self.edges = {(new if start == name else start, end) for start, end in self.edges}
+        self.waiting_edges = {
+            (tuple(new if one == name else one for one in starts), end) for starts, end in self.waiting_edges
+        }
+        if name in self.branches:
+            self.branches[new] = self.branches.pop(name)
+        self.add_edge(name, new)
 
     def _require(self, name: str) -> None:
         if name not in self.nodes:

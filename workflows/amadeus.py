@@ -13,7 +13,7 @@ from dramaturg.nodes.passages.reply import (
     AttributedDraftState,
     VerifiedReplySettings,
     draft_with_attributes,
-    gather_passages,
+    ground_passages,
 )
 from dramaturg.nodes.passages.retrieval import RetrievalState, retrieve
 from dramaturg.nodes.passages.selection import (
@@ -121,10 +121,10 @@ def build_grounds() -> Workflow[PassagesState, AmadeusContext, PassagesInput, Pa
     """Wire what a reply rests on, without the reply: a part of other graphs."""
     builder = Workflow(PassagesState, AmadeusContext, input_schema=PassagesInput, output_schema=PassagesOutput)
     wire_grounds(builder)
-    builder.add_node(gather_passages)
+    builder.add_node(ground_passages)
     builder.add_edge(START, "check_index")
-    builder.add_edge("extract_attributes", "gather_passages")
-    builder.add_edge("gather_passages", END)
+    builder.add_edge("extract_attributes", "ground_passages")
+    builder.add_edge("ground_passages", END)
     return builder
 
 

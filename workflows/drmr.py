@@ -25,7 +25,7 @@ from dramaturg.nodes.dialogues.reply import (
     RelatedReplySettings,
     draft_related,
     drafting_outcome,
-    gather_relations,
+    ground_relations,
 )
 from dramaturg.nodes.dialogues.role_memory import RoleRecord, build_memory, condense_memory, memory_outcome
 from dramaturg.nodes.drafts import next_step, revise, speak
@@ -130,13 +130,13 @@ def build_grounds() -> Workflow[RelationsState, DrmrContext, RelationsInput, Rel
     """Wire what a reply rests on, without the reply: a part of other graphs."""
     builder = Workflow(RelationsState, DrmrContext, input_schema=RelationsInput, output_schema=RelationsOutput)
     wire_relations(builder)
-    builder.add_node(gather_relations)
+    builder.add_node(ground_relations)
     builder.add_edge(START, "check_dialogues")
     builder.add_conditional_edges(
-        "recall_dialogues", relating_outcome, {"relate": "score_edges", "as they are": "gather_relations"}
+        "recall_dialogues", relating_outcome, {"relate": "score_edges", "as they are": "ground_relations"}
     )
-    builder.add_edge("build_memory", "gather_relations")
-    builder.add_edge("gather_relations", END)
+    builder.add_edge("build_memory", "ground_relations")
+    builder.add_edge("ground_relations", END)
     return builder
 
 

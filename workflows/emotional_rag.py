@@ -17,7 +17,7 @@ from dramaturg.nodes.memories.remembering import RememberedState, remember
 from dramaturg.nodes.memories.reply import (
     MemoryReplySettings,
     MemoryReplyState,
-    gather_memories,
+    ground_memories,
     respond_from_memories,
 )
 from dramaturg.nodes.turn import (
@@ -110,10 +110,10 @@ def build_grounds() -> Workflow[MemoriesState, EmotionalRagContext, MemoriesInpu
     """Wire what a reply rests on, without the reply: a part of other graphs."""
     builder = Workflow(MemoriesState, EmotionalRagContext, input_schema=MemoriesInput, output_schema=MemoriesOutput)
     wire_grounds(builder)
-    builder.add_node(gather_memories)
+    builder.add_node(ground_memories)
     builder.add_edge(START, "check_memories")
-    builder.add_edge("recall_memories", "gather_memories")
-    builder.add_edge("gather_memories", END)
+    builder.add_edge("recall_memories", "ground_memories")
+    builder.add_edge("ground_memories", END)
     return builder
 
 

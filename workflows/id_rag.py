@@ -22,7 +22,7 @@ from dramaturg.nodes.identity.retrieval import (
     augment,
     feel,
     feeling_outcome,
-    gather_identity,
+    ground_identity,
     identity_outcome,
     infer_identity,
     query_identity,
@@ -137,11 +137,11 @@ def build_grounds() -> Workflow[IdentityGroundsState, IdRagContext, IdentityInpu
     builder = Workflow(IdentityGroundsState, IdRagContext, input_schema=IdentityInput, output_schema=IdentityOutput)
     builder.add_node(perceive)
     wire_identity(builder)
-    builder.add_node(gather_identity)
+    builder.add_node(ground_identity)
     builder.add_edge(START, "perceive")
     builder.add_edge("perceive", "recall_episodes")
-    builder.add_edge("augment", "gather_identity")
-    builder.add_edge("gather_identity", END)
+    builder.add_edge("augment", "ground_identity")
+    builder.add_edge("ground_identity", END)
     return builder
 
 

@@ -21,7 +21,7 @@ from dramaturg.nodes.graph.reply import (
     LocalReplySettings,
     LocalReplyState,
     ScopedReplyState,
-    gather_scope,
+    ground_scope,
     respond_from_graph,
     respond_in_scope,
 )
@@ -157,12 +157,12 @@ def build_grounds() -> Workflow[ScopeGroundsState, RoleRagContext, ScopeInput, S
     builder = Workflow(ScopeGroundsState, RoleRagContext, input_schema=ScopeInput, output_schema=ScopeOutput)
     wire_question(builder)
     wire_scope(builder)
-    builder.add_node(gather_scope)
+    builder.add_node(ground_scope)
     builder.add_edge(START, "check_graph")
     builder.add_edge("make_self_contained", "hypothesize")
     for strategy in STRATEGIES:
-        builder.add_edge(strategy, "gather_scope")
-    builder.add_edge("gather_scope", END)
+        builder.add_edge(strategy, "ground_scope")
+    builder.add_edge("ground_scope", END)
     return builder
 
 

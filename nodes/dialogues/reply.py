@@ -58,7 +58,7 @@ async def draft_related(state: RelatedDraftState, runtime: Runtime[Any]) -> dict
 
 
 @needs(dialogues="recall_dialogues")
-async def gather_relations(state: RelatedDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
+async def ground_relations(state: RelatedDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Gather what a reply can rest on, for who makes it; see `relation_grounds`."""
     run = await open_run(runtime, DialogueRevisionSettings)
     return {"gathered": {"relations": await relation_grounds(run, state)}}

@@ -34,7 +34,7 @@ async def respond_in_scope(state: ScopedReplyState, runtime: Runtime[Any]) -> di
 
 
 @needs(entities="scope_entities")
-async def gather_scope(state: ScopedReplyState, runtime: Runtime[Any]) -> dict[str, Any]:
+async def ground_scope(state: ScopedReplyState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Gather what a reply can rest on, for who makes it; see `scope_grounds`."""
     run = await open_run(runtime, ChunkSettings)
     return {"gathered": {"scope": await scope_grounds(run, state)}}

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_mod
 from dramaturg.models.chat import ChatModel, threshold
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import decide, extract
-from dramaturg.nodes.drafts import DraftState, Outcome, Verdict, asked_before, drafts_of, judged
+from dramaturg.nodes.drafts import DraftState, Outcome, asked_before, drafts_of, judged, verdict
 from dramaturg.nodes.identity.chronicle import Identity, IdentitySettings, identity_of
 from dramaturg.nodes.identity.retrieval import IdentityRetrievalState
 from dramaturg.nodes.judgement import AppraisalSettings, sentence
@@ -93,21 +93,17 @@ async def validate(state: GateState, runtime: Runtime[Any]) -> dict[str, Any]:
     except UNANSWERED as unanswered:
         found, error = None, str(unanswered)
     note = f"{identity.sentence(found.triple)} {found.reason}".strip() if found else ""
-    verdict: Verdict = {
-        "outcome": gate_action(run.settings, found.triple, asked_before(state, "gate")) if found else "allow",
-        "score": None,
-        "above": None,
-        "bound": run.settings.changes_of_mind,
-        "reason": found.reason if found else "",
-        "note": note,
-        "error": error,
-        "details": {
-            "triple": identity.triple_evidence(found.triple) if found else None,
-            "probability": found.probability if found else None,
-        },
-    }
-    runtime.stream_writer({"event": "gate", "verdict": verdict["outcome"]})
-    return {"drafts": judged(state, "gate", verdict), "usage": {"validate": run.usage}}
+    given = verdict(
+        gate_action(run.settings, found.triple, asked_before(state, "gate")) if found else "allow",
+        bound=run.settings.changes_of_mind,
+        reason=found.reason if found else "",
+        note=note,
+        error=error,
+        triple=identity.triple_evidence(found.triple) if found else None,
+        probability=found.probability if found else None,
+    )
+    runtime.stream_writer({"event": "gate", "verdict": given["outcome"]})
+    return {"drafts": judged(state, "gate", given), "usage": {"validate": run.usage}}
 
 
 def gate_action(own: GateSettings, contradicted: Triple, revisions: int) -> Outcome:

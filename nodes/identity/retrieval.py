@@ -267,7 +267,7 @@ async def augment(state: SelfImageState, runtime: Runtime[Any]) -> dict[str, Any
 
 
 @needs(identity_text="retrieve_identity")
-async def gather_identity(state: SelfImageState) -> dict[str, Any]:
+async def ground_identity(state: SelfImageState) -> dict[str, Any]:
     """Gather what a reply can rest on, for who makes it; see `identity_grounds`."""
     return {"gathered": {"identity": identity_grounds(state)}}
 

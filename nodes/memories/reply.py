@@ -31,7 +31,7 @@ async def respond_from_memories(state: MemoryReplyState, runtime: Runtime[Any]) 
 
 
 @needs(recalled_memories="recall_memories")
-async def gather_memories(state: MemoryReplyState, runtime: Runtime[Any]) -> dict[str, Any]:
+async def ground_memories(state: MemoryReplyState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Gather what a reply can rest on, for who makes it; see `memory_grounds`."""
     run = await open_run(runtime, MemoryRecallSettings)
     return {"gathered": {"memories": memory_grounds(run, state)}, "recalled_memories": []}

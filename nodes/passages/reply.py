@@ -66,7 +66,7 @@ async def draft_with_attributes(state: AttributedDraftState, runtime: Runtime[An
 
 
 @needs(candidates="retrieve", selected="judge", attributes="extract_attributes")
-async def gather_passages(state: AttributedDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
+async def ground_passages(state: AttributedDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Gather what a reply can rest on, for who makes it; see `passage_grounds`."""
     run = await open_run(runtime, PassageGroundsSettings)
     return {"gathered": {"passages": await passage_grounds(run, state)}, **remembered(run, state)}

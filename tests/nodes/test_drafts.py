@@ -1,5 +1,6 @@
 """One list of drafts: checkers take turns on it, each with verdicts and a bound of its own."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,16 +9,24 @@ from hypothesis import strategies as some
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.runtime import Runtime
 
-from dramaturg.nodes.drafts import Draft, DraftState, Verdict, drafts_of, ended, may_be_spoken, next_step, revise
-from dramaturg.nodes.run import MissingInput
+from dramaturg.nodes import drafts
+from dramaturg.nodes.drafts import Draft, DraftState, Verdict, drafts_of, ended, may_be_spoken, next_step, revise, speak
+from dramaturg.nodes.run import MissingInput, RoleContext
+from dramaturg.testing import ScriptedChatModel, write_role
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    write_role(tmp_path)
+    return tmp_path
+
 
 ASKED = HumanMessage("Who are you?", id="turn")
 
 
 def verdict(outcome: Any = "allow", score: float | None = None, bound: int = 1, above: float = 4) -> Verdict:
     limit = None if score is None else above
-    told: Any = {"reason": f"{outcome}!", "note": "", "error": "", "details": {}}
-    return {"outcome": outcome, "score": score, "above": limit, "bound": bound, **told}
+    return drafts.verdict(outcome, score=score, above=limit, bound=bound, reason=f"{outcome}!")
 
 
 def draft(text: str = "I.", *, checkers: tuple[str, ...] = ("gate", "verifier"), **verdicts: Verdict) -> Draft:
@@ -89,6 +98,22 @@ def test_it_ends_and_neither_counts_the_revisions_of_the_other(
     assert sum(one is not None and (one["score"] or 5) <= 4 for one in asked["verifier"]) <= verifier
     assert step == ("settled" if any(map(may_be_spoken, drafts)) else "blocked")
     assert all(len(one["verdicts"]) == 2 for one in drafts if may_be_spoken(one))
+
+
+async def test_of_drafts_that_nobody_forbids_the_best_is_spoken_and_of_equals_the_last(library: Path) -> None:
+    runtime = Runtime(context=RoleContext(role="ada", library=str(library), chat_model=ScriptedChatModel()))
+
+    async def spoken(*found: Draft) -> str:
+        return str((await speak(state(*found), runtime))["messages"][0].text)
+
+    good, better = draft("Good.", gate=ALLOW, verifier=LOW), draft("Better.", gate=ALLOW, verifier=HIGH)
+    assert await spoken(good, better, draft("Forbidden.", gate=BLOCK, verifier=HIGH)) == "Better."
+    assert await spoken(better, good) == "Better."
+    assert await spoken(good, draft("Last.", gate=ALLOW, verifier=LOW)) == "Last."
+    with pytest.raises(ValueError, match="all are blocked: lead the outcome 'blocked'"):
+        await spoken(draft(gate=BLOCK))
+    with pytest.raises(ValueError, match="there is none: a node that drafts comes before"):
+        await spoken()
 
 
 def test_evidence_of_each_checker_under_its_name() -> None:

@@ -27,7 +27,7 @@ def test_what_is_empty_is_left_out() -> None:
 def test_kinds_and_limits_of_several_stand_together_each_text_once() -> None:
     one = grounds({"knowledge": ["a", "b"]}, unknown="the moon", silent="Leith")
     other = grounds({"knowledge": ["b", "c"], "memories": ["m"]}, unknown="the sun") | {"asker": "Tom"}
-    found = joined([one, other])
+    found = joined([one, other, grounds()])
     assert found["texts"] == {"knowledge": ["a", "b", "c"], "memories": ["m"]}
     assert found["limits"] == {"unknown": "the moon\nthe sun", "silent": "Leith"}
     assert found["asker"] == "Tom"

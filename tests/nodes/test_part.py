@@ -147,13 +147,21 @@ async def test_a_node_runs_under_settings_of_its_own(library: Path) -> None:
 
 async def test_what_is_unknown_or_missing_is_named(library: Path) -> None:
     context = SceneContext(**told(library, ScriptedChatModel()))
-    graph = scene(part(vanilla.graph, {"temperatur": 1}), part(vanilla.graph)).compile()
-    with pytest.raises(TypeError, match=r"The part 'one' has no setting 'temperatur'; did you mean 'temperature'"):
+    with pytest.raises(ValueError, match=r"The part 'vanilla' has no setting 'temperatur'; did you mean 'temperature'"):
+        part(vanilla.graph, {"temperatur": 1})
+    graph = scene(part(vanilla.graph, lambda _: {"temperatur": 1}), part(vanilla.graph)).compile()
+    with pytest.raises(ValueError, match=r"The part 'one' has no setting 'temperatur'; did you mean 'temperature'"):
         await graph.ainvoke(said("Who?"), context=context)
-    with pytest.raises(TypeError, match=r"Nobody says which role the part 'x' plays.*RunContext"):
+    with pytest.raises(ValueError, match=r"The part 'x' cannot be set so: temperature: Input should be less than"):
+        part_context(vanilla.VanillaContext, {"temperature": 9}, context, "x")
+    with pytest.raises(ValueError, match=r"Nobody says which role the part 'x' plays.*RunContext"):
         part_context(vanilla.VanillaContext, None, RunContext(), "x")
     with pytest.raises(TypeError, match="a compiled graph or a coroutine function, not str"):
         part("vanilla")
+    with pytest.raises(TypeError, match=r"not Workflow: call compile\(\) on it"):
+        part(vanilla.build())
+    with pytest.raises(TypeError, match="a mapping, a context, or a function of the context around it, not str"):
+        part(vanilla.graph, "temperature=1")  # type: ignore[arg-type]
     plain = StateGraph(TurnInput)
     plain.add_node("x", lambda state: {})
     plain.add_edge(START, "x")

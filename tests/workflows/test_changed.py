@@ -84,6 +84,8 @@ async def test_every_method_can_be_changed_and_plays_on(name: str, tmp_path: Pat
     output = await graph.ainvoke(ASKED, context=kind(**given(tmp_path)))
     assert output["messages"][-1].type == "ai"
     assert (seen, bool(last)) == (["Do storms frighten you?"], True)
+    changed: Any = graph.builder
+    assert {end for start, end in changed.edges if start == "read_turn"} == {"look"}
 
 
 @pytest.mark.parametrize(
@@ -95,6 +97,7 @@ async def test_every_method_can_be_changed_and_plays_on(name: str, tmp_path: Pat
             {"after": {"read_turn": vanilla.respond_by_name}},
             "a node 'respond_by_name' already",
         ),
+        ({"replace": {"respond_by_name": "x"}}, "at 'respond_by_name' is no node: give a coroutine function"),
         ({"state": TurnOutput}, "TurnOutput lacks question, summary, window: inherit VanillaState."),
         ({"context": amadeus.AmadeusContext}, "AmadeusContext lacks settings of the graph: inherit VanillaContext."),
     ],
