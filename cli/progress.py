@@ -37,6 +37,7 @@ WORK = {
     "vectors": "Embedding",
 }
 """What indexing asks a model for, by the `what` of its events."""
+KNOWLEDGE = {"none": "the name alone", "profile": "the short profile"}
 GATE = {
     "allow": "it is like the role",
     "revise": "it is not like the role, so it is said anew",
@@ -62,6 +63,7 @@ STEPS: Mapping[str, Callable[[Event], str]] = {
     "identity": lambda event: f"Looked up who the role is: {event['triples']} triples …",
     "gate": lambda event: f"The gate: {GATE[event['verdict']]} …",
     "identity_changed": lambda event: f"Changes of who the role is: {event['changes']} …",
+    "responding": lambda event: f"Answering from {KNOWLEDGE[event['knowledge']]} …",
     "revising": lambda event: f"Revision {event['revision']}: {excerpt(event['reason'])}",
 }
 """What is said of an event of a turn; of others nothing is."""
@@ -152,6 +154,7 @@ class Stage:
         self.step = self.held = ""
         self.judged = self.accepted = 0
         self.speaking = False
+        self.message = ""
 
     def __enter__(self) -> Self:
         if self.spinner:
@@ -170,8 +173,9 @@ class Stage:
         if part["type"] == "custom":
             self.progress(part["data"])
         elif part["type"] == "messages":
-            chunk, _ = part["data"]
-            self.speak(chunk.text)
+            chunk, about = part["data"]
+            part_of, _, inside = str(about.get("langgraph_checkpoint_ns", "")).partition("|")
+            self.speak(chunk.text, str(chunk.id), part_of.partition(":")[0] if inside else self.speaker)
 
     def progress(self, event: Event) -> None:
         """Say what is being done."""
@@ -204,10 +208,13 @@ class Stage:
             note(self.held)
             self.held = ""
 
-    def speak(self, text: str) -> None:
-        """Print the next words of the reply."""
+    def speak(self, text: str, message: str = "", who: str = "") -> None:
+        """Print the next words of the reply; in a flow with several speakers, each line with the part that says it."""
         if text and not self.speaking:
             self.stop()
             self.speaking = True
             screen.print(f"{self.speaker}: ", style="bold green", end="")
+        elif text and message != self.message:
+            screen.print(f"\n{printable(who)}: ", style="bold green", end="")
+        self.message = message if text else self.message
         screen.print(printable(text), end="", soft_wrap=True)

@@ -5,10 +5,11 @@ leads from checker to checker and back to a revision, and `speak` ends the cycle
 """
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Literal, NotRequired, TypeVar, cast
+from typing import Annotated, Any, Literal, NotRequired, TypeVar, cast
 
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from dramaturg.models.errors import UNANSWERED
@@ -89,21 +90,24 @@ class Draft(TypedDict):
 
 
 class DraftState(AskedState, EvidenceState):
-    """What drafting and checking read and write: the drafts, what they rest on (M), and whom they answer."""
+    """What drafting and checking read and write."""
 
-    drafts: NotRequired[list[Draft]]
-    grounds: NotRequired[str]
-    asker: NotRequired[str]
+    drafts: NotRequired[Annotated[list[Draft], Field(description="The lines that were drafted, with verdicts.")]]
+    grounds: NotRequired[Annotated[str, Field(description="What the drafts rest on, as checkers are shown it (M).")]]
+    asker: NotRequired[Annotated[str, Field(description="Whom the drafts answer; empty: a stranger.")]]
 
 
 class GroundedDraftSettings(GroundsSettings, ReplySettings):
     """A draft from gathered grounds."""
 
 
-class GroundedDraftState(DraftState, GatheredState):
-    """What a draft from gathered grounds reads; `checkers`: the names of those who check it."""
+Checkers = Annotated[list[str], Field(description="Who checks a draft, in this order.")]
 
-    checkers: NotRequired[list[str]]
+
+class GroundedDraftState(DraftState, GatheredState):
+    """What a draft from gathered grounds reads."""
+
+    checkers: NotRequired[Checkers]
 
 
 async def drafted(

@@ -9,7 +9,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from dramaturg.nodes.run import RoleContext
-from dramaturg.nodes.turn import EvidenceState, TurnInput, clipped
+from dramaturg.nodes.turn import EvidenceState, Question, TurnInput, clipped
 
 BYTES = 4  # of UTF-8 are about a token, in every language
 
@@ -37,15 +37,19 @@ class Grounds(TypedDict):
 
 
 class GatheredState(TypedDict):
-    """The grounds that were gathered in this turn, by who gathered them."""
+    """What drafts are made from."""
 
-    gathered: Annotated[dict[str, Grounds], operator.or_]
+    gathered: Annotated[
+        dict[str, Grounds],
+        Field(description="The grounds that were gathered in this turn, by who gathered them."),
+        operator.or_,
+    ]
 
 
 class GroundsInput(TurnInput):
-    """What a graph that gathers grounds takes: the conversation, and the question u."""
+    """What a graph that gathers grounds takes: the conversation, and its question."""
 
-    question: str
+    question: Question
 
 
 class GroundsOutput(GatheredState, EvidenceState):

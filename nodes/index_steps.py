@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple, ParamSpec, TypeAlias, Ty
 import numpy as np
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
 from dramaturg.models.chat import Usage, add_usage
@@ -37,22 +37,29 @@ Answers = Mapping[str, JsonValue]
 Announce = Callable[[int], None]
 
 
+Rebuild = Annotated[bool, Field(description="Make all anew; the old is served until the new is published.")]
+DraftFolder = Annotated[str, Field(description="Where the draft is on disk.")]
+PublishedVersion = Annotated[
+    str, Field(description="The version that was published; empty where none was, or the draft must be made again.")
+]
+Overtaken = Annotated[int, Field(description="How often the sources have changed meanwhile.")]
+
+
 class IndexDraftState(TypedDict):
-    """Indexing under way: the draft on disk, what it cost, how often its sources have changed meanwhile.
+    """Indexing under way."""
 
-    `version` is what was published; empty where the draft must be made again, or nothing is to be published.
-    """
-
-    draft: str
-    version: str
-    overtaken: int
-    usage: Annotated[dict[str, Usage], add_usage]
+    draft: DraftFolder
+    version: PublishedVersion
+    overtaken: Overtaken
+    usage: Annotated[
+        dict[str, Usage], Field(description="What each node asked the chat model: calls, tokens, seconds."), add_usage
+    ]
 
 
 class PublishingState(TypedDict):
-    """What publishing leaves: the version that is read now; empty where the draft must be made again."""
+    """What publishing leaves."""
 
-    version: str
+    version: PublishedVersion
 
 
 async def checked(run: Run[Any], index: Index[R, S], knowledge: Knowledge, same: Callable[[S], bool]) -> dict[str, Any]:

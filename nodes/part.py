@@ -10,16 +10,16 @@ from typing import Annotated, Any, TypeAlias
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, messages_from_dict, messages_to_dict
 from langgraph.config import get_config
 from langgraph.graph import StateGraph
-from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationError
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationError
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 from pydantic_core.core_schema import no_info_after_validator_function
 from typing_extensions import TypedDict
 
 from dramaturg.nodes.run import Opened, RoleContext, RunContext
+from dramaturg.nodes.turn import Messages
 from dramaturg.stores.errors import did_you_mean
 
 Settings: TypeAlias = Mapping[str, Any] | RunContext | Callable[[Any], Mapping[str, Any] | RunContext]
@@ -56,10 +56,12 @@ class OwnSettings:
 
 
 class PartState(TypedDict):
-    """What a part that speaks reads and writes of the graph around it; `parts` is what each remembers, by its node."""
+    """What a part that speaks reads and writes of the graph around it."""
 
-    messages: Annotated[list[AnyMessage], add_messages]
-    parts: Annotated[dict[str, dict[str, Any]], operator.or_]
+    messages: Messages
+    parts: Annotated[
+        dict[str, dict[str, Any]], Field(description="What each part remembers, by its node."), operator.or_
+    ]
 
 
 def part(mechanism: Any, settings: Settings | None = None) -> Any:

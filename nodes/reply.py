@@ -11,7 +11,7 @@ from dramaturg.models.questions import write_message
 from dramaturg.models.reading import encodable
 from dramaturg.nodes.grounds import NO_GROUNDS, Grounds
 from dramaturg.nodes.run import Run, needs, open_run
-from dramaturg.nodes.turn import SummaryState, WindowSettings, earlier_summary
+from dramaturg.nodes.turn import Question, SummaryState, WindowSettings, earlier_summary
 from dramaturg.prompts import fence
 
 
@@ -23,9 +23,9 @@ class ReplySettings(WindowSettings):
 
 
 class AskedState(SummaryState):
-    """What every reply reads: the conversation, the summary of what has left its window, and its question u."""
+    """What every reply reads: the conversation, the summary of what has left its window, and its question."""
 
-    question: str
+    question: Question
 
 
 S = TypeVar("S", bound=ReplySettings)
@@ -35,6 +35,7 @@ S = TypeVar("S", bound=ReplySettings)
 async def respond_by_name(state: AskedState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Answer with nothing but the role's name and the task (Vanilla, a baseline of RoleRAG 4.1)."""
     run = await open_run(runtime, ReplySettings)
+    runtime.stream_writer({"event": "responding", "knowledge": "none"})
     reply = await spoken(run, state, "respond_by_name", NO_GROUNDS)
     return {"messages": [reply], "usage": {"respond_by_name": run.usage}}
 
@@ -43,6 +44,7 @@ async def respond_by_name(state: AskedState, runtime: Runtime[Any]) -> dict[str,
 async def respond_from_profile(state: AskedState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Answer from the short profile of the role's card (Character profile, a baseline of RoleRAG 4.1)."""
     run = await open_run(runtime, ReplySettings)
+    runtime.stream_writer({"event": "responding", "knowledge": "profile"})
     reply = await spoken(run, state, "respond_from_profile", NO_GROUNDS)
     return {"messages": [reply], "usage": {"respond_from_profile": run.usage}}
 

@@ -19,18 +19,33 @@ from dramaturg.models.reading import encodable
 from dramaturg.nodes.run import RoleContext, Run, open_run, settings
 from dramaturg.stores.role import Role
 
+# A channel that several slices of a state have is described once. `Field` stands before the reducer: a reducer that is
+# not the last of an annotation is none.
+Messages = Annotated[
+    list[AnyMessage],
+    Field(description="The conversation; a turn begins with the user's message as the last one."),
+    add_messages,
+]
+Question = Annotated[str, Field(description="What the user asks: the text of the last message, u.")]
+UsageByNode = Annotated[
+    dict[str, Usage], Field(description="What each node asked the chat model: calls, tokens, seconds."), add_usage
+]
+WindowLength = Annotated[int, Field(description="How many messages stay in the state.")]
+
 
 class TurnInput(TypedDict):
     """What a workflow takes."""
 
-    messages: Annotated[list[AnyMessage], add_messages]
+    messages: Messages
 
 
 class EvidenceState(TypedDict):
-    """What every node may add to: why the reply is as it is, by mechanism, and what it cost, by node."""
+    """What every node may add to."""
 
-    evidence: Annotated[dict[str, Any], operator.or_]
-    usage: Annotated[dict[str, Usage], add_usage]
+    evidence: Annotated[
+        dict[str, Any], Field(description="Why the reply of this turn is as it is, by mechanism."), operator.or_
+    ]
+    usage: UsageByNode
 
 
 class TurnOutput(TurnInput, EvidenceState):
@@ -38,16 +53,16 @@ class TurnOutput(TurnInput, EvidenceState):
 
 
 class TurnState(TurnOutput):
-    """A turn under way: the user's last message is its question u; `window`, how many messages stay."""
+    """A turn under way."""
 
-    question: str
-    window: int
+    question: Question
+    window: WindowLength
 
 
 class StandaloneState(EvidenceState):
-    """What the question means on its own, where a workflow has that worked out."""
+    """Where a workflow has the question worked out."""
 
-    standalone: NotRequired[str]
+    standalone: NotRequired[Annotated[str, Field(description="What the question means on its own.")]]
 
 
 class WindowSettings(RoleContext):
@@ -88,10 +103,10 @@ class SummarySettings(WindowSettings):
 
 
 class SummaryState(TurnInput):
-    """The window and how long it may be, and the summary of what has left it, which lives on from turn to turn."""
+    """The window, and what has left it."""
 
-    summary: str
-    window: int
+    summary: Annotated[str, Field(description="What has left the window, in short; it lives on from turn to turn.")]
+    window: WindowLength
 
 
 async def read_turn(state: TurnInput, runtime: Runtime[Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 
 from dramaturg.nodes.drafts import next_step, revise, speak
 from dramaturg.nodes.grounds import GroundsInput, GroundsOutput
-from dramaturg.nodes.passages.attributes import Attribute, AttributeState, extract_attributes
+from dramaturg.nodes.passages.attributes import AttributeMemory, AttributeState, extract_attributes
 from dramaturg.nodes.passages.index import IndexingSettings, PassagesCheckState, check_index, passages_outcome
 from dramaturg.nodes.passages.reply import (
     AttributedDraftState,
@@ -58,7 +58,7 @@ class AmadeusState(
 class PassagesMemory(TypedDict, total=False):
     """What AMADEUS remembers from turn to turn."""
 
-    role_memory: list[Attribute]
+    role_memory: AttributeMemory
 
 
 class PassagesInput(GroundsInput, PassagesMemory):

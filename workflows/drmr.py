@@ -8,18 +8,19 @@ from typing_extensions import TypedDict
 from dramaturg.nodes.dialogues.index import (
     DialogueIndexSettings,
     DialoguesCheckState,
+    DialoguesVersion,
     check_dialogues,
     dialogues_outcome,
 )
 from dramaturg.nodes.dialogues.recall import (
-    KnownDialogue,
-    MemoryLimit,
+    KnownDialogues,
+    LimitOfMemory,
     more_outcome,
     recall_dialogues,
     recall_more,
     relating_outcome,
 )
-from dramaturg.nodes.dialogues.relations import RoleRelation, find_clique, score_edges
+from dramaturg.nodes.dialogues.relations import RelationGraph, find_clique, score_edges
 from dramaturg.nodes.dialogues.reply import (
     RelatedDraftState,
     RelatedReplySettings,
@@ -27,7 +28,12 @@ from dramaturg.nodes.dialogues.reply import (
     drafting_outcome,
     ground_relations,
 )
-from dramaturg.nodes.dialogues.role_memory import RoleRecord, build_memory, condense_memory, memory_outcome
+from dramaturg.nodes.dialogues.role_memory import (
+    MemoryRecords,
+    build_memory,
+    condense_memory,
+    memory_outcome,
+)
 from dramaturg.nodes.drafts import next_step, revise, speak
 from dramaturg.nodes.grounds import GroundsInput, GroundsOutput
 from dramaturg.nodes.turn import (
@@ -56,9 +62,9 @@ class DrmrState(TurnState, DialoguesCheckState, RelatedDraftState, SummaryState)
 class RelationsMemory(TypedDict, total=False):
     """What DRMR remembers from turn to turn: the relation graph, and the role memory M."""
 
-    known_dialogues: list[KnownDialogue]
-    relations: list[RoleRelation]
-    memory_records: list[RoleRecord]
+    known_dialogues: KnownDialogues
+    relations: RelationGraph
+    memory_records: MemoryRecords
 
 
 class RelationsInput(GroundsInput, RelationsMemory):
@@ -68,8 +74,8 @@ class RelationsInput(GroundsInput, RelationsMemory):
 class RelationsOutput(GroundsOutput, RelationsMemory):
     """What it gives; the role memory is condensed by who has the reply."""
 
-    dialogues_version: NotRequired[str]
-    memory_limit: MemoryLimit | None
+    dialogues_version: NotRequired[DialoguesVersion]
+    memory_limit: LimitOfMemory
 
 
 class RelationsState(DrmrState, GroundsOutput):

@@ -6,14 +6,14 @@ from langgraph.graph import END, START
 from typing_extensions import TypedDict
 
 from dramaturg.nodes.grounds import GroundsInput, GroundsOutput
-from dramaturg.nodes.memories.index import MemoriesCheckState, check_memories, encoding_outcomes
+from dramaturg.nodes.memories.index import MemoriesCheckState, MemoriesVersion, check_memories, encoding_outcomes
 from dramaturg.nodes.memories.recall import (
     MemoryRecallState,
     encode_meaning,
     encode_mood,
     recall_memories,
 )
-from dramaturg.nodes.memories.remembering import RememberedState, remember
+from dramaturg.nodes.memories.remembering import Remembered, RememberedState, remember
 from dramaturg.nodes.memories.reply import (
     MemoryReplySettings,
     MemoryReplyState,
@@ -47,7 +47,7 @@ class EmotionalRagState(
 class MemoriesMemory(TypedDict, total=False):
     """What Emotional RAG remembers from turn to turn."""
 
-    remembered: list[str]
+    remembered: Remembered
 
 
 class MemoriesInput(GroundsInput, MemoriesMemory):
@@ -57,7 +57,7 @@ class MemoriesInput(GroundsInput, MemoriesMemory):
 class MemoriesOutput(GroundsOutput):
     """What it gives; the exchange is remembered by who has the reply."""
 
-    memories_version: NotRequired[str]
+    memories_version: NotRequired[MemoriesVersion]
 
 
 class MemoriesState(EmotionalRagState, GroundsOutput):

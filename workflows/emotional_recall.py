@@ -11,7 +11,7 @@ from dramaturg.nodes.memories.recall import (
     encode_mood,
     recall_memories,
 )
-from dramaturg.nodes.turn import EvidenceState
+from dramaturg.nodes.turn import EvidenceState, Question
 from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.workflows.emotional_rag_index import graph as emotional_rag_index
 
@@ -23,7 +23,7 @@ class EmotionalRecallContext(MemoryRecallSettings):
 class RecallInput(TypedDict):
     """What recall takes."""
 
-    question: str
+    question: Question
 
 
 class EmotionalRecallState(MemoriesCheckState, MemoryRecallState):

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field
 from dramaturg.models.environment import environment
 from dramaturg.nodes.dialogues.cast import UserRoleSettings
 from dramaturg.nodes.dialogues.role_memory import RoleMemoryState, condense_memory, memory_outcome
-from dramaturg.nodes.drafts import STEPS, GroundedDraftSettings, draft_from_grounds, next_step, revise, speak
+from dramaturg.nodes.drafts import STEPS, Checkers, GroundedDraftSettings, draft_from_grounds, next_step, revise, speak
 from dramaturg.nodes.identity.decision import DecisionState, decline
 from dramaturg.nodes.identity.episodes import remember_episode
 from dramaturg.nodes.identity.gate import validate
@@ -80,8 +80,8 @@ class EnsembleState(
 ):
     """A turn, and what lives on: the window, its summary, and what each part remembers as in its own method."""
 
-    taking_part: list[Part]
-    checkers: list[str]
+    taking_part: Annotated[list[Part], Field(description="The parts that the role has files for, and that are wanted.")]
+    checkers: Checkers
 
 
 async def choose_parts(state: EnsembleState, runtime: Runtime[Any]) -> dict[str, Any]:

@@ -3,22 +3,25 @@
 from typing import Any
 
 from langgraph.graph import END, START
+from pydantic.json_schema import SkipJsonSchema
 
 from dramaturg.nodes.drafts import next_step, speak
 from dramaturg.nodes.grounds import GroundsInput, GroundsOutput
-from dramaturg.nodes.identity.chronicle import IdentityChange
+from dramaturg.nodes.identity.chronicle import IdentityChanges
 from dramaturg.nodes.identity.decision import DecisionSettings, DecisionState, act, decline
 from dramaturg.nodes.identity.episodes import (
-    Episode,
     EpisodeInput,
+    Episodes,
     EpisodeSettings,
     compose,
     recall_episodes,
     remember_episode,
 )
 from dramaturg.nodes.identity.gate import validate
-from dramaturg.nodes.identity.perception import Percept, perceive
+from dramaturg.nodes.identity.perception import Perceived, perceive
 from dramaturg.nodes.identity.retrieval import (
+    FoundIdentity,
+    Updates,
     augment,
     feel,
     feeling_outcome,
@@ -51,22 +54,22 @@ class IdRagState(TurnState, DecisionState, UpdateState):
 class ChangedInput(EpisodeInput):
     """What a decision takes from a program that keeps the identity itself, such as a simulation."""
 
-    identity_changes: list[IdentityChange]
+    identity_changes: SkipJsonSchema[IdentityChanges]
 
 
 class IdentityInput(GroundsInput, total=False):
     """What the part that gathers grounds takes."""
 
-    episodes: list[Episode]
-    identity_changes: list[IdentityChange]
+    episodes: SkipJsonSchema[Episodes]
+    identity_changes: SkipJsonSchema[IdentityChanges]
 
 
 class IdentityOutput(GroundsOutput):
     """What it gives; the gate, the memory stream and the update of 𝒞 are the affair of who has the reply."""
 
-    percept: Percept
-    identity: list[dict[str, Any]]
-    updates: bool
+    percept: Perceived
+    identity: FoundIdentity
+    updates: Updates
 
 
 class IdentityGroundsState(IdRagState, GroundsOutput):

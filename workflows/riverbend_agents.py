@@ -1,7 +1,7 @@
 """The agents of a simulation: each decides by the loop of ID-RAG, and two may talk (Algorithm 1; 5.4)."""
 
 import asyncio
-from typing import Any
+from typing import Annotated, Any
 
 from langchain_core.messages import HumanMessage
 from langgraph.runtime import Runtime
@@ -9,11 +9,11 @@ from langgraph.types import Send
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from dramaturg.nodes.identity.chronicle import IdentityChange
+from dramaturg.nodes.identity.chronicle import IdentityChanges
 from dramaturg.nodes.identity.episodes import Episode
 from dramaturg.nodes.run import run_of, settings, turns
 from dramaturg.nodes.world.talk import TalkSettings
-from dramaturg.nodes.world.world import Deed, WorldState, event, scenario_of
+from dramaturg.nodes.world.world import AgentId, Deed, Step, WorldState, event, logged, scenario_of
 from dramaturg.prompts import load
 from dramaturg.stores.documents.scenario import Scenario
 from dramaturg.workflows.id_rag import ChangedInput, IdRagContext
@@ -44,13 +44,13 @@ class RiverbendContext(TalkSettings):
 
 
 class AgentInput(TypedDict):
-    """What an agent is given: its hour, what it has lived through and become, and what is new."""
+    """What an agent is given."""
 
-    agent: str
-    step: int
-    news: list[Episode]
-    lived: list[Episode]
-    changes: list[IdentityChange]
+    agent: AgentId
+    step: Step
+    news: Annotated[list[Episode], Field(description="What is new to it.")]
+    lived: Annotated[list[Episode], Field(description="What it has lived through.")]
+    changes: IdentityChanges
 
 
 def send_agents(state: WorldState) -> list[Send]:
@@ -78,7 +78,9 @@ async def decide(state: AgentInput, runtime: Runtime[Any]) -> dict[str, Any]:
     scenario = await asyncio.to_thread(scenario_of, context)
     step, agent, now = state["step"], state["agent"], scenario.clock.at(state["step"])
     async with turns(context):  # no more agents than questions: a server then still knows what each was shown before
-        found = await decision(context, scenario, state)
+        own, given = await question_for(context, scenario, state)
+        # Here, and not in a function that this one calls: LangGraph looks no further for the graphs of a node.
+        found: dict[str, Any] = await AGENT.ainvoke(given, context=own, output_keys=[*KEPT])
     evidence, text = found["evidence"], found["messages"][-1].text
     seen = {"situation": found["situation"], "self_image": found["self_image"]}
     log = [
@@ -91,11 +93,11 @@ async def decide(state: AgentInput, runtime: Runtime[Any]) -> dict[str, Any]:
         log.append(event(step, now, "change", agent=agent, **said))
     deed = Deed(agent=agent, text=text, situation=found["situation"], self_image=found["self_image"])
     changes = {agent: found.get("identity_changes") or []}
-    return {"deeds": [deed], "identity_changes": changes, "log": log, "usage": found["usage"]}
+    return {"deeds": [deed], "identity_changes": changes, "log": logged(runtime, *log), "usage": found["usage"]}
 
 
-async def decision(context: RiverbendContext, scenario: Scenario, state: AgentInput) -> dict[str, Any]:
-    """Run the loop of Algorithm 1 for one agent: what it decides, and what that rested on.
+async def question_for(context: RiverbendContext, scenario: Scenario, state: AgentInput) -> tuple[IdRagContext, Any]:
+    """What the loop of Algorithm 1 is run with for one agent: its context, and its input.
 
     The condition changes where its identity comes from, and nothing else.
     """
@@ -122,8 +124,7 @@ async def decision(context: RiverbendContext, scenario: Scenario, state: AgentIn
         "episodes": state["lived"],
         "identity_changes": state["changes"],
     }
-    found: dict[str, Any] = await AGENT.ainvoke(given, context=own, output_keys=[*KEPT])
-    return found
+    return own, given
 
 
 def send_talks(state: WorldState) -> list[Send] | str:

@@ -1,13 +1,13 @@
 """RoleRAG (Wang et al. 2025): hypothetical context, entity scoping, a strategy for each kind of entity, reply."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from langgraph.graph import END, START
 from langgraph.runtime import Runtime
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from dramaturg.nodes.graph.boundaries import Boundary, BoundarySettings, BoundaryState, keep_boundaries
+from dramaturg.nodes.graph.boundaries import Boundaries, BoundarySettings, BoundaryState, keep_boundaries
 from dramaturg.nodes.graph.index import GraphCheckState, GraphIndexSettings, check_graph, graph_outcome
 from dramaturg.nodes.graph.recall import (
     RecallSettings,
@@ -54,7 +54,9 @@ class RoleRagContext(
 class RoleRagState(TurnState, GraphCheckState, SelfContainedState, BoundaryState, ScopedReplyState, LocalReplyState):
     """A turn, and what lives on: the window and its summary, and what the role declined to speak of."""
 
-    retrieval: Literal["scoped", "local"]
+    retrieval: Annotated[
+        Literal["scoped", "local"], Field(description="How the graph is searched: by scope, or from what is nearest.")
+    ]
 
 
 async def choose_retrieval(state: RoleRagState, runtime: Runtime[Any]) -> dict[str, Any]:
@@ -71,7 +73,7 @@ def retrieval_outcome(state: RoleRagState) -> Literal["scoped", "local"]:
 class ScopeMemory(TypedDict, total=False):
     """What RoleRAG remembers from turn to turn."""
 
-    boundaries: list[Boundary]
+    boundaries: Boundaries
 
 
 class ScopeInput(GroundsInput, ScopeMemory):

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Coroutine
+from itertools import takewhile
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -74,7 +75,10 @@ async def answered(
             usage.append(output["usage"])
             waiting = await talk.waiting()
             if as_json:
-                turn = {"question": question, "reply": output["messages"][-1].text}
+                said = list(takewhile(lambda one: one.type == "ai", reversed(output["messages"])))[::-1]
+                turn = {"question": question, "reply": said[-1].text}
+                if len(said) > 1:
+                    turn["lines"] = [{"name": one.name, "text": one.text} for one in said]
                 more = {"waiting": waiting, "seconds": round(time.perf_counter() - began, 3)}
                 print_json({**turn, "evidence": output["evidence"], "usage": output["usage"], **more})
             elif changes := changes_in(waiting):

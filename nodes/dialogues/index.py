@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Literal, NamedTuple, NotRequired
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 
 from langgraph.runtime import Runtime
 from pydantic import Field, JsonValue
@@ -15,6 +15,8 @@ from dramaturg.nodes.index_steps import (
     IndexDraftState,
     IndexingCost,
     LookedAt,
+    PublishedVersion,
+    Rebuild,
     Wishes,
     asked_in_all,
     begin_draft,
@@ -68,30 +70,29 @@ class DialogueReport(TypedDict):
 
 
 class DialogueIndexInput(TypedDict, total=False):
-    """What indexing may be told.
+    """What indexing may be told."""
 
-    `rebuild`: embed all anew, the old is served until then. `scores`: score every edge now, and not when a conversation
-    first needs it.
-    """
+    rebuild: Rebuild
+    scores: Annotated[bool, Field(description="Score every edge now, and not when a conversation first needs it.")]
 
-    rebuild: bool
-    scores: bool
+
+DialoguesVersion = Annotated[
+    str, Field(description="The index of dialogues that the turn reads; none: the current one.")
+]
 
 
 class DialogueIndexOutput(TypedDict):
     """What indexing gives."""
 
-    index: DialogueReport
-    version: str
-    dialogues_version: str
+    index: Annotated[DialogueReport, Field(description="What the index of dialogues holds, and what it cost now.")]
+    version: PublishedVersion
+    dialogues_version: DialoguesVersion
 
 
-class DialogueDraftState(DialogueIndexInput, IndexDraftState):
-    """Indexing under way, and why edges have no score."""
+class DialogueDraftState(DialogueIndexInput, DialogueIndexOutput, IndexDraftState):
+    """Indexing under way."""
 
-    index: DialogueReport
-    dialogues_version: str
-    failures: list[dict[str, str]]
+    failures: Annotated[list[dict[str, str]], Field(description="Edges that have no score, and why.")]
 
 
 class DialogueIndexSettings(DialogueSettings, AppraisalSettings):
@@ -99,10 +100,12 @@ class DialogueIndexSettings(DialogueSettings, AppraisalSettings):
 
 
 class DialoguesCheckState(TypedDict):
-    """Whether dialogues must be indexed before a role can be asked, or else which version the turn reads."""
+    """Whether there is something to read."""
 
-    dialogues_stale: bool
-    dialogues_version: NotRequired[str]
+    dialogues_stale: Annotated[
+        bool, Field(description="Whether dialogues must be indexed before the role can be asked.")
+    ]
+    dialogues_version: NotRequired[DialoguesVersion]
 
 
 async def check_dialogues(state: DialoguesCheckState, runtime: Runtime[Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
 from langchain_core.messages import AnyMessage
 from langgraph.runtime import Runtime
@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 from dramaturg.models.embeddings import Embedder
 from dramaturg.models.reading import encodable
 from dramaturg.nodes.dialogues.cast import Cast, UserRoleSettings, cast_of
-from dramaturg.nodes.dialogues.index import DialogueSettings
+from dramaturg.nodes.dialogues.index import DialogueSettings, DialoguesVersion
 from dramaturg.nodes.reply import AskedState
 from dramaturg.nodes.run import needs, open_run
 from dramaturg.nodes.turn import EvidenceState
@@ -69,19 +69,24 @@ class MemoryLimit(TypedDict):
     length: int
 
 
+LimitOfMemory = Annotated[
+    MemoryLimit | None, Field(description="Whose role memory is added to, and its length; null: there is none.")
+]
+KnownDialogues = Annotated[
+    list[KnownDialogue],
+    Field(description="The dialogues in the relation graph, the newest last; they live on from turn to turn."),
+]
+
+
 class DialogueRecallState(AskedState, EvidenceState):
-    """What recall reads and writes: `added`, how many came last; `known_dialogues` lives on, the newest last.
+    """What recall reads and writes."""
 
-    `relating`: whether they make a role memory; `memory_limit`, whose it is and how long it may be, is written by who
-    makes it.
-    """
-
-    dialogues_version: NotRequired[str]
-    dialogues: list[RecalledDialogue]
-    added: int
-    relating: bool
-    memory_limit: MemoryLimit | None
-    known_dialogues: NotRequired[list[KnownDialogue]]
+    dialogues_version: NotRequired[DialoguesVersion]
+    dialogues: Annotated[list[RecalledDialogue], Field(description="The dialogues that this turn brought back.")]
+    added: Annotated[int, Field(description="How many of the dialogues came last.")]
+    relating: Annotated[bool, Field(description="Whether a role memory is made of the dialogues.")]
+    memory_limit: LimitOfMemory
+    known_dialogues: NotRequired[KnownDialogues]
 
 
 RankedDialogues = Sequence[tuple[StoredDialogue, float]]

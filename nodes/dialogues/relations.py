@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import Collection, Iterable, Sequence
 from itertools import combinations
 from math import fsum, isfinite
-from typing import Any, NotRequired, TypeAlias
+from typing import Annotated, Any, NotRequired, TypeAlias
 
 import networkx as nx
 from langgraph.runtime import Runtime
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from dramaturg.nodes.dialogues.cast import Cast, cast_of
@@ -42,11 +43,16 @@ class ScoredPair(TypedDict):
     dialogues: list[str]
 
 
-class RelationState(DialogueRecallState):
-    """What relating reads and writes; `relations`, the graph G, lives on."""
+RelationGraph = Annotated[
+    list[RoleRelation], Field(description="The relation graph G, with scores; it lives on from turn to turn.")
+]
 
-    relations: NotRequired[list[RoleRelation]]
-    clique: list[str]
+
+class RelationState(DialogueRecallState):
+    """What relating reads and writes."""
+
+    relations: NotRequired[RelationGraph]
+    clique: Annotated[list[str], Field(description="The roles who all speak with each other: the maximal clique.")]
 
 
 @needs(dialogues="recall_dialogues")

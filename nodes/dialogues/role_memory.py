@@ -1,7 +1,7 @@
 """The role memory M (DRMR 3.2): what a role remembers of how it stands to the user's role, record by record."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
 from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
@@ -47,11 +47,16 @@ class RoleRecord(TypedDict):
     dialogues: list[str]
 
 
-class RoleMemoryState(RelationState):
-    """What the role memory reads and writes: `recorded`, whether there is a new one; `memory_records` lives on."""
+MemoryRecords = Annotated[
+    list[RoleRecord], Field(description="The records of the role memory M; they live on from turn to turn.")
+]
 
-    memory_records: NotRequired[list[RoleRecord]]
-    recorded: bool
+
+class RoleMemoryState(RelationState):
+    """What the role memory reads and writes."""
+
+    memory_records: NotRequired[MemoryRecords]
+    recorded: Annotated[bool, Field(description="Whether this turn has written a record.")]
 
 
 @needs(dialogues="recall_dialogues", clique="find_clique")

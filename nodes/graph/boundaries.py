@@ -1,7 +1,7 @@
 """What a role declined to speak of stays declined, unless the conversation has told it what that is."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NotRequired
+from typing import Annotated, Any, NotRequired
 
 from langgraph.runtime import Runtime
 from pydantic import Field
@@ -34,10 +34,15 @@ class Boundary(TypedDict):
     told: bool
 
 
-class BoundaryState(ScopeState, AskedState):
-    """What is read and written; the boundaries live on from turn to turn."""
+Boundaries = Annotated[
+    list[Boundary], Field(description="What the role declined to speak of; it lives on from turn to turn.")
+]
 
-    boundaries: NotRequired[list[Boundary]]
+
+class BoundaryState(AskedState, ScopeState):
+    """What is read and written."""
+
+    boundaries: NotRequired[Boundaries]
 
 
 @needs(entities="scope_entities", standalone="make_self_contained")

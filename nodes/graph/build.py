@@ -3,14 +3,23 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from langgraph.runtime import Runtime
 from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
 from dramaturg.models.errors import UNANSWERED
-from dramaturg.nodes.index_steps import Answers, IndexDraftState, LookedAt, answer_all, embed_all, progress
+from dramaturg.nodes.index_steps import (
+    Answers,
+    IndexDraftState,
+    LookedAt,
+    PublishedVersion,
+    Rebuild,
+    answer_all,
+    embed_all,
+    progress,
+)
 from dramaturg.nodes.passages.retrieval import PassageSettings
 from dramaturg.nodes.run import Run, open_run
 from dramaturg.stores.index.builder import IndexBuilder
@@ -42,32 +51,29 @@ class GraphReport(TypedDict):
 
 
 class GraphIndexInput(TypedDict, total=False):
-    """What indexing may be told.
+    """What indexing may be told."""
 
-    `rebuild`: ask and embed all anew, the old is served until then. `retry`: ask failed chunks again. `plan`: end with
-    the merge plan and publish nothing. `apply`: merge by the plan that was read and edited.
-    """
+    rebuild: Rebuild
+    retry: Annotated[bool, Field(description="Ask again for the facts of chunks that have none.")]
+    plan: Annotated[bool, Field(description="End with the merge plan and publish nothing.")]
+    apply: Annotated[bool, Field(description="Merge by the plan that was read and edited.")]
 
-    rebuild: bool
-    retry: bool
-    plan: bool
-    apply: bool
+
+GraphVersion = Annotated[str, Field(description="The knowledge graph that the turn reads; none: the current one.")]
 
 
 class GraphIndexOutput(TypedDict):
-    """What indexing gives; nothing was published where the version is empty."""
+    """What indexing gives."""
 
-    index: GraphReport
-    version: str
-    graph_version: str
+    index: Annotated[GraphReport, Field(description="What the knowledge graph holds, and what it cost now.")]
+    version: PublishedVersion
+    graph_version: GraphVersion
 
 
-class GraphDraftState(GraphIndexInput, IndexDraftState):
-    """Indexing under way; `normalized`: whether names are made one."""
+class GraphDraftState(GraphIndexInput, GraphIndexOutput, IndexDraftState):
+    """Indexing under way."""
 
-    index: GraphReport
-    graph_version: str
-    normalized: bool
+    normalized: Annotated[bool, Field(description="Whether names of one thing are made one.")]
 
 
 class ChunkSettings(PassageSettings):

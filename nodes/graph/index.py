@@ -3,14 +3,14 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
 from langgraph.runtime import Runtime
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
 from dramaturg.models.errors import UnusableAnswer
-from dramaturg.nodes.graph.build import ChunkSettings, GraphDraftState, graph_kind, open_build
+from dramaturg.nodes.graph.build import ChunkSettings, GraphDraftState, GraphVersion, graph_kind, open_build
 from dramaturg.nodes.graph.construction import (
     DescriptionSettings,
     description_of,
@@ -44,10 +44,10 @@ class GraphIndexSettings(DescriptionSettings):
 
 
 class GraphCheckState(TypedDict):
-    """Whether the graph must be made before a role can be asked, or else which version the turn reads."""
+    """Whether there is something to read."""
 
-    graph_stale: bool
-    graph_version: NotRequired[str]
+    graph_stale: Annotated[bool, Field(description="Whether the graph must be made before the role can be asked.")]
+    graph_version: NotRequired[GraphVersion]
 
 
 async def check_graph(state: GraphCheckState, runtime: Runtime[Any]) -> dict[str, Any]:

@@ -1,16 +1,16 @@
 """What is recalled from the knowledge graph: RoleRAG's strategies, a node each (3.4), and GraphRAG's local search."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
 from langgraph.runtime import Runtime
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from dramaturg.nodes.graph.build import ChunkSettings
+from dramaturg.nodes.graph.build import ChunkSettings, GraphVersion
 from dramaturg.nodes.graph.scoping import ScopeSettings, ScopeState, graph_of_turn, of_strategy, own_node
 from dramaturg.nodes.run import Run, needs, open_run
-from dramaturg.nodes.turn import StandaloneState
+from dramaturg.nodes.turn import Question, StandaloneState
 from dramaturg.stores.index.graph import Entity, KnowledgeGraph, Relation, embedding_text
 from dramaturg.stores.role import Role
 
@@ -48,9 +48,9 @@ class RecalledEntity(TypedDict):
 class RecallState(ScopeState):
     """What recall reads and writes: a channel a strategy, since several may run at once."""
 
-    specific: list[RecalledEntity]
-    general: list[RecalledEntity]
-    missing: list[str]
+    specific: Annotated[list[RecalledEntity], Field(description="What was recalled of entities that are named.")]
+    general: Annotated[list[RecalledEntity], Field(description="What was recalled of entities of a kind.")]
+    missing: Annotated[list[str], Field(description="What the role cannot know of.")]
 
 
 @needs(entities="scope_entities")
@@ -185,10 +185,12 @@ class LocalEntity(TypedDict):
 class LocalState(StandaloneState):
     """What local search reads and writes; the self-contained question is searched for where there is one."""
 
-    question: str
-    graph_version: NotRequired[str]
-    reached: list[LocalEntity]
-    followed: list[list[str]]
+    question: Question
+    graph_version: NotRequired[GraphVersion]
+    reached: Annotated[
+        list[LocalEntity], Field(description="The entities that the question reaches, the nearest first.")
+    ]
+    followed: Annotated[list[list[str]], Field(description="The relations that were followed from there.")]
 
 
 @needs(question="read_turn")

@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field
@@ -13,7 +13,7 @@ from dramaturg.models.chat import ChatModel, threshold
 from dramaturg.models.client import is_embedded
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import decide, extract, write
-from dramaturg.nodes.graph.build import ChunkSettings, graph_kind
+from dramaturg.nodes.graph.build import ChunkSettings, GraphVersion, graph_kind
 from dramaturg.nodes.graph.facts import AnyType, EntityName, ShortText
 from dramaturg.nodes.judgement import sentence
 from dramaturg.nodes.run import RoleContext, Run, needs, open_run
@@ -39,10 +39,13 @@ class HypotheticalSettings(RoleContext):
     )
 
 
+Hypothetical = Annotated[str, Field(description="What a passage that answers the question might say (HyDE).")]
+
+
 class HypotheticalState(StandaloneState):
     """What is read and written."""
 
-    hypothetical: str
+    hypothetical: Hypothetical
 
 
 @needs(standalone="make_self_contained")
@@ -101,9 +104,9 @@ class ScopedEntity(TypedDict):
 class ScopeState(StandaloneState):
     """What scoping reads and writes."""
 
-    hypothetical: str
-    graph_version: NotRequired[str]
-    entities: list[ScopedEntity]
+    hypothetical: Hypothetical
+    graph_version: NotRequired[GraphVersion]
+    entities: Annotated[list[ScopedEntity], Field(description="What the question is about, in scope or out of it.")]
 
 
 class PlainName(BaseModel):

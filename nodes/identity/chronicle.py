@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from string import Template
-from typing import Any, Literal, NamedTuple, NotRequired
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 
 import yaml
 from pydantic import Field
@@ -59,10 +59,15 @@ class IdentityChange(TypedDict):
     approved: bool | None
 
 
+IdentityChanges = Annotated[
+    list[IdentityChange], Field(description="How the identity has changed in this conversation; it lives on.")
+]
+
+
 class IdentityState(PerceptionState):
     """What every node that opens the identity reads."""
 
-    identity_changes: NotRequired[list[IdentityChange]]
+    identity_changes: NotRequired[IdentityChanges]
 
 
 class Identity(NamedTuple):

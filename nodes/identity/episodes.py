@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import count
 from math import nan
-from typing import Any, NotRequired
+from typing import Annotated, Any, NotRequired
 
 import numpy as np
 from langgraph.runtime import Runtime
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 from typing_extensions import TypedDict
 
 from dramaturg.nodes.identity.perception import DecisionInput, PerceptionState, is_reply, parse_time, search_text
@@ -44,18 +45,23 @@ class Episode(TypedDict):
     importance: float | None
 
 
-class EpisodeInput(DecisionInput):
-    """The input of a decision, with memories that a program brings."""
+Episodes = Annotated[
+    list[Episode], Field(description="The memories of this conversation, the newest last, M; they live on.")
+]
 
-    episodes: NotRequired[list[Episode]]
+
+class EpisodeInput(DecisionInput):
+    """The input of a decision: messages, and beside them what a program brings, such as memories."""
+
+    episodes: NotRequired[SkipJsonSchema[Episodes]]
 
 
 class EpisodeState(PerceptionState):
-    """What recalling reads and writes: `episodes` M lives on, `situation` is WM."""
+    """What recalling reads and writes."""
 
-    episodes: NotRequired[list[Episode]]
-    recalled_episodes: list[Episode]
-    situation: str
+    episodes: NotRequired[Episodes]
+    recalled_episodes: Annotated[list[Episode], Field(description="The memories that came back, the oldest first, R.")]
+    situation: Annotated[str, Field(description="What is remembered and perceived, as prompts show it: WM.")]
 
 
 @needs(question="read_turn", percept="perceive")

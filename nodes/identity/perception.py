@@ -5,6 +5,8 @@ from typing import Annotated, Any, NotRequired
 
 from langgraph.channels import EphemeralValue
 from langgraph.runtime import Runtime
+from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 from typing_extensions import TypedDict
 
 from dramaturg.models.reading import normalize_word
@@ -13,16 +15,23 @@ from dramaturg.nodes.turn import EvidenceState, TurnInput
 
 
 class PerceptInput(TypedDict):
-    """What a simulation gives beside the question: where it plays, what was seen, the hour, and what may be chosen.
+    """What a simulation gives beside the question, and no form of a talk asks for.
 
-    `observations` is there, if empty, wherever an action is wanted and not a reply; `now` is a date and time of ISO
-    8601. Nothing of it stays for the next decision, also where this one fails.
+    Nothing of it stays for the next decision, also where this one fails.
     """
 
-    scene: NotRequired[Annotated[str, EphemeralValue]]
-    observations: NotRequired[Annotated[list[str] | None, EphemeralValue]]
-    options: NotRequired[Annotated[list[str], EphemeralValue]]
-    now: NotRequired[Annotated[str, EphemeralValue]]
+    scene: NotRequired[Annotated[SkipJsonSchema[str], Field(description="Where it plays."), EphemeralValue]]
+    observations: NotRequired[
+        Annotated[
+            SkipJsonSchema[list[str] | None],
+            Field(description="What was seen; there, if empty, wherever an action is wanted and not a reply."),
+            EphemeralValue,
+        ]
+    ]
+    options: NotRequired[Annotated[SkipJsonSchema[list[str]], Field(description="What may be chosen."), EphemeralValue]]
+    now: NotRequired[
+        Annotated[SkipJsonSchema[str], Field(description="The date and time, in ISO 8601."), EphemeralValue]
+    ]
 
 
 class DecisionInput(TurnInput, PerceptInput):
@@ -38,10 +47,13 @@ class Percept(TypedDict):
     now: str
 
 
-class PerceptionState(AskedState, PerceptInput, EvidenceState):
-    """What perceiving reads and writes: `percept` is o."""
+Perceived = Annotated[Percept, Field(description="What was perceived in this decision, o.")]
 
-    percept: Percept
+
+class PerceptionState(AskedState, PerceptInput, EvidenceState):
+    """What perceiving reads and writes."""
+
+    percept: Perceived
 
 
 async def perceive(state: PerceptionState, runtime: Runtime[Any]) -> dict[str, Any]:

@@ -73,26 +73,28 @@ class Strategy(TypedDict):
     keywords: list[str]
 
 
+FoundIdentity = Annotated[
+    list[dict[str, Any]], Field(description="The triples of the chronicle that were looked up, K.")
+]
+Updates = Annotated[bool, Field(description="Whether a turn may change the identity 𝒞.")]
+
+
 class IdentityRetrievalState(EpisodeState, IdentityState):
-    """What query and retrieval read and write: the strategy (none: search by similarity), K as JSON, and its text.
+    """What query and retrieval read and write."""
 
-    `inferred`: whether the identity is inferred from memories and not looked up; `feels`: whether somebody wants to
-    know how the role feels.
-    """
-
-    strategy: Strategy | None
-    inferred: bool
-    feels: bool
-    identity: list[dict[str, Any]]
-    identity_text: str
+    strategy: Annotated[Strategy | None, Field(description="What the chronicle is searched for; null: by similarity.")]
+    inferred: Annotated[bool, Field(description="Whether the identity is inferred from memories and not looked up.")]
+    feels: Annotated[bool, Field(description="Whether somebody wants to know how the role feels.")]
+    identity: FoundIdentity
+    identity_text: Annotated[str, Field(description="The identity as prompts show it, K_text.")]
 
 
 class SelfImageState(IdentityRetrievalState):
-    """What is read and written: `self_image` is K_text and the feeling, fenced; `updates`: whether a turn changes 𝒞."""
+    """What is read and written."""
 
-    feeling: str
-    self_image: str
-    updates: bool
+    feeling: Annotated[str, Field(description="How the role feels about its latest progress; empty: nobody asked.")]
+    self_image: Annotated[str, Field(description="The identity and the feeling, fenced for prompts.")]
+    updates: Updates
 
 
 @needs(question="read_turn", situation="compose")

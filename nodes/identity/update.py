@@ -24,6 +24,7 @@ from dramaturg.nodes.identity.chronicle import (
     triple_key,
 )
 from dramaturg.nodes.identity.perception import day_of
+from dramaturg.nodes.identity.retrieval import Updates
 from dramaturg.nodes.run import needs, open_run
 from dramaturg.stores.documents.forms import Triple
 
@@ -44,10 +45,12 @@ class UpdateSettings(IdentitySettings):
 
 
 class UpdateState(IdentityState):
-    """What updating reads and writes: `proposed` waits for approval, `identity_changes` live on."""
+    """What updating reads and writes."""
 
-    updates: bool
-    proposed: NotRequired[list[IdentityChange]]
+    updates: Updates
+    proposed: NotRequired[
+        Annotated[list[IdentityChange], Field(description="Changes of the identity that wait for approval.")]
+    ]
 
 
 class Finding(BaseModel):

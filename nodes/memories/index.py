@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Literal, NamedTuple, NotRequired
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 
 from langgraph.runtime import Runtime
 from pydantic import Field, JsonValue
@@ -14,6 +14,8 @@ from dramaturg.nodes.index_steps import (
     IndexDraftState,
     IndexingCost,
     LookedAt,
+    PublishedVersion,
+    Rebuild,
     Wishes,
     answer_all,
     asked_in_all,
@@ -68,37 +70,34 @@ class MemoryReport(TypedDict):
 
 
 class MemoryIndexInput(TypedDict, total=False):
-    """What indexing may be told.
+    """What indexing may be told."""
 
-    `rebuild`: embed and encode all anew, the old is served until then. `retry`: ask again for moods that could not
-    be had.
-    """
+    rebuild: Rebuild
+    retry: Annotated[bool, Field(description="Ask again for moods that could not be had.")]
 
-    rebuild: bool
-    retry: bool
+
+MemoriesVersion = Annotated[str, Field(description="The index of memories that the turn reads; none: the current one.")]
 
 
 class MemoryIndexOutput(TypedDict):
     """What indexing gives."""
 
-    index: MemoryReport
-    version: str
-    memories_version: str
+    index: Annotated[MemoryReport, Field(description="What the index of memories holds, and what it cost now.")]
+    version: PublishedVersion
+    memories_version: MemoriesVersion
 
 
-class MemoryDraftState(MemoryIndexInput, IndexDraftState):
-    """Indexing under way, and the encoder of its moods."""
+class MemoryDraftState(MemoryIndexInput, MemoryIndexOutput, IndexDraftState):
+    """Indexing under way."""
 
-    index: MemoryReport
-    memories_version: str
-    encoder: str
+    encoder: Annotated[str, Field(description="What encodes moods.")]
 
 
 class MemoriesCheckState(TypedDict):
-    """Whether memories must be indexed before a role can be asked, or else which version the turn reads."""
+    """Whether there is something to read."""
 
-    memories_stale: bool
-    memories_version: NotRequired[str]
+    memories_stale: Annotated[bool, Field(description="Whether memories must be indexed before the role can be asked.")]
+    memories_version: NotRequired[MemoriesVersion]
 
 
 async def check_memories(state: MemoriesCheckState, runtime: Runtime[Any]) -> dict[str, Any]:

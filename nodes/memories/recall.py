@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from threading import Lock
-from typing import Any, Literal, NamedTuple, NotRequired
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -16,8 +16,9 @@ from dramaturg.models.errors import UNANSWERED
 from dramaturg.nodes.memories.bank import MemoryBank, Normalize, Strategy
 from dramaturg.nodes.memories.distances import SemanticDistance
 from dramaturg.nodes.memories.emotions import EMOTIONS, encoder_of
-from dramaturg.nodes.memories.index import MemorySettings, memories_of
+from dramaturg.nodes.memories.index import MemoriesVersion, MemorySettings, memories_of
 from dramaturg.nodes.memories.remembering import (
+    Remembered,
     RememberSettings,
     exchange_text,
     kept_memories,
@@ -25,7 +26,7 @@ from dramaturg.nodes.memories.remembering import (
     with_vectors_of,
 )
 from dramaturg.nodes.run import needs, open_run
-from dramaturg.nodes.turn import EvidenceState
+from dramaturg.nodes.turn import EvidenceState, Question
 from dramaturg.stores.conversations.memories import ConversationMemory
 from dramaturg.stores.index.memories import MemoryStore, Mood
 from dramaturg.stores.index.vectors import unit_rows
@@ -93,19 +94,24 @@ class MemoryEvidence(Recallable):
 
 
 class QueryState(EvidenceState):
-    """What encoding reads and writes; `memories_version` is the index that the turn reads."""
+    """What encoding reads and writes."""
 
-    question: str
-    memories_version: NotRequired[str]
-    query_vector: list[float]
-    mood: dict[str, Any] | None
+    question: Question
+    memories_version: NotRequired[MemoriesVersion]
+    query_vector: Annotated[list[float], Field(description="The question as a vector of meaning.")]
+    mood: Annotated[dict[str, Any] | None, Field(description="The mood of the question; null: it is not known.")]
+
+
+RecalledMemories = Annotated[
+    list[MemoryEvidence], Field(description="The memories that came back; they leave the state with the reply.")
+]
 
 
 class MemoryRecallState(QueryState):
-    """What recall reads and writes; what it recalled leaves the state with the reply."""
+    """What recall reads and writes."""
 
-    remembered: NotRequired[list[str]]
-    recalled_memories: list[MemoryEvidence]
+    remembered: NotRequired[Remembered]
+    recalled_memories: RecalledMemories
 
 
 @needs(question="read_turn")

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, NotRequired
+from typing import Annotated, Any, NamedTuple, NotRequired
 
 from langgraph.runtime import Runtime
 from pydantic import Field
@@ -11,7 +11,7 @@ from pydantic import Field
 from dramaturg.models.embeddings import Embedder
 from dramaturg.models.errors import ModelError
 from dramaturg.nodes.memories.emotions import EmotionEncoder, encoder_of
-from dramaturg.nodes.memories.index import MemorySettings, memories_of
+from dramaturg.nodes.memories.index import MemoriesVersion, MemorySettings, memories_of
 from dramaturg.nodes.reply import AskedState
 from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.stores.conversations.memories import ConversationMemories, ConversationMemory
@@ -30,11 +30,17 @@ class RememberSettings(MemorySettings):
     )
 
 
-class RememberedState(AskedState):
-    """What lives on: the ids of this conversation's memories. Their texts and vectors are in the store."""
+Remembered = Annotated[
+    list[str],
+    Field(description="The ids of this conversation's memories, which live on; texts and vectors are in the store."),
+]
 
-    memories_version: NotRequired[str]
-    remembered: NotRequired[list[str]]
+
+class RememberedState(AskedState):
+    """What lives on."""
+
+    memories_version: NotRequired[MemoriesVersion]
+    remembered: NotRequired[Remembered]
 
 
 @needs(question="read_turn")

@@ -5,7 +5,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from dramaturg.nodes.grounds import Grounds, grounds_of
-from dramaturg.nodes.memories.recall import MemoryEvidence, MemoryRecallSettings
+from dramaturg.nodes.memories.recall import MemoryEvidence, MemoryRecallSettings, RecalledMemories
 from dramaturg.nodes.reply import AskedState, ReplySettings, spoken
 from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.nodes.turn import EvidenceState
@@ -19,7 +19,7 @@ class MemoryReplySettings(ReplySettings, MemoryRecallSettings):
 class MemoryReplyState(AskedState, EvidenceState):
     """What the reply reads."""
 
-    recalled_memories: list[MemoryEvidence]
+    recalled_memories: RecalledMemories
 
 
 @needs(question="read_turn", recalled_memories="recall_memories")

@@ -9,9 +9,15 @@ from typing_extensions import TypedDict
 
 from dramaturg.models.errors import ModelTimeout, UnusableAnswer
 from dramaturg.models.questions import extract
-from dramaturg.nodes.passages.retrieval import Candidate, PassageSettings, in_context, passages_of
+from dramaturg.nodes.passages.retrieval import (
+    PassageSettings,
+    PassagesVersion,
+    Selected,
+    in_context,
+    passages_of,
+)
 from dramaturg.nodes.run import Run, needs, open_run
-from dramaturg.nodes.turn import EvidenceState
+from dramaturg.nodes.turn import EvidenceState, Question
 from dramaturg.stores.index.passages import StoredPassage
 
 Kind = Literal["belief_and_value", "psychological_trait"]
@@ -34,14 +40,20 @@ class Attribute(TypedDict):
     passage: str
 
 
-class AttributeState(EvidenceState):
-    """What the extractor reads and writes; `role_memory` lives on from turn to turn, see `remembered`."""
+Attributes = Annotated[list[Attribute], Field(description="The attributes that the passages of this turn show.")]
+AttributeMemory = Annotated[
+    list[Attribute], Field(description="The attributes that were found so far; they live on from turn to turn.")
+]
 
-    question: str
-    passages_version: NotRequired[str]
-    selected: list[Candidate]
-    attributes: list[Attribute]
-    role_memory: NotRequired[list[Attribute]]
+
+class AttributeState(EvidenceState):
+    """What the extractor reads and writes."""
+
+    question: Question
+    passages_version: NotRequired[PassagesVersion]
+    selected: Selected
+    attributes: Attributes
+    role_memory: NotRequired[AttributeMemory]
 
 
 class Finding(BaseModel):

@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, NotRequired
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 
 from langchain_core.tools import BaseTool
 from langgraph.runtime import Runtime
@@ -17,8 +17,9 @@ from dramaturg.nodes.grounds import Grounds, grounds_of
 from dramaturg.nodes.passages.relevance import RelevanceSettings, Strip, refined, relevances, strips_of
 from dramaturg.nodes.passages.reply import GroundedReplySettings
 from dramaturg.nodes.passages.retrieval import (
-    Candidate,
+    Candidates,
     PassageEvidence,
+    PassagesVersion,
     RetrievalSettings,
     passage_evidence,
     passages_of,
@@ -26,7 +27,7 @@ from dramaturg.nodes.passages.retrieval import (
 )
 from dramaturg.nodes.reply import AskedState, spoken
 from dramaturg.nodes.run import needs, open_run
-from dramaturg.nodes.turn import EvidenceState, clipped
+from dramaturg.nodes.turn import EvidenceState, Question, clipped
 
 QUERY_TOKENS = 60
 LONGEST_QUERY = 300  # bytes
@@ -74,29 +75,32 @@ class JudgedPassage(PassageEvidence):
     error: str
 
 
-class CorrectiveState(EvidenceState):
-    """What correction reads and writes; `strips` are what the reply rests on; `searchable`: is there a web."""
+Strips = Annotated[list[Strip], Field(description="The sentences of passages and pages that the reply rests on.")]
 
-    question: str
-    passages_version: NotRequired[str]
-    candidates: list[Candidate]
-    action: Action
-    searchable: bool
-    strips: list[Strip]
+
+class CorrectiveState(EvidenceState):
+    """What correction reads and writes."""
+
+    question: Question
+    passages_version: NotRequired[PassagesVersion]
+    candidates: Candidates
+    action: Annotated[Action, Field(description="What is done about the passages, by how they were judged.")]
+    searchable: Annotated[bool, Field(description="Whether there is a web to search.")]
+    strips: Strips
 
 
 class WebSearchState(EvidenceState):
     """What the search reads, and the strips that it adds to."""
 
-    question: str
-    query: str
-    strips: list[Strip]
+    question: Question
+    query: Annotated[str, Field(description="What the web is searched for.")]
+    strips: Strips
 
 
 class CorrectedState(AskedState, EvidenceState):
     """What a reply from corrected knowledge reads."""
 
-    strips: list[Strip]
+    strips: Strips
 
 
 class WebPage(NamedTuple):

@@ -2,13 +2,17 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
 from langgraph.runtime import Runtime
 from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
 from dramaturg.nodes.index_steps import (
+    DraftFolder,
+    Overtaken,
+    PublishedVersion,
+    Rebuild,
     begin_draft,
     checked,
     embed_batches,
@@ -16,7 +20,7 @@ from dramaturg.nodes.index_steps import (
     published,
     whole_version,
 )
-from dramaturg.nodes.passages.retrieval import PassageSettings, under_headings
+from dramaturg.nodes.passages.retrieval import PassageSettings, PassagesVersion, under_headings
 from dramaturg.nodes.run import needs, open_run, run_of
 from dramaturg.nodes.text.resplit import kept_length, split_again
 from dramaturg.nodes.text.splitter import Passage, Window, longest_paragraph, split_document
@@ -47,32 +51,32 @@ class IndexReport(TypedDict):
 
 
 class IndexInput(TypedDict, total=False):
-    """What indexing may be told; with `rebuild`, all is split and embedded anew, and the old served until then."""
+    """What indexing may be told."""
 
-    rebuild: bool
+    rebuild: Rebuild
 
 
 class IndexOutput(TypedDict):
     """What indexing gives."""
 
-    index: IndexReport
-    version: str
-    passages_version: str
+    index: Annotated[IndexReport, Field(description="What the index holds, and how much of it was embedded now.")]
+    version: PublishedVersion
+    passages_version: PassagesVersion
 
 
 class IndexingState(IndexInput, IndexOutput):
-    """Indexing under way: the draft on disk, its passages without a vector, how often the persona has changed."""
+    """Indexing under way."""
 
-    draft: str
-    left: int
-    overtaken: int
+    draft: DraftFolder
+    left: Annotated[int, Field(description="How many passages of the draft have no vector yet.")]
+    overtaken: Overtaken
 
 
 class PassagesCheckState(TypedDict):
-    """Whether passages must be indexed before a role can be asked, or else which version the turn reads."""
+    """Whether there is something to read."""
 
-    passages_stale: bool
-    passages_version: NotRequired[str]
+    passages_stale: Annotated[bool, Field(description="Whether passages must be indexed before the role can be asked.")]
+    passages_version: NotRequired[PassagesVersion]
 
 
 async def check_index(state: PassagesCheckState, runtime: Runtime[Any]) -> dict[str, Any]:

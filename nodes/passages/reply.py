@@ -7,13 +7,21 @@ from langgraph.runtime import Runtime
 from dramaturg.nodes.drafts import DraftState, drafted
 from dramaturg.nodes.grounds import Grounds, grounds_of
 from dramaturg.nodes.passages.attributes import (
+    AttributeMemory,
+    Attributes,
     AttributeSettings,
-    AttributeState,
     own_memory,
     remembered,
     updated_memory,
 )
-from dramaturg.nodes.passages.retrieval import Candidate, RetrievalSettings, in_context, passages_of
+from dramaturg.nodes.passages.retrieval import (
+    Candidates,
+    PassagesVersion,
+    RetrievalSettings,
+    Selected,
+    in_context,
+    passages_of,
+)
 from dramaturg.nodes.reply import AskedState, ReplySettings, spoken
 from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.nodes.turn import EvidenceState
@@ -35,12 +43,16 @@ class VerifiedReplySettings(GroundedReplySettings, VerificationSettings, Passage
 class KnowledgeState(AskedState, EvidenceState):
     """What a reply from knowledge alone reads."""
 
-    passages_version: NotRequired[str]
-    candidates: list[Candidate]
+    passages_version: NotRequired[PassagesVersion]
+    candidates: Candidates
 
 
-class AttributedDraftState(KnowledgeState, AttributeState, DraftState):
+class AttributedDraftState(KnowledgeState, DraftState):
     """What a reply in AMADEUS reads: knowledge from retrieval, attributes from selection and extraction."""
+
+    selected: Selected
+    attributes: Attributes
+    role_memory: NotRequired[AttributeMemory]
 
 
 @needs(question="read_turn", candidates="retrieve")

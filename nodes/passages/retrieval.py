@@ -2,14 +2,14 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
 from langgraph.runtime import Runtime
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from dramaturg.nodes.run import RoleContext, Run, needs, open_run
-from dramaturg.nodes.turn import EvidenceState
+from dramaturg.nodes.turn import EvidenceState, Question
 from dramaturg.stores.index.passages import PassageStore, StoredPassage, passage_kind
 
 
@@ -46,12 +46,17 @@ class Candidate(TypedDict):
     score: float
 
 
-class RetrievalState(EvidenceState):
-    """What retrieval reads and writes; `passages_version` is the index that it reads, the current one if empty."""
+PassagesVersion = Annotated[str, Field(description="The index of passages that the turn reads; none: the current one.")]
+Candidates = Annotated[list[Candidate], Field(description="The passages that retrieval found, the nearest first.")]
+Selected = Annotated[list[Candidate], Field(description="The passages that guided selection has kept, S.")]
 
-    question: str
-    passages_version: NotRequired[str]
-    candidates: list[Candidate]
+
+class RetrievalState(EvidenceState):
+    """What retrieval reads and writes."""
+
+    question: Question
+    passages_version: NotRequired[PassagesVersion]
+    candidates: Candidates
 
 
 class PassageEvidence(TypedDict):

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from math import ceil
-from typing import Any, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
 from langgraph.runtime import Runtime
 from pydantic import Field
@@ -13,9 +13,18 @@ from dramaturg.models.chat import threshold
 from dramaturg.models.cross_encoder import cross_encoder
 from dramaturg.models.errors import UNANSWERED, ModelUnavailable, RequestRejected
 from dramaturg.models.questions import decide
-from dramaturg.nodes.passages.retrieval import Candidate, RetrievalSettings, in_context, passage_evidence, passages_of
+from dramaturg.nodes.passages.retrieval import (
+    Candidate,
+    Candidates,
+    PassagesVersion,
+    RetrievalSettings,
+    Selected,
+    in_context,
+    passage_evidence,
+    passages_of,
+)
 from dramaturg.nodes.run import Run, needs, open_run, settings
-from dramaturg.nodes.turn import EvidenceState
+from dramaturg.nodes.turn import EvidenceState, Question
 from dramaturg.stores.index.passages import PassageStore
 
 
@@ -63,15 +72,15 @@ class PassageVerdict(TypedDict):
 
 
 class SelectionState(EvidenceState):
-    """What the loop reads and writes: the ranking, the verdicts so far, and the slot S; beside them N and K."""
+    """What the loop reads and writes."""
 
-    question: str
-    passages_version: NotRequired[str]
-    candidates: list[Candidate]
-    verdicts: list[PassageVerdict]
-    selected: list[Candidate]
-    search_limit: int
-    slots: int
+    question: Question
+    passages_version: NotRequired[PassagesVersion]
+    candidates: Candidates
+    verdicts: Annotated[list[PassageVerdict], Field(description="What was said of the passages that were judged.")]
+    selected: Selected
+    search_limit: Annotated[int, Field(description="How many passages are judged at most, N.")]
+    slots: Annotated[int, Field(description="How many passages are wanted, K.")]
 
 
 Announce = Callable[[PassageVerdict], None]

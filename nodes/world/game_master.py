@@ -14,13 +14,16 @@ from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import choose, extract
 from dramaturg.nodes.run import settings
 from dramaturg.nodes.world.world import (
+    AgentId,
     Deed,
     Event,
     Heard,
+    Step,
     World,
     WorldSettings,
     WorldState,
     event,
+    logged,
     open_world,
     scenario_of,
 )
@@ -44,10 +47,10 @@ class Outcome(BaseModel):
 class VoterInput(TypedDict):
     """What a voter is given: the hour, and what its deed in this hour rested on."""
 
-    agent: str
-    step: int
-    situation: str
-    self_image: str
+    agent: AgentId
+    step: Step
+    situation: Annotated[str, Field(description="Its working memory.")]
+    self_image: Annotated[str, Field(description="What it takes itself for.")]
 
 
 async def resolve(state: WorldState, runtime: Runtime[Any]) -> dict[str, Any]:
@@ -64,7 +67,7 @@ async def resolve(state: WorldState, runtime: Runtime[Any]) -> dict[str, Any]:
     # One alone first: a server with a prompt cache then reads the scene once.
     found = [await resolved(world, deeds[agent], state["step"]) for agent in order[:1]]
     found += await asyncio.gather(*(resolved(world, deeds[agent], state["step"]) for agent in order[1:]))
-    log, heard = [line for line, _ in found], [one for _, heard in found for one in heard]
+    log, heard = logged(runtime, *(line for line, _ in found)), [one for _, heard in found for one in heard]
     return {"heard": heard, "log": log, "talks": world.settings.talks, "usage": {"resolve": world.usage}}
 
 
@@ -152,5 +155,5 @@ async def vote(state: VoterInput, runtime: Runtime[Any]) -> dict[str, Any]:
     (later,) = load("not_yet", world.language).messages()
     options = {world.names[one]: one for one in world.scenario.candidates} | {later.text: ""}
     choice = options[await choose(world.chat, messages, list(options))]
-    log = [event(state["step"], world.scenario.clock.at(state["step"]), "vote", agent=agent, choice=choice)]
-    return {"votes": {agent: choice} if choice else {}, "log": log, "usage": {"vote": world.usage}}
+    cast = event(state["step"], world.scenario.clock.at(state["step"]), "vote", agent=agent, choice=choice)
+    return {"votes": {agent: choice} if choice else {}, "log": logged(runtime, cast), "usage": {"vote": world.usage}}

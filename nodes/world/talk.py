@@ -7,11 +7,11 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from typing_extensions import TypedDict
 
-from dramaturg.models.chat import Usage, add_usage
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import extract
 from dramaturg.nodes.run import needs
-from dramaturg.nodes.world.world import Event, Heard, WorldSettings, event, open_world
+from dramaturg.nodes.turn import UsageByNode
+from dramaturg.nodes.world.world import EventLog, Heard, HeardNow, Step, WorldSettings, event, logged, open_world
 from dramaturg.prompts import load
 
 TALK_IMPORTANCE = 4.0  # of what is said in a talk, from 1 to 10
@@ -32,28 +32,28 @@ class Said(TypedDict):
 
 
 class TalkInput(TypedDict):
-    """Who talks with whom, about what, and what the two take themselves for in this step."""
+    """What a talk begins with."""
 
-    step: int
-    pair: list[str]
-    about: str
-    images: dict[str, str]
+    step: Step
+    pair: Annotated[list[str], Field(description="Who talks with whom: two ids, of whom the first begins.")]
+    about: Annotated[str, Field(description="What the talk is about: a deed of the one who begins.")]
+    images: Annotated[dict[str, str], Field(description="What the two take themselves for in this step.")]
 
 
 class TalkOutput(TypedDict):
-    """What a talk leaves: what both have heard, its lines in the log, and its cost."""
+    """What a talk leaves."""
 
-    heard: Annotated[list[Heard], operator.add]
-    log: Annotated[list[Event], operator.add]
-    usage: Annotated[dict[str, Usage], add_usage]
+    heard: HeardNow
+    log: EventLog
+    usage: UsageByNode
 
 
 class TalkState(TalkInput, TalkOutput):
     """A talk under way."""
 
-    lines: Annotated[list[Said], operator.add]
-    most_lines: int
-    left: bool
+    lines: Annotated[list[Said], Field(description="What was said so far."), operator.add]
+    most_lines: Annotated[int, Field(description="The most lines of the talk.")]
+    left: Annotated[bool, Field(description="Whether one of the two has left.")]
 
 
 class Line(BaseModel):
@@ -87,9 +87,9 @@ async def say(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]:
     try:
         said = await extract(world.chat, messages, Line, temperature=world.settings.temperature)
     except UNANSWERED as error:
-        log = [event(step, now, "silence", agent=speaker, to=other, error=str(error))]
+        log = logged(runtime, event(step, now, "silence", agent=speaker, to=other, error=str(error)))
         return {"left": True, "most_lines": most, "log": log, "usage": {"say": world.usage}}
-    log = [event(step, now, "line", agent=speaker, to=other, text=said.line)]
+    log = logged(runtime, event(step, now, "line", agent=speaker, to=other, text=said.line))
     line = Said(agent=speaker, text=said.line)
     written = {"lines": [line], "left": said.leaves, "most_lines": most}
     return {**written, "log": log, "usage": {"say": world.usage}}

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 from typing_extensions import TypedDict
 
 from dramaturg.models.chat import ChatModel, Usage, add_usage
@@ -20,6 +21,7 @@ from dramaturg.models.reading import normalize_word
 from dramaturg.nodes.identity.chronicle import Condition, IdentityChange
 from dramaturg.nodes.identity.episodes import Episode
 from dramaturg.nodes.run import RunContext, chat_in, needs, settings
+from dramaturg.nodes.turn import UsageByNode
 from dramaturg.stores.documents.scenario import Scenario, read_scenario
 from dramaturg.stores.library import open_role
 
@@ -69,49 +71,62 @@ Event = dict[str, Any]
 """A line of the log: {"step", "time", "kind", …}."""
 
 
+AgentId = Annotated[str, Field(description="The id of the agent's role.")]
+Step = Annotated[int, Field(description="The step that is played, an hour, from 1.")]
+News = Annotated[
+    dict[str, list[Episode]], Field(description="What is new to each agent: what it heard in the step before.")
+]
+Lived = Annotated[
+    dict[str, list[Episode]], Field(description="What each agent remembers: all that was once news, with its hour.")
+]
+HeardNow = Annotated[list[Heard], Field(description="What was heard in this step; news in the next."), operator.add]
+ChangesOfAgents = Annotated[
+    dict[str, list[IdentityChange]], Field(description="How the identity of each agent has changed."), operator.or_
+]
+Votes = Annotated[dict[str, str], Field(description="For whom each agent has voted."), operator.or_]
+EventLog = Annotated[list[Event], Field(description="What has happened, line by line."), operator.add]
+
+
 class WorldState(TypedDict):
-    """What lives on: the step, what each agent has lived through and become, its votes, and the log of all of it.
+    """What lives on. What is heard becomes news, and then a memory: no prompt shows it twice."""
 
-    `deeds` and `heard` are those of the step under way. What was heard in a step is `news` in the next one, and a
-    memory, in `lived`, after that: no prompt shows it twice. It keeps the hour at which it happened.
-    `began` is when the step began by the clock on the wall, `over` whether the last one was played, `polls` whether
-    votes are cast in it, and `talks` how many talks it may have.
-    """
-
-    step: int
-    began: float
-    over: bool
-    polls: str
-    talks: int
-    news: dict[str, list[Episode]]
-    lived: dict[str, list[Episode]]
-    deeds: Annotated[list[Deed], operator.add]
-    heard: Annotated[list[Heard], operator.add]
-    identity_changes: Annotated[dict[str, list[IdentityChange]], operator.or_]
-    votes: Annotated[dict[str, str], operator.or_]
-    log: Annotated[list[Event], operator.add]
-    usage: Annotated[dict[str, Usage], add_usage]
+    step: Step
+    began: Annotated[float, Field(description="When the step began by the clock on the wall, in seconds.")]
+    over: Annotated[bool, Field(description="Whether the last step was played.")]
+    polls: Annotated[str, Field(description="Whether votes are cast in this step: open, or not.")]
+    talks: Annotated[int, Field(description="How many talks the step may have.")]
+    news: News
+    lived: Lived
+    deeds: Annotated[list[Deed], Field(description="What the agents do in this step."), operator.add]
+    heard: HeardNow
+    identity_changes: ChangesOfAgents
+    votes: Votes
+    log: EventLog
+    usage: UsageByNode
 
 
 class WorldInput(TypedDict, total=False):
-    """What a simulation takes: nothing, for all that it needs is in the context; or where another one has come to."""
+    """What a simulation takes: nothing, for all that it needs is in the context.
 
-    step: int
-    news: dict[str, list[Episode]]
-    lived: dict[str, list[Episode]]
-    heard: Annotated[list[Heard], operator.add]
-    identity_changes: Annotated[dict[str, list[IdentityChange]], operator.or_]
-    votes: Annotated[dict[str, str], operator.or_]
-    log: Annotated[list[Event], operator.add]
-    usage: Annotated[dict[str, Usage], add_usage]
+    A program may send where another simulation has come to; no form asks for it.
+    """
+
+    step: SkipJsonSchema[Step]
+    news: SkipJsonSchema[News]
+    lived: SkipJsonSchema[Lived]
+    heard: Annotated[SkipJsonSchema[HeardNow], operator.add]
+    identity_changes: Annotated[SkipJsonSchema[ChangesOfAgents], operator.or_]
+    votes: Annotated[SkipJsonSchema[Votes], operator.or_]
+    log: Annotated[SkipJsonSchema[EventLog], operator.add]
+    usage: Annotated[SkipJsonSchema[UsageByNode], add_usage]
 
 
 class WorldOutput(TypedDict):
-    """What a simulation gives: its log, the votes, and what it cost by node."""
+    """What a simulation gives."""
 
-    log: Annotated[list[Event], operator.add]
-    votes: Annotated[dict[str, str], operator.or_]
-    usage: Annotated[dict[str, Usage], add_usage]
+    log: EventLog
+    votes: Votes
+    usage: UsageByNode
 
 
 S = TypeVar("S", bound=WorldSettings)
@@ -187,6 +202,13 @@ def event(step: int, now: str, kind: str, **details: Any) -> Event:
     return {"step": step, "time": now, "kind": kind, **details}
 
 
+def logged(runtime: Runtime[Any], *lines: Event) -> list[Event]:
+    """Stream lines of the log, and return them for the log."""
+    for line in lines:
+        runtime.stream_writer({"event": "logged", **line})
+    return [*lines]
+
+
 def described(context: WorldSettings, scenario: Scenario) -> dict[str, Any]:
     """What a run is, for whoever reads its log."""
     return {
@@ -210,6 +232,7 @@ async def begin_step(state: WorldState, runtime: Runtime[Any]) -> dict[str, Any]
     step = state.get("step", 0) + 1
     before, now = scenario.clock.at(step - 1), scenario.clock.at(step)
     happening = [one.text for one in scenario.events if one.at == now]
+    happens = [event(step, now, "event", text=text) for text in happening]
     first = [event(step, now, "run", **described(context, scenario))] if step == 1 else []
     lived, news = state.get("lived") or {}, state.get("news") or {}
 
@@ -226,7 +249,7 @@ async def begin_step(state: WorldState, runtime: Runtime[Any]) -> dict[str, Any]
         "step": step,
         "lived": {agent: [*lived.get(agent, []), *news.get(agent, [])] for agent in agents},
         "news": {agent: news_of(agent) for agent in agents},
-        "log": [*first, event(step, now, "step"), *(event(step, now, "event", text=text) for text in happening)],
+        "log": logged(runtime, *first, event(step, now, "step"), *happens),
         "began": time.time(),
         "deeds": Overwrite([]),
         "heard": Overwrite([]),
@@ -250,7 +273,10 @@ async def end_step(state: WorldState, runtime: Runtime[Any]) -> dict[str, Any]:
         "lines": sum(one["kind"] == "line" for one in state["log"]),
         "seconds": round(spent + time.time() - state["began"], 3),  # by the wall clock: they differ from run to run
     }
-    return {"over": step >= steps_of(context), "log": [*memories, *result, event(step, now, "cost", **cost)]}
+    return {
+        "over": step >= steps_of(context),
+        "log": logged(runtime, *memories, *result, event(step, now, "cost", **cost)),
+    }
 
 
 def counted(votes: Mapping[str, str], candidates: Sequence[str]) -> dict[str, Any]:

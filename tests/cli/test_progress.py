@@ -7,6 +7,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from langchain_core.messages import AIMessageChunk
 from rich.console import Console
 
 from dramaturg.cli import progress
@@ -86,6 +87,14 @@ def test_a_step_that_counts_is_written_when_it_begins_and_when_it_ends(capsys: p
         "Judging passages: 3 judged, 2 accepted …",
         "Thinking of the answer …",
     ]
+
+
+def test_each_line_of_several_speakers_says_whose_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress.Stage("Ada") as stage:
+        for part, message, text in (("one", "a", "I keep "), ("one", "a", "the light."), ("other", "b", "I sail.")):
+            about = {"langgraph_checkpoint_ns": f"{part}:1|draft:2"}
+            stage.show({"type": "messages", "ns": (), "data": (AIMessageChunk(text, id=message), about)})
+    assert capsys.readouterr().out == "Ada: I keep the light.\nother: I sail.\n"
 
 
 @pytest.mark.parametrize("sizes", [False, True])

@@ -1,5 +1,6 @@
 """The flows of docs/composing.md: as short as they are said to be, and they run."""
 
+import json
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -72,3 +73,21 @@ def test_a_flow_is_asked_by_its_name(name: str, run: Command, stub: Endpoint, tm
     assert run("index", "ada", "--method", method, *other)[0] == 0
     code, answer, error = run("ask", "ada", "Who are you?", "--method", method, *other)
     assert (code, "I keep the light." in answer) == (0, True), error
+
+
+def test_each_line_of_a_scene_is_told_with_its_speaker(run: Command, stub: Endpoint, tmp_path: Path) -> None:
+    write_role(tmp_path, "ben", name="Ben Gunn")
+    stub.model = ScriptedFake(reply=answered)
+    asked = (
+        "ask",
+        "ada",
+        "Who?",
+        "--method",
+        "dramaturg.examples.flows.two_roles:build",
+        "--set",
+        "other=ben",
+        "--json",
+    )
+    told = json.loads(run(*asked)[1])
+    assert [one["name"] for one in told["lines"]] == ["ada", "ben", "ada", "ben"]
+    assert told["reply"] == told["lines"][-1]["text"]

@@ -48,6 +48,9 @@ async def test_every_graph_has_an_assistant_and_a_form(client: Any) -> None:
     assert set(assistants) == set(SERVED)
     for assistant in assistants.values():
         schemas = await client.assistants.get_schemas(assistant)
+        form = schemas["input_schema"].get("properties", {})
+        assert form.keys() <= {"messages", "rebuild", "retry", "plan", "apply", "scores"}
+        assert all(field["description"] for field in (form | schemas["output_schema"]["properties"]).values())
         settings = schemas["context_schema"]["properties"]
         assert len(settings) >= 10
         assert all(field["description"] and bounded(field) for field in settings.values())

@@ -443,3 +443,20 @@ async def test_a_branch_begins_with_what_agents_had_become(tmp_path: Path) -> No
     ]
     (change,) = of_kind(log, "change")
     assert [change["text"] in image for image in whose(log, "alice")] == [False, True]
+
+
+async def test_the_log_is_streamed_line_by_line(tmp_path: Path) -> None:
+    context = RiverbendContext(**world_settings(tmp_path, townsfolk(), steps=1))
+    stream = (
+        build().compile().astream({}, context=context, stream_mode=["custom", "values"], subgraphs=True, version="v2")
+    )
+    events, states = [], []
+    async for one in stream:
+        if one["type"] == "custom":
+            events.append(one["data"])
+        elif not one["ns"]:
+            states.append(one["data"])
+    assert {one["event"] for one in events} == {"logged", "recalled", "identity"}
+    streamed = [{name: one[name] for name in one if name != "event"} for one in events if one["event"] == "logged"]
+    assert {one["kind"] for one in streamed} >= {"step", "action", "outcome", "line", "cost"}
+    assert sorted(map(str, streamed)) == sorted(map(str, states[-1]["log"]))

@@ -112,3 +112,30 @@ async def test_naive_rag_answers_from_the_nearest_fixed_passages(tmp_path: Path)
     assert len(output["evidence"]["knowledge"]) == 3
     assert all(len(passage["text"]) <= 120 for passage in output["evidence"]["knowledge"])
     assert set(output["usage"]) == {"respond_from_knowledge"}
+
+
+@pytest.mark.parametrize("before", [[], [HumanMessage("Who are you?"), AIMessage("Ada.")]], ids=["first", "later"])
+@pytest.mark.parametrize("name", METHODS)
+async def test_what_an_interrupted_run_left_unanswered_is_joined_to_the_question(
+    name: str, before: list[Any], tmp_path: Path
+) -> None:
+    small_role(tmp_path)
+    model = player(MOON, scoped("Tom"))
+    context = context_type(name)(**run_settings(tmp_path, model))
+    messages = [*before, HumanMessage("Is it cold?"), HumanMessage("Storms?")]
+    output = await chat_graph(name).compile().ainvoke({"messages": messages}, context=context)
+    assert [one.type for one in output["messages"]] == [*(one.type for one in messages), "ai"]
+    for call in model.calls:
+        if call.schema is not None:  # a question for an answer in a format shows no messages of the conversation
+            continue
+        speakers = [one.type for one in call.messages if one.type != "system"]
+        assert speakers == ["human", "ai"] * (len(speakers) // 2) + ["human"]
+    assert any("Is it cold?" in call.text and "Storms?" in call.text for call in model.calls)
+
+
+@pytest.mark.parametrize(("name", "knowledge"), [("vanilla", "none"), ("profile", "profile")])
+async def test_a_baseline_says_what_it_answers_from(name: str, knowledge: str, tmp_path: Path) -> None:
+    small_role(tmp_path)
+    context = context_type(name)(**run_settings(tmp_path, actor()))
+    stream = GRAPHS[name].astream({"messages": [HumanMessage("Storms?")]}, context=context, stream_mode="custom")
+    assert [event async for event in stream] == [{"event": "responding", "knowledge": knowledge}]
