@@ -64,7 +64,21 @@ ModelOption = Annotated[
 ]
 SettingsOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Any setting of the method, e.g. slots=3; may be repeated."),
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Any setting of the method, e.g. slots=3; of a part of it, e.g. passages.slots=3. May be repeated.",
+    ),
+]
+PromptsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--prompts",
+        metavar="FOLDER",
+        help="Prompts of your own, such as judge.en.md, which are taken before the role's and the package's.",
+        exists=True,
+        file_okay=False,
+    ),
 ]
 StrategyOption = Annotated[
     str, typer.Option("--strategy", help="How Emotional RAG recalls: C-A, C-M, S-S, S-E or semantic.")
@@ -104,8 +118,18 @@ def context_for(
 
 
 def settings_of(given: Sequence[str] | None) -> dict[str, Any]:
-    """Read the settings that --set gives."""
-    return dict(map(setting, given or []))
+    """Read the settings that --set gives; a name with dots leads into those of a part."""
+    found: dict[str, Any] = {}
+    for text in given or []:
+        name, value = setting(text)
+        *parts, last = name.split(".")
+        among = found
+        for one in parts:
+            among = among.setdefault(one, {})
+            if not isinstance(among, dict):
+                raise ValueError(f"--set {name}: {one} has been given another value already.")
+        among[last] = value
+    return found
 
 
 def setting(text: str) -> tuple[str, Any]:

@@ -5,6 +5,8 @@ Names, texts and settings come from people and models, so nothing is read as mar
 
 import json
 import sqlite3
+from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from rich.text import Text
 from dramaturg.stores.files import write_bytes
 
 EXCERPT = 160  # letters of a text that a table shows
+KINDS = ("bool", "float", "int", "str")  # which of several a value could not be
 PICTURES = ("png", "svg", "pdf")
 screen = Console(markup=False, emoji=False, highlight=False)
 errors = Console(stderr=True, markup=False, emoji=False, highlight=False)
@@ -68,11 +71,17 @@ def table_of(title: str, *columns: Column | str) -> Table:
 def sentence(error: Exception) -> str:
     """What went wrong, for a person."""
     if isinstance(error, ValidationError):
-        problems = {f"{e['loc'][0] if e['loc'] else 'all'}: {e['msg']}" for e in error.errors(include_url=False)}
+        problems = {f"{setting_name(e['loc'])}: {e['msg']}" for e in error.errors(include_url=False)}
         return "These settings cannot be used: " + "; ".join(sorted(problems)) + "."
     if isinstance(error, sqlite3.Error):
         return f"The conversations of this role are in use or damaged ({error}): see the folder .conversations."
     return str(error) or type(error).__name__
+
+
+def setting_name(place: Sequence[int | str]) -> str:
+    """The setting that a problem is about; after that of a part comes the part's."""
+    names = takewhile(lambda one: isinstance(one, str) and one.isidentifier() and one not in KINDS, place)
+    return ".".join(map(str, names)) or "all"
 
 
 def require_place(file: Path) -> None:

@@ -12,7 +12,10 @@ from langgraph.config import get_config
 from langgraph.graph import StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
-from pydantic import Field, ValidationError
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationError
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+from pydantic_core.core_schema import no_info_after_validator_function
 from typing_extensions import TypedDict
 
 from dramaturg.nodes.run import Opened, RoleContext, RunContext
@@ -24,6 +27,32 @@ Settings: TypeAlias = Mapping[str, Any] | RunContext | Callable[[Any], Mapping[s
 of the graph around it."""
 
 NOT_KEPT = ("messages", "evidence", "usage", "question", "window")
+
+
+class OwnSettings:
+    """Marks the field of a context that holds the settings of a part.
+
+    Role, library, language and models are those of the graph around it: here they are refused, and left out of forms.
+
+    Args:
+        without: other settings of the part that have no effect there.
+    """
+
+    def __init__(self, *without: str) -> None:
+        self.without = {*RoleContext.model_fields, *without}
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return no_info_after_validator_function(self._require_own, handler(source))
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        schema = handler.resolve_ref_schema(handler(core))
+        own = {name: one for name, one in schema["properties"].items() if name not in self.without}
+        return {**schema, "properties": own}
+
+    def _require_own(self, given: RunContext) -> RunContext:
+        if shared := sorted(given.model_fields_set & self.without):
+            raise ValueError(f"a part has no {' and no '.join(shared)} of its own")
+        return given
 
 
 class PartState(TypedDict):

@@ -1,18 +1,16 @@
 """The graphs of this package: their runs always know how they are to be done, and they can be changed node by node."""
 
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, TypeVar, get_type_hints
 
 from langchain_core.runnables import Runnable
-from langgraph.checkpoint.base import Checkpoint
 from langgraph.graph import StateGraph
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.runtime import get_runtime
 from langgraph.typing import ContextT, InputT, OutputT, StateT
 
-from dramaturg.nodes.run import Opened, RoleContext
+from dramaturg.nodes.run import CompiledWorkflow
 from dramaturg.stores.errors import did_you_mean
 
 Node = Any
@@ -99,62 +97,6 @@ class Workflow(StateGraph[StateT, ContextT, InputT, OutputT]):
         compiled = super().compile(*args, **kwargs)
         compiled.__class__ = CompiledWorkflow  # `StateGraph.compile` names the class that it makes
         return compiled
-
-
-class CompiledWorkflow(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
-    """A compiled `Workflow`: each run goes by a context of its own, which remembers what the run has opened."""
-
-    def stream(self, input: Any, config: Any = None, *, context: Any = None, **kwargs: Any) -> Iterator[Any]:  # noqa: A002
-        """Run as `Pregel.stream` does."""
-        return super().stream(input, config, context=self._context(context), **kwargs)
-
-    def astream(self, input: Any, config: Any = None, *, context: Any = None, **kwargs: Any) -> AsyncIterator[Any]:  # noqa: A002
-        """Run as `Pregel.astream` does."""
-        return super().astream(input, config, context=self._context(context), **kwargs)
-
-    def _migrate_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Read what an earlier version of the graph wrote, as LangGraph does with its own earlier formats."""
-        builder: Any = self.builder
-        parts: Any = checkpoint
-        for old, new in builder.former_nodes.items():
-            was, now = f"branch:to:{old}", f"branch:to:{new}"
-            values, versions, seen = parts["channel_values"], parts["channel_versions"], parts["versions_seen"]
-            parts["updated_channels"] = [
-                now if one == was else one for one in parts.get("updated_channels") or ()
-            ] or None
-            if was in values:
-                values[now] = values.pop(was)
-            if was in versions:
-                versions[now] = max(filter(None, (versions.pop(was), versions.get(now))))
-            if old in seen:
-                both = {now if name == was else name: version for name, version in seen.pop(old).items()}
-                mine = seen.get(new, {})
-                seen[new] = mine | {name: max(filter(None, (v, mine.get(name)))) for name, v in both.items()}
-        for old, new in builder.former_channels.items():
-            for known in (parts["channel_values"], parts["channel_versions"], *parts["versions_seen"].values()):
-                if old in known and (value := known.pop(old)) is not None and new:
-                    known.setdefault(new, value)
-            renamed = [new if one == old else one for one in parts.get("updated_channels") or ()]
-            parts["updated_channels"] = list(filter(None, renamed)) or None
-        super()._migrate_checkpoint(checkpoint)
-
-    def _context(self, given: Any) -> Any:
-        """The context of a run: what is given, else that of the graph whose node this is, else the defaults."""
-        if given is None and _outer_context() is not None:
-            return None  # LangGraph hands it down
-        kind: Any = self.context_schema
-        context = kind(**(given or {})) if given is None or isinstance(given, dict) else given
-        if isinstance(context, RoleContext):
-            outer, context = context._opened, context.model_copy()
-            context._opened = Opened(context, outer)
-        return context
-
-
-def _outer_context() -> Any:
-    try:
-        return get_runtime().context
-    except (KeyError, RuntimeError):  # outside a run
-        return None
 
 
 W = TypeVar("W", bound=Workflow[Any, Any, Any, Any])

@@ -5,6 +5,7 @@ plain value, `$$` for a dollar sign; a value named in `data` is fenced: what cam
 between tags that its own text cannot close.
 """
 
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -87,6 +88,16 @@ def prompts_in(folder: Path) -> dict[str, Prompt]:
         ValueError: one of them cannot be used, and why.
     """
     return {file.stem: _own(file, file.stat().st_mtime_ns) for file in sorted(folder.glob("*.md"))}
+
+
+def digest_of(folder: Path) -> str:
+    """What the prompts of a folder say, as a digest: with other words of one of them it is another.
+
+    Raises:
+        ValueError: one of them cannot be used, and why.
+    """
+    said = sorted((name, prompt.sections) for name, prompt in prompts_in(folder).items())
+    return hashlib.sha256(repr(said).encode()).hexdigest()
 
 
 @lru_cache(maxsize=1024)

@@ -15,8 +15,9 @@ from uuid import uuid4
 
 from pydantic import JsonValue
 
-from dramaturg.stores.errors import RoleError, StorageError
+from dramaturg.stores.errors import RoleError, RoleFileError, StorageError
 
+LARGEST = 100_000_000  # bytes of one file that people write; compared before it is read
 _ASIDE = re.compile(r"\..+\.[0-9a-f]{32}\.tmp", re.DOTALL)
 
 
@@ -58,6 +59,22 @@ def read_if_there(path: Path, *, within: Path) -> bytes | None:
         return None
     except OSError as error:
         raise StorageError(f"{path} cannot be read ({error.strerror}): give permission, or check the disk.") from error
+
+
+def read_bytes(path: Path, within: Path) -> bytes:
+    """Return the bytes of a file that people write, of at most 100 MB.
+
+    Raises:
+        RoleFileError: it is larger, is not there, or cannot be read.
+    """
+    real, name = inside(path, within), path.relative_to(within.parent).as_posix()
+    try:
+        size = real.stat().st_size
+        if size > LARGEST:
+            raise RoleFileError(f"{name} has more than {LARGEST:,} bytes: split it into several files.")
+        return real.read_bytes()
+    except OSError as error:
+        raise RoleFileError(f"{name} cannot be read ({error.strerror}): put it there.") from error
 
 
 def write_bytes(path: Path, data: bytes, *, within: Path) -> None:

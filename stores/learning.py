@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from dramaturg.stores.documents.reading import LARGEST, read_text
+from dramaturg.stores.documents.reading import read_text
 from dramaturg.stores.errors import RoleError, RoleFileError, did_you_mean
+from dramaturg.stores.files import LARGEST
 from dramaturg.stores.role import Role
 
 TEXTS = (".md", ".markdown", ".txt", ".text", "")

@@ -20,9 +20,9 @@ from dramaturg.stores.documents.forms import (
     read_questions,
 )
 from dramaturg.stores.documents.memories import memory_paths
-from dramaturg.stores.documents.reading import dialogue_paths, document_paths, read_bytes
-from dramaturg.stores.documents.sources import Sources, finish_begun_change
+from dramaturg.stores.documents.sources import Sources, dialogue_paths, document_paths, finish_begun_change
 from dramaturg.stores.errors import DamagedIndex, MissingIndex
+from dramaturg.stores.files import read_bytes
 from dramaturg.stores.index.builder import IndexBuilder
 from dramaturg.stores.index.folder import IndexFolder, IndexKind, Manifest, Pointer, Published, S
 from dramaturg.stores.index.records import R

@@ -1,16 +1,17 @@
 """The five methods for one role: what each finds, side by side; one draft from all of it, the gate, the verifier."""
 
 import asyncio
-from collections.abc import Hashable, Sequence
-from operator import attrgetter
+from collections.abc import Callable, Hashable, Sequence
+from itertools import chain
 from typing import Annotated, Any, Literal
 
 from langgraph.graph import END, START
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from dramaturg.models.environment import environment
+from dramaturg.nodes.dialogues.cast import UserRoleSettings
 from dramaturg.nodes.dialogues.role_memory import RoleMemoryState, condense_memory, memory_outcome
 from dramaturg.nodes.drafts import STEPS, Checkers, GroundedDraftSettings, draft_from_grounds, next_step, revise, speak
 from dramaturg.nodes.identity.decision import DecisionState, decline
@@ -18,11 +19,13 @@ from dramaturg.nodes.identity.episodes import remember_episode
 from dramaturg.nodes.identity.gate import validate
 from dramaturg.nodes.identity.update import UpdateState, approve, reflect, update_identity, update_outcome
 from dramaturg.nodes.memories.remembering import RememberedState, remember
-from dramaturg.nodes.part import part
-from dramaturg.nodes.run import needs, open_run
+from dramaturg.nodes.memories.units import memories_in
+from dramaturg.nodes.part import OwnSettings, part
+from dramaturg.nodes.run import RoleContext, needs, open_run
 from dramaturg.nodes.turn import SummarySettings, TurnInput, TurnOutput, TurnState, read_turn, summarize, window_outcome
 from dramaturg.nodes.verification import VerificationSettings, verify
 from dramaturg.nodes.workflow import Workflow, changeable
+from dramaturg.stores.documents.memories import read_memory_files
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.library import open_role
 from dramaturg.stores.role import Role
@@ -30,22 +33,37 @@ from dramaturg.workflows import amadeus, drmr, emotional_rag, id_rag, role_rag
 
 Part = Literal["passages", "scope", "memories", "relations", "identity"]
 PARTS: tuple[Part, ...] = ("passages", "scope", "memories", "relations", "identity")
+SPOKEN = ("window", "summary_tokens", "reply_tokens", "verify", "alpha", "revisions", "notes")
+"""The settings of a method that are about its reply: a part gives none."""
 
 
-class EnsembleContext(GroundedDraftSettings, VerificationSettings, SummarySettings):
-    """Everything that the ensemble may be told; role and models of its parts are its own."""
+def _names(given: Any) -> Any:
+    """Names with commas between them, as a command line has them, are a list."""
+    return [one.strip() for one in given.split(",")] if isinstance(given, str) else given
 
-    parts: frozenset[Part] = Field(
+
+class EnsembleContext(GroundedDraftSettings, VerificationSettings, UserRoleSettings, SummarySettings):
+    """Everything that the ensemble may be told; role, library, language and models of its parts are its own."""
+
+    parts: Annotated[frozenset[Part], BeforeValidator(_names)] = Field(
         default=frozenset(PARTS), description="Which parts may take part; each does if the role has files for it."
     )
     verify: bool = Field(default=True, description="Whether a reply is verified, and revised if it does not fit.")
-    passages: amadeus.AmadeusContext = Field(default=amadeus.AmadeusContext(), description="The settings of AMADEUS.")
-    scope: role_rag.RoleRagContext = Field(default=role_rag.RoleRagContext(), description="The settings of RoleRAG.")
-    memories: emotional_rag.EmotionalRagContext = Field(
-        default=emotional_rag.EmotionalRagContext(), description="The settings of Emotional RAG."
+    passages: Annotated[amadeus.AmadeusContext, OwnSettings(*SPOKEN)] = Field(
+        default_factory=amadeus.AmadeusContext, description="The settings of AMADEUS."
     )
-    relations: drmr.DrmrContext = Field(default=drmr.DrmrContext(), description="The settings of DRMR.")
-    identity: id_rag.IdRagContext = Field(default=id_rag.IdRagContext(), description="The settings of ID-RAG.")
+    scope: Annotated[role_rag.RoleRagContext, OwnSettings(*SPOKEN, "retrieval")] = Field(
+        default_factory=role_rag.RoleRagContext, description="The settings of RoleRAG."
+    )
+    memories: Annotated[emotional_rag.EmotionalRagContext, OwnSettings(*SPOKEN)] = Field(
+        default_factory=emotional_rag.EmotionalRagContext, description="The settings of Emotional RAG."
+    )
+    relations: Annotated[drmr.DrmrContext, OwnSettings(*SPOKEN, "user_role")] = Field(
+        default_factory=drmr.DrmrContext, description="The settings of DRMR."
+    )
+    identity: Annotated[id_rag.IdRagContext, OwnSettings(*SPOKEN)] = Field(
+        default_factory=id_rag.IdRagContext, description="The settings of ID-RAG."
+    )
 
 
 class EnsembleState(
@@ -80,20 +98,39 @@ async def choose_parts(state: EnsembleState, runtime: Runtime[Any]) -> dict[str,
     gate = "identity" in chosen and run.settings.identity.gate
     checkers = [*(["gate"] if gate else []), *(["verifier"] if run.settings.verify else [])]
     evidence = {"parts": list(chosen)}
-    return {"taking_part": list(chosen), "checkers": checkers, "gathered": Overwrite({}), "evidence": evidence}
+    return {
+        "taking_part": list(chosen),
+        "checkers": checkers,
+        "gathered": Overwrite({}),
+        "drafts": [],
+        "evidence": evidence,
+    }
 
 
 def parts_of(context: EnsembleContext, role: Role) -> list[Part]:
-    """The parts that take part: those that are wanted, and that the role has files for; blocks."""
-    documents = bool(role.persona.checksums())
+    """The parts that take part: those that are wanted, and that the role has something for; blocks."""
+    documents = any(one.text.strip() for one in role.documents())
+    files = read_memory_files(role.root)
+    memories = chain.from_iterable(memories_in(name, lines, role.card) for name, lines in files.items())
     there: dict[Part, bool] = {
         "passages": documents,
         "scope": documents,
-        "memories": bool(role.memory_files.checksums()),
-        "relations": bool(role.dialogue_files.checksums()),
+        "memories": any(True for _ in memories),
+        "relations": bool(role.dialogues()),
         "identity": bool(role.chronicle().triples) or context.identity.identity == "baseline",
     }
     return [name for name in PARTS if there[name] and name in context.parts]
+
+
+def settings_of(name: Part) -> Callable[[EnsembleContext], RoleContext]:
+    """What gives the settings of a part from those of the ensemble: who the user is, is known to all."""
+
+    def own(context: EnsembleContext) -> RoleContext:
+        given: RoleContext = getattr(context, name)
+        known = {"user_role": context.user_role} if isinstance(given, UserRoleSettings) else {}
+        return given.model_copy(update=known)
+
+    return own
 
 
 def prepared_parts(context: EnsembleContext) -> Sequence[Part]:
@@ -134,19 +171,19 @@ def build() -> Workflow[EnsembleState, EnsembleContext, TurnInput, TurnOutput]:
     builder.add_node(choose_parts)
     methods = zip(PARTS, (amadeus, role_rag, emotional_rag, drmr, id_rag), strict=True)
     for name, method in methods:
-        builder.add_node(name, part(method.build_grounds().compile(name=name), attrgetter(name)))
+        builder.add_node(name, part(method.build_grounds().compile(name=name), settings_of(name)))
     builder.add_node("draft", draft_from_grounds)
-    builder.add_node("validate", part(validate, attrgetter("identity")))
+    builder.add_node("validate", part(validate, settings_of("identity")))
     builder.add_node(verify)
     builder.add_node(revise)
     builder.add_node(decline)
     builder.add_node(speak)
-    builder.add_node("remember", part(remember, attrgetter("memories")))
-    builder.add_node("condense_memory", part(condense_memory, attrgetter("relations")))
-    builder.add_node("remember_episode", part(remember_episode, attrgetter("identity")))
-    builder.add_node("reflect", part(reflect, attrgetter("identity")))
-    builder.add_node("approve", part(approve, attrgetter("identity")))
-    builder.add_node("update_identity", part(update_identity, attrgetter("identity")))
+    builder.add_node("remember", part(remember, settings_of("memories")))
+    builder.add_node("condense_memory", part(condense_memory, settings_of("relations")))
+    builder.add_node("remember_episode", part(remember_episode, settings_of("identity")))
+    builder.add_node("reflect", part(reflect, settings_of("identity")))
+    builder.add_node("approve", part(approve, settings_of("identity")))
+    builder.add_node("update_identity", part(update_identity, settings_of("identity")))
     builder.add_node(summarize)
     builder.add_edge(START, "read_turn")
     builder.add_edge("read_turn", "choose_parts")

@@ -19,6 +19,7 @@ from dramaturg.cli.options import (
     JsonOption,
     LibraryOption,
     ModelOption,
+    PromptsOption,
     given_object,
     library_path,
     names_in,
@@ -88,6 +89,7 @@ def evaluate_command(
     with_bounds: BoundsOption = True,
     labels: LabelsOption = "",
     web_search: WebOption = "off",
+    prompts: PromptsOption = None,
     library: LibraryOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and end.")] = False,
     as_json: JsonOption = False,
@@ -106,6 +108,7 @@ def evaluate_command(
     settings = EvaluationSettings(
         library=str(library_path(library)),
         chat_model=model,
+        prompts=prompts,
         judges=tuple(judge or ()),
         most_calls=most_calls,
         web_search="off" if web_search == "off" else given_object("--web-search", web_search),

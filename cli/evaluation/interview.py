@@ -14,6 +14,7 @@ from dramaturg.cli.options import (
     LibraryOption,
     MethodOption,
     ModelOption,
+    PromptsOption,
     RoleArgument,
     SettingsOption,
     library_path,
@@ -57,6 +58,7 @@ def interview(
         Path | None, typer.Option("--out", help="The file of answers, judgements and scores; the same command goes on.")
     ] = None,
     model: ModelOption = "auto",
+    prompts: PromptsOption = None,
     library: LibraryOption = None,
     settings: SettingsOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say how many questions it would ask, and end.")] = False,
@@ -66,7 +68,7 @@ def interview(
     asked = {"role": role, "method": flow(method), "instrument": instrument, "limit": limit}
     judged = {"judge": judge, "judging": judging.value, "repeats": repeats, "experimenter": experimenter}
     scored = {"tie": tie.value, "refusals": refusals.value}
-    context = context_of(library, settings, chat_model=model, **asked, **judged, **scored)
+    context = context_of(library, settings, chat_model=model, prompts=prompts, **asked, **judged, **scored)
     wanted = asyncio.run(questions(context))
     if dry_run:
         tell(wanted, as_json=as_json)

@@ -49,11 +49,20 @@ def evidence_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
         yield attributes_table(evidence["attributes"], evidence.get("attributes_error", ""))
     if remembered := [a for a in evidence.get("role_memory", []) if a not in evidence.get("attributes", [])]:
         yield Text("Remembered from earlier turns: " + "; ".join(a["attribute"] for a in remembered), style="dim")
-    for views in (graph_views, memory_views, relation_views, identity_views):
+    for views in (graph_views, memory_views, relation_views, identity_views, joined_views):
         yield from views(evidence)
     for name, (title, style) in NOTES.items():
         if text := evidence.get(name):
             yield Text(f"{title}: {printable(text)}", style=style)
+
+
+def joined_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
+    """Which methods took part in an ensemble, and how much of what they found the reply rests on."""
+    if parts := evidence.get("parts"):
+        yield Text(f"Taking part: {printable(', '.join(parts))}", style="dim")
+    if grounds := evidence.get("grounds"):
+        gone = ", ".join(f"{number} of {printable(kind)}" for kind, number in grounds["left_out"].items())
+        yield Text(f"The reply rests on {grounds['tokens']:,} tokens; left out: {gone or 'nothing'}.", style="dim")
 
 
 def corrective_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:

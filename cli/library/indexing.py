@@ -14,6 +14,7 @@ from dramaturg.cli.options import (
     JsonOption,
     LibraryOption,
     MethodOption,
+    PromptsOption,
     RoleArgument,
     SettingsOption,
     context_for,
@@ -54,12 +55,13 @@ def index(
         typer.Option("--scores", help="Score every relation now, not when a conversation first needs it."),
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what the model would be asked, and end.")] = False,
+    prompts: PromptsOption = None,
     library: LibraryOption = None,
     settings: SettingsOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Prepare a role for a method; only what changed is done again."""
-    context = context_for(method, role, library, settings)
+    context = context_for(method, role, library, settings, prompts=prompts)
     parts = preparations(method, context)
     if not parts:
         raise ValueError(f"The method {method!r} has no index: there is nothing to prepare.")

@@ -15,6 +15,7 @@ from dramaturg.cli.options import (
     LibraryOption,
     MethodOption,
     ModelOption,
+    PromptsOption,
     RoleArgument,
     SettingsOption,
     StrategyOption,
@@ -51,12 +52,13 @@ def ask(
     user_role: UserRoleOption = "",
     evidence: EvidenceOption = False,
     thread: ThreadOption = "",
+    prompts: PromptsOption = None,
     library: LibraryOption = None,
     settings: SettingsOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Ask a role one question or several; without --thread the conversation is forgotten afterwards."""
-    named = {"chat_model": model, "strategy": strategy, "user_role": user_role}
+    named = {"chat_model": model, "strategy": strategy, "user_role": user_role, "prompts": prompts}
     context = context_for(method, role, library, settings, **named)
     asyncio.run(answered(method, context, questions, thread, evidence=evidence, as_json=as_json))
 
@@ -103,11 +105,12 @@ def chat(
     strategy: StrategyOption = "",
     user_role: UserRoleOption = "",
     thread: ThreadOption = "default",
+    prompts: PromptsOption = None,
     library: LibraryOption = None,
     settings: SettingsOption = None,
 ) -> None:
     """Talk to a role; the conversation goes on where it stopped, also after a restart."""
-    named = {"chat_model": model, "strategy": strategy, "user_role": user_role}
+    named = {"chat_model": model, "strategy": strategy, "user_role": user_role, "prompts": prompts}
     context = context_for(method, role, library, settings, **named)
     # Lines are read outside of the event loop, which would keep Ctrl-C from the prompt.
     with asyncio.Runner() as runner:

@@ -14,12 +14,15 @@ from dramaturg.evaluation.datasets.dataset import DatasetQuestion
 from dramaturg.models.client import name_of
 from dramaturg.models.embeddings import name_of as embeddings_name
 from dramaturg.nodes.run import RoleContext, RunContext
+from dramaturg.prompts import digest_of
 from dramaturg.stores.errors import did_you_mean
 from dramaturg.stores.files import canonical
 from dramaturg.stores.role import Role
 from dramaturg.workflows.methods import METHODS, context_type
 
 WEB = "web_search"
+PARTS = ("passages", "scope", "memories", "relations", "identity")
+"""Of the ensemble, which is not imported for its names."""
 
 
 class Contestant(NamedTuple):
@@ -55,8 +58,12 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "full-retrieval": ("id-rag", {"identity": "full"}),
     "generative-agents": ("id-rag", {"identity": "baseline"}),
     "ordinary-rag": ("emotional-rag", {"strategy": "semantic"}),
+    **{
+        f"ensemble-without-{left_out}": ("ensemble", {"parts": [one for one in PARTS if one != left_out]})
+        for left_out in PARTS
+    },
 }
-"""Baselines that are a workflow of a paper with one mechanism left out: ID-RAG 5.4, Emotional RAG IV."""
+"""Workflows with one mechanism left out: the papers' baselines (ID-RAG 5.4, Emotional RAG IV), and the ensemble's."""
 NAMES = (*METHODS, *VARIANTS, *PACKAGES)
 FLOOR, CEILING = "always-declines", "right-answers"
 BOUNDS: Mapping[str, Contestant] = {name: Contestant(name, name, {}) for name in (FLOOR, CEILING)}
@@ -138,10 +145,11 @@ def key_of(
     return digest(told)
 
 
-def models_of(shared: RunContext) -> tuple[str, str]:
-    """The names of the chat model and of the embedding model."""
+def models_of(shared: RunContext) -> tuple[str, ...]:
+    """The names of the chat model and of the embedding model, and a digest of prompts that are not the package's."""
     embedding = shared.embedding_model
-    return name_of(shared.chat_model), embedding if isinstance(embedding, str) else embeddings_name(embedding)
+    names = name_of(shared.chat_model), embedding if isinstance(embedding, str) else embeddings_name(embedding)
+    return (*names, digest_of(shared.prompts)) if shared.prompts else names
 
 
 def digest(told: Any) -> str:

@@ -11,8 +11,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from dramaturg.evaluation.datasets.dataset import Character, Dataset, DatasetQuestion, Form
 from dramaturg.models.reading import parse_json
-from dramaturg.stores.documents.reading import LARGEST, explain, read_text
+from dramaturg.stores.documents.reading import explain, read_text
 from dramaturg.stores.errors import RoleFileError
+from dramaturg.stores.files import LARGEST
 
 LONGEST = 100_000  # characters of a question, an answer or a line of a dialogue
 SHOWN = 5  # files of a folder that an error names

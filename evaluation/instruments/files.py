@@ -25,9 +25,9 @@ from dramaturg.evaluation.instruments.instrument import (
 )
 from dramaturg.models.environment import environment
 from dramaturg.models.reading import cleaned
-from dramaturg.stores.documents.reading import explain, parse_yaml, read_bytes, read_text
+from dramaturg.stores.documents.reading import explain, parse_yaml, read_text
 from dramaturg.stores.errors import RoleFileError, did_you_mean
-from dramaturg.stores.files import sha256
+from dramaturg.stores.files import read_bytes, sha256
 
 FOUR_LETTERS = "four-letters"
 NAMES = (ipip.NAME, FOUR_LETTERS)

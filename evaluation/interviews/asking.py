@@ -1,8 +1,9 @@
 """Asking: each item in a conversation of its own, so that no answer is coloured by those before it (InCharacter)."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
+from inspect import isclass
 from itertools import chain, zip_longest
 from typing import Any
 
@@ -10,6 +11,7 @@ from langchain_core.messages import HumanMessage
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Send
+from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from dramaturg.evaluation.instruments.instrument import Instrument, Item
@@ -148,10 +150,25 @@ def respondent_context(context: InterviewContext) -> RoleContext:
         raise ValueError(f"The setting {twice[0]!r} is the whole interview's: take it out of those of the method.")
     kind = context.respondent.context
     shared = {name: getattr(context, name) for name in RoleContext.model_fields}
-    alone = {name: value for name, value in ALONE.items() if name in kind.model_fields}
     by = context.experimenter
     user = {"user_role": by} if by and "user_role" in kind.model_fields else {}
-    return kind.model_validate({**shared, **alone, **user, **context.method_settings})
+    return kind.model_validate(joined({**shared, **user, **alone(kind)}, context.method_settings))
+
+
+def alone(kind: type[BaseModel]) -> dict[str, Any]:
+    """The settings by which a method asks nobody and remembers nothing, those of its parts with them."""
+    own = {name: value for name, value in ALONE.items() if name in kind.model_fields}
+    parts = {name: field.annotation for name, field in kind.model_fields.items()}
+    return own | {name: alone(one) for name, one in parts.items() if isclass(one) and issubclass(one, RoleContext)}
+
+
+def joined(settings: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings with others that come first, also among those of one part."""
+    both = {**settings, **others}
+    for name, one in settings.items():
+        if isinstance(one, dict) and isinstance(both[name], dict):
+            both[name] = joined(one, both[name])
+    return both
 
 
 @cache

@@ -16,6 +16,7 @@ from dramaturg.evaluation.interviews.cleaning import Flag
 from dramaturg.models.chat import Usage, add_usage
 from dramaturg.models.client import name_of
 from dramaturg.nodes.run import Name, RoleContext, run_of
+from dramaturg.prompts import digest_of
 from dramaturg.workflows.methods import METHODS, Flow, flow
 
 Judging = Literal["expert_rating", "option_conversion", "self_report"]
@@ -187,8 +188,10 @@ async def described(context: InterviewContext) -> dict[str, Any]:
     """Describe an interview for whoever reads its file; with another value it is another interview."""
     asked = await instrument_of(context)
     own = ("role", "method", "method_settings", "limit", "experimenter", "judging", "repeats", "tie", "refusals")
+    prompts = {"prompts": digest_of(context.prompts)} if context.prompts else {}
     return {
         **{name: getattr(context, name) for name in own},
+        **prompts,
         "method": context.respondent.name,
         "instrument": asked.name,
         "source": asked.source,

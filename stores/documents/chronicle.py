@@ -10,9 +10,9 @@ import networkx as nx
 import yaml
 
 from dramaturg.stores.documents.forms import CHRONICLE, Chronicle, Triple
-from dramaturg.stores.documents.reading import parse_yaml, read_bytes, read_text
+from dramaturg.stores.documents.reading import parse_yaml, read_text
 from dramaturg.stores.errors import RoleError, RoleFileError, StaleDraft
-from dramaturg.stores.files import read_if_there, remove_file, sweep, write_bytes
+from dramaturg.stores.files import read_bytes, read_if_there, remove_file, sweep, write_bytes
 from dramaturg.stores.locks import role_lock
 from dramaturg.stores.names import normal_name
 

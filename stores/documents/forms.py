@@ -8,16 +8,9 @@ from typing import Annotated, Literal, Self
 import yaml
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from dramaturg.stores.documents.reading import (
-    M,
-    dialogue_paths,
-    document_paths,
-    parse_yaml,
-    read_bytes,
-    read_lines,
-    read_text,
-)
-from dramaturg.stores.files import sha256
+from dramaturg.stores.documents.reading import M, parse_yaml, read_lines, read_text
+from dramaturg.stores.documents.sources import dialogue_paths, document_paths
+from dramaturg.stores.files import read_bytes, sha256
 
 CARD = "role.yaml"
 CHRONICLE = "chronicle.yaml"

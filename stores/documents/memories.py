@@ -9,8 +9,8 @@ from pathlib import Path
 from pydantic import JsonValue, ValidationError
 
 from dramaturg.stores.documents.forms import DialogueLine, Memory
-from dramaturg.stores.documents.reading import dialogue_paths, explain, read_lines
-from dramaturg.stores.documents.sources import Sources, finish_begun_change
+from dramaturg.stores.documents.reading import explain, read_lines
+from dramaturg.stores.documents.sources import Sources, dialogue_paths, finish_begun_change
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.files import sha256
 

@@ -10,9 +10,9 @@ from typing import Self
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from dramaturg.stores.documents.reading import parse_yaml, read_bytes
+from dramaturg.stores.documents.reading import parse_yaml
 from dramaturg.stores.errors import RoleFileError, did_you_mean
-from dramaturg.stores.files import remove_file, sha256, sweep, write_bytes
+from dramaturg.stores.files import read_bytes, remove_file, sha256, sweep, write_bytes
 from dramaturg.stores.locks import role_lock
 from dramaturg.stores.names import normal_name
 

@@ -9,22 +9,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from dramaturg.stores.errors import RoleFileError, did_you_mean
-from dramaturg.stores.files import inside
+from dramaturg.stores.files import read_bytes
 
-LARGEST = 100_000_000  # bytes of one file; compared before it is read
 M = TypeVar("M", bound=BaseModel)
-
-
-def read_bytes(path: Path, within: Path) -> bytes:
-    """Return the bytes of a file of at most 100 MB."""
-    real = inside(path, within)
-    try:
-        size = real.stat().st_size
-        if size > LARGEST:
-            raise RoleFileError(f"{_name(path, within)} has more than {LARGEST:,} bytes: split it into several files.")
-        return real.read_bytes()
-    except OSError as error:
-        raise RoleFileError(f"{_name(path, within)} cannot be read ({error.strerror}): put it there.") from error
 
 
 def read_text(data: bytes, path: Path, within: Path) -> str:
@@ -156,20 +143,3 @@ def _name(path: Path, within: Path) -> str:
 
 def _error(path: Path, within: Path, line: int, what: str) -> RoleFileError:
     return RoleFileError(f"{_name(path, within)}, line {line}: {what}.")
-
-
-def document_paths(role: Path) -> list[Path]:
-    """Return the paths of the documents, sorted by name."""
-    return _files_in(role / "persona", ".md")
-
-
-def dialogue_paths(role: Path) -> list[Path]:
-    """Return the paths of `dialogues/*.jsonl`, sorted by name."""
-    return _files_in(role / "dialogues", ".jsonl")
-
-
-def _files_in(folder: Path, suffix: str) -> list[Path]:
-    if not folder.is_dir():
-        return []
-    found = (path for path in folder.iterdir() if path.suffix.lower() == suffix and not path.name.startswith("."))
-    return sorted((path for path in found if not path.is_dir()), key=lambda path: path.name)

@@ -7,8 +7,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from dramaturg.stores.documents.reading import parse_yaml, read_bytes
+from dramaturg.stores.documents.reading import parse_yaml
 from dramaturg.stores.errors import RoleFileError
+from dramaturg.stores.files import read_bytes
 
 
 def _hour(text: str) -> str:

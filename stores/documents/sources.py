@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from dramaturg.stores.documents.changes import CHANGE, KeptDocuments, change_documents
-from dramaturg.stores.documents.reading import read_bytes
 from dramaturg.stores.errors import StaleDraft
-from dramaturg.stores.files import sha256
+from dramaturg.stores.files import read_bytes, sha256
 from dramaturg.stores.locks import role_lock
 
 
@@ -82,3 +81,20 @@ def finish_begun_change(role: Path) -> None:
     if (role / CHANGE).exists():
         with role_lock(role):
             pass
+
+
+def document_paths(role: Path) -> list[Path]:
+    """Return the paths of the documents, sorted by name."""
+    return _files_in(role / "persona", ".md")
+
+
+def dialogue_paths(role: Path) -> list[Path]:
+    """Return the paths of `dialogues/*.jsonl`, sorted by name."""
+    return _files_in(role / "dialogues", ".jsonl")
+
+
+def _files_in(folder: Path, suffix: str) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    found = (path for path in folder.iterdir() if path.suffix.lower() == suffix and not path.name.startswith("."))
+    return sorted((path for path in found if not path.is_dir()), key=lambda path: path.name)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dramaturg.workflows import drmr, emotional_rag, id_rag, role_rag
+from dramaturg.workflows import drmr, emotional_rag, ensemble, id_rag, role_rag
 from dramaturg.workflows.amadeus import AmadeusContext, graph
 from dramaturg.workflows.methods import METHODS
 from dramaturg.workflows.riverbend_agents import RiverbendContext
@@ -31,6 +31,7 @@ FOLDERS = "cli|conversations|evaluation|examples|models|nodes|prompts|stores|tes
         ("docs/emotional_rag.md", emotional_rag.graph),
         ("docs/drmr.md", drmr.graph),
         ("docs/id_rag.md", id_rag.graph),
+        ("docs/ensemble.md", ensemble.graph),
     ],
 )
 def test_a_picture_is_that_of_the_graph(page: str, drawn: Any) -> None:

@@ -11,8 +11,8 @@ from langgraph.types import interrupt
 from typing_extensions import TypedDict
 
 from dramaturg.nodes import run as runs
-from dramaturg.nodes.run import RoleContext, open_run, run_of, settings
-from dramaturg.nodes.workflow import CompiledWorkflow, Workflow
+from dramaturg.nodes.run import CompiledWorkflow, RoleContext, open_run, run_of, settings
+from dramaturg.nodes.workflow import Workflow
 
 from roles import small_role
 from served_graphs import SERVED

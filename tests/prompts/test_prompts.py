@@ -27,7 +27,8 @@ MEASURES = {"identity", "deed", "reason", "dimension"}
 REPLIES = {"gold", "relation", "reply"}
 BOUNDARIES = {"silent", "unknown"}
 GIVEN = DOCUMENTS | CONVERSATION | ANSWERS | BOUNDARIES | RECORDS | IDENTITY | MEASURES | REPLIES | WORLD
-FENCED = {"situation": "(situation)", "self_image": "(self image)", "answers": "(answers)"}  # what was fenced before
+# What was fenced before.
+FENCED = {"situation": "(situation)", "self_image": "(self image)", "answers": "(answers)", "grounds": "(grounds)"}
 PLAIN = {
     "limits": "(limits)\n\n",
     "role": "Ada",

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dramaturg.stores.documents import reading
+from dramaturg.stores import files
 from dramaturg.stores.documents.forms import Chronicle, RoleCard, Triple, card_text, parse_card
 from dramaturg.stores.errors import RoleError, RoleFileError
 from dramaturg.stores.files import sha256
@@ -200,7 +200,7 @@ def test_other_encodings_are_refused(role: Role, data: bytes, says: str) -> None
 
 def test_a_file_that_is_too_large_is_not_read(role: Role, monkeypatch: pytest.MonkeyPatch) -> None:
     with (role.root / "persona" / "life.md").open("wb") as file:
-        file.truncate(reading.LARGEST + 1)  # a hole: it takes no space
+        file.truncate(files.LARGEST + 1)  # a hole: it takes no space
     with monkeypatch.context() as patch:
         patch.delattr(Path, "read_bytes")
         with pytest.raises(RoleFileError, match="more than 100,000,000 bytes: split it"):

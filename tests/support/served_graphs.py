@@ -5,8 +5,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from dramaturg.nodes.run import RoleContext
-from dramaturg.nodes.workflow import CompiledWorkflow
+from dramaturg.nodes.run import CompiledWorkflow, RoleContext
 
 ENTRIES: dict[str, dict[str, str]] = json.loads(
     (Path(__file__).parents[2] / "langgraph.json").read_text(encoding="utf-8")
@@ -26,9 +25,14 @@ GRAPHS = {name: graph for name, graph in SERVED.items() if issubclass(graph.cont
 
 
 def bounded(field: dict[str, Any]) -> bool:
-    """Whether a value is one of a few, or has limits."""
+    """Whether a value is one of a few, or has limits; of an object each setting, which is described, too."""
     if "anyOf" in field:
         return all(bounded(kind) for kind in field["anyOf"])
+    if field.get("type") == "object":
+        settings = field["properties"].values()
+        return field["additionalProperties"] is False and all(one["description"] and bounded(one) for one in settings)
+    if field.get("type") == "array":
+        return bounded(field["items"]) and bool({"maxItems", "uniqueItems"} & set(field))
     return (
         "enum" in field
         or "const" in field
