@@ -42,7 +42,7 @@ def _names(given: Any) -> Any:
     return [one.strip() for one in given.split(",")] if isinstance(given, str) else given
 
 
-class EnsembleContext(GroundedDraftSettings, VerificationSettings, UserRoleSettings, SummarySettings):
+class EnsembleContext(UserRoleSettings, GroundedDraftSettings, VerificationSettings, SummarySettings):
     """Everything that the ensemble may be told; role, library, language and models of its parts are its own."""
 
     parts: Annotated[frozenset[Part], BeforeValidator(_names)] = Field(

@@ -91,7 +91,7 @@ RUNS: Mapping[str, tuple[Played, ...]] = {
         Played(),
         Played({**SHORT, "identity": {"update": True}}, {**BECOMES, **POOR}),
         Played({"identity": {"changes_of_mind": 0}}, {"weighed": weighed(1)}),
-        Played({"relations": {**TOM, "memory_length": 200, "memory_dialogues": 1}}, {"record": numbered()}, turns=2),
+        Played({**TOM, "relations": {"memory_length": 200, "memory_dialogues": 1}}, {"record": numbered()}, turns=2),
     ),
     "naive_rag": (Played(), Played(SHORT)),
     "crag": (
@@ -355,7 +355,7 @@ EDITS = (
     Edit("ensemble", "verify", scored(1), ("revise",)),
     Edit("ensemble", "verify", scored(1), ("speak",), {"revisions": 0}),
     Edit("ensemble", "verify", scored(3), ("speak",), {"alpha": 2}, POOR),
-    Edit("ensemble", "speak", records, ("remember", "remember_episode", "condense_memory"), {"relations": TOM}),
+    Edit("ensemble", "speak", records, ("remember", "remember_episode", "condense_memory"), TOM),
     Edit("ensemble", "speak", {"taking_part": ["passages"]}, ()),
     Edit("ensemble", "speak", {"taking_part": ["passages"]}, ("summarize",), SHORT),
     Edit("ensemble", "remember_episode", {"updates": True}, ("reflect",)),
