@@ -82,7 +82,7 @@ def test_an_index_of_dialogues_that_holds_memories_is_made_anew(run: Command, tm
 def test_a_user_role_is_refused_by_methods_that_know_none(run: Command, command: str) -> None:
     code, _, err = run(command, "ada", *["Who?"] * (command == "ask"), "--user-role", "tom")
     assert code == 2
-    assert "The method amadeus has no --user-role: add --method drmr or role-gpt, or leave it out." in err
+    assert "The method amadeus has no --user-role: add --method drmr or role-gpt or ensemble, or leave it out." in err
 
 
 def test_a_role_answers_whom_the_user_plays(run: Command, stub: Endpoint) -> None:
