@@ -1,6 +1,5 @@
 """A flow of one's own: the package that is written, its own test, and the names that are refused."""
 
-import inspect
 import json
 import subprocess
 import sys
@@ -13,7 +12,6 @@ from langgraph_cli.config import validate_config_file
 from dramaturg.cli.flows import new_flow
 from dramaturg.cli.flows.new_flow import write_flow
 from dramaturg.stores.errors import StorageError
-from dramaturg.workflows import amadeus
 
 from commands import Command
 
@@ -51,9 +49,7 @@ def test_what_is_written_passes_its_linters(tmp_path: Path) -> None:
         subprocess.run([ruff, *command, "--isolated", "--no-cache"], cwd=made, check=True, capture_output=True)
 
 
-@pytest.mark.skipif(
-    "after" not in inspect.signature(amadeus.build).parameters, reason="amadeus.build takes no nodes yet"
-)
+@pytest.mark.slow
 def test_the_test_of_a_package_passes(tmp_path: Path) -> None:
     made = write_flow("harbour", tmp_path)
     ran = subprocess.run(

@@ -10,7 +10,7 @@ from dramaturg.stores.documents.changes import CHANGE, KeptDocuments, change_doc
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError
 from dramaturg.stores.index.draft import IndexDraft
 from dramaturg.stores.index.folder import IndexFolder
-from dramaturg.stores.index.passages import StoredPassage, passage_kind
+from dramaturg.stores.index.passages import passage_kind
 from dramaturg.stores.learning import learn
 from dramaturg.stores.role import Role
 from dramaturg.stores.versions import take_back, versions
@@ -89,7 +89,7 @@ def test_no_changed_draft_goes_into_a_version(root: Path, count: int) -> None:
             left = builder.unembedded(version)
         except MissingIndex:
             assert path.suffix != ".npz"
-            assert IndexDraft.read(IndexFolder(root, passage_kind("acts")), version, StoredPassage) is None
+            assert IndexDraft.read(IndexFolder(root, passage_kind("acts")), version) is None
         else:
             assert path.suffix == ".npz", (path, how)
             assert left == ["new"]

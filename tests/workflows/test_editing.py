@@ -375,7 +375,11 @@ EDITS = (
 )
 
 
-@pytest.mark.parametrize("edit", EDITS, ids=lambda edit: f"{edit.graph}-{edit.node}-{'+'.join(edit.next) or 'end'}")
+@pytest.mark.parametrize(
+    "edit",
+    [pytest.param(one, marks=[pytest.mark.crash] if number % 4 else []) for number, one in enumerate(EDITS)],
+    ids=lambda edit: f"{edit.graph}-{edit.node}-{'+'.join(edit.next) or 'end'}",
+)
 async def test_an_edited_value_takes_its_branch_under_the_settings_of_the_run(edit: Edit, tmp_path: Path) -> None:
     whole_role(tmp_path)
     played = Played(edit.settings, edit.parts)
@@ -389,6 +393,7 @@ async def test_an_edited_value_takes_its_branch_under_the_settings_of_the_run(ed
     require_end(await run.go(None))
 
 
+@pytest.mark.crash
 @pytest.mark.parametrize("name", SERVED)
 async def test_what_was_taken_out_of_a_state_is_missed_in_a_sentence(name: str, tmp_path: Path) -> None:
     """Each node, and each router behind it, without each of the channels that were there."""
