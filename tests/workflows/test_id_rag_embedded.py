@@ -62,17 +62,18 @@ async def verdict(line: str, library: Path) -> dict[str, Any]:
         "percept": {"scene": "", "observations": None, "options": [], "now": ""},
         "drafts": [{"turn": "m", "id": None, "text": line, "error": "", "checkers": ["gate"], "verdicts": {}}],
     }
-    found: dict[str, Any] = (await builder.compile().ainvoke(given, context=context))["drafts"][-1]["verdicts"]["gate"]
-    return found
+    given = await builder.compile().ainvoke(given, context=context)
+    found: dict[str, Any] = given["drafts"][-1]["verdicts"]["gate"]
+    return found | found["details"]
 
 
 async def test_what_goes_against_a_core_triple_is_blocked_and_names_it(tmp_path: Path) -> None:
     line = "Yes, pull it down and put up a glass data centre. New technology matters more than old walls."
     found = await verdict(line, tmp_path)
-    assert (found["verdict"], found["triple"]["core"]) == ("block", True)
+    assert (found["outcome"], found["triple"]["core"]) == ("block", True)
     assert found["reason"]
     kept = await verdict("No. That hall has stood for three hundred years, and I would rather repair it.", tmp_path)
-    assert kept["verdict"] == "allow"
+    assert kept["outcome"] == "allow"
 
 
 async def test_an_hour_is_played(tmp_path: Path) -> None:
