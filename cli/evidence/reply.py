@@ -29,6 +29,12 @@ NOTES = {
 }
 
 
+MECHANISMS = frozenset(
+    ("dialogues", "entities", "episodes", "identity", "knowledge", "memories", "relations", "retrieved", "selection")
+)
+"""By these names the evidence of a part is told from that of a mechanism."""
+
+
 def evidence_view(evidence: Mapping[str, Any]) -> Group:
     """All that a method's evidence holds."""
     return Group(*evidence_views(evidence))
@@ -49,11 +55,29 @@ def evidence_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
         yield attributes_table(evidence["attributes"], evidence.get("attributes_error", ""))
     if remembered := [a for a in evidence.get("role_memory", []) if a not in evidence.get("attributes", [])]:
         yield Text("Remembered from earlier turns: " + "; ".join(a["attribute"] for a in remembered), style="dim")
-    for views in (graph_views, memory_views, relation_views, identity_views, joined_views):
+    for views in (graph_views, memory_views, relation_views, identity_views, joined_views, own_views):
         yield from views(evidence)
     for name, (title, style) in NOTES.items():
         if text := evidence.get(name):
             yield Text(f"{title}: {printable(text)}", style=style)
+
+
+def own_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
+    """What a flow of one's own adds: the evidence of its parts, and of its checkers."""
+    for name, value in evidence.items():
+        if isinstance(value, Mapping) and value.keys() & MECHANISMS:
+            yield Text(printable(name), style="bold")
+            yield from evidence_views(value)
+        elif isinstance(value, Mapping) and name != "gate" and "attempts" in value:
+            yield checks_table(name, value["attempts"])
+
+
+def checks_table(name: str, attempts: Sequence[Mapping[str, Any]]) -> Table:
+    """What a checker of somebody's own said of each draft."""
+    table = table_of(f"Checked by {printable(name)}", "verdict", "draft", "reason")
+    for one in attempts:
+        table.add_row(printable(one["verdict"]), Text(excerpt(one["text"])), Text(printable(one["reason"])))
+    return table
 
 
 def joined_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:

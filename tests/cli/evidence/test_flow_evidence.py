@@ -1,0 +1,31 @@
+"""The evidence of flows of one's own: of each part under its name, of a checker with what it said."""
+
+from io import StringIO
+from typing import Any
+
+from rich.console import Console
+
+from dramaturg.cli.evidence.reply import evidence_view
+
+
+def shown(evidence: dict[str, Any]) -> list[str]:
+    console = Console(width=100, record=True, file=StringIO())
+    console.print(evidence_view(evidence))
+    return [line.strip() for line in console.export_text().splitlines() if line.strip()]
+
+
+def test_the_evidence_of_each_part_stands_under_its_name() -> None:
+    passage = {"passage": "p", "score": 0.5, "source": "life.md", "headings": ["Ada"], "text": "She keeps the light."}
+    found = {"knowledge": [passage]}
+    lines = shown({"one": found, "other": {"memories": []}, "mine": {"anything": 1}})
+    assert lines[0] == "one"
+    assert any("She keeps the light." in line for line in lines)
+    assert "other" in lines
+    assert not any("anything" in line for line in lines)
+
+
+def test_what_a_checker_of_ones_own_said_is_told_draft_by_draft() -> None:
+    attempts = [{"text": "My computer!", "verdict": "revise", "reason": "a computer", "error": ""}]
+    told = "\n".join(shown({"no computers": {"attempts": attempts, "outcome": "revise"}}))
+    assert "Checked by no computers" in told
+    assert all(word in told for word in ("revise", "My computer!", "a computer"))
