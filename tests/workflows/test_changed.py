@@ -4,16 +4,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END
 from langgraph.runtime import Runtime
 from pydantic import Field
 
+from dramaturg.nodes.part import part
 from dramaturg.nodes.run import open_run
 from dramaturg.nodes.turn import TurnOutput
 from dramaturg.testing import ScriptedChatModel, WordEmbeddings, write_role
 from dramaturg.workflows import amadeus, vanilla
 from dramaturg.workflows.methods import METHODS, chat_graph, context_type
 
+THREAD: Any = {"configurable": {"thread_id": "t"}}
 ASKED: Any = {"messages": [("user", "Do storms frighten you?")]}
 
 
@@ -51,6 +54,34 @@ async def test_a_node_between_two_with_settings_and_a_channel_of_its_own(tmp_pat
     assert (await graph.ainvoke(ASKED, context=given(tmp_path)))["evidence"]["louder"] == "Very well.!"
     assert set(builder.branches) == {"louder"}
     assert ("respond_by_name", "louder") in builder.edges
+
+
+async def test_a_channel_of_ones_own_is_kept_whatever_a_former_one_was_called(tmp_path: Path) -> None:
+    write_role(tmp_path)
+
+    class NotedState(amadeus.AmadeusState):
+        note: str
+        stale: int
+
+    async def note(state: NotedState) -> dict[str, Any]:
+        return {"note": f"{state.get('note', '')}.", "stale": state.get("stale", 0) + 1}
+
+    graph = amadeus.build(after={"speak": note}, state=NotedState).compile(InMemorySaver())
+    context = amadeus.AmadeusContext(**given(tmp_path))
+    for _ in range(2):
+        await graph.ainvoke(ASKED, THREAD, context=context)
+    values = (await graph.aget_state(THREAD)).values
+    assert (values["note"], values["stale"]) == ("..", 2)
+
+
+async def test_a_graph_or_a_part_between_two_goes_by_the_name_of_the_graph(tmp_path: Path) -> None:
+    write_role(tmp_path)
+    grounds = amadeus.build_grounds().compile(name="grounds")
+    for between in (grounds, part(grounds)):
+        builder = vanilla.build(after={"read_turn": between})
+        assert ("read_turn", "grounds") in builder.edges
+        output = await builder.compile().ainvoke(ASKED, context=amadeus.AmadeusContext(**given(tmp_path)))
+        assert output["messages"][-1].text == "Very well."
 
 
 async def test_another_node_in_the_place_of_one(tmp_path: Path) -> None:
