@@ -161,7 +161,7 @@ def require_ids(turns: Iterable[TurnLine]) -> None:
 
 def as_named_now(graph: CompiledStateGraph[Any, Any, Any, Any], line: TurnLine) -> TurnLine:
     """A turn whose state has the channels of the workflow as it is, where an earlier version called them otherwise."""
-    former: Mapping[str, str] = getattr(graph.builder, "former_channels", {})
+    former: Mapping[str, str] = getattr(graph.builder, "renamed_channels", {})
     state = {former.get(name, name): value for name, value in line.state.items() if former.get(name, name)}
     return line.model_copy(update={"state": state})
 

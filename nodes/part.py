@@ -107,8 +107,6 @@ def part(mechanism: Any, settings: Settings | None = None) -> Any:
         kind = type(given) if isinstance(given, RunContext) else type(runtime.context)
         everything = {} if isinstance(given, RunContext) else _fields(runtime.context, kind.model_fields)
         own = part_context(kind, {**everything, **_named(given)}, runtime.context, mechanism.__name__)
-        if isinstance(own, RoleContext):
-            own._opened = Opened(own, getattr(runtime.context, "_opened", None))
         return await mechanism(state, runtime.override(context=own))
 
     run.settings = settings  # type: ignore[attr-defined]
@@ -180,10 +178,7 @@ def _speaker(graph: Any, settings: Settings | None) -> Any:
     """A part that takes its turn in a conversation of several."""
     builder = copy.copy(graph.builder)
     builder.input_schema = builder.state_schema  # it is given what it remembers, too
-    inner, kept = (
-        builder.compile(name=graph.name),
-        [*set(builder.channels) & set(builder.schemas[builder.state_schema])],
-    )
+    inner, kept = builder.compile(name=graph.name), [*builder.schemas[builder.state_schema]]
 
     async def speak(state: PartState, runtime: Runtime[Any]) -> dict[str, Any]:
         name = str(get_config()["metadata"]["langgraph_node"])

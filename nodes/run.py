@@ -176,7 +176,7 @@ class CompiledWorkflow(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
                 both = {now if name == was else name: version for name, version in seen.pop(old).items()}
                 mine = seen.get(new, {})
                 seen[new] = mine | {name: max(filter(None, (v, mine.get(name)))) for name, v in both.items()}
-        for old, new in builder.former_channels.items():
+        for old, new in builder.renamed_channels.items():
             for known in (parts["channel_values"], parts["channel_versions"], *parts["versions_seen"].values()):
                 if old in known and (value := known.pop(old)) is not None and new:
                     known.setdefault(new, value)

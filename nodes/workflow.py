@@ -31,6 +31,12 @@ class Workflow(StateGraph[StateT, ContextT, InputT, OutputT]):
     former_channels: Mapping[str, str] = {}
     """By the name that a channel once had: the one that it has now; empty where there is none any more."""
 
+    @property
+    def renamed_channels(self) -> dict[str, str]:
+        """The former channels, without names that the state has now: somebody who changed the graph may have one."""
+        own = self.schemas[self.state_schema]
+        return {old: new for old, new in self.former_channels.items() if old not in own}
+
     def change(
         self,
         *,
@@ -43,7 +49,8 @@ class Workflow(StateGraph[StateT, ContextT, InputT, OutputT]):
 
         Args:
             replace: by the name of a node, what stands in its place.
-            after: by the name of a node, one that comes between it and what follows it; it is called by its own name.
+            after: by the name of a node, one that comes between it and what follows it; it is called by its own name,
+                a part by that of its graph.
             state: a state that inherits the graph's.
             context: settings that inherit the graph's.
 
@@ -76,7 +83,8 @@ class Workflow(StateGraph[StateT, ContextT, InputT, OutputT]):
 
     def _insert(self, name: str, node: Node) -> None:
         """Put a node between another one and all that follows it."""
-        new = node.__name__
+        graph = getattr(node, "graph", node)  # a part goes by its graph
+        new = graph.name if isinstance(graph, Runnable) else node.__name__
         if new in self.nodes:
             raise ValueError(f"There is a node {new!r} already: give yours another name.")
         self.add_node(new, node)

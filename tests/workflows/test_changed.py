@@ -9,6 +9,8 @@ from langgraph.graph import END
 from langgraph.runtime import Runtime
 from pydantic import Field
 
+from dramaturg.conversations.conversation import Conversation
+from dramaturg.conversations.json_lines import exported, imported
 from dramaturg.nodes.part import part
 from dramaturg.nodes.run import open_run
 from dramaturg.nodes.turn import TurnOutput
@@ -16,7 +18,6 @@ from dramaturg.testing import ScriptedChatModel, WordEmbeddings, write_role
 from dramaturg.workflows import amadeus, vanilla
 from dramaturg.workflows.methods import METHODS, chat_graph, context_type
 
-THREAD: Any = {"configurable": {"thread_id": "t"}}
 ASKED: Any = {"messages": [("user", "Do storms frighten you?")]}
 
 
@@ -66,12 +67,15 @@ async def test_a_channel_of_ones_own_is_kept_whatever_a_former_one_was_called(tm
     async def note(state: NotedState) -> dict[str, Any]:
         return {"note": f"{state.get('note', '')}.", "stale": state.get("stale", 0) + 1}
 
-    graph = amadeus.build(after={"speak": note}, state=NotedState).compile(InMemorySaver())
+    builder = amadeus.build(after={"speak": note}, state=NotedState)
     context = amadeus.AmadeusContext(**given(tmp_path))
+    one, other = (Conversation(builder, InMemorySaver(), context, name) for name in ("one", "other"))
     for _ in range(2):
-        await graph.ainvoke(ASKED, THREAD, context=context)
-    values = (await graph.aget_state(THREAD)).values
-    assert (values["note"], values["stale"]) == ("..", 2)
+        await one.take_turn("Do storms frighten you?")
+    await imported(other, [line async for line in exported(one)])
+    for talk in (one, other):
+        values = await talk.values()
+        assert (values["note"], values["stale"]) == ("..", 2)
 
 
 async def test_a_graph_or_a_part_between_two_goes_by_the_name_of_the_graph(tmp_path: Path) -> None:
