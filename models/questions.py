@@ -6,6 +6,7 @@ Each raises a `ModelError` where there is no answer; see `dramaturg.models.error
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias, TypeVar, cast
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -196,11 +197,17 @@ async def extract(chat: ChatModel, messages: Sequence[BaseMessage], schema: type
 
     Bound the lists and strings of a schema: a small model may not find the end of one.
     """
-    described = schema.model_json_schema()
+    described = _json_schema(schema)
     parameters = {"schema": described} | ({"temperature": temperature} if temperature else {})
     question = ModelQuestion("extract", messages, schema, parameters)
     answer_format = AnswerFormat(described, lambda text: read_as(schema, text))
     return await ask_formatted(chat, question, answer_format, temperature=temperature)
+
+
+@cache
+def _json_schema(schema: type[BaseModel]) -> dict[str, Any]:
+    """That of a contract, which would take longer to make than to send."""
+    return schema.model_json_schema()
 
 
 async def write(

@@ -14,6 +14,7 @@ import pytest
 import typer.main
 from hypothesis import settings
 from langgraph._internal import _serde
+from langgraph.graph import state
 
 from dramaturg.models.environment import VARIABLES
 from dramaturg.stores.conversations import item_store
@@ -47,13 +48,14 @@ def made_once() -> Iterator[None]:
     """Do once what each client, each run of the command and each graph that is compiled would do anew.
 
     That is to read the certificates, to build the command, to look for subgraphs in the instructions of nodes, and to
-    look for what a state may hold in the annotations of its classes.
+    look for channels, and for what a state may hold, in the annotations of its classes.
     """
     instructions = dis.get_instructions
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
         patch.setattr(typer.main, "get_command", cache(typer.main.get_command))
         patch.setattr(_serde, "_safe_get_type_hints", cache(_serde._safe_get_type_hints))
+        patch.setattr(state, "_get_channels", cache(state._get_channels))
         patch.setattr(dis, "get_instructions", cache(lambda code, **how: tuple(instructions(code, **how))))
         yield
 

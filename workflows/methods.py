@@ -7,7 +7,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -149,7 +149,7 @@ def flow(name: str) -> Flow:
         ValueError: there is none of that name, it cannot be imported, or it is no graph that takes a turn.
     """
     if name in METHODS:
-        return Flow(name, import_module(f"dramaturg.workflows.{METHODS[name]}").build())
+        return _method(name)
     if ":" not in name:
         msg = f"There is no method {name!r}; there are: {', '.join(METHODS)}, and your own, as package.module:graph."
         raise ValueError(msg)
@@ -181,6 +181,12 @@ def index_kinds(name: str, context: RoleContext) -> list[IndexKind[Any, Any]]:
 def file_name(name: str) -> str:
     """A method's name as a part of a file's name."""
     return re.sub(r"[^\w.-]+", "-", name).strip("-.")[-80:]
+
+
+@cache
+def _method(name: str) -> Flow:
+    """A method of the package: its builder is made once, and whoever changes one takes `build` of its module."""
+    return Flow(name, import_module(f"dramaturg.workflows.{METHODS[name]}").build())
 
 
 def _preparations(builder: AnyGraph, context: RoleContext) -> Iterator[Preparation]:

@@ -582,6 +582,7 @@ def save_some(path: Path, writer: int) -> None:
     asyncio.run(save())
 
 
+@pytest.mark.crash
 async def test_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "memories.sqlite"
     writers = [forkserver().Process(target=save_some, args=(path, writer)) for writer in range(2)]

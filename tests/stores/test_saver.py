@@ -522,6 +522,7 @@ async def test_a_file_that_another_program_holds_is_a_typed_error(file: Path, mo
         await saver.aput(at("evening"), checkpoint(), {}, {})
 
 
+@pytest.mark.crash
 async def test_a_full_disk_is_a_typed_error_and_the_next_turn_works(file: Path) -> None:
     code = """
         import resource, signal

@@ -274,6 +274,7 @@ async def test_dialogues_that_are_gone_leave_the_graph_and_the_record_stays(role
 # A state of plain values that stays small
 
 
+@pytest.mark.crash
 async def test_the_state_is_plain_and_bounded_over_many_turns(tmp_path: Path) -> None:
     scenes = {f"s{n}": (("Tom Quill", f"The parcel {n} of w{n}."), ("Ada Quill", f"Give me {n}.")) for n in range(40)}
     role, saver = cast_role(tmp_path, scenes), InMemorySaver()

@@ -191,7 +191,9 @@ async def taken(name: str, played: Played, library: Path) -> Run:
     return run
 
 
-@pytest.mark.parametrize("name", SERVED)
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=[] if one in ("amadeus", "drmr_index") else [pytest.mark.crash]) for one in SERVED]
+)
 async def test_a_run_goes_on_from_an_edit_after_each_node(name: str, tmp_path: Path) -> None:
     whole_role(tmp_path)
     left = set(resolve_name(SERVED[name]["path"]).builder.nodes)

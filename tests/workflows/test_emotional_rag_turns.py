@@ -283,6 +283,7 @@ async def test_none_is_kept_where_none_is_wanted(talk: Talk) -> None:
     assert (await talk.remembered(), await talk.questions()) == ([], ["1?"])
 
 
+@pytest.mark.crash
 async def test_the_state_holds_ids_and_stays_as_large_as_it_is(talk: Talk) -> None:
     sizes = {}
     for number in range(50):

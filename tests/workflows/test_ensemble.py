@@ -46,6 +46,7 @@ def spent(output: Any) -> Counter[str]:
 # Who takes part
 
 
+@pytest.mark.crash
 async def test_beethoven_has_files_for_all_parts_and_all_of_them_show(talk: Talk) -> None:
     output = await talk.turn(cast(), role="beethoven")
     assert output["evidence"]["parts"] == list(PARTS)

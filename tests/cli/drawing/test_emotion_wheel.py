@@ -174,6 +174,7 @@ print("matplotlib.pyplot" in sys.modules, before != {name: rcParams[name] for na
 """
 
 
+@pytest.mark.crash
 def test_a_wheel_is_drawn_beside_other_pictures(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "error", "-c", BESIDE, str(tmp_path / "wheel.svg")]
     told = subprocess.run(command, capture_output=True, check=True)

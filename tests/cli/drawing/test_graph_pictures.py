@@ -110,6 +110,7 @@ def test_a_png_shows_something(known: KnowledgeGraph) -> None:
     assert min(picture.shape[:2]) > 600
 
 
+@pytest.mark.crash
 def test_a_png_is_drawn_beside_other_pictures() -> None:
     pytest.importorskip("matplotlib")
     program = (

@@ -74,6 +74,7 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
         picture({"recall": {"id-rag": RISING}}, "png")
 
 
+@pytest.mark.crash
 def test_measures_need_neither_scipy_nor_matplotlib() -> None:
     program = (
         "import sys; sys.modules['scipy'] = sys.modules['matplotlib'] = None\n"

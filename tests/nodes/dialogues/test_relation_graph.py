@@ -180,6 +180,7 @@ def test_what_is_no_relation_is_refused(edges: Edges, model: str, why: str) -> N
         best_clique(edges, "a", model)
 
 
+@pytest.mark.crash
 def test_it_is_refused_without_asserts_too() -> None:
     script = (
         "from math import inf, nan\n"

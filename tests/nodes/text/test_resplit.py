@@ -84,8 +84,8 @@ def megabyte() -> str:
     return long_document(1_000_000)
 
 
-@pytest.mark.parametrize("splitter", ["acts", "ats", "fixed"])
-@pytest.mark.parametrize("places", [1, 10])
+@pytest.mark.parametrize("splitter", ["acts", pytest.param("ats", marks=pytest.mark.crash), "fixed"])
+@pytest.mark.parametrize("places", [1, pytest.param(10, marks=pytest.mark.crash)])
 def test_an_edit_of_one_percent_embeds_three_percent_at_most(megabyte: str, splitter: str, places: int) -> None:
     given_ = PassageSettings(role="ada", splitter=splitter)
     old, length = split_one(megabyte, given_, [], None)
@@ -96,6 +96,7 @@ def test_an_edit_of_one_percent_embeds_three_percent_at_most(megabyte: str, spli
         assert 0 < len(texts) <= 0.03 * len(old)
 
 
+@pytest.mark.crash
 def test_the_longest_paragraph_may_be_edited(megabyte: str) -> None:
     given_ = PassageSettings(role="ada")
     old, length = split_one(megabyte, given_, [], None)
