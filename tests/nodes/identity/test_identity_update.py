@@ -197,9 +197,7 @@ async def test_a_finding_of_many_lines_is_one_sentence(role: Path) -> None:
     assert (await known(role, saver))[5:] == ["Ada Quill likes tea Ada Quill likes gold."]
 
 
-@pytest.mark.parametrize(
-    "answer_", ["Hm.", found(finding("tea", 6)), found(*[finding("tea")] * 4), ModelTimeout("It took too long.")]
-)
+@pytest.mark.parametrize("answer_", ["Hm.", found(finding("tea", 6)), ModelTimeout("It took too long.")])
 async def test_a_reflection_that_cannot_be_used_changes_nothing_and_evidence_says_so(
     role: Path, answer_: str | Exception
 ) -> None:
@@ -207,6 +205,13 @@ async def test_a_reflection_that_cannot_be_used_changes_nothing_and_evidence_say
     assert output["messages"][-1].text == "I keep the light."
     assert output["evidence"]["reflection"]["error"]
     assert "identity_changes" not in output["evidence"]
+
+
+async def test_of_a_reflection_what_is_good_is_kept(role: Path) -> None:
+    output = await turn(role, None, found(finding("gin", 6), *[finding(one) for one in ("tea", "rum", "ale")]))
+    kept = [one["triple"]["object"] for one in output["evidence"]["identity_changes"]]
+    assert kept == ["tea", "rum"]
+    assert len(output["evidence"]["reflection"]["dropped"]) == 2
 
 
 async def test_a_reflection_that_nobody_answers_can_be_gone_on_with(role: Path) -> None:
