@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.resources import files
 from string import Template
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -53,11 +53,16 @@ class ModelQuestion(Generic[T]):
 
 @dataclass(frozen=True)
 class AnswerFormat(Generic[T]):
-    """A JSON schema, how an answer is read, and how it follows from the first token's probabilities, if it does."""
+    """A JSON schema, and how an answer is read.
+
+    `weigh` is how it follows from the first token's probabilities, if it does; `read_cut` how one is read that ends at
+    the token limit, if it can be: it raises `InvalidAnswer`, with what there is as its `rest`.
+    """
 
     schema: Mapping[str, Any]
     read: Callable[[str], T]
     weigh: Callable[[Mapping[str, float]], T] | None = None
+    read_cut: Callable[[str], T] | None = None
 
 
 async def ask(chat: ChatModel, question: ModelQuestion[T], answer: Callable[[BaseChatModel], Awaitable[T]]) -> T:
@@ -207,21 +212,35 @@ class FormattedCall(Generic[T]):
         return await self.until_valid([*self.messages, self.prompt("contract")])
 
     async def until_valid(self, messages: Sequence[BaseMessage], **parameters: Any) -> T:
-        """Ask until an answer can be read; each time the model is shown its answer and what is wrong with it."""
+        """Ask until an answer can be read; each time the model is shown its answer and what is wrong with it.
+
+        Where none is whole, the first one of which something could be read is the answer.
+        """
         client = self.client.bind(**parameters) if parameters else self.client
-        asked = list(messages)
+        asked, rest = list(messages), None
         for _ in range(self.chat.attempts):
             try:
                 call = client.ainvoke(asked, QUIET)
-                return await counted(self.chat, call, lambda message: self.format.read(text_of(message)))
+                return await counted(self.chat, call, self.read)
             except InvalidAnswer as wrong:
-                asked = list(messages)
+                asked, rest = list(messages), rest if rest is not None else wrong.rest
                 if wrong.answer:
                     again = self.prompt("reask", problem=str(wrong))
                     asked += [AIMessage(wrong.answer[:CHARACTERS_REPEATED]), again]
             except UnusableAnswer:
                 asked = list(messages)
+        if rest is not None:
+            return cast("T", rest)
         raise unusable(self.chat, self.kind)
+
+    def read(self, message: AIMessage) -> T:
+        """Read an answer."""
+        try:
+            return self.format.read(text_of(message))
+        except InvalidAnswer as wrong:
+            if not (wrong.cut and self.format.read_cut):
+                raise
+            return self.format.read_cut(wrong.answer)
 
     def prompt(self, name: str, **values: str) -> BaseMessage:
         """A sentence that shows the schema."""

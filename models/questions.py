@@ -28,13 +28,13 @@ from dramaturg.models.asking import (
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.client import writing_parameters
 from dramaturg.models.errors import UnusableAnswer
+from dramaturg.models.extracted import Form, read_extracted
 from dramaturg.models.reading import (
     MAX_CHARACTERS,
     InvalidAnswer,
     begins_word,
     normalize_word,
     number_answer,
-    read_as,
     require_mass,
     short_answer,
     short_answer_schema,
@@ -105,7 +105,7 @@ def probability_of_yes(tokens: Mapping[str, float], yes: Sequence[str], no: Sequ
 
 def read_decision(text: str, yes: Sequence[str], no: Sequence[str]) -> bool:
     """Read a yes or a no that is written out."""
-    answer = word_answer(text)
+    answer = word_answer(text, [*yes, *no])
     if answer in map(normalize_word, yes):
         return True
     if answer in map(normalize_word, no):
@@ -192,15 +192,34 @@ def read_choice(text: str, options: Sequence[str]) -> str:
     raise InvalidAnswer(problem, text)
 
 
-async def extract(chat: ChatModel, messages: Sequence[BaseMessage], schema: type[M], *, temperature: float = 0) -> M:
+async def extract(
+    chat: ChatModel,
+    messages: Sequence[BaseMessage],
+    schema: type[M],
+    *,
+    form: Form | None = None,
+    temperature: float = 0,
+) -> M:
     """Ask for an object of `schema`; strings in it are free of NUL and of halves of surrogate pairs.
 
-    Bound the lists and strings of a schema: a small model may not find the end of one.
+    Bound the lists and strings of a schema: a small model may not find the end of one. What is good in an answer is
+    kept; see `dramaturg.models.extracted`.
+
+    Args:
+        chat: whom to ask.
+        messages: the question.
+        schema: what is asked for; one that inherits `Extracted` says what was left out of the answer.
+        form: turns an answer in another form, such as the one that a paper prints, into that of the schema.
+        temperature: of the answer.
     """
     described = _json_schema(schema)
     parameters = {"schema": described} | ({"temperature": temperature} if temperature else {})
     question = ModelQuestion("extract", messages, schema, parameters)
-    answer_format = AnswerFormat(described, lambda text: read_as(schema, text))
+    answer_format = AnswerFormat(
+        described,
+        lambda text: read_extracted(schema, text, form),
+        read_cut=lambda text: read_extracted(schema, text, form, cut=True),
+    )
     return await ask_formatted(chat, question, answer_format, temperature=temperature)
 
 

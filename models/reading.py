@@ -2,28 +2,32 @@
 
 import json
 import math
+import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from langchain_core.messages import AIMessage
-from pydantic import BaseModel, ValidationError
 
 MAX_CHARACTERS = 200_000  # of an answer that is looked at
 FENCE = "```"
-ERRORS_SHOWN = 3  # validation errors of one answer that the model is told of
+TRIES = 50  # places in a text at which an object may begin
+THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
 MIN_MASS = 0.05  # of the named answers together: with less, the model is about to say something else
 PUNCTUATION = " \t\r\n\"'`*_.,:;!?()[]{}<>。，：、！？「」"
 
-M = TypeVar("M", bound=BaseModel)
-
 
 class InvalidAnswer(ValueError):
-    """An answer in another form than was asked for: the message is for the model, `answer` is what it wrote."""
+    """An answer in another form than was asked for.
 
-    def __init__(self, problem: str, answer: str = "") -> None:
+    The message is for the model, `answer` is what it wrote, and `rest` what can be read of it where the model gives
+    nothing better. `cut` is whether it ends at the token limit.
+    """
+
+    def __init__(self, problem: str, answer: str = "", *, rest: Any = None, cut: bool = False) -> None:
         super().__init__(problem)
-        self.answer = answer
+        self.answer, self.rest, self.cut = answer, rest, cut
 
 
 class Undecided(ValueError):
@@ -69,7 +73,7 @@ def text_of(message: AIMessage, *, cut: bool = False) -> str:
     if not text.strip():
         raise InvalidAnswer("it is empty.")
     if ended == "length" and not cut:
-        raise InvalidAnswer("it was cut before its end. Be brief.", text)
+        raise InvalidAnswer("it was cut before its end. Be brief.", text, cut=True)
     return text
 
 
@@ -89,6 +93,47 @@ def parse_json(text: str) -> Any:
     except RecursionError:
         msg = "The brackets are too deep."
         raise ValueError(msg) from None
+
+
+def object_in(text: str) -> Any:
+    """The JSON of an answer; where it stands in prose, the longest object or list.
+
+    Raises:
+        InvalidAnswer: there is none.
+    """
+    text = THOUGHTS.sub("", text)
+    try:
+        return parse_json(text)
+    except ValueError as error:
+        problem = str(error)[:200]
+    decoder = json.JSONDecoder(object_pairs_hook=unambiguous, parse_constant=lambda _: None, parse_float=finite)
+    found, longest, begin = None, 0, -1
+    for _ in range(TRIES):
+        places = [one for one in (text.find("{", begin + 1), text.find("[", begin + 1)) if one >= 0]
+        if not places:
+            break
+        begin = min(places)
+        try:
+            value, end = decoder.raw_decode(text, begin)
+        except (ValueError, RecursionError):
+            continue
+        if end - begin > longest:
+            found, longest = value, end - begin
+        begin = end - 1
+    if found is None:
+        raise InvalidAnswer(problem, text)
+    return cleaned(found)
+
+
+def unambiguous(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A dict in which a key that was there twice has no value."""
+    counted = Counter(key for key, _ in pairs)
+    return {key: value if counted[key] == 1 else None for key, value in pairs}
+
+
+def finite(digits: str) -> float | None:
+    """A number; none where it is beyond floating point."""
+    return value if math.isfinite(value := float(digits)) else None
 
 
 def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -121,46 +166,37 @@ def cleaned(data: Any) -> Any:
     return {clean(key): cleaned(value) for key, value in data.items()} if isinstance(data, dict) else data
 
 
-def read_as(schema: type[M], text: str) -> M:
-    """Read an object of the schema.
-
-    Raises:
-        InvalidAnswer: the text is not JSON, or does not fit; the message does not repeat the text.
-    """
-    try:
-        return schema.model_validate_json(json.dumps(parse_json(text)))
-    except ValidationError as error:
-        wrong = error.errors(include_url=False, include_context=False, include_input=False)[:ERRORS_SHOWN]
-        problem = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}"[:200] for one in wrong)
-    except ValueError as error:
-        problem = str(error)[:200]
-    raise InvalidAnswer(problem, text)
-
-
 def short_answer_schema(answer: dict[str, Any]) -> dict[str, Any]:
     """The JSON schema of an object with one short answer."""
     return {"type": "object", "properties": {"answer": answer}, "required": ["answer"], "additionalProperties": False}
 
 
 def short_answer(text: str) -> Any:
-    """The answer in an object, or the text itself where it is not JSON: small models forget the braces."""
+    """The answer in an object, or the text itself where there is none: small models forget the braces."""
     try:
-        data = parse_json(text)
-    except ValueError:
+        data = object_in(text)
+    except InvalidAnswer:
         return text
     if not isinstance(data, dict):
-        return data
-    if set(data) != {"answer"}:
-        problem = "it must be an object with the one key `answer`."
-        raise InvalidAnswer(problem, text)
-    return data["answer"]
+        return data if not isinstance(data, list) else text
+    if "answer" in data:
+        return data["answer"]
+    if len(data) == 1:
+        return next(iter(data.values()))
+    problem = "it must be an object with the one key `answer`."
+    raise InvalidAnswer(problem, text)
 
 
-def word_answer(text: str) -> str:
-    """A short answer as one normalized word: "Yes.", "yes" and true are "yes", "yes" and "true"."""
+def word_answer(text: str, words: Sequence[str]) -> str:
+    """A short answer as one of some words, normalized; what follows it after a comma or a stop does not count.
+
+    "Yes.", "yes" and true are "yes", "yes" and "true"; "Yes, because …" is "yes".
+    """
     answer = short_answer(text)
     if isinstance(answer, str | bool):
-        return normalize_word(str(answer))
+        said, known = str(answer).strip(PUNCTUATION), {normalize_word(one) for one in words}
+        first = normalize_word(re.split(r"[,.;:!?\n，。；：！？]", said, maxsplit=1)[0])
+        return first if first in known else normalize_word(said)
     problem = "the answer must be a word."
     raise InvalidAnswer(problem, text)
 

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, NamedTuple
 
 from langchain_core.messages import BaseMessage
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.client import is_embedded
 from dramaturg.models.errors import UNANSWERED
+from dramaturg.models.extracted import Extracted, WholeNumber
 from dramaturg.models.questions import decide, extract, rate, write
 from dramaturg.nodes.run import RoleContext
 from dramaturg.prompts import Prompt
@@ -42,13 +43,11 @@ class Appraisal(NamedTuple):
     reason: str
 
 
-class ReasonedScore(BaseModel):
+class ReasonedScore(Extracted):
     """{reason, score}, in the order in which a model is to think."""
 
-    model_config = ConfigDict(extra="forbid")
-
     reason: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
-    score: int = Field(strict=True, ge=LOW, le=HIGH)
+    score: WholeNumber = Field(ge=LOW, le=HIGH)
 
 
 @dataclass(frozen=True)

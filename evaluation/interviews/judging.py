@@ -31,6 +31,7 @@ from dramaturg.evaluation.interviews.state import (
 from dramaturg.evaluation.metrics.alignment import split_batches
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import UNANSWERED, UnusableAnswer
+from dramaturg.models.extracted import WholeNumber
 from dramaturg.models.questions import extract
 from dramaturg.nodes.run import chat_in, settings
 from dramaturg.prompts import load
@@ -222,6 +223,6 @@ def scale(instrument: Instrument) -> type[OnScale]:
 
 def choices(instrument: Instrument) -> type[StepChoice]:
     """The form of a choice on the scale of an instrument's items."""
-    steps = Annotated[int, Field(ge=instrument.scale.low, le=instrument.scale.high, strict=True)]
+    steps = Annotated[WholeNumber, Field(ge=instrument.scale.low, le=instrument.scale.high)]
     either: Any = steps | Literal["x"]
     return create_model("Choice", __base__=StepChoice, result=(either, ...))

@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, S
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.client import is_embedded
 from dramaturg.models.errors import UNANSWERED
+from dramaturg.models.extracted import Extracted, WholeNumber
 from dramaturg.models.questions import extract
 from dramaturg.nodes.graph.build import ChunkSettings, GraphDraftState, open_build
 from dramaturg.nodes.graph.normalization import Named, in_former_order
@@ -52,7 +53,7 @@ class ExtractionSettings(ChunkSettings):
 
 
 EntityName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
-ShortText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+ShortText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=400)]
 AnyType = Annotated[EntityType, BeforeValidator(lambda value: value if value in TYPES else "other")]
 """The type of an entity; one that is not known is "other"."""
 
@@ -64,7 +65,7 @@ class EntityFact(BaseModel):
 
     name: EntityName
     type: AnyType
-    sentence: int
+    sentence: WholeNumber
 
 
 class RelationFact(BaseModel):
@@ -74,8 +75,8 @@ class RelationFact(BaseModel):
 
     source: EntityName
     target: EntityName
-    sentence: int
-    strength: int = Field(ge=1, le=10)
+    sentence: WholeNumber
+    strength: WholeNumber = Field(ge=1, le=10)
 
 
 @needs(draft="chunk_persona")
@@ -138,14 +139,14 @@ def numbered(chunk: StoredPassage, spans: Sequence[tuple[int, int]]) -> str:
 
 def facts_about(count: int, most: int, *, quoted: bool) -> type[BaseModel]:
     """The form of an answer on so many sentences: a fact names one of them, and is described unless that is quoted."""
-    fields: dict[str, Any] = {"sentence": (int, Field(ge=1, le=count))}
+    fields: dict[str, Any] = {"sentence": (WholeNumber, Field(ge=1, le=count))}
     if not quoted:
         fields["description"] = (ShortText, ...)
     entity = create_model("EntityFact", __base__=EntityFact, **fields)
     relation = create_model("RelationFact", __base__=RelationFact, **fields)
     entities: Any = (list[entity], Field(max_length=most))  # type: ignore[valid-type]
     relations: Any = (list[relation], Field(max_length=most))  # type: ignore[valid-type]
-    return create_model("Facts", __config__=ConfigDict(extra="forbid"), entities=entities, relations=relations)
+    return create_model("Facts", __base__=Extracted, entities=entities, relations=relations)
 
 
 def failures(chunks: Iterable[StoredPassage], answers: Mapping[str, JsonValue]) -> list[dict[str, str]]:

@@ -12,6 +12,7 @@ from typing_extensions import TypedDict
 from dramaturg.models.chat import ChatModel, threshold
 from dramaturg.models.client import is_embedded
 from dramaturg.models.errors import UNANSWERED
+from dramaturg.models.extracted import Extracted
 from dramaturg.models.questions import decide, extract, write
 from dramaturg.nodes.graph.build import ChunkSettings, GraphVersion, graph_kind
 from dramaturg.nodes.graph.facts import AnyType, EntityName, ShortText
@@ -118,10 +119,8 @@ class PlainName(BaseModel):
     type: AnyType
 
 
-class PlainNames(BaseModel):
+class PlainNames(Extracted):
     """All entities of a question and its hypothetical context, before they are judged."""
-
-    model_config = ConfigDict(extra="forbid")
 
     entities: list[PlainName] = Field(max_length=MOST)
 
@@ -134,10 +133,8 @@ class ScopedName(PlainName):
     level: Literal["specific", "general"]
 
 
-class ScopedNames(BaseModel):
+class ScopedNames(Extracted):
     """All entities of a question and its hypothetical context."""
-
-    model_config = ConfigDict(extra="forbid")
 
     entities: list[ScopedName] = Field(max_length=MOST)
 

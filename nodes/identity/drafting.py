@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_mod
 
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import UNANSWERED
+from dramaturg.models.extracted import Extracted, WholeNumber
 from dramaturg.models.questions import extract
 from dramaturg.nodes.graph.facts import numbered, sentences_of
 from dramaturg.nodes.identity.chronicle import triple_key, triple_sentence
@@ -34,10 +35,8 @@ class DraftedTriple(BaseModel):
     core: bool
 
 
-class DraftedTriples(BaseModel):
+class DraftedTriples(Extracted):
     """What a chunk tells of the role's identity."""
-
-    model_config = ConfigDict(extra="forbid")
 
     triples: list[DraftedTriple]
 
@@ -129,7 +128,7 @@ async def drafted_triples(
 
 def drafted_among(sentences: int) -> type[DraftedTriples]:
     """The form of an answer on so many sentences."""
-    number: Any = (int, Field(ge=1, le=sentences))
+    number: Any = (WholeNumber, Field(ge=1, le=sentences))
     triple = create_model("DraftedTriple", __base__=DraftedTriple, sentence=number)
     triples: Any = (list[triple], Field(max_length=MOST_TRIPLES))  # type: ignore[valid-type]
     return create_model("DraftedTriples", __base__=DraftedTriples, triples=triples)

@@ -9,10 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
 from langgraph.runtime import Runtime
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
+from pydantic import Field, StringConstraints, create_model
 
 from dramaturg.models.chat import ChatModel, threshold
 from dramaturg.models.errors import UNANSWERED
+from dramaturg.models.extracted import Extracted, WholeNumber
 from dramaturg.models.questions import decide, extract
 from dramaturg.nodes.drafts import DraftState, Outcome, asked_before, judged, last_draft, verdict
 from dramaturg.nodes.identity.chronicle import Identity, IdentitySettings, identity_of
@@ -56,10 +57,8 @@ class Contradiction(NamedTuple):
     probability: float | None = None
 
 
-class ContradictedStatement(BaseModel):
+class ContradictedStatement(Extracted):
     """{reason, statement}: the number of the statement that is contradicted, 0 for none."""
-
-    model_config = ConfigDict(extra="forbid")
 
     reason: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
     statement: int
@@ -135,7 +134,7 @@ async def find_contradiction(
 
 def judgement_among(statements: int) -> type[ContradictedStatement]:
     """The form of an answer that names one of so many statements."""
-    number: Any = (int, Field(strict=True, ge=0, le=statements))
+    number: Any = (WholeNumber, Field(ge=0, le=statements))
     return create_model("WeighedAmong", __base__=ContradictedStatement, statement=number)
 
 

@@ -8,10 +8,11 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 
 import numpy as np
 from langgraph.runtime import Runtime
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
+from pydantic import BaseModel, Field, StringConstraints, create_model
 from typing_extensions import TypedDict
 
 from dramaturg.models.errors import UNANSWERED
+from dramaturg.models.extracted import Extracted
 from dramaturg.models.questions import extract, write
 from dramaturg.nodes.grounds import Grounds, grounds_of
 from dramaturg.nodes.identity.chronicle import Condition, IdentitySettings, IdentityState, chronicled_identity
@@ -123,7 +124,8 @@ async def query_identity(state: IdentityRetrievalState, runtime: Runtime[Any]) -
     evidence: dict[str, Any] = {}
     try:
         found = await extract(run.chat, messages, strategy_schema(relations))
-        strategy = cast("Strategy", found.model_dump())
+        strategy = cast("Strategy", found.model_dump(exclude={"dropped"}))
+        evidence = {"identity_query_dropped": list(found.dropped)} if found.dropped else {}
     except UNANSWERED as error:
         evidence = {"identity_query_error": str(error)}
     return {**plan, "strategy": strategy, "evidence": evidence, "usage": {"query_identity": run.usage}}
@@ -145,7 +147,7 @@ def strategy_schema(relations: Sequence[str]) -> type[BaseModel]:
         "medium_priority": (names, ...),
         "keywords": (Annotated[list[keyword], Field(max_length=MOST_KEYWORDS)], ...),
     }
-    return create_model("SearchStrategy", __config__=ConfigDict(extra="forbid"), **fields)
+    return create_model("SearchStrategy", __base__=Extracted, **fields)
 
 
 @needs(question="read_turn", percept="perceive")

@@ -13,6 +13,7 @@ from langgraph.types import interrupt
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
 
 from dramaturg.models.errors import UNANSWERED
+from dramaturg.models.extracted import Extracted, WholeNumber
 from dramaturg.models.questions import extract
 from dramaturg.nodes.identity.chronicle import (
     Identity,
@@ -62,15 +63,13 @@ class Finding(BaseModel):
     relation: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z_]{1,40}$")]
     object: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
     kind: Literal["belief", "trait", "value", "preference", "goal", "experience"]
-    salience: int = Field(strict=True, ge=1, le=10)
+    salience: WholeNumber = Field(ge=1, le=10)
     confidence: float = Field(ge=0, le=1)
-    replaces: int = Field(strict=True, ge=0, le=1000)
+    replaces: WholeNumber = Field(ge=0, le=1000)
 
 
-class Findings(BaseModel):
+class Findings(Extracted):
     """What one turn tells of an identity; mostly nothing."""
-
-    model_config = ConfigDict(extra="forbid")
 
     findings: Annotated[list[Finding], Field(max_length=MOST_FINDINGS)]
 
@@ -101,10 +100,11 @@ async def reflect(state: UpdateState, runtime: Runtime[Any]) -> dict[str, Any]:
     proposed: list[IdentityChange] = []
     evidence: dict[str, Any]
     try:
-        found = (await extract(run.chat, messages, findings_among(len(identity.triples)))).findings
+        answer = await extract(run.chat, messages, findings_among(len(identity.triples)))
+        found, dropped = answer.findings, {"dropped": list(answer.dropped)} if answer.dropped else {}
         proposed = changes_of(found, identity, state, run.settings)
         light = [{"object": one.object, "salience": one.salience, "confidence": one.confidence} for one in found]
-        evidence = {"found": light, "proposed": len(proposed)}
+        evidence = {"found": light, "proposed": len(proposed), **dropped}
     except UNANSWERED as error:
         evidence = {"error": str(error)}
     return {"proposed": proposed, "evidence": {"reflection": evidence}, "usage": {"reflect": run.usage}}
@@ -112,7 +112,7 @@ async def reflect(state: UpdateState, runtime: Runtime[Any]) -> dict[str, Any]:
 
 def findings_among(statements: int) -> type[Findings]:
     """The form of an answer that names only statements that there are."""
-    replaces: Any = (int, Field(strict=True, ge=0, le=statements))
+    replaces: Any = (WholeNumber, Field(ge=0, le=statements))
     finding = create_model("FindingAmong", __base__=Finding, replaces=replaces)
     findings: Any = (Annotated[list[finding], Field(max_length=MOST_FINDINGS)], ...)  # type: ignore[valid-type]
     return create_model("FindingsAmong", __base__=Findings, findings=findings)

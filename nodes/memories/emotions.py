@@ -16,6 +16,7 @@ from dramaturg.models.chat import ChatModel
 from dramaturg.models.client import is_embedded
 from dramaturg.models.embeddings import Embedder
 from dramaturg.models.errors import UNANSWERED
+from dramaturg.models.extracted import Extracted, WholeNumber
 from dramaturg.models.questions import extract
 from dramaturg.nodes.run import RoleContext, Run
 from dramaturg.prompts import Prompt, load
@@ -66,11 +67,11 @@ class Feeling(BaseModel):
     reason: Annotated[
         str, StringConstraints(strip_whitespace=True, min_length=1, max_length=REASON), BeforeValidator(clipped_reason)
     ]
-    score: int = Field(strict=True, ge=1, le=10)
+    score: WholeNumber = Field(ge=1, le=10)
 
 
 EACH: dict[str, Any] = dict.fromkeys(EMOTIONS, (Feeling, ...))
-Feelings = create_model("Feelings", __config__=ConfigDict(extra="forbid"), **EACH)
+Feelings = create_model("Feelings", __base__=Extracted, **EACH)
 
 
 @dataclass(frozen=True)

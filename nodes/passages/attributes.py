@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_mod
 from typing_extensions import TypedDict
 
 from dramaturg.models.errors import ModelTimeout, UnusableAnswer
+from dramaturg.models.extracted import Extracted, WholeNumber
 from dramaturg.models.questions import extract
 from dramaturg.nodes.passages.retrieval import (
     PassageSettings,
@@ -62,13 +63,11 @@ class Finding(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     attribute: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
-    passage: int
+    passage: WholeNumber
 
 
-class Findings(BaseModel):
+class Findings(Extracted):
     """The two kinds of attribute that decide how a role acts (AMADEUS, footnote 2)."""
-
-    model_config = ConfigDict(extra="forbid")
 
     belief_and_value: list[Finding] = Field(max_length=3)
     psychological_traits: list[Finding] = Field(max_length=3)
@@ -87,22 +86,24 @@ async def extract_attributes(state: AttributeState, runtime: Runtime[Any]) -> di
     numbered = "\n\n".join(f"[{number}] {in_context(passage)}" for number, passage in enumerate(passages, start=1))
     data = {"question": state["question"], "passages": numbered}
     messages = run.prompt("extract_attributes").messages(role=run.role.card.name, data=data)
-    found, failed = list[Attribute](), dict[str, str]()
+    found, noted = list[Attribute](), dict[str, Any]()
     try:
-        found = attributes_in(await extract(run.chat, messages, findings(len(passages))), passages, run.role.id)
+        answer = await extract(run.chat, messages, findings(len(passages)))
+        found = attributes_in(answer, passages, run.role.id)
+        noted = {"attributes_dropped": list(answer.dropped)} if answer.dropped else {}
     except (UnusableAnswer, ModelTimeout) as error:
-        failed = {"attributes_error": str(error)}
+        noted = {"attributes_error": str(error)}
     runtime.stream_writer({"event": "extracted", "attributes": found})
     return {
         "attributes": found,
-        "evidence": {"attributes": found, **failed},
+        "evidence": {"attributes": found, **noted},
         "usage": {"extract_attributes": run.usage},
     }
 
 
 def findings(passages: int) -> type[Findings]:
     """The form of an answer on so many passages: an attribute must name one of them."""
-    finding = create_model("Finding", __base__=Finding, passage=(int, Field(ge=1, le=passages)))
+    finding = create_model("Finding", __base__=Finding, passage=(WholeNumber, Field(ge=1, le=passages)))
     kind = (list[finding], Field(max_length=3))  # type: ignore[valid-type]
     return create_model("Findings", __base__=Findings, belief_and_value=kind, psychological_traits=kind)
 

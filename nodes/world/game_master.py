@@ -7,10 +7,11 @@ from typing import Annotated, Any, Literal
 
 from langgraph.runtime import Runtime
 from langgraph.types import Send
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
+from pydantic import Field, StringConstraints, create_model
 from typing_extensions import TypedDict
 
 from dramaturg.models.errors import UNANSWERED
+from dramaturg.models.extracted import Extracted, WholeNumber
 from dramaturg.models.questions import choose, extract
 from dramaturg.nodes.run import needs, settings
 from dramaturg.nodes.world.world import (
@@ -33,15 +34,13 @@ NOBODY = "nobody"
 UNKNOWN_IMPORTANCE = 3.0  # of a deed of which the game master gives no account
 
 
-class Outcome(BaseModel):
+class Outcome(Extracted):
     """{happens, noticed_by, talks_with, importance}: what comes of a deed."""
-
-    model_config = ConfigDict(extra="forbid")
 
     happens: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=400)]
     noticed_by: list[str]
     talks_with: str
-    importance: int = Field(strict=True, ge=1, le=10)
+    importance: WholeNumber = Field(ge=1, le=10)
 
 
 class VoterInput(TypedDict):

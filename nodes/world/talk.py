@@ -4,10 +4,11 @@ import operator
 from typing import Annotated, Any, Literal
 
 from langgraph.runtime import Runtime
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
 from typing_extensions import TypedDict
 
 from dramaturg.models.errors import UNANSWERED
+from dramaturg.models.extracted import Extracted
 from dramaturg.models.questions import extract
 from dramaturg.nodes.run import needs
 from dramaturg.nodes.turn import UsageByNode
@@ -56,13 +57,11 @@ class TalkState(TalkInput, TalkOutput):
     left: Annotated[bool, Field(description="Whether one of the two has left.")]
 
 
-class Line(BaseModel):
+class Line(Extracted):
     """{line, leaves}: what is said, and whether whoever says it then leaves."""
 
-    model_config = ConfigDict(extra="forbid")
-
     line: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=400)]
-    leaves: bool = Field(strict=True)
+    leaves: bool
 
 
 @needs(step="send_talks", pair="send_talks", about="send_talks", images="send_talks")

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dramaturg.models.chat import chat_model
 from dramaturg.models.errors import ModelError, UnusableAnswer
+from dramaturg.models.extracted import read_extracted
 from dramaturg.models.questions import (
     NO,
     YES,
@@ -33,7 +34,6 @@ from dramaturg.models.reading import (
     clean,
     first_token,
     parse_json,
-    read_as,
 )
 
 from fakes import ScriptedChatModel, scripted
@@ -69,9 +69,7 @@ async def test_a_number_in_digits(text: str) -> None:
     assert (await rate(chat_model(scripted(text)), MESSAGES, low=1, high=10)).value == 4
 
 
-@pytest.mark.parametrize(
-    "text", ["four", "4.5", "0", "11", "true", "-4", "4/10", '{"answer": [4]}', '{"rating": 4}', "9" * 5000, ""]
-)
+@pytest.mark.parametrize("text", ["four", "4.5", "0", "11", "true", "-4", "4/10", '{"answer": [4]}', "9" * 5000, ""])
 async def test_what_is_not_a_number_on_the_scale(text: str) -> None:
     with pytest.raises(UnusableAnswer):
         await rate(chat_model(scripted(text)), MESSAGES, low=1, high=10)
@@ -204,13 +202,13 @@ def test_json_is_parsed(data: Any, fenced: bool) -> None:
 @given(ANY_TEXT | st.lists(st.sampled_from('{}[]",:0eE+-NaInfity\\u "'), max_size=60).map("".join))
 def test_no_text_breaks_the_reader(text: str) -> None:
     with suppress(InvalidAnswer):
-        assert isinstance(read_as(Verdict, text), Verdict)
+        assert isinstance(read_extracted(Verdict, text), Verdict)
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "[" * 95_000 + "]" * 95_000])
 def test_deep_brackets(text: str) -> None:
     with pytest.raises(InvalidAnswer):
-        read_as(Verdict, text)
+        read_extracted(Verdict, text)
 
 
 @pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', '{"a": NaN}', "[-Infinity]", "1e999", '{"a": 1} {}', "9" * 5000])

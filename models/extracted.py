@@ -1,0 +1,291 @@
+"""An object that a chat model gives, read item by item: what is bad in it costs that item, and not the answer.
+
+Too long a text is cut at a sentence or a word, too long a list keeps its first items, an item that means nothing is
+left out, a number may stand in quotes and JSON in prose. What was left out is said in `Extracted.dropped`. Only where
+what remains is not enough is the answer no answer.
+"""
+
+import copy
+import re
+from collections.abc import Callable, Iterable, Mapping
+from inspect import isclass
+from types import NoneType
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
+
+from langchain_core.utils.json import parse_partial_json
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import SkipJsonSchema
+from pydantic_core import ErrorDetails
+
+from dramaturg.models.reading import THOUGHTS, InvalidAnswer, cleaned, normalize_word, object_in
+
+PASSES = 8  # an error that was mended may uncover another one
+NOTES = 20  # of what was left out
+SENTENCE_END = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s|$)|[。！？]+[”’」』）]*")
+WORDS = {"是": True, "对": True, "예": True, "네": True, "否": False, "不": False, "不是": False, "아니요": False}
+
+Path = tuple[int | str, ...]
+Form = Callable[[Any], Any]
+"""Turns an answer in another form, such as the one that a paper prints, into that of the contract."""
+
+
+def whole(value: object) -> object:
+    """A whole number, also as 7.0, "7" or "7."; a yes or a no is none."""
+    if isinstance(value, bool):
+        raise ValueError("a number is wanted")
+    if isinstance(value, str):
+        value = float(normalize_word(value))
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+WholeNumber = Annotated[int, BeforeValidator(whole)]
+"""A number in an answer. Bound it: a server that holds a model to a schema holds it to the bounds, too."""
+
+
+class Extracted(BaseModel):
+    """What a chat model is asked for, as an object; fields are what it writes, so bound their lists and strings."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    dropped: SkipJsonSchema[tuple[str, ...]] = Field(
+        default=(), description="What was left out or cut of the answer, in words."
+    )
+
+
+E = TypeVar("E", bound=BaseModel)
+
+
+def read_extracted(kind: type[E], text: str, form: Form | None = None, *, cut: bool = False) -> E:
+    """Read what is good in an answer.
+
+    Args:
+        kind: what was asked for.
+        text: what the model wrote: JSON, perhaps fenced, or in prose.
+        form: reads another form of answer.
+        cut: the text ends at the token limit: the last item, which may be a part of one, is left out.
+
+    Raises:
+        InvalidAnswer: there is no object, or what is left of it is not enough: a value that stands for itself is
+            missing or bad, or there were items and none is good. Where a whole list is missing, or the text was cut,
+            `rest` has what there is, for whoever asks no further.
+    """
+    value = within(object_in(text) if not cut else begun_in(text), kind)
+    if isinstance(value, dict) and issubclass(kind, Extracted):
+        value.pop("dropped", None)
+    value = form(copy.deepcopy(value)) if form else value
+    if isinstance(value, dict):
+        names = {key_name(name): name for name in fields_of(kind)}
+        value = {names.get(key_name(key), key): one for key, one in value.items()}
+    notes = ["the end: it was cut at the token limit"] if cut else []
+    lists = lists_of(kind).keys()
+    absent = sorted(lists - value.keys()) if isinstance(value, dict) and lists & value.keys() else []
+    if absent:
+        value = value | {name: [] for name in absent}
+        notes.append(f"{', '.join(absent)}: not there")
+    found = fitted(kind, value, notes, text)
+    if notes and lists and not any(value for name, value in found if name != "dropped"):
+        raise InvalidAnswer("; ".join(notes[:3]), text)
+    if absent or cut:
+        problem = "it was cut before its end. Be brief." if cut else notes[0]
+        raise InvalidAnswer(problem, text, rest=found)
+    return found
+
+
+def fitted(kind: type[E], value: Any, notes: list[str], text: str) -> E:
+    """Mend a value until it fits; what is cut or left out is noted.
+
+    Raises:
+        InvalidAnswer: something that is in no list does not fit.
+    """
+    value = copy.deepcopy(value)
+    for _ in range(PASSES):
+        extra = len(notes) - NOTES
+        dropped = (*notes[:NOTES], *([f"and {extra} more"] if extra > 0 else []))
+        own = {"dropped": dropped} if issubclass(kind, Extracted) else {}
+        try:
+            return kind.model_validate({**value, **own} if isinstance(value, dict) else value)
+        except ValidationError as error:
+            wrong = error.errors(include_url=False)
+        if not isinstance(value, dict):
+            break
+        unfit = [one for one in rename_keys(kind, value, wrong) if not mend(kind, value, one, notes)]
+        items = {item_of(one["loc"]) for one in unfit}
+        if () in items:
+            wrong = [one for one in unfit if not item_of(one["loc"])]
+            break
+        first = {item_of(one["loc"]): noted(one) for one in reversed(unfit)}
+        notes += [first[item] for item in dict.fromkeys(item_of(one["loc"]) for one in unfit)]
+        for item in sorted(items, key=lambda path: [str(part).zfill(9) for part in path], reverse=True):
+            del at(value, item[:-1])[item[-1]]
+    raise InvalidAnswer("; ".join(noted(one) for one in wrong[:3]), text)
+
+
+def mend(kind: type[BaseModel], value: dict[str, Any], error: ErrorDetails, notes: list[str]) -> bool:
+    """Put right what can be; False where the item must go."""
+    path, given, context = error["loc"], error["input"], error.get("ctx", {})
+    if not leads(value, path):  # through a union: which of its types was meant is not known
+        return False
+    match error["type"], given:
+        case "string_too_long", str():
+            better: Any = cut_text(given.strip(), context["max_length"])
+            notes.append(f"{place(path)}: cut to {context['max_length']} characters")
+        case "too_long", list():
+            better = given[: context["max_length"]]
+            notes.append(f"{place(path)}: {len(given) - len(better)} beyond {len(better)} left out")
+        case "string_type", int() | float() if not isinstance(given, bool):
+            better = str(given)
+        case "list_type", dict() | str():
+            better = [given]
+        case "list_type", None:
+            better = []
+        case "literal_error", str():
+            options = {normalize_word(one): one for one in get_args(annotation_at(kind, path)) if isinstance(one, str)}
+            better = options.get(normalize_word(given))
+        case (("bool_parsing" | "bool_type"), str()):
+            better = WORDS.get(normalize_word(given))
+        case _:
+            return False
+    if better is None:
+        return False
+    at(value, path[:-1])[path[-1]] = better
+    return True
+
+
+def rename_keys(kind: type[BaseModel], value: dict[str, Any], errors: Iterable[ErrorDetails]) -> list[ErrorDetails]:
+    """Take away keys that nobody asked for, or give them the name that was asked for; return the other errors."""
+    errors = list(errors)
+    missing = {(one["loc"][:-1], key_name(one["loc"][-1])): one for one in errors if one["type"] == "missing"}
+    left = []
+    for one in errors:
+        *where, key = one["loc"]
+        if one["type"] == "extra_forbidden":
+            held = at(value, where).pop(key)
+            if wanted := missing.pop((tuple(where), key_name(key)), None):
+                at(value, where)[wanted["loc"][-1]] = held
+        elif one["type"] != "missing":
+            left.append(one)
+    return [*left, *missing.values()]
+
+
+def key_name(key: int | str) -> str:
+    """A key without what spellings of it differ in: "Belief and Value" is belief_and_value."""
+    return re.sub(r"\W+", "_", str(key).strip().casefold())
+
+
+def item_of(path: Path) -> Path:
+    """The innermost item of a list that a path leads through; empty where there is none."""
+    return path[: max((number for number, part in enumerate(path, start=1) if isinstance(part, int)), default=0)]
+
+
+def leads(value: Any, path: Iterable[int | str]) -> bool:
+    """Whether there is a place."""
+    try:
+        at(value, path)
+    except (LookupError, TypeError):
+        return False
+    return True
+
+
+def at(value: Any, path: Iterable[int | str]) -> Any:
+    """What a path leads to."""
+    for part in path:
+        value = value[part]
+    return value
+
+
+def annotation_at(kind: Any, path: Iterable[int | str]) -> Any:
+    """The annotation of a place in a contract."""
+    for part in path:
+        kind = plain(get_args(kind)[0] if isinstance(part, int) else fields_of(kind)[str(part)].annotation)
+    return kind
+
+
+def fields_of(kind: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The fields of a contract, by the names that an answer has for them."""
+    return {field.alias or name: field for name, field in kind.model_fields.items() if name != "dropped"}
+
+
+def plain(annotation: Any) -> Any:
+    """An annotation without `Annotated` and `| None`."""
+    while get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    if get_origin(annotation) not in (list, Literal) and NoneType in get_args(annotation):
+        (annotation,) = (one for one in get_args(annotation) if one is not NoneType)
+        return plain(annotation)
+    return annotation
+
+
+def place(path: Iterable[int | str]) -> str:
+    """A place in words; items are counted from 1."""
+    return " ".join(str(part + 1) if isinstance(part, int) else part for part in path) or "the answer"
+
+
+def noted(error: ErrorDetails) -> str:
+    """What is wrong and where, without a word of what the model wrote."""
+    return f"{place(error['loc'])}: {error['msg']}"[:200]
+
+
+def cut_text(text: str, most: int) -> str:
+    """The beginning of a text: up to a sentence, else up to a word, of at most so many characters."""
+    if len(text) <= most:
+        return text
+    ends = [found.end() for found in SENTENCE_END.finditer(text[: most + 1]) if found.end() <= most]
+    if ends and ends[-1] >= most // 3:
+        return text[: ends[-1]]
+    words = text[:most].rpartition(" ")[0].rstrip(" ,;:，；：、—-")
+    return (words if len(words) >= most // 2 else text[: most - 1]) + "…"
+
+
+def begun_in(text: str) -> Any:
+    """The JSON of an answer that was cut, without the item of a list at which it was.
+
+    Raises:
+        InvalidAnswer: it holds no list.
+    """
+    said = THOUGHTS.sub("", text)
+    try:
+        value = cleaned(parse_partial_json(said[max(said.find("{"), 0) :]))
+    except (ValueError, RecursionError):
+        raise InvalidAnswer("it was cut before its end. Be brief.", text) from None
+    last, inner = None, value
+    while inner and isinstance(inner, dict | list):
+        last = inner if isinstance(inner, list) else last
+        inner = inner[-1] if isinstance(inner, list) else inner[[*inner][-1]]
+    if last is None:
+        raise InvalidAnswer("it was cut before its end. Be brief.", text)
+    last.pop()
+    return value
+
+
+def within(value: Any, kind: type[BaseModel]) -> Any:
+    """An answer as the object that was asked for: out of a wrapper of one key, and from a bare list.
+
+    An item of a bare list belongs to the list whose items have most keys in common with it.
+    """
+    names = {key_name(name) for name in fields_of(kind)}
+    if isinstance(value, Mapping) and len(value) == 1 and names.isdisjoint(map(key_name, value)):
+        ((_, inner),) = value.items()
+        value = inner if isinstance(inner, dict | list) else value
+    lists = lists_of(kind)
+    if not isinstance(value, list) or not lists:
+        return value
+    sorted_items: dict[str, list[Any]] = {name: [] for name in lists}
+    for item in value:
+        fits = {name: _in_common(item, one) for name, one in lists.items()}
+        sorted_items[max(fits, key=fits.__getitem__)].append(item)
+    return sorted_items
+
+
+def lists_of(kind: type[BaseModel]) -> dict[str, Any]:
+    """The lists of a contract, with what their items are."""
+    annotations = {name: plain(field.annotation) for name, field in fields_of(kind).items()}
+    return {name: plain(get_args(one)[0]) for name, one in annotations.items() if get_origin(one) is list}
+
+
+def _in_common(item: Any, kind: Any) -> float:
+    """How well an item fits: keys in common, less those that are missing."""
+    if not isinstance(item, Mapping) or not (isclass(kind) and issubclass(kind, BaseModel)):
+        return 0
+    wanted, given = {key_name(name) for name in fields_of(kind)}, {key_name(name) for name in item}
+    return len(wanted & given) - len(wanted - given) / 2
