@@ -15,7 +15,7 @@ from langgraph.checkpoint.base import Checkpoint
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime, get_runtime
 from langgraph.typing import ContextT, InputT, OutputT, StateT
-from pydantic import BaseModel, ConfigDict, Field, InstanceOf, PrivateAttr
+from pydantic import BaseModel, ConfigDict, Field, InstanceOf, PrivateAttr, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
 from dramaturg.models.chat import Account, ChatModel, Usage, chat_model
@@ -97,12 +97,40 @@ class RunContext(BaseModel):
             )
 
 
+def by_rules(*, paper: Any, ours: Any, **how: Any) -> Any:
+    """The field of a setting in which we deviate from a method's paper: its default hangs on `RoleContext.rules`.
+
+    Its description says what the paper has, and what each costs.
+    """
+    return Field(default=ours, json_schema_extra={"paper": paper}, **how)
+
+
+def deviations(kind: type[BaseModel]) -> dict[str, tuple[Any, Any]]:
+    """The settings of a context that hang on its rules: what the paper's are, and ours."""
+    extra = {name: field.json_schema_extra for name, field in kind.model_fields.items()}
+    papers = {name: one["paper"] for name, one in extra.items() if isinstance(one, dict) and "paper" in one}
+    return {name: (paper, kind.model_fields[name].default) for name, paper in papers.items()}
+
+
 class RoleContext(RunContext):
     """Who plays, too."""
 
     role: str = Field(
         default="beethoven", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$", description="The id of the role that answers."
     )
+    rules: Literal["paper", "ours"] = Field(
+        default="ours",
+        description="Defaults of the settings in which we deviate from a method's paper: ours, or the paper's. Each can "
+        "be set alone.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_the_papers_rules(cls, given: Any) -> Any:
+        if isinstance(given, Mapping) and given.get("rules") == "paper":
+            return {name: paper for name, (paper, _) in deviations(cls).items()} | dict(given)
+        return given
+
     _opened: "Opened | None" = PrivateAttr(default=None)
     """What was opened with this context, where it is that of one run of a graph."""
 

@@ -13,7 +13,7 @@ from dramaturg.evaluation.comparison.external import PACKAGES
 from dramaturg.evaluation.datasets.dataset import DatasetQuestion
 from dramaturg.models.client import name_of
 from dramaturg.models.embeddings import name_of as embeddings_name
-from dramaturg.nodes.run import RoleContext, RunContext
+from dramaturg.nodes.run import RoleContext, RunContext, deviations
 from dramaturg.prompts import digest_of
 from dramaturg.stores.errors import did_you_mean
 from dramaturg.stores.files import canonical
@@ -23,6 +23,10 @@ from dramaturg.workflows.methods import METHODS, context_type
 WEB = "web_search"
 PARTS = ("passages", "scope", "memories", "relations", "identity")
 """Of the ensemble, which is not imported for its names."""
+
+
+PUBLISHED = ("amadeus", "role-rag", "emotional-rag", "id-rag", "drmr")
+"""Under these names stands what the papers have: their rules hold, and not those that we think better."""
 
 
 class Contestant(NamedTuple):
@@ -62,8 +66,10 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
         f"ensemble-without-{left_out}": ("ensemble", {"parts": [one for one in PARTS if one != left_out]})
         for left_out in PARTS
     },
+    **{f"{name}-ours": (name, {"rules": "ours"}) for name in PUBLISHED},
 }
-"""Workflows with one mechanism left out: the papers' baselines (ID-RAG 5.4, Emotional RAG IV), and the ensemble's."""
+"""Workflows with one mechanism left out: the papers' baselines (ID-RAG 5.4, Emotional RAG IV), and the ensemble's; and
+the papers' methods by our rules."""
 NAMES = (*METHODS, *VARIANTS, *PACKAGES)
 FLOOR, CEILING = "always-declines", "right-answers"
 BOUNDS: Mapping[str, Contestant] = {name: Contestant(name, name, {}) for name in (FLOOR, CEILING)}
@@ -84,9 +90,17 @@ def contestant(name: str) -> Contestant:
         return Contestant(name, name, {})
     method, settings = VARIANTS.get(name, (name, {}))
     if method in METHODS or ":" in method:
-        return Contestant(name, method, settings, context_type(method))
+        kind = context_type(method)
+        as_published = {"rules": "paper"} if method in PUBLISHED and deviations(kind) else {}
+        return Contestant(name, method, {**as_published, **settings}, kind)
     near = did_you_mean(name, NAMES) or f"; there are: {', '.join(NAMES)}."
     raise ValueError(f"There is no method {name!r}{near}")
+
+
+def rules_of(name: str) -> str:
+    """Whose rules a contestant follows: "paper" or "ours"; empty for those that no paper of ours describes."""
+    method, settings = VARIANTS.get(name, (name, {}))
+    return str(settings.get("rules", "paper")) if method in PUBLISHED else ""
 
 
 class ToAsk(NamedTuple):

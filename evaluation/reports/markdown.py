@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from dramaturg.evaluation.comparison.contestants import CEILING, FLOOR
+from dramaturg.evaluation.comparison.contestants import CEILING, FLOOR, rules_of
 from dramaturg.evaluation.comparison.plan import Plan
 from dramaturg.evaluation.comparison.records import Records
 from dramaturg.evaluation.judging.judges import JUDGES
@@ -72,6 +72,9 @@ def about(plan: Plan, found: Tables) -> Iterator[str]:
         f"Methods: {', '.join(plan.methods)}. Roles: {', '.join(plan.roles)}. {asked}Seeds: "
         f"{', '.join(map(str, plan.seeds))}. Speaker: {plan.model}. {judges}Dramaturg {plan.dramaturg}."
     )
+    for rules, whose in (("paper", "their papers' rules"), ("ours", "our rules where we deviate from their papers")):
+        if names := [name for name in plan.methods if rules_of(name) == rules]:
+            yield f"By {whose}: {', '.join(names)}."
     if judging and set(plan.judges) == {plan.model}:
         yield "The judge is the model that spoke: models like what they write. Name another one by `--judge`."
     if plan.bounds:

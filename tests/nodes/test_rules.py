@@ -1,0 +1,65 @@
+"""One setting for all in which we deviate from a method's paper, and each of them alone."""
+
+from typing import Any
+
+import pytest
+
+from dramaturg.evaluation.comparison.contestants import contestant, rules_of
+from dramaturg.nodes.part import part_context
+from dramaturg.nodes.run import RoleContext, by_rules, deviations
+from dramaturg.workflows.methods import METHODS, context_type
+
+
+class Deviating(RoleContext):
+    ties: str = by_rules(paper="first", ours="nearest", description="Which of two alike comes first.")
+    asked: int = 3
+
+
+@pytest.mark.parametrize(
+    ("given", "ties"),
+    [
+        ({}, "nearest"),
+        ({"rules": "ours"}, "nearest"),
+        ({"rules": "paper"}, "first"),
+        ({"rules": "paper", "ties": "nearest"}, "nearest"),
+        ({"ties": "first"}, "first"),
+    ],
+)
+def test_rules_set_what_deviates_and_each_can_be_set_alone(given: dict[str, Any], ties: str) -> None:
+    context = Deviating(**given)
+    assert (context.ties, context.asked) == (ties, 3)
+
+
+def test_deviations_are_listed_with_both_values() -> None:
+    assert deviations(Deviating) == {"ties": ("first", "nearest")}
+    assert Deviating.model_json_schema()["properties"]["ties"]["paper"] == "first"
+
+
+def test_a_part_has_the_rules_of_the_flow_or_its_own() -> None:
+    flow = RoleContext(rules="paper")
+    assert part_context(Deviating, {}, flow, "part").ties == "first"
+    assert part_context(Deviating, {"rules": "ours"}, flow, "part").ties == "nearest"
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_what_deviates_has_a_value_of_the_paper_that_the_setting_takes(name: str) -> None:
+    kind = context_type(name)
+    for one, (paper, ours) in deviations(kind).items():
+        assert paper != ours
+        assert getattr(kind(rules="paper"), one) == paper
+        assert getattr(kind(**{one: paper}), one) == paper
+        assert getattr(kind(), one) == ours
+
+
+def test_an_evaluation_says_by_whose_rules_a_method_went() -> None:
+    assert [rules_of(one) for one in ("amadeus", "amadeus-ours", "ordinary-rag", "vanilla")] == [
+        "paper",
+        "ours",
+        "paper",
+        "",
+    ]
+    for name in ("amadeus", "role-rag", "emotional-rag", "id-rag", "drmr"):
+        one = contestant(name)
+        assert one.settings.get("rules", "paper") == "paper"
+        assert bool(deviations(one.kind)) == ("rules" in one.settings)
+        assert contestant(f"{name}-ours").settings["rules"] == "ours"
