@@ -268,7 +268,7 @@ async def test_an_entity_that_is_specific_and_out_of_scope_is_out_of_scope(
     library: Path, first: bool, other: str
 ) -> None:
     twice = [scoped("Tom", relevant=first), scoped(other, relevant=not first)]
-    output = await answered(library, model := player(*twice))
+    output = await answered(library, model := player(*twice, relevant="no"))
     assert [one["strategy"] for one in output["evidence"]["entities"]] == ["out of scope"]
     assert told(model, "unknown").endswith("is of a later time.")
     assert "specific" not in output["evidence"]
@@ -289,7 +289,7 @@ async def test_evidence_is_plain_and_lives_in_a_checkpoint(library: Path, tmp_pa
         kept = (await graph.aget_state(config)).values
     assert json.loads(json.dumps(output["evidence"])) == output["evidence"] == kept["evidence"]
     assert kept["boundaries"] == [
-        {"role": "ada", "name": "apollo 11", "reason": "Apollo 11 is of a later time.", "told": False}
+        {"role": "ada", "name": "Apollo 11", "reason": "Apollo 11 is of a later time.", "told": False}
     ]
 
 

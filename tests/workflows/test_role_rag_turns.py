@@ -165,7 +165,7 @@ async def test_what_the_user_has_told_of_may_be_spoken_of_from_then_on(talk: Tal
     assert strategies(output) == ["told"]
     reply = shown(model, "reply")[0]
     assert (fenced("told", reply), fenced("unknown", reply)) == ("Apollo 11", "")
-    assert await talk.boundaries() == [("apollo 11", True)]
+    assert await talk.boundaries() == [("Apollo 11", True)]
     output = await talk.turn("What of Apollo 11 now?", model := player(MOON))
     assert strategies(output) == ["told"]
     assert shown(model, "told") == []
@@ -303,9 +303,9 @@ async def test_no_more_boundaries_are_kept_than_asked_for(talk: Talk) -> None:
     for number in range(4):
         name = f"Apollo {number}"
         await talk.turn(f"What of {name}?", player(scoped(name, "event", relevant=False)), boundaries=2)
-    assert await talk.boundaries() == [("apollo 2", False), ("apollo 3", False)]
+    assert await talk.boundaries() == [("Apollo 2", False), ("Apollo 3", False)]
     await talk.turn("What of Apollo 2?", player(scoped("Apollo 2", "event", relevant=False)), boundaries=2)
-    assert await talk.boundaries() == [("apollo 3", False), ("apollo 2", False)]
+    assert await talk.boundaries() == [("Apollo 3", False), ("Apollo 2", False)]
     await talk.turn("What of Apollo 2?", player(), boundaries=0)
     assert await talk.boundaries() == []
 
