@@ -213,7 +213,7 @@ async def test_an_entity_that_nobody_wrote_of_is_said_to_be_so(library: Path) ->
 
 
 async def test_why_something_cannot_be_known_is_to_be_explained(library: Path) -> None:
-    for language, words in {"en": "explain", "zh": "解释", "ko": "까닭을 설명"}.items():
+    for language, words in {"en": "explain", "zh": "解释", "ko": "그 까닭을 설명"}.items():
         await answered(library, model := player(MOON), language=language)
         assert words in shown(model, "reply")[0]
 
