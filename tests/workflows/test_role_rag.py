@@ -222,6 +222,10 @@ async def test_an_answer_without_a_reason_and_in_the_form_of_the_paper_is_read(l
     moon = {**MOON, "reason": ""}
     output = await answered(library, player(moon), "Apollo 11?")
     assert [one["name"] for one in output["evidence"].get("out_of_scope", [])] == ["Apollo 11"]
+    many = [scoped(f"Boat {number}") for number in range(9)]
+    output = await answered(library, player(MOON, *many), "Apollo 11?")
+    assert [one["name"] for one in output["evidence"]["out_of_scope"]] == ["Apollo 11"]
+    assert output["evidence"]["entities_dropped"] == ["entities: 2 beyond 8 left out"]
     listed = json.dumps({"entities": ["(character<|>Tom<|>Tom is her brother<|>Yes<|>specific)"]})
     output = await answered(library, player(scope=listed))
     assert [(one["name"], one["strategy"]) for one in output["evidence"]["entities"]] == [("Tom", "specific")]

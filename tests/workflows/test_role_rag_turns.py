@@ -88,6 +88,12 @@ async def test_nothing_is_rewritten_where_nothing_recent_is_to_be_read(talk: Tal
     assert shown(model, "standalone") == []
 
 
+async def test_by_the_rules_of_the_paper_a_question_stays_as_it_was_asked(talk: Talk) -> None:
+    await talk.turn("Who is Tom?", player())
+    await talk.turn("And his boat?", model := player(), rules="paper")
+    assert shown(model, "standalone") == []
+
+
 async def test_a_question_that_cannot_be_rewritten_stays_as_it_is(talk: Talk) -> None:
     await talk.turn("Who is Tom?", player())
     output = await talk.turn("And his boat?", model := player(standalone=""))
@@ -255,6 +261,10 @@ async def test_a_verdict_against_a_close_relation_is_asked_about_once_more(tmp_p
     assert strategies(output) == (["specific"] if named else ["out of scope"])
     assert [fenced("entity", text) for text in shown(model, "relevant")] == ["Tom (character)"] * named
     assert all("How Ada Quill and Tom Quill are connected." in text for text in shown(model, "relevant"))
+    again = [{"name": "Tom", "strength": 9, "stands": False}] if named else None
+    assert output["evidence"].get("asked_again") == again
+    output = await talk.turn("Who is Tom?", player(wrong, relevant="yes"), rules="paper")
+    assert strategies(output) == ["out of scope"]
 
 
 async def test_a_verdict_that_stands_against_a_close_relation_holds_for_one_turn(talk: Talk) -> None:
