@@ -20,8 +20,14 @@ from dramaturg.stores.files import write_bytes
 EXCERPT = 160  # letters of a text that a table shows
 KINDS = ("bool", "float", "int", "str")  # which of several a value could not be
 PICTURES = ("png", "svg", "pdf")
-screen = Console(markup=False, emoji=False, highlight=False)
-errors = Console(stderr=True, markup=False, emoji=False, highlight=False)
+
+
+class CleanConsole(Console):
+    """The one door to the terminal."""
+
+
+screen = CleanConsole(markup=False, emoji=False, highlight=False)
+errors = CleanConsole(stderr=True, markup=False, emoji=False, highlight=False)
 
 
 def print_json(value: Any) -> None:
