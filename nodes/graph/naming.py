@@ -108,7 +108,7 @@ def parsed(name: str) -> Name:
     parts: list[str] = []
     if runs and (not telling or len(max(runs, key=len)) > 1):
         words = words if telling else []
-        parts.append(plain.strip())
+        parts.append(re.sub(r"^\W+|\W+$", "", plain))
         known = [one for one in runs if len(one) > 1 and not (len(runs) > 1 and one.endswith("의"))]
         # 路德维希·范·贝多芬 is known by each of his names, 이순신 장군 by the longest.
         for run in known if "·" in plain else sorted(known, key=len)[-1:]:

@@ -51,6 +51,7 @@ def test_the_longer_and_the_whole_name_are_meant() -> None:
         ("the", "The Beatles", False),
         ("共产党", "中国共产党", True),
         ("中国", "中国共产党", False),
+        ("第九交响曲", "《第九交响曲》", True),
         ("阿波罗11号登月", "阿波罗11号", True),
     ],
 )
