@@ -105,10 +105,10 @@ def require_place(file: Path) -> None:
         raise ValueError(f"{file} cannot be written: name a file in a folder that is there.")
 
 
-def write_whole(file: Path, data: bytes) -> None:
-    """Write a file whole or not at all, in place of what was there."""
+def write_whole(file: Path, data: bytes, *, private: bool = False) -> None:
+    """Write a file whole or not at all, in place of what was there; a private one is its owner's alone."""
     require_place(file)
-    write_bytes(file, data, within=file.parent)
+    write_bytes(file, data, within=file.parent, private=private)
 
 
 def picture_format(file: Path, refusal: str) -> str:

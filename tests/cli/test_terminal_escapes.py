@@ -74,7 +74,7 @@ def test_no_command_prints_what_moves_the_terminal(run: Command, evil: Path, arg
         assert [one for one in FORBIDDEN if one in said] == []
 
 
-@pytest.mark.parametrize("yaml", [f'name: "Eve"\n"no\\x1b[31mkey": 1\n', 'name: "Eve"\nlanguage: "\\x1b]0;x\\x07"\n'])
+@pytest.mark.parametrize("yaml", ['name: "Eve"\n"no\\x1b[31mkey": 1\n', 'name: "Eve"\nlanguage: "\\x1b]0;x\\x07"\n'])
 def test_an_error_about_a_file_is_clean(run: Command, evil: Path, yaml: str) -> None:
     (evil / "role.yaml").write_text(yaml)
     for arguments in (["show", "eve"], ["roles"]):
