@@ -1,6 +1,7 @@
 """The three languages say the same, and every reply is asked for in the same way."""
 
 import re
+from importlib.resources import files
 from pathlib import Path
 from string import Template
 from typing import NamedTuple
@@ -8,7 +9,9 @@ from typing import NamedTuple
 import pytest
 
 from dramaturg.evaluation.comparison.external import instruction
+from dramaturg.nodes.identity.chronicle import triple_sentence
 from dramaturg.prompts import load, parse
+from dramaturg.stores.documents.forms import Triple
 from dramaturg.stores.library import open_role
 from tests.prompts.test_prompts import NAMES
 from tests.support.roles import small_role
@@ -165,3 +168,27 @@ PARTICLES = "$a은(는) $a이(가) $a을(를) $a과(와) $a와(과) $a(으)로 $
 def test_a_particle_follows_the_last_sound_of_a_name(name: str, sentence: str) -> None:
     (message,) = parse("x", f"# user\n{PARTICLES}").messages(a=name)
     assert message.text == sentence
+
+
+def test_a_particle_whose_sound_is_not_known_keeps_both_forms() -> None:
+    (message,) = parse("x", f"# user\n{PARTICLES}").messages(a="孙悟空")
+    assert message.text == PARTICLES.replace("$a", "孙悟空")
+
+
+def test_what_a_value_says_keeps_its_own_particles() -> None:
+    (message,) = parse("x", "# user\n$role이(가)\n$question").messages(
+        role="톰", data={"question": "그는 $role은(는)?"}
+    )
+    assert message.text == "톰이\n<question>\n그는 $role은(는)?\n</question>"
+
+
+def test_a_statement_of_identity_has_particles_too() -> None:
+    triple = Triple(subject="앨리스", relation="values", object="호기심", kind="value")
+    assert triple_sentence(triple, "ko") == "앨리스가 소중히 여기는 것: 호기심."
+
+
+def test_no_particle_stands_behind_a_value_in_one_form() -> None:
+    folder = files("dramaturg.prompts")
+    texts = {f.name: f.read_text(encoding="utf-8") for f in folder.iterdir() if f.name.endswith((".ko.md", ".ko.yaml"))}
+    one_form = re.compile(r"\$[a-z_]+[\"”]? ?(?:은|는|이|가|을|를|과|와|으로|로|라고|이라고)(?=[\s,.?]|서)")
+    assert {name: one_form.findall(text) for name, text in texts.items() if one_form.search(text)} == {}
