@@ -13,9 +13,10 @@ from dramaturg.nodes.identity.chronicle import triple_sentence
 from dramaturg.prompts import load, parse
 from dramaturg.stores.documents.forms import Triple
 from dramaturg.stores.library import open_role
-from tests.prompts.test_prompts import NAMES
-from tests.support.roles import small_role
 
+from roles import small_role
+
+NAMES = sorted(f.name.removesuffix(".en.md") for f in files("dramaturg.prompts").iterdir() if f.name.endswith(".en.md"))
 REPLIES = [name for name in NAMES if name.startswith("respond_")]
 LANGUAGES = ("en", "zh", "ko")
 BOUNDARY = {
@@ -52,16 +53,17 @@ KOREAN = {
     "한": 1, "두": 2, "세": 3, "네": 4, "다섯": 5, "여섯": 6, "여덟": 8, "열": 10, "열두": 12,
     "스무": 20, "서른": 30, "예순": 60,
 }  # fmt: skip
+NO_COUNT = "第那这行전관"  # 第一句, 那一句, 一行一句, 온전한 문장, 관한 문장
 COUNTING = {
     "en": Counting(ENGLISH, " (?:or|to) ", r" (?:\w+ ){0,2}sentences?\b", " words"),
     "zh": Counting(
         CHINESE,
-        "到?",
+        "(?:到|(?=[两三]))",
         "(?:个?完整|个?短)?(?:句|个句子)",
         "个字",
         per_word=2,  # characters
     ),
-    "ko": Counting(KOREAN, "(?: 문장에서 )?", " ?문장", " 낱말"),
+    "ko": Counting(KOREAN, "(?: 문장에서 |(?<=한)(?=두)|(?<=두)(?=세))", " ?문장", " 낱말"),
 }
 
 
@@ -86,7 +88,7 @@ def limits(text: str, language: str) -> list[tuple[str, int, int]]:
     found = [
         (unit, how.numbers[low or high] // per, how.numbers[high] // per)
         for unit, form, per in (("sentence", how.sentence, 1), ("word", how.word, how.per_word))
-        for low, high in re.findall(rf"(?:({number}){how.up_to})?({number}){form}", text.lower())
+        for low, high in re.findall(rf"(?<![{NO_COUNT}])(?:({number}){how.up_to})?({number}){form}", text.lower())
     ]
     return sorted(one for one in found if one[2])
 
@@ -96,7 +98,7 @@ def figures(text: str) -> list[str]:
     return sorted(re.findall(r"\d+", "\n".join(line for line in text.splitlines() if not line.startswith("{"))))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "feelings"])  # which nobody is asked
 def test_a_prompt_says_as_much_in_every_language(name: str) -> None:
     english, *others = ([(kind, shape(text)) for kind, text in load(name, one).sections] for one in LANGUAGES)
     assert others == [english, english]
@@ -144,7 +146,7 @@ def test_tags_hold_nothing_but_material_where_a_prompt_says_so(name: str, langua
     if {"en": "between tags", "zh": "标签之间", "ko": "태그 사이"}[language] in text:
         fenced = prompt.places | (GROUNDS if "grounds" in prompt.places else set())
         assert {tag.strip("</>") for tag in TAG.findall(text)} <= fenced  # <the participant> is a name
-        if {"situation", "question"} <= prompt.places:  # the question is the task
+        if {"situation", "question"} <= prompt.places and name not in REPLIES:  # the question is the task
             assert ASKED[language] in text
 
 
