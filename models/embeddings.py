@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from langchain_core.embeddings import Embeddings
 from pydantic import SecretStr
 
-from dramaturg.models.client import ConnectionsPerLoop
+from dramaturg.models.client import blocking_connections, connections
 from dramaturg.models.environment import Environment, environment
 from dramaturg.models.errors import ModelRefused, WeightsError, client_errors, model_error
 from dramaturg.models.reading import encodable
@@ -222,6 +222,7 @@ def endpoint_embeddings(name: str, surroundings: Environment) -> EndpointEmbeddi
         chunk_size=TEXTS_A_REQUEST,
         timeout=TIMEOUT,
         max_retries=RETRIES,
-        http_async_client=ConnectionsPerLoop(),
+        http_client=blocking_connections(),
+        http_async_client=connections(),
     )
     return EndpointEmbeddings(name, client)
