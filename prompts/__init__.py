@@ -34,7 +34,7 @@ PARTICLES: Mapping[str, tuple[str, str]] = {
 }
 """Korean particles, such as `$role(이)라고`: behind a consonant, and behind a vowel."""
 PARTICLE = re.compile(
-    r"(?<!\$)\$(?P<name>[a-z_]+)(?P<marks>[\"'”’)]*)(?P<both>{})".format("|".join(map(re.escape, PARTICLES)))
+    r"(?<!\$)\$\{?(?P<name>[a-z_]+)\}?(?P<marks>[\"'”’)]*)" + f"(?P<both>{'|'.join(map(re.escape, PARTICLES))})"
 )
 # How names in Latin letters are mostly spoken in Korean: Tom and Jack end in a consonant, Robert and Alice in a vowel.
 SPOKEN_CONSONANT = re.compile(r"(?:[lmn]e?|ng|(?<![aeiouy])[aeiou](?:ck|[bkp]|tt?))$")
@@ -66,7 +66,7 @@ def filled(text: str, values: Mapping[str, object]) -> str:
 
 def particle(word: str, both: str) -> str:
     """The form of a Korean particle behind a word; both forms, where its letters do not tell how it is spoken."""
-    last = unicodedata.normalize("NFC", "".join(filter(str.isalnum, word))[-1:])
+    last = "".join(filter(str.isalnum, unicodedata.normalize("NFC", word)))[-1:]
     latin = "".join(filter(str.isascii, unicodedata.normalize("NFKD", word))).rstrip(" \"').]").lower()
     if "가" <= last <= "힣":
         final = (ord(last) - ord("가")) % 28

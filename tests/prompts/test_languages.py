@@ -178,7 +178,7 @@ def test_a_particle_whose_sound_is_not_known_keeps_both_forms() -> None:
 
 
 def test_what_a_value_says_keeps_its_own_particles() -> None:
-    (message,) = parse("x", "# user\n$role이(가)\n$question").messages(
+    (message,) = parse("x", "# user\n${role}이(가)\n$question").messages(
         role="톰", data={"question": "그는 $role은(는)?"}
     )
     assert message.text == "톰이\n<question>\n그는 $role은(는)?\n</question>"
