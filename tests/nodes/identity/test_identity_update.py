@@ -45,6 +45,7 @@ from identity_roles import (
     shown,
     state_of,
     take,
+    weighed,
 )
 from property_settings import property_settings
 from roles import fenced
@@ -76,7 +77,7 @@ async def answer(role: Path, saver: BaseCheckpointSaver[Any], value: Any, **give
 
 def waits_for(output: dict[str, Any]) -> dict[str, Any]:
     """What a graph that waits has asked."""
-    (one,) = output["__interrupt__"]
+    (one,) = output.get("__interrupt__", ()) or pytest.fail("The graph waits for nobody.")
     asked: dict[str, Any] = one.value
     return asked
 
@@ -341,6 +342,78 @@ async def test_a_turn_after_one_that_waits_is_a_turn_and_nothing_was_approved(ro
     await turn(role, saver, found(finding("tea", 2)))
     assert await known(role, saver) == ALL
     await turn(role, saver, found())
+    assert await known(role, saver) == ALL
+
+
+# What contradicts a core triple, named by the model or not
+
+SAILOR = finding("a sailor who has left the light for good", relation="profession")
+LEFT = "Ada Quill is by profession a sailor who has left the light for good."
+
+
+@pytest.mark.parametrize("appraisal", ["together", "apart"])
+async def test_what_contradicts_a_core_triple_waits_though_the_model_names_none(role: Path, appraisal: str) -> None:
+    saver = InMemorySaver()
+
+    def fits(text: str) -> str:
+        return "no" if fenced("statement", text) == KEEPER else "yes"
+
+    model = decider(reflected=found(SAILOR, finding("tea")), weighed=contradicts(LEFT, 1), contradicts=fits)
+    output = await take(role, model, "Tea?", saver, **ON, appraisal=appraisal)
+    ((change),) = waits_for(output)["changes"]
+    assert (change["sentence"], change["replaces"]["sentence"]) == (LEFT, KEEPER)
+    assert await known(role, saver) == ALL
+
+
+def contradicts(line: str, statement: int) -> Answer:
+    """The gate finds that a line goes against a statement, and no other does."""
+    return lambda text: weighed(statement if fenced("line", text) == line else 0)
+
+
+async def test_what_the_gate_is_asked_of_is_the_core_alone(role: Path) -> None:
+    await take(role, model := decider(reflected=found(finding("tea"), finding("gin", 1))), "Tea?", **ON)
+    texts = shown(model, "weighed")  # what is to take the place of a core triple waits anyway
+    assert len(texts) == 1
+    text = texts[0]
+    assert fenced("statements", text).splitlines() == [f"1. {KEEPER}", f"2. {LIGHT}"]
+    assert (fenced("question", text), fenced("line", text)) == ("Tea?", TEA)
+
+
+@pytest.mark.parametrize(
+    ("replaces", "numbers", "identity"),
+    [
+        (0, [1], [LEFT, LIGHT, SILENCE, STORMS, CALM]),
+        (4, [1], [LEFT, LIGHT, SILENCE, CALM]),
+        (4, [], ALL),
+    ],
+)
+async def test_approved_it_takes_the_place_of_all_that_it_replaces(
+    role: Path, replaces: int, numbers: list[int], identity: list[str]
+) -> None:
+    saver = InMemorySaver()
+    model = decider(reflected=found(SAILOR | {"replaces": replaces}), weighed=weighed(1))
+    await take(role, model, "Tea?", saver, **ON)
+    await answer(role, saver, {"approved": numbers})
+    assert await known(role, saver) == identity
+    kept = (await state_of(saver)).get("identity_changes", [])
+    assert [one["triple"].get("core") for one in kept] == [True][: len(numbers)]
+
+
+async def test_where_nobody_is_asked_what_contradicts_a_core_triple_is_left(role: Path) -> None:
+    saver = InMemorySaver()
+    model = decider(reflected=found(SAILOR, finding("tea")), weighed=contradicts(LEFT, 1))
+    output = await take(role, model, "Tea?", saver, **ON, approval="nobody")
+    assert [one["sentence"] for one in output["evidence"]["identity_changes"]] == [TEA]
+    assert output["evidence"]["declined"] == 1
+
+
+async def test_what_nobody_can_weigh_waits_for_a_person_and_evidence_says_so(role: Path) -> None:
+    saver = InMemorySaver()
+    output = await take(role, decider(reflected=found(SAILOR), weighed="Hm."), "Tea?", saver, **ON)
+    ((change),) = waits_for(output)["changes"]
+    assert (change["sentence"], change["replaces"]) == (LEFT, None)
+    output = await answer(role, saver, {"approved": []})
+    assert output["evidence"]["reflection"]["not_weighed"]
     assert await known(role, saver) == ALL
 
 
