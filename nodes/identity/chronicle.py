@@ -45,13 +45,15 @@ class IdentityChange(TypedDict):
     """What a turn has changed in a role's identity: a new triple, and the one that it replaces, if any.
 
     `salience` is from 1 to 10, `confidence` from 0 to 1, `approved` whether a person has agreed (None: nobody was
-    asked), and `evidence` what was said or seen.
+    asked), and `evidence` what was said or seen. Where the triple it replaces is a core one that it contradicts,
+    `replaces_too` is the one that the model named.
     """
 
     role: str
     turn: str
     triple: dict[str, Any]
     replaces: dict[str, Any] | None
+    replaces_too: NotRequired[dict[str, Any]]
     evidence: str
     salience: int
     confidence: float
@@ -143,6 +145,8 @@ def apply_changes(triples: Sequence[Triple], changes: Iterable[IdentityChange]) 
         gone, new = change["replaces"], Triple.model_validate(change["triple"])
         at = next((n for n, one in enumerate(known) if gone and triple_json(one) == gone), len(known))
         known = [one for n, one in enumerate(known) if n != at]
+        too = change.get("replaces_too")
+        known = [one for one in known if not too or triple_json(one) != too]
         same = next((n for n, one in enumerate(known) if triple_key(one) == triple_key(new)), None)
         if same is None:
             known.insert(at, new)

@@ -124,7 +124,7 @@ async def test_what_a_turn_tells_is_her_identity_in_the_next(role: Path) -> None
         "proposed": 1,
     }
     assert as_json(output["evidence"]) == output["evidence"]
-    assert output["usage"]["reflect"]["calls"] == 1
+    assert output["usage"]["reflect"]["calls"] == 2  # what it tells, and whether it contradicts the core
     assert await known(role, saver) == [*ALL, TEA]
     kept = (await state_of(saver))["identity_changes"]
     assert as_json(kept) == kept
@@ -220,7 +220,7 @@ async def test_a_reflection_that_nobody_answers_can_be_gone_on_with(role: Path) 
     with pytest.raises(ModelUnavailable):
         await turn(role, saver, ModelUnavailable("nobody there"))
     await run(role, model := decider(reflected=found(finding("tea"))), saver, None, **ON)
-    assert counted(model) == {"reflected": 1}
+    assert counted(model) == {"reflected": 1, "weighed": 1}
     assert await known(role, saver) == [*ALL, TEA]
 
 
@@ -283,7 +283,7 @@ async def test_what_is_approved_becomes_so_and_what_is_not_does_not(
     changes = output["evidence"]["identity_changes"]
     assert [one["approved"] for one in changes] == [None, True][: len(changes)]
     assert output["evidence"]["declined"] == declined
-    assert output["usage"]["reflect"]["calls"] == 1
+    assert output["usage"]["reflect"]["calls"] == 2
     assert await known(role, saver) == identity
 
 
@@ -356,7 +356,7 @@ async def test_what_contradicts_a_core_triple_waits_though_the_model_names_none(
     saver = InMemorySaver()
 
     def fits(text: str) -> str:
-        return "no" if fenced("statement", text) == KEEPER else "yes"
+        return "no" if (fenced("statement", text), fenced("line", text)) == (KEEPER, LEFT) else "yes"
 
     model = decider(reflected=found(SAILOR, finding("tea")), weighed=contradicts(LEFT, 1), contradicts=fits)
     output = await take(role, model, "Tea?", saver, **ON, appraisal=appraisal)
