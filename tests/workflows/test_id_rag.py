@@ -187,7 +187,6 @@ async def test_a_role_without_a_chronicle_says_what_to_do(tmp_path: Path, settin
         (sought("fears", medium=["values", "likes"]), {"identity_rule": "released"}, [CALM, LIGHT, SILENCE, STORMS]),
         (sought(keywords=["SEA"]), {}, [CALM]),
         (sought("fears", keywords=["storms"]), {"identity_rule": "released"}, [CALM, STORMS]),
-        (sought(), {}, []),
     ],
 )
 async def test_a_strategy_finds_triples(role: Path, query: str, settings: dict[str, Any], found: list[str]) -> None:
@@ -213,6 +212,19 @@ async def test_a_query_that_cannot_be_used_is_one_by_similarity_and_evidence_say
     assert identity(model) == [CALM]
     assert output["evidence"]["identity"]["how"] == "similarity"
     assert output["evidence"]["identity_query_error"]
+
+
+@pytest.mark.parametrize("query", [sought(), sought(keywords=["zebra"])])
+@pytest.mark.parametrize("rule", ["paper", "released"])
+async def test_a_query_that_finds_no_triple_falls_back_to_similarity_and_evidence_says_so(
+    role: Path, query: str, rule: str
+) -> None:
+    given = {"identity_triples": 1, "identity_rule": rule}
+    output = await take(role, model := decider(query=query), "Do you fear the sea?", **given)
+    assert identity(model) == [CALM]
+    found = output["evidence"]["identity"]
+    assert (found["how"], found["fallback"]) == ("similarity", "the query found no triple")
+    assert found["query"] is not None
 
 
 async def test_a_strategy_of_the_turn_before_is_no_evidence_of_a_turn_without_one(role: Path) -> None:
