@@ -65,6 +65,8 @@ def looked_up_views(identity: Found) -> Iterable[RenderableType]:
 def triples_view(identity: Found, triples: Sequence[Found]) -> RenderableType:
     """The triples that were found, in words, and by which relation."""
     how = HOW.get(str(identity.get("how")), "looked up")
+    if fallback := identity.get("fallback"):
+        how = f"{how}, for {one_line(fallback)}"
     if not triples:
         return Text(f"Identity, {how}: no triple was found.", style="yellow")
     of = f" of {identity['of']}" if identity.get("of") else ""

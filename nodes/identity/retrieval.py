@@ -154,6 +154,8 @@ def strategy_schema(relations: Sequence[str]) -> type[BaseModel]:
 async def retrieve_identity(state: IdentityRetrievalState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Look the identity up: K⁽⁰⁾ by the strategy or by similarity, K⁽¹⁾ around it, or all of it.
 
+    A strategy that finds no triple gives way to similarity, and the evidence says so.
+
     Raises:
         RoleError: the role has no chronicle.
     """
@@ -162,22 +164,23 @@ async def retrieve_identity(state: IdentityRetrievalState, runtime: Runtime[Any]
     own, triples = run.settings, identity.triples
     # The state may hold the strategy of a turn that was taken with other settings.
     strategy = state.get("strategy") if own.has_query else None
-    if own.identity == "full":
-        how, found = "all", list(triples)
-    elif strategy is None:  # the top k by relevance(q, v), the cosine with what the role perceives
+    how, found = "all", list(triples)
+    if own.identity != "full" and strategy is not None:
+        known = {(one.subject, one.relation, one.object): one for one in triples}
+        hits = search_chronicle([*known], cast("Any", strategy), wanted=own.identity_triples, rule=own.identity_rule)
+        how, found = "strategy", [known[one] for one in hits]
+    if own.identity != "full" and (strategy is None or not found):
+        # The top k by relevance(q, v), the cosine with what the role perceives.
         texts = [identity.sentence(one) for one in triples]
         near = await cosines(await run.embedder(), search_text(state), texts)
         order = np.argsort(-np.asarray(near), kind="stable")[: own.identity_triples]
         how, found = "similarity", [triples[at] for at in order]
-    else:
-        known = {(one.subject, one.relation, one.object): one for one in triples}
-        hits = search_chronicle([*known], cast("Any", strategy), wanted=own.identity_triples, rule=own.identity_rule)
-        how, found = "strategy", [known[one] for one in hits]
     neighbours = around(triples, found, own.hops, [identity.name])
     shown = [identity.triple_evidence(one) for one in found]
     shown += [{**identity.triple_evidence(one), "neighbour": True} for one in neighbours]
     runtime.stream_writer({"event": "identity", "triples": len(shown)})
-    evidence = {"identity": {"how": how, "query": strategy, "triples": shown, "of": len(triples)}}
+    fallback = {"fallback": "the query found no triple"} if strategy is not None and how == "similarity" else {}
+    evidence = {"identity": {"how": how, "query": strategy, "triples": shown, "of": len(triples), **fallback}}
     return {"identity": shown, "identity_text": identity.text([*found, *neighbours]), "evidence": evidence}
 
 
