@@ -502,6 +502,28 @@ def test_a_change_to_a_triple_that_the_chronicle_holds_no_more_is_an_addition() 
     assert apply_changes([old.model_copy(update={"core": True})], [change(new, old)])[0].core
 
 
+def test_what_changes_cost_grows_with_them_and_with_the_chronicle_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    triples = [Triple(subject="Ada", relation="likes", object=f"thing {at}", kind="value") for at in range(200)]
+    changes = [
+        change(Triple(subject="Ada", relation="likes", object=f"new {at}", kind="value"), triples[-1 - at])
+        for at in range(50)
+    ]
+    dumped, dump = 0, Triple.model_dump
+
+    def counting(one: Triple, **given: Any) -> dict[str, Any]:
+        nonlocal dumped
+        dumped += 1
+        return dump(one, **given)
+
+    monkeypatch.setattr(Triple, "model_dump", counting)
+    after = apply_changes(triples, changes)
+    assert [one.object for one in after] == [
+        *(f"thing {at}" for at in range(150)),
+        *(f"new {at}" for at in reversed(range(50))),
+    ]
+    assert dumped <= 2 * (len(triples) + len(changes))
+
+
 # Branches
 
 
