@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dramaturg.stores.documents.chronicle import around, identity_graph
+from dramaturg.stores.documents.chronicle import around
 from dramaturg.stores.documents.forms import Triple
 
 
@@ -41,12 +41,6 @@ def test_nothing_spreads_through_a_hub_and_all_through_who_is_none() -> None:
 def test_a_hub_that_is_in_no_triple_is_no_matter() -> None:
     assert around([OWNS, SOLD], [OWNS], 1, ["Nobody"]) == [SOLD]
     assert around([], [], 3, ["Ada"]) == []
-
-
-def test_the_graph_has_an_edge_a_triple_also_between_the_same_two() -> None:
-    graph = identity_graph([OWNS, triple("Ada", "trims", "the lamp"), SOLD])
-    assert graph.number_of_edges() == 3
-    assert [data["triple"].relation for *_, data in graph.edges(["Ada"], data=True)] == ["owns", "trims"]
 
 
 def test_what_a_neighbourhood_costs_grows_with_the_chronicle_and_no_faster(monkeypatch: pytest.MonkeyPatch) -> None:
