@@ -113,6 +113,30 @@ async def test_every_key_that_a_node_writes_is_a_channel(tmp_path: Path) -> None
     assert nodes == {*NODES}
 
 
+# How an identity is looked up
+
+SEVERAL = json.dumps({"high_priority": ["values"], "medium_priority": ["believes", "supports"], "keywords": []})
+
+
+@pytest.mark.parametrize(
+    ("settings", "how", "number"),
+    [
+        ({}, "strategy", 6),
+        ({"identity_rule": "released"}, "strategy", 6),
+        ({"identity_triples": 2}, "strategy", 2),
+        ({"identity_triples": 2, "identity_rule": "released"}, "strategy", 6),
+        ({"identity_retrieval": "embedding", "identity_triples": 3}, "similarity", 3),
+    ],
+)
+def test_how_an_identity_is_looked_up_can_be_set(
+    tmp_path: Path, settings: dict[str, Any], how: str, number: int
+) -> None:
+    assert {"identity_rule", "identity_triples", "identity_retrieval", "hops"} <= RiverbendContext.model_fields.keys()
+    log = played(tmp_path, townsfolk(query_identity=SEVERAL), steps=1, talks=0, **settings)["log"]
+    (alice,) = (one["identity"] for one in of_kind(log, "context") if one["agent"] == "alice")
+    assert (alice["how"], len(alice["triples"])) == (how, number)
+
+
 # What the conditions have in common
 
 
