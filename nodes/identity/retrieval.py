@@ -18,7 +18,7 @@ from dramaturg.nodes.grounds import Grounds, grounds_of
 from dramaturg.nodes.identity.chronicle import Condition, IdentitySettings, IdentityState, chronicled_identity
 from dramaturg.nodes.identity.episodes import EpisodeState
 from dramaturg.nodes.identity.perception import search_text
-from dramaturg.nodes.run import Run, needs, open_run, settings
+from dramaturg.nodes.run import Run, RunContext, needs, open_run, settings
 from dramaturg.nodes.text.similarity import cosines
 from dramaturg.prompts import fence
 from dramaturg.stores.documents.chronicle import around
@@ -33,13 +33,9 @@ Rule: TypeAlias = Literal["paper", "released"]
 PARTS = ("high_priority", "medium_priority", "keywords")
 
 
-class IdentityRetrievalSettings(IdentitySettings):
-    """Where the identity in a prompt comes from, how it is looked for, and how much of it is wanted."""
+class IdentitySearchSettings(RunContext):
+    """How an identity is looked for in a chronicle, and how much of it is wanted."""
 
-    identity: Condition = Field(
-        default="id-rag",
-        description="id-rag: looked up in the chronicle; full: the whole chronicle; baseline: inferred from memories.",
-    )
     identity_retrieval: Literal["strategy", "embedding"] = Field(
         default="strategy",
         description="strategy: by relations and keywords that the model names; embedding: the sentences that are most "
@@ -53,6 +49,19 @@ class IdentityRetrievalSettings(IdentitySettings):
     )
     hops: int = Field(
         default=0, ge=0, le=5, description="Neighbours that are added to what was found, by so many steps (r)."
+    )
+
+
+SEARCH = tuple(name for name in IdentitySearchSettings.model_fields if name not in RunContext.model_fields)
+"""The names of these settings."""
+
+
+class IdentityRetrievalSettings(IdentitySearchSettings, IdentitySettings):
+    """Where the identity in a prompt comes from."""
+
+    identity: Condition = Field(
+        default="id-rag",
+        description="id-rag: looked up in the chronicle; full: the whole chronicle; baseline: inferred from memories.",
     )
     feeling: bool = Field(
         default=False,

@@ -20,6 +20,7 @@ from dramaturg.models.environment import environment
 from dramaturg.models.reading import normalize_word
 from dramaturg.nodes.identity.chronicle import Condition, IdentityChange
 from dramaturg.nodes.identity.episodes import Episode
+from dramaturg.nodes.identity.retrieval import SEARCH, IdentitySearchSettings
 from dramaturg.nodes.run import RunContext, chat_in, needs, settings
 from dramaturg.nodes.turn import UsageByNode
 from dramaturg.stores.documents.scenario import Scenario, read_scenario
@@ -28,8 +29,8 @@ from dramaturg.stores.library import open_role
 EVENT_IMPORTANCE = 5.0  # of what everybody notices, from 1 to 10
 
 
-class WorldSettings(RunContext):
-    """Which scenario is played, and for how long."""
+class WorldSettings(IdentitySearchSettings):
+    """Which scenario is played, for how long, and where the identities of its agents come from."""
 
     scenario: str = Field(
         default="riverbend", max_length=4096, description="A scenario of the package, or the path of a .yaml file."
@@ -218,6 +219,7 @@ def described(context: WorldSettings, scenario: Scenario) -> dict[str, Any]:
         "seed": context.seed,
         "model": name_of(context.chat_model),
         "agents": [one.role for one in scenario.agents],
+        **{name: getattr(context, name) for name in SEARCH},
     }
 
 
