@@ -38,6 +38,12 @@ def test_nothing_spreads_through_a_hub_and_all_through_who_is_none() -> None:
     assert around(ADA, [SOLD], 5, ["the lamp", "Mr Pike"]) == []
 
 
+def test_where_nothing_else_is_near_as_much_as_there_is_room_for_is_found_through_a_hub_nearest_first() -> None:
+    assert around(ADA, [FEARS], 2, ["Ada"], room=1) == [OWNS]
+    assert around(ADA, [FEARS], 2, ["Ada"], room=5) == [OWNS, SOLD]
+    assert around(ADA, [OWNS], 1, ["Ada"], room=5) == [SOLD]
+
+
 def test_a_hub_that_is_in_no_triple_is_no_matter() -> None:
     assert around([OWNS, SOLD], [OWNS], 1, ["Nobody"]) == [SOLD]
     assert around([], [], 3, ["Ada"]) == []

@@ -253,6 +253,22 @@ async def test_neighbours_of_what_is_found_are_added_by_hops_and_not_through_the
     assert len(identity(model)) == 1 + len(more)
 
 
+@pytest.mark.parametrize(
+    ("hops", "wanted", "found"),
+    [
+        (0, 8, [CALM]),
+        (1, 8, [CALM, KEEPER, LIGHT, SILENCE, STORMS]),
+        (5, 3, [CALM, KEEPER, LIGHT]),
+        (1, 1, [CALM]),
+    ],
+)
+async def test_in_a_star_hops_pass_through_the_role_as_far_as_triples_are_wanted(
+    role: Path, hops: int, wanted: int, found: list[str]
+) -> None:
+    await take(role, model := decider(query=sought("fears")), hops=hops, identity_triples=wanted)
+    assert identity(model) == found
+
+
 async def test_what_does_not_hold_on_the_day_is_not_known(role: Path) -> None:
     text = (role / "chronicle.yaml").read_text(encoding="utf-8")
     (role / "chronicle.yaml").write_text(text.replace("object: storms,", "object: storms, until: 2020,"), "utf-8")
