@@ -48,7 +48,11 @@ class IdentitySearchSettings(RunContext):
         default="paper", description="How a strategy finds triples: as the paper says, or as its released code does."
     )
     hops: int = Field(
-        default=0, ge=0, le=5, description="Neighbours that are added to what was found, by so many steps (r)."
+        default=0,
+        ge=0,
+        le=5,
+        description="Neighbours that are added to what was found, by so many steps (r). Where nothing else is near, "
+        "steps lead through the role itself, as far as triples are wanted.",
     )
 
 
@@ -184,7 +188,8 @@ async def retrieve_identity(state: IdentityRetrievalState, runtime: Runtime[Any]
         near = await cosines(await run.embedder(), search_text(state), texts)
         order = np.argsort(-np.asarray(near), kind="stable")[: own.identity_triples]
         how, found = "similarity", [triples[at] for at in order]
-    neighbours = around(triples, found, own.hops, [identity.name])
+    room = max(own.identity_triples - len(found), 0)
+    neighbours = around(triples, found, own.hops, [identity.name], room)
     shown = [identity.triple_evidence(one) for one in found]
     shown += [{**identity.triple_evidence(one), "neighbour": True} for one in neighbours]
     runtime.stream_writer({"event": "identity", "triples": len(shown)})

@@ -221,11 +221,14 @@ def _said(triple: Triple) -> tuple[str, str, str, str | None, str | None]:
     return normal_name(triple.subject), triple.relation, normal_name(triple.object), triple.since, triple.until
 
 
-def around(triples: Sequence[Triple], found: Sequence[Triple], hops: int, hubs: Iterable[str] = ()) -> list[Triple]:
+def around(
+    triples: Sequence[Triple], found: Sequence[Triple], hops: int, hubs: Iterable[str] = (), room: int = 0
+) -> list[Triple]:
     """Return the triples within r hops of what was found, in their own order: K⁽¹⁾ without K⁽⁰⁾ (ID-RAG 3.3.2).
 
     A hop leads from a thing to all triples that it stands in, whichever way they point. Nothing spreads through `hubs`:
-    through the role itself, whom nearly every triple is about, everything is two hops from everything.
+    through the role itself, whom nearly every triple is about, everything is two hops from everything. Where nothing
+    else is near, as in a star, it does, as far as there is `room`, and what is reached by fewest hops comes first.
 
     Raises:
         ValueError: `hops` is negative.
@@ -238,13 +241,17 @@ def around(triples: Sequence[Triple], found: Sequence[Triple], hops: int, hubs: 
     for at, one in enumerate(triples):
         for thing in (one.subject, one.object):
             standing[thing].append(at)
-    passed, near = {*hubs}, set[int]()
-    things = {thing for one in found for thing in (one.subject, one.object)}
-    for _ in range(hops):
-        things -= passed
-        passed |= things
-        reached = {at for thing in things for at in standing.get(thing, ())} - near
-        near |= reached
-        things = {thing for at in reached for thing in (triples[at].subject, triples[at].object)}
     known = {*found}
-    return [triples[at] for at in sorted(near) if triples[at] not in known]
+
+    def reached(closed: Iterable[str]) -> list[int]:
+        passed, near = {*closed}, dict[int, None]()
+        things = {thing for one in found for thing in (one.subject, one.object)}
+        for _ in range(hops):
+            things -= passed
+            passed |= things
+            layer = sorted({at for thing in things for at in standing.get(thing, ())} - near.keys())
+            near |= dict.fromkeys(layer)
+            things = {thing for at in layer for thing in (triples[at].subject, triples[at].object)}
+        return [at for at in near if triples[at] not in known]
+
+    return [triples[at] for at in sorted(reached(hubs) or reached(())[:room])]
