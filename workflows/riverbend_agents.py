@@ -30,10 +30,13 @@ class RiverbendContext(TalkSettings):
         default=25, ge=1, le=200, description="Memories that come back for a decision (the paper's k)."
     )
     action_tokens: int = Field(
-        default=80, ge=16, le=2000, description="The most tokens of a deed, in all conditions the same."
+        default=256, ge=16, le=2000, description="The most tokens of a deed, in all conditions the same (the paper's)."
     )
     context_tokens: int = Field(
-        default=100, ge=16, le=2000, description="The most tokens of what an agent takes itself for, or feels."
+        default=1000,
+        ge=16,
+        le=2000,
+        description="The most tokens of what an agent takes itself for, or feels (the paper's).",
     )
     gate: bool = Field(default=False, description="Whether deeds are held against the identity before they are done.")
     update: bool = Field(

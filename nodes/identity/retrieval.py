@@ -71,7 +71,12 @@ class IdentityRetrievalSettings(IdentitySearchSettings, IdentitySettings):
         default=False,
         description="Whether the model first says how the role feels about its latest progress, from memories: a call.",
     )
-    context_tokens: int = Field(default=160, ge=16, le=2000, description="The most tokens of an inferred identity.")
+    context_tokens: int = Field(
+        default=1000,
+        ge=16,
+        le=2000,
+        description="The most tokens of what is made for the prompts, such as an inferred identity (the paper's).",
+    )
 
     @property
     def has_query(self) -> bool:

@@ -37,7 +37,7 @@ UNKNOWN_IMPORTANCE = 3.0  # of a deed of which the game master gives no account
 class Outcome(Extracted):
     """{happens, noticed_by, talks_with, importance}: what comes of a deed."""
 
-    happens: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=400)]
+    happens: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000)]  # about 256 tokens
     noticed_by: list[str]
     talks_with: str
     importance: WholeNumber = Field(ge=1, le=10)

@@ -15,6 +15,7 @@ from dramaturg.nodes.turn import UsageByNode
 from dramaturg.nodes.world.world import EventLog, Heard, HeardNow, Step, WorldSettings, event, logged, open_world
 from dramaturg.prompts import load
 
+SAID = 1000  # characters of a line, about the 256 tokens of the paper (5.2)
 TALK_IMPORTANCE = 4.0  # of what is said in a talk, from 1 to 10
 
 
@@ -60,7 +61,7 @@ class TalkState(TalkInput, TalkOutput):
 class Line(Extracted):
     """{line, leaves}: what is said, and whether whoever says it then leaves."""
 
-    line: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=400)]
+    line: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=SAID)]
     leaves: bool
 
 

@@ -194,8 +194,8 @@ def caps(calls: list[Call]) -> dict[str, set[Any]]:
 def test_answers_may_be_as_long_in_all_conditions(runs: Any) -> None:
     bounds = {condition: caps(runs[condition][1].calls) for condition in CONDITIONS}
     for condition in CONDITIONS:
-        assert bounds[condition]["take_action"] == {(80, 0.5)}
-        assert bounds[condition]["infer_identity"] == bounds[condition]["feel_progress"] == {(100, 0)}
+        assert bounds[condition]["take_action"] == {(256, 0.5)}
+        assert bounds[condition]["infer_identity"] == bounds[condition]["feel_progress"] == {(1000, 0)}
         common = bounds["id-rag"].keys() & bounds[condition].keys()
         assert {name: bounds[condition][name] for name in common} == {name: bounds["id-rag"][name] for name in common}
     assert "query_identity" in bounds["id-rag"].keys() - bounds["full"].keys() - bounds["baseline"].keys()
