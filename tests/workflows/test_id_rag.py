@@ -287,6 +287,21 @@ async def test_how_a_role_feels_stands_beside_its_identity_for_one_turn(role: Pa
     assert "feeling" not in output["evidence"]
 
 
+@pytest.mark.parametrize("language", ["en", "zh", "ko"])
+async def test_a_query_is_told_what_the_paper_always_includes_and_has_room_for_it(role: Path, language: str) -> None:
+    relations = ["values", "believes", "likes", "profession", "is_politically", "fears", "owns"]
+    rows = (f"- {{subject: Ada Quill, relation: {one}, object: {one} x, kind: trait}}" for one in relations)
+    (role / "chronicle.yaml").write_text("\n".join(["triples:", *rows]), encoding="utf-8")
+    query = sought(*relations[:5], medium=relations)
+    output = await take(role, model := decider(query=query), language=language, identity_triples=7)
+    (text,) = shown(model, "query")
+    asked = text.rpartition("Ada Quill")[0].partition("owns")[2]  # after the list of relations
+    assert "profession" in asked.partition("JSON")[0]  # before the example
+    assert "is_politically" in asked.partition("JSON")[0]
+    assert len(output["evidence"]["identity"]["triples"]) == 7
+    assert "identity_query_dropped" not in output["evidence"]
+
+
 # What it perceives, says, does and chooses
 
 
