@@ -23,7 +23,8 @@ from dramaturg.nodes.text.similarity import cosines
 from dramaturg.prompts import fence
 from dramaturg.stores.documents.chronicle import around
 
-MOST_RELATIONS = 3
+MOST_RELATIONS = 5  # of high priority: three, beside profession and is_politically, which are always included (A.7)
+MOST_MEDIUM = 20  # the paper sets none, a form that a server enforces needs one
 MOST_KEYWORDS = 4
 
 RelationalTriple: TypeAlias = tuple[str, str, str]
@@ -159,10 +160,9 @@ def strategy_schema(relations: Sequence[str]) -> type[BaseModel]:
     """The form of a strategy over some relations: no other can be named."""
     relation: Any = Literal.__getitem__(tuple(relations))
     keyword = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=40)]
-    names = Annotated[list[relation], Field(max_length=MOST_RELATIONS)]
     fields: dict[str, Any] = {
-        "high_priority": (names, ...),
-        "medium_priority": (names, ...),
+        "high_priority": (Annotated[list[relation], Field(max_length=MOST_RELATIONS)], ...),
+        "medium_priority": (Annotated[list[relation], Field(max_length=min(len(relations), MOST_MEDIUM))], ...),
         "keywords": (Annotated[list[keyword], Field(max_length=MOST_KEYWORDS)], ...),
     }
     return create_model("SearchStrategy", __base__=Extracted, **fields)
