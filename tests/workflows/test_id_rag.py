@@ -302,6 +302,22 @@ async def test_a_query_is_told_what_the_paper_always_includes_and_has_room_for_i
     assert "identity_query_dropped" not in output["evidence"]
 
 
+@pytest.mark.parametrize(("rules", "planned"), [("paper", 1), ("ours", 0)])
+async def test_a_deed_is_planned_by_the_papers_rules_and_the_plan_lives_on(
+    role: Path, rules: str, planned: int
+) -> None:
+    saver = InMemorySaver()
+    output = await take(role, model := decider(), "What now?", saver, rules=rules, **HOUR)
+    assert counted(model).get("plan", 0) == planned
+    assert output["evidence"].get("plan", "") == "She means to trim the lamp." * planned
+    assert ["<plan>" in shown(model, part)[0] for part in ("query", "deed")] == [bool(planned)] * 2
+    await take(role, model := decider(), "And you?", saver, rules=rules)
+    assert "plan" not in counted(model)
+    assert "<plan>" not in shown(model, "reply")[0]  # what is said is not planned
+    await take(role, model := decider(), "What now?", saver, rules=rules, **HOUR)
+    assert [fenced("plan", text) for text in shown(model, "plan")] == ["She means to trim the lamp."] * planned
+
+
 # What it perceives, says, does and chooses
 
 

@@ -113,6 +113,32 @@ async def test_every_key_that_a_node_writes_is_a_channel(tmp_path: Path) -> None
     assert nodes == {*NODES}
 
 
+# Perceive, plan, act
+
+
+def test_agents_plan_before_they_act_and_what_is_looked_up_rests_on_the_plan(tmp_path: Path) -> None:
+    model = townsfolk(make_plan=lambda role, text: f"{role} means to walk, since {hour(text)}.")
+    log = played(tmp_path, model, steps=2)["log"]
+    for at, of_context in groupby(of_kind(log, "context"), key=lambda one: one["time"][-5:]):
+        for one in of_context:
+            name = one["agent"].capitalize()
+            assert fenced("plan", one["situation"]) == f"{name} means to walk, since {at}."
+    for name in ("query_identity", "take_action", "infer_identity"):
+        assert all(f"{part(call.text)[1]} means to walk" in fenced("plan", call.text) for call in asked(model, name))
+    made = asked(model, "make_plan", "Alice")
+    assert [fenced("plan", call.text) for call in made] == ["", "Alice means to walk, since 09:00."]
+    assert all("to be elected mayor of Riverbend today" in fenced("question", call.text) for call in made)
+
+
+def test_agents_that_plan_nothing_ask_one_question_less(tmp_path: Path) -> None:
+    number = {}
+    for planning in (True, False):
+        played(tmp_path, model := townsfolk(), steps=1, planning=planning)
+        number[planning] = len(model.calls)
+    assert number[True] == number[False] + len(AGENTS)
+    assert not any("<plan>" in call.text for call in model.calls)
+
+
 # How an identity is looked up
 
 SEVERAL = json.dumps({"high_priority": ["values"], "medium_priority": ["believes", "supports"], "keywords": []})
