@@ -29,6 +29,8 @@ def identity_views(evidence: Found) -> Iterable[RenderableType]:
         yield Text(why, style="yellow")
     if identity := evidence.get("identity"):
         yield from looked_up_views(identity)
+    if plan := evidence.get("plan"):
+        yield Text.assemble(("Plans: ", "bold"), one_line(plan))
     if feeling := evidence.get("feeling"):
         yield Text.assemble(("Feels: ", "bold"), one_line(feeling))
     if gate := evidence.get("gate"):

@@ -84,6 +84,7 @@ HeardNow = Annotated[list[Heard], Field(description="What was heard in this step
 ChangesOfAgents = Annotated[
     dict[str, list[IdentityChange]], Field(description="How the identity of each agent has changed."), operator.or_
 ]
+PlansOfAgents = Annotated[dict[str, str], Field(description="What each agent means to do."), operator.or_]
 Votes = Annotated[dict[str, str], Field(description="For whom each agent has voted."), operator.or_]
 EventLog = Annotated[list[Event], Field(description="What has happened, line by line."), operator.add]
 
@@ -101,6 +102,7 @@ class WorldState(TypedDict):
     deeds: Annotated[list[Deed], Field(description="What the agents do in this step."), operator.add]
     heard: HeardNow
     agent_changes: ChangesOfAgents
+    agent_plans: PlansOfAgents
     votes: Votes
     log: EventLog
     usage: UsageByNode
@@ -117,6 +119,7 @@ class WorldInput(TypedDict, total=False):
     agent_lived: SkipJsonSchema[Lived]
     heard: Annotated[SkipJsonSchema[HeardNow], operator.add]
     agent_changes: Annotated[SkipJsonSchema[ChangesOfAgents], operator.or_]
+    agent_plans: Annotated[SkipJsonSchema[PlansOfAgents], operator.or_]
     votes: Annotated[SkipJsonSchema[Votes], operator.or_]
     log: Annotated[SkipJsonSchema[EventLog], operator.add]
     usage: Annotated[SkipJsonSchema[UsageByNode], add_usage]

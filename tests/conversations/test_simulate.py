@@ -284,7 +284,7 @@ def test_the_command_is_told_how_identities_are_looked_up(
 def test_a_dry_run_asks_nothing(model: ScriptedChatModel, run: Command) -> None:
     code, out, _ = run("simulate", "riverbend", "--dry-run")
     assert (code, model.calls) == (0, [])
-    assert "At most 216 questions: 140 for deeds, 56 in talks, 20 for votes." in out
+    assert "At most 251 questions: 175 for deeds, 56 in talks, 20 for votes." in out
 
 
 @pytest.mark.parametrize(

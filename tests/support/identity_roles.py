@@ -35,6 +35,7 @@ WATCH = """triples:
 - {subject: The watch, relation: must, object: log every ship, kind: rule}
 """
 PARTS = {
+    "make_plan": "plan",
     "query_identity": "query",
     "respond_from_identity": "reply",
     "take_action": "deed",
@@ -75,6 +76,7 @@ def found(*findings: dict[str, Any]) -> str:
 
 
 USUAL: dict[str, Answer] = {
+    "plan": "She means to trim the lamp.",
     "query": sought("values"),
     "reply": "I keep the light.",
     "deed": "Ada Quill trims the lamp.",
