@@ -116,6 +116,17 @@ async def test_every_key_that_a_node_writes_is_a_channel(tmp_path: Path) -> None
 # Perceive, plan, act
 
 
+@pytest.mark.parametrize("agent", AGENTS)
+def test_nobody_is_shown_all_that_it_remembers(runs: Any, agent: str) -> None:
+    shown = [
+        fenced("memories", one["situation"]).splitlines()
+        for one in of_kind(runs["id-rag"][0]["log"], "context")
+        if one["agent"] == agent
+    ]
+    assert [len(lines) for lines in shown] == [25] * 7  # of more: what is salient changes from hour to hour
+    assert len({tuple(lines) for lines in shown}) > 1
+
+
 def test_agents_plan_before_they_act_and_what_is_looked_up_rests_on_the_plan(tmp_path: Path) -> None:
     model = townsfolk(make_plan=lambda role, text: f"{role} means to walk, since {hour(text)}.")
     log = played(tmp_path, model, steps=2)["log"]
