@@ -37,8 +37,8 @@ class EpisodeSettings(RoleContext):
     planning: bool = by_rules(
         paper=True,
         ours=False,
-        description="Whether what is ahead is planned before each deed, and the working memory holds the plan: a call a "
-        "deed. The paper's agents perceive, plan and act; without, deeds follow from memories alone.",
+        description="Whether what is ahead is planned before each deed, and the working memory holds the plan: a call "
+        "a deed. The paper's agents perceive, plan and act; without, deeds follow from memories alone.",
     )
 
 
