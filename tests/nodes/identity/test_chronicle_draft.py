@@ -145,6 +145,14 @@ async def test_of_an_answer_what_is_good_is_kept() -> None:
     assert len(model.calls) == 1
 
 
+async def test_what_was_left_out_of_an_answer_is_said_with_where_it_was() -> None:
+    model = by_year(lambda year: answer(statement(object=year), *[statement(kind="mood")] * (year == "year 1")))
+    found = await of_all(model, chunks_of([document(long_life())]))
+    assert [one.object for one in found.triples] == ["year 0", "year 1", "year 2"]
+    (said,) = getattr(found, "dropped", ())
+    assert said.startswith("life.md, Ada > Year 1: triples 2 kind")
+
+
 async def test_the_last_sentence_can_be_named() -> None:
     (found,) = await of_one(scripted(answer(statement(sentence=6))))
     assert found.source.startswith("life.md: Storms make her cheerful")
