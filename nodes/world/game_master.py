@@ -24,6 +24,7 @@ from dramaturg.nodes.world.world import (
     WorldSettings,
     WorldState,
     event,
+    left_out,
     logged,
     open_world,
     scenario_of,
@@ -108,6 +109,7 @@ async def resolved(world: World[WorldSettings], deed: Deed, step: int) -> tuple[
         text=outcome.happens,
         noticed_by=[ids[name] for name in dict.fromkeys(outcome.noticed_by)],
         importance=outcome.importance,
+        **left_out(outcome),
     )
     importance = float(outcome.importance)
     return line, [Heard(agent=one, text=outcome.happens, importance=importance) for one in hearing]

@@ -12,7 +12,17 @@ from dramaturg.models.extracted import Extracted
 from dramaturg.models.questions import extract
 from dramaturg.nodes.run import needs
 from dramaturg.nodes.turn import UsageByNode
-from dramaturg.nodes.world.world import EventLog, Heard, HeardNow, Step, WorldSettings, event, logged, open_world
+from dramaturg.nodes.world.world import (
+    EventLog,
+    Heard,
+    HeardNow,
+    Step,
+    WorldSettings,
+    event,
+    left_out,
+    logged,
+    open_world,
+)
 from dramaturg.prompts import load
 
 SAID = 1000  # characters of a line, about the 256 tokens of the paper (5.2)
@@ -90,7 +100,7 @@ async def say(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]:
     except UNANSWERED as error:
         log = logged(runtime, event(step, now, "silence", agent=speaker, to=other, error=str(error)))
         return {"left": True, "most_lines": most, "log": log, "usage": {"say": world.usage}}
-    log = logged(runtime, event(step, now, "line", agent=speaker, to=other, text=said.line))
+    log = logged(runtime, event(step, now, "line", agent=speaker, to=other, text=said.line, **left_out(said)))
     line = Said(agent=speaker, text=said.line)
     written = {"lines": [line], "left": said.leaves, "most_lines": most}
     return {**written, "log": log, "usage": {"say": world.usage}}

@@ -17,6 +17,7 @@ from typing_extensions import TypedDict
 from dramaturg.models.chat import ChatModel, Usage, add_usage
 from dramaturg.models.client import name_of
 from dramaturg.models.environment import environment
+from dramaturg.models.extracted import Extracted
 from dramaturg.models.reading import normalize_word
 from dramaturg.nodes.identity.chronicle import Condition, IdentityChange
 from dramaturg.nodes.identity.episodes import Episode
@@ -204,6 +205,11 @@ def steps_of(context: WorldSettings) -> int:
 def event(step: int, now: str, kind: str, **details: Any) -> Event:
     """A line of the log."""
     return {"step": step, "time": now, "kind": kind, **details}
+
+
+def left_out(answer: Extracted) -> dict[str, list[str]]:
+    """What a line of the log says of an answer that was not read whole."""
+    return {"dropped": list(answer.dropped)} if answer.dropped else {}
 
 
 def logged(runtime: Runtime[Any], *lines: Event) -> list[Event]:

@@ -50,9 +50,10 @@ def asked(model: ScriptedChatModel) -> ChatModel:
 async def of_one(model: ScriptedChatModel, language: str = "en", **relations: str) -> list[Triple]:
     """Draft from the one chunk of Ada's life."""
     (chunk,) = chunks_of([document()])
-    return await drafted_triples(
+    triples, _ = await drafted_triples(
         asked(model), chunk, role=NAME, language=language, relations=relations or templates(language)
     )
+    return triples
 
 
 async def of_all(model: ScriptedChatModel, chunks: list[StoredPassage], **given: Any) -> ChronicleDraft:
