@@ -58,7 +58,7 @@ class AgentInput(TypedDict):
     news: Annotated[list[Episode], Field(description="What is new to it.")]
     lived: Annotated[list[Episode], Field(description="What it has lived through.")]
     changes: IdentityChanges
-    plan: DayPlan
+    day_plan: DayPlan
 
 
 @needs(step="begin_step", agent_news="begin_step", agent_lived="begin_step")
@@ -71,7 +71,7 @@ def send_agents(state: WorldState) -> list[Send]:
             "news": news,
             "lived": state["agent_lived"][agent],
             "changes": state.get("agent_changes", {}).get(agent, []),
-            "plan": state.get("agent_plans", {}).get(agent, ""),
+            "day_plan": state.get("agent_plans", {}).get(agent, ""),
         }
         for agent, news in state["agent_news"].items()
     ]
@@ -141,7 +141,7 @@ async def question_for(context: RiverbendContext, scenario: Scenario, state: Age
         "now": scenario.clock.at(state["step"]),
         "episodes": state["lived"],
         "identity_changes": state["changes"],
-        "day_plan": state.get("plan", ""),  # what an earlier version sent has none
+        "day_plan": state.get("day_plan", ""),  # what an earlier version sent has none
     }
     return own, given
 
