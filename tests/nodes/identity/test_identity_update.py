@@ -43,6 +43,7 @@ from identity_roles import (
     in_turn,
     run,
     shown,
+    sought,
     state_of,
     take,
     weighed,
@@ -343,6 +344,25 @@ async def test_a_turn_after_one_that_waits_is_a_turn_and_nothing_was_approved(ro
     assert await known(role, saver) == ALL
     await turn(role, saver, found())
     assert await known(role, saver) == ALL
+
+
+async def test_of_a_long_chronicle_the_core_what_was_looked_up_and_the_first_are_shown(role: Path) -> None:
+    rows = [f"- {{subject: Ada Quill, relation: likes, object: thing {at}, kind: trait}}" for at in range(150)]
+    rows += ["- {subject: Ada Quill, relation: owns, object: a lamp, kind: trait}"]
+    rows += ["- {subject: Ada Quill, relation: values, object: rest, kind: value, core: true}"]
+    (role / "chronicle.yaml").write_text("\n".join(["triples:", *rows]), encoding="utf-8")
+    saver, on = InMemorySaver(), {"update": True, "gate": False}
+    model = decider(query=sought("owns"), reflected=found(finding("tea", 99)))
+    await take(role, model, "Tea?", saver, **on)
+    shown_ = fenced("statements", shown(model, "reflected")[0]).splitlines()
+    assert len(shown_) == 100
+    assert shown_[97:] == [
+        "98. Ada Quill likes thing 97.",
+        "99. Ada Quill owns a lamp.",
+        "100. Ada Quill holds dear rest.",
+    ]
+    (kept,) = (await state_of(saver))["identity_changes"]
+    assert kept["replaces"]["object"] == "a lamp"
 
 
 # What contradicts a core triple, named by the model or not
