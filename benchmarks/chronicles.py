@@ -1,6 +1,6 @@
 """What a turn of ID-RAG costs beside its model, by the size of the chronicle.
 
-The chat model answers at once, so what is timed is everything but the model. The first turn of a process reads the
+The chat model answers at once, so what is timed, in seconds of the processor, is everything but the model. The first turn of a process reads the
 chronicle; the others, of which the median is shown, find it read. Three relations are found by the query, which takes
 three in fifty of all triples: those of high priority are never cut. With changes, the conversation has replaced a
 hundred triples.
@@ -77,7 +77,7 @@ def changes(triples: Sequence[Triple]) -> list[Any]:
 
 
 async def taken(size: int, turns: int, changed: bool, settings: dict[str, Any], folder: Path) -> list[float]:
-    """The seconds of each turn on one thread."""
+    """The seconds of the processor of each turn on one thread."""
     role = Library(folder).create("ada", RoleCard(name="Ada"))
     triples = chronicle(size)
     plain = {"triples": [one.model_dump(exclude_defaults=True) for one in triples]}
@@ -91,9 +91,9 @@ async def taken(size: int, turns: int, changed: bool, settings: dict[str, Any], 
     if changed:
         await graph.aupdate_state(THREAD, {"identity_changes": changes(triples)}, as_node="update_identity")
     for number in range(1 + turns):
-        began = time.perf_counter()
+        began = time.process_time()
         await graph.ainvoke({"messages": [HumanMessage(f"What of the storm, {number}?")]}, THREAD, context=context)
-        spent.append(time.perf_counter() - began)
+        spent.append(time.process_time() - began)
     return spent
 
 

@@ -7,7 +7,7 @@ question to say, and not for the model that looked for evidence.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired
 
 from langgraph.runtime import Runtime
@@ -27,12 +27,13 @@ from dramaturg.nodes.identity.chronicle import (
 )
 from dramaturg.nodes.identity.gate import GateSettings, find_contradiction
 from dramaturg.nodes.identity.perception import day_of
-from dramaturg.nodes.identity.retrieval import Updates
+from dramaturg.nodes.identity.retrieval import FoundIdentity, Updates
 from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.stores.documents.forms import Triple
 
 MOST_FINDINGS = 3
 MOST_CHANGES = 200
+MOST_STATEMENTS = 100  # that a model is shown to say which of them is replaced
 
 
 class UpdateSettings(GateSettings):
@@ -51,6 +52,7 @@ class UpdateState(IdentityState):
     """What updating reads and writes."""
 
     updates: Updates
+    identity: FoundIdentity
     proposed: NotRequired[
         Annotated[list[IdentityChange], Field(description="Changes of the identity that wait for approval.")]
     ]
@@ -95,7 +97,7 @@ async def reflect(state: UpdateState, runtime: Runtime[Any]) -> dict[str, Any]:
     identity = await identity_of(run, state)
     happened = "\n".join([*(state["percept"]["observations"] or []), state["question"]])
     data = {
-        "statements": identity.numbered(identity.triples),
+        "statements": identity.numbered(known := statements_of(identity, state)),
         "question": happened,
         "line": state["messages"][-1].text,
     }
@@ -103,9 +105,9 @@ async def reflect(state: UpdateState, runtime: Runtime[Any]) -> dict[str, Any]:
     proposed: list[IdentityChange] = []
     evidence: dict[str, Any]
     try:
-        answer = await extract(run.chat, messages, findings_among(len(identity.triples)))
+        answer = await extract(run.chat, messages, findings_among(len(known)))
         found, dropped = answer.findings, {"dropped": list(answer.dropped)} if answer.dropped else {}
-        proposed = changes_of(found, identity, state, run.settings)
+        proposed = changes_of(found, identity, known, state, run.settings)
         light = [{"object": one.object, "salience": one.salience, "confidence": one.confidence} for one in found]
         evidence = {"found": light, "proposed": len(proposed), **dropped}
     except UNANSWERED as error:
@@ -115,6 +117,18 @@ async def reflect(state: UpdateState, runtime: Runtime[Any]) -> dict[str, Any]:
     if not_weighed := [error for _, error in weighed if error]:
         evidence["not_weighed"] = not_weighed
     return {"proposed": proposed, "evidence": {"reflection": evidence}, "usage": {"reflect": run.usage}}
+
+
+def statements_of(identity: Identity, state: UpdateState) -> list[Triple]:
+    """The triples that evidence is held against; of a long chronicle the core and what was looked up, then others."""
+    triples = identity.triples
+    if len(triples) <= MOST_STATEMENTS:
+        return [*triples]
+    near = {one["sentence"] for one in state.get("identity") or []}
+    first = sorted(
+        range(len(triples)), key=lambda at: (not triples[at].core, identity.sentence(triples[at]) not in near)
+    )
+    return [triples[at] for at in sorted(first[:MOST_STATEMENTS])]
 
 
 async def held_against_core(
@@ -149,17 +163,18 @@ def findings_among(statements: int) -> type[Findings]:
 
 
 def changes_of(
-    found: list[Finding], identity: Identity, state: UpdateState, own: UpdateSettings
+    found: list[Finding], identity: Identity, shown: Sequence[Triple], state: UpdateState, own: UpdateSettings
 ) -> list[IdentityChange]:
     """The changes that salient and sure findings propose, without those that would change nothing.
 
-    Nothing is proposed that is known, was proposed before, or equals the triple that it would replace. What is new is
-    never core: that is for a person to write.
+    A finding names what it replaces by its number among those that were shown. Nothing is proposed that is known, was
+    proposed before, or equals the triple that it would replace. What is new is never core: that is for a person to
+    write.
     """
     changes: list[IdentityChange] = []
     new: list[Triple] = []
     for one in found:
-        gone = identity.triples[one.replaces - 1] if one.replaces else None
+        gone = shown[one.replaces - 1] if one.replaces else None
         triple = Triple(
             subject=identity.name,
             relation=one.relation,
