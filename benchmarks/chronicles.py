@@ -1,9 +1,9 @@
 """What a turn of ID-RAG costs beside its model, by the size of the chronicle.
 
-The chat model answers at once, so what is timed, in seconds of the processor, is everything but the model. The first turn of a process reads the
-chronicle; the others, of which the median is shown, find it read. Three relations are found by the query, which takes
-three in fifty of all triples: those of high priority are never cut. With changes, the conversation has replaced a
-hundred triples.
+The chat model answers at once, so what is timed, in seconds of the processor, is everything but the model. The first
+turn of a process reads the chronicle; the others, of which the median is shown, find it read. Three relations are found
+by the query, which takes three in fifty of all triples: those of high priority are never cut. With changes, the
+conversation has replaced a hundred triples.
 
 Run: python benchmarks/chronicles.py [--sizes 100 1000 10000] [--turns 5]
 """

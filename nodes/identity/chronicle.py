@@ -145,13 +145,13 @@ def apply_changes(triples: Sequence[Triple], changes: Sequence[IdentityChange]) 
         return [*triples]
     known = dict(enumerate(triples))  # by place: what is new takes the place of what it replaces
     places = defaultdict[tuple[str, str, str], list[int]](list)
-    for place, one in known.items():
-        places[triple_key(one)].append(place)
+    for at, one in known.items():
+        places[triple_key(one)].append(at)
 
     def take_out(gone: dict[str, Any] | None) -> int | None:
         triple = Triple.model_validate(gone) if gone else None
         alike = places[triple_key(triple)] if triple else []
-        place = next((at for at in alike if known[at] == triple), None)
+        place = next((one for one in alike if known[one] == triple), None)
         if place is not None:
             alike.remove(place)
             del known[place]

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 
 import numpy as np
 from langgraph.runtime import Runtime
-from pydantic import BaseModel, Field, StringConstraints, create_model
+from pydantic import Field, StringConstraints, create_model
 from typing_extensions import TypedDict
 
 from dramaturg.models.errors import UNANSWERED
@@ -156,7 +156,7 @@ def identity_outcome(state: IdentityRetrievalState) -> Literal["look up", "infer
     return "infer" if state["inferred"] else "look up"
 
 
-def strategy_schema(relations: Sequence[str]) -> type[BaseModel]:
+def strategy_schema(relations: Sequence[str]) -> type[Extracted]:
     """The form of a strategy over some relations: no other can be named."""
     relation: Any = Literal.__getitem__(tuple(relations))
     keyword = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=40)]
