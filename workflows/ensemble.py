@@ -22,7 +22,16 @@ from dramaturg.nodes.memories.remembering import RememberedState, remember
 from dramaturg.nodes.memories.units import memories_in
 from dramaturg.nodes.part import OwnSettings, part
 from dramaturg.nodes.run import RoleContext, needs, open_run
-from dramaturg.nodes.turn import SummarySettings, TurnInput, TurnOutput, TurnState, read_turn, summarize, window_outcome
+from dramaturg.nodes.turn import (
+    SummarySettings,
+    TurnInput,
+    TurnOutput,
+    TurnState,
+    asked_as,
+    read_turn,
+    summarize,
+    window_outcome,
+)
 from dramaturg.nodes.verification import VerificationSettings, verify
 from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.stores.documents.memories import read_memory_files
@@ -99,6 +108,7 @@ async def choose_parts(state: EnsembleState, runtime: Runtime[Any]) -> dict[str,
     checkers = [*(["gate"] if gate else []), *(["verifier"] if run.settings.verify else [])]
     evidence = {"parts": list(chosen)}
     return {
+        "messages": [asked_as(state["messages"][-1], run.settings.user_role)],
         "taking_part": list(chosen),
         "checkers": checkers,
         "gathered": Overwrite({}),

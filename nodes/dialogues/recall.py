@@ -15,7 +15,7 @@ from dramaturg.nodes.dialogues.cast import Cast, UserRoleSettings, cast_of
 from dramaturg.nodes.dialogues.index import DialogueSettings, DialoguesVersion
 from dramaturg.nodes.reply import AskedState
 from dramaturg.nodes.run import needs, open_run
-from dramaturg.nodes.turn import EvidenceState
+from dramaturg.nodes.turn import EvidenceState, asked_as
 from dramaturg.stores.index.dialogues import DialogueStore, StoredDialogue
 
 DIGITS = 6  # of a similarity
@@ -105,12 +105,15 @@ async def recall_dialogues(state: DialogueRecallState, runtime: Runtime[Any]) ->
     """
     run = await open_run(runtime, DialogueRecallSettings)
     cast = await cast_of(run, state.get("dialogues_version"))
-    near = await ranked(cast, await run.embedder(), conversation_text(state["messages"], cast))
+    asked = asked_as(state["messages"][-1], cast.user.known_as)
+    said = conversation_text([*state["messages"][:-1], asked], cast)
+    near = await ranked(cast, await run.embedder(), said)
     brought = as_recalled(nearest_of_both(near, cast, run.settings.recalled_dialogues), 0)
     shown = dialogue_evidence(brought, cast.store)
     runtime.stream_writer({"event": "dialogues", "dialogues": shown})
     warning = {"warning": cast.store.warning} if cast.store.warning else {}
     return {
+        "messages": [asked],
         "dialogues_version": cast.store.version,
         "dialogues": brought,
         "added": len(brought),
@@ -158,9 +161,18 @@ def more_outcome(state: DialogueRecallState) -> Literal["relate", "as they are",
 
 
 def conversation_text(messages: Sequence[AnyMessage], cast: Cast) -> str:
-    """C as it is embedded: the last of what was said, each line with its speaker, as dialogues are written."""
-    names = {"human": cast.user.known_as, "ai": cast.card.name}
-    said = [": ".join(filter(None, [names[m.type], " ".join(m.text.split())])) for m in messages if m.type in names]
+    """C as it is embedded: the last of what was said, each line with its speaker, as dialogues are written.
+
+    Lines of the user that came without a name, from a client or an earlier version, are those of who asks now.
+    """
+
+    def who(message: AnyMessage) -> str:
+        if message.type == "human":
+            return cast.user.known_as if message.name is None else message.name
+        return cast.card.name if message.name in {None, "", cast.role.id} else str(message.name)
+
+    told = [m for m in messages if m.type in {"human", "ai"}]
+    said = [": ".join(filter(None, [who(m), " ".join(m.text.split())])) for m in told]
     text, *before = reversed(said)
     for line in before:
         if len(line) + len(text) > QUERY:

@@ -18,6 +18,7 @@ from dramaturg.nodes.drafts import DraftState, drafted, drafts_of, revision_note
 from dramaturg.nodes.grounds import Grounds, grounds_of
 from dramaturg.nodes.reply import ReplySettings, spoken
 from dramaturg.nodes.run import Run, needs, open_run
+from dramaturg.nodes.turn import stranger_name
 from dramaturg.nodes.verification import VerificationSettings
 from dramaturg.stores.index.dialogues import DialogueStore
 
@@ -48,7 +49,7 @@ async def draft_related(state: RelatedDraftState, runtime: Runtime[Any]) -> dict
     """
     run = await open_run(runtime, RelatedReplySettings)
     grounds = await relation_grounds(run, state)
-    asker, texts = grounds["asker"], grounds["texts"]
+    asker, texts = grounds["asker"] or stranger_name(run), grounds["texts"]
     checkers = ["verifier"] if run.settings.verify else []
     if not run.settings.role_memory:
         empty = {"other": "", "dialogues": ""}
@@ -72,7 +73,7 @@ async def relation_grounds(run: Run[DialogueRevisionSettings], state: RelatedDra
     else:
         found = {"dialogues": dialogue_texts(state["dialogues"], cast.store)}
     shown = ("dialogues", "relations", "records")
-    return grounds_of(state, {"other": [cast.user.profile], **found}, asker=cast.user.name, shown=shown)
+    return grounds_of(state, {"other": [cast.user.profile], **found}, asker=cast.user.known_as, shown=shown)
 
 
 @needs(recorded="build_memory")
@@ -91,7 +92,7 @@ async def respond_from_dialogues(state: DialogueRecallState, runtime: Runtime[An
     run = await open_run(runtime, DialogueReplySettings)
     cast = await cast_of(run, state.get("dialogues_version"))
     texts = {"other": [cast.user.profile], "dialogues": dialogue_texts(state["dialogues"], cast.store)}
-    grounds, empty = grounds_of(state, texts, asker=cast.user.name), {"other": "", "dialogues": ""}
+    grounds, empty = grounds_of(state, texts, asker=cast.user.known_as), {"other": "", "dialogues": ""}
     reply = await spoken(run, state, "respond_from_dialogues", grounds, data=empty, user=cast.user.name)
     return {"messages": [reply], "usage": {"respond_from_dialogues": run.usage}}
 
