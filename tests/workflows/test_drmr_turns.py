@@ -14,6 +14,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 
 from dramaturg.conversations.conversation import Conversation
+from dramaturg.conversations.json_lines import exported, imported
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.stores import library as libraries
 from dramaturg.stores.index.dialogues import DIALOGUE_KIND
@@ -338,6 +339,14 @@ async def test_lines_of_an_earlier_version_are_those_of_who_asks_now(role: Role)
     await drmr.graph.ainvoke({"messages": [*before, HumanMessage("And?", id="3")]}, context=given)
     assert before_question(model)[0] == SECRET
     assert HEARD[-1].split("\n")[0] == f"Tom Quill: {SECRET}"
+
+
+async def test_who_spoke_is_in_an_exported_conversation(role: Role) -> None:
+    talk, again = Talk(role, user_role="tom"), Talk(role, user_role="Mr Pike")
+    await talk.ask(SECRET)
+    await imported(again, [line async for line in exported(talk)])
+    await again.ask("What do you know?", model := player())
+    assert before_question(model)[0] == f"Tom Quill: {SECRET}"
 
 
 async def test_what_another_role_said_on_the_thread_is_not_this_roles(role: Role, tmp_path: Path) -> None:
