@@ -119,6 +119,29 @@ async def test_a_user_is_found_by_id_name_or_alias_in_any_case(role: Role, named
     assert (fenced("profile", text), fenced("other", text)) == ("A keeper of few words.", "He sails the mail boat.")
 
 
+@pytest.mark.parametrize(
+    ("named", "user", "profile"),
+    [
+        ("Tom", "Tom", ""),  # an alias of the example morgan
+        ("George", "George", ""),  # of merry
+        ("Jim Hawkins", "Jim Hawkins", "cabin boy"),  # the name of an example
+        ("jim", "Jim Hawkins", "cabin boy"),  # its id
+        ("Squire", "Squire Trelawney", "squire"),  # an alias that nobody speaks under
+    ],
+)
+async def test_who_speaks_in_the_dialogues_comes_before_an_alias_of_an_example(
+    tmp_path: Path, named: str, user: str, profile: str
+) -> None:
+    speakers = ("Tom", "George", "Jim Hawkins")
+    role = cast_role(tmp_path, {name: ((name, "A parcel."), ("Ada Quill", "Good.")) for name in speakers})
+    (tmp_path / "tom" / "role.yaml").unlink()
+    output = await take(role, model := player(), PARCEL, user_role=named)
+    assert relations(output)["user_role"] == user
+    assert relations(output)["clique"] == sorted(["Ada Quill", user] * (user in speakers))
+    assert profile in fenced("other", shown(model, "reply")[0]).lower()
+    assert bool(profile) == bool(fenced("other", shown(model, "reply")[0]))
+
+
 @pytest.mark.parametrize("named", ["Mr Pike", "mr pike", "MR  PIKE"])
 async def test_who_only_speaks_in_the_dialogues_has_no_profile(role: Role, named: str) -> None:
     output = await take(role, model := player(), "The lamp?", user_role=named)
