@@ -155,9 +155,11 @@ def relating_outcome(state: DialogueRecallState) -> Literal["relate", "as they a
 
 
 @needs(added="recall_more", relating="recall_dialogues")
-def more_outcome(state: DialogueRecallState) -> Literal["relate", "as they are", "nothing more"]:
-    """The same for a revision, unless it found nothing."""
-    return relating_outcome(state) if state["added"] else "nothing more"
+def more_outcome(state: DialogueRecallState) -> Literal["relate", "as they are", "read on", "nothing more"]:
+    """The same for a revision; where it found nothing, a role memory may still be made of what was not read yet."""
+    if state["added"]:
+        return relating_outcome(state)
+    return "read on" if state["relating"] else "nothing more"
 
 
 def conversation_text(messages: Sequence[AnyMessage], cast: Cast) -> str:

@@ -149,10 +149,10 @@ async def test_a_revision_reads_on_while_there_are_unread_dialogues_on_the_cliqu
     talk = Talk(role, user_role=user, rules=rules, memory_dialogues=1, revisions=2)
     for text in (PARCEL, SOUP, "And?"):
         evidence = await talk.ask(text, model := verified_by(1))
-        records = len(shown(model, "record"))
-        assert records == 3 or not unread(role, await talk.values())
-        drafts = records + (records < 3 and rules == "ours")  # the last of them is told why
-        assert evidence["verification"]["revisions"] == max(drafts, 1) - 1
+        told = [fenced("directed", text) for text in shown(model, "reply")]
+        assert evidence["verification"]["revisions"] == len(told) - 1
+        assert (len(told) == 3 and not any(told)) or not unread(role, await talk.values())
+        assert len(told) == 3 or told[-1:] == ["a 1"] * (rules == "ours") + [""] * (rules == "paper")
 
 
 async def test_what_a_revision_reads_on_is_in_the_evidence(tmp_path: Path) -> None:
@@ -179,6 +179,8 @@ async def test_where_all_are_in_the_graph_a_revision_reads_those_that_no_record_
     [
         ({}, ["", "a 3"]),
         ({"rules": "paper"}, [""]),
+        ({"redraft": False}, [""]),
+        ({"rules": "paper", "redraft": True}, ["", "a 3"]),
         ({"notes": True}, ["", "a 3", "a 2", "a 2"]),
     ],
 )
@@ -321,7 +323,7 @@ async def test_a_revision_of_drmr_is_shown_why_only_if_that_is_wanted(
     await take(role, model := verified_by(2, 4, 5), PARCEL, **settings)
     first, *revised = shown(model, "reply")
     assert "<directed>" not in first
-    assert [fenced("directed", text) for text in revised] == ["a 2"] * told + [""] * (not told)
+    assert [fenced("directed", text) for text in revised] == (["a 2", "a 4"] if told else ["", ""])
 
 
 async def test_each_revision_is_shown_the_reason_of_the_draft_before_it(role: Role) -> None:

@@ -223,7 +223,7 @@ async def test_one_dialogue_shows_the_two_where_they_ever_speak_with_each_other(
 async def test_more_is_asked_for_than_there_is(role: Role) -> None:
     output = await take(role, model := player(line=scored(1)), PARCEL, user_role="tom", **ALL)
     assert sorted(scenes(output)) == sorted(APART_FROM_INN)
-    assert len(shown(model, "reply")) == 1
+    assert (len(shown(model, "record")), len(shown(model, "reply"))) == (2, 3)  # the last is told why
     assert output["evidence"]["verification"]["passed"] is False
 
 
@@ -240,8 +240,8 @@ async def test_a_role_that_speaks_in_no_dialogue_has_nothing_to_remember(tmp_pat
     role = cast_role(tmp_path, {"inn": SCENES["inn"]})
     output = await take(role, model := player(line=scored(1)), "Beer?")
     assert (scenes(output), relations(output)["roles"]) == ([], [])
-    assert counted(model) == {"reply": 1, "line": 1}
-    assert output["evidence"]["verification"] == {"passed": False, "spoken": 0, "revisions": 0, "alpha": 4.0}
+    assert counted(model) == {"reply": 2, "line": 2}
+    assert output["evidence"]["verification"] == {"passed": False, "spoken": 1, "revisions": 1, "alpha": 4.0}
 
 
 async def test_a_role_without_dialogues_says_what_to_do(tmp_path: Path) -> None:
