@@ -1,5 +1,6 @@
 """Drafts that are verified, revised and spoken: in DRMR, and in a workflow that adds the same nodes."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -205,7 +206,30 @@ async def test_a_revision_looks_for_the_users_last_words_and_not_for_the_convers
     assert brought == [("parcel", 0), ("supper", 1)]
 
 
-# A score that cannot be had
+# A score, and one that cannot be had
+
+
+BLAND = {"en": "anybody", "zh": "谁都", "ko": "누구나"}
+
+
+@pytest.mark.parametrize("language", BLAND)
+async def test_a_line_is_scored_by_how_consistent_it_is_and_not_by_how_bland(role: Role, language: str) -> None:
+    await take(role, model := verified_by(5), PARCEL, language=language)
+    scale = [line for line in systems(model, "line")[0].splitlines() if re.match(r"[1-5](:|：)", line)]
+    assert len(scale) == 5
+    assert not any(BLAND[language] in line for line in scale)
+    assert BLAND[language] in systems(model, "line")[0]  # that it is no fault
+
+
+@pytest.mark.parametrize("length", [300, 301, 5000])
+async def test_a_long_reason_costs_no_verdict(role: Role, length: int) -> None:
+    said = "It fits. " * length
+    output = await take(role, model := verified_by(line=reasoned(5, said[:length])), PARCEL)
+    assert len(shown(model, "line")) == 1
+    (draft,) = output["evidence"]["drafts"]
+    assert (draft["score"], draft["error"]) == (5.0, "")
+    assert draft["reason"].startswith("It fits. It fits.")
+    assert draft.get("dropped", []) == ([] if length == 300 else ["reason: cut to 300 characters"])
 
 
 @pytest.mark.parametrize(
