@@ -83,6 +83,11 @@ class Cast(NamedTuple):
     user: UserRole
 
 
+def one_sided(cast: Cast) -> Cast:
+    """The same where the user's role has a name and nothing else: neither a profile nor dialogues of its own."""
+    return cast._replace(user=cast.user._replace(profile="", speaker=None))
+
+
 async def cast_of(run: Run[Any], version: str | None) -> Cast:
     """Find out who speaks in a turn.
 

@@ -11,10 +11,10 @@ from typing_extensions import TypedDict
 
 from dramaturg.models.embeddings import Embedder
 from dramaturg.models.reading import encodable
-from dramaturg.nodes.dialogues.cast import Cast, UserRoleSettings, cast_of
+from dramaturg.nodes.dialogues.cast import Cast, UserRoleSettings, cast_of, one_sided
 from dramaturg.nodes.dialogues.index import DialogueSettings, DialoguesVersion
 from dramaturg.nodes.reply import AskedState
-from dramaturg.nodes.run import needs, open_run
+from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.nodes.turn import EvidenceState, asked_as
 from dramaturg.stores.index.dialogues import DialogueStore, StoredDialogue
 
@@ -104,7 +104,27 @@ async def recall_dialogues(state: DialogueRecallState, runtime: Runtime[Any]) ->
         EmbeddingMismatch: the index was made with another embedding model.
     """
     run = await open_run(runtime, DialogueRecallSettings)
-    cast = await cast_of(run, state.get("dialogues_version"))
+    return await recalled(run, state, runtime, await cast_of(run, state.get("dialogues_version")))
+
+
+@needs(question="read_turn")
+async def recall_own_dialogues(state: DialogueRecallState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Bring back the N dialogues nearest to the conversation in which the model's role speaks (RoleGPT).
+
+    Of the user no more is known than a name: what DRMR does for the two of them, this baseline goes without.
+
+    Raises:
+        MissingIndex: the role has no index of dialogues.
+        EmbeddingMismatch: the index was made with another embedding model.
+    """
+    run = await open_run(runtime, DialogueRecallSettings)
+    return await recalled(run, state, runtime, one_sided(await cast_of(run, state.get("dialogues_version"))))
+
+
+async def recalled(
+    run: Run[DialogueRecallSettings], state: DialogueRecallState, runtime: Runtime[Any], cast: Cast
+) -> dict[str, Any]:
+    """Recall for who speaks; what a node that begins a turn with dialogues writes."""
     asked = asked_as(state["messages"][-1], cast.user.known_as)
     said = conversation_text([*state["messages"][:-1], asked], cast)
     near = await ranked(cast, await run.embedder(), said)

@@ -109,10 +109,13 @@ def telling_outcome(state: RoleMemoryState) -> Literal["told", "nothing new"]:
 
 @needs(question="read_turn", dialogues="recall_dialogues")
 async def respond_from_dialogues(state: DialogueRecallState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Answer from the dialogues that were brought back, without a graph and without a second look (RoleGPT)."""
+    """Answer from the dialogues that were brought back, without a graph and without a second look (RoleGPT).
+
+    The user's role has a name and no profile.
+    """
     run = await open_run(runtime, DialogueReplySettings)
     cast = await cast_of(run, state.get("dialogues_version"))
-    texts = {"other": [cast.user.profile], "dialogues": dialogue_texts(state["dialogues"], cast.store)}
+    texts = {"dialogues": dialogue_texts(state["dialogues"], cast.store)}
     grounds, empty = grounds_of(state, texts, asker=cast.user.known_as), {"other": "", "dialogues": ""}
     reply = await spoken(run, state, "respond_from_dialogues", grounds, data=empty, user=cast.user.name)
     return {"messages": [reply], "usage": {"respond_from_dialogues": run.usage}}
