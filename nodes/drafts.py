@@ -288,6 +288,7 @@ def verification_evidence(drafts: Sequence[Draft], spoken: int | None) -> dict[s
             "score": verdict["score"] if verdict else None,
             "reason": verdict["reason"] if verdict else "",
             "error": draft["error"] or (verdict["error"] if verdict else ""),
+            **(verdict["details"] if verdict else {}),
         }
         for draft, verdict in zip(drafts, verdicts, strict=True)
     ]

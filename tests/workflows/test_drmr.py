@@ -298,6 +298,14 @@ async def test_no_reply_is_an_error(role: Role) -> None:
         await take(role, player(reply=""), PARCEL)
 
 
+async def test_a_long_reason_of_an_edge_is_cut_and_said_to_be(role: Role) -> None:
+    said = reasoned(4, "They quarrel. " * 50)
+    output = await take(role, player(edge=said), PARCEL, user_role="tom", recalled_dialogues=1)
+    (found,) = relations(output)["edges"]
+    assert (found["score"], found["reason"][:13]) == (4.0, "They quarrel.")
+    assert output["evidence"]["edges_dropped"] == ["reason: cut to 300 characters"]
+
+
 # Which clique
 
 
