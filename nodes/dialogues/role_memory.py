@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, NotRequired
 
-from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
-from pydantic import Field
+from pydantic import Field, StringConstraints
 from typing_extensions import TypedDict
 
 from dramaturg.models.errors import UNANSWERED, ModelError
-from dramaturg.models.questions import write
+from dramaturg.models.extracted import Extracted
+from dramaturg.models.questions import extract, write
 from dramaturg.nodes.dialogues.cast import Cast, cast_of, spelling
 from dramaturg.nodes.dialogues.recall import (
     MemoryLimit,
@@ -25,6 +25,8 @@ from dramaturg.nodes.reply import ReplySettings
 from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.nodes.turn import notes_in
 
+STEPS = 4
+Step = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=400)]
 A_TOKEN = 6  # bytes of UTF-8: a record that keeps to its tokens is never cut
 MOST_SOURCES = 200  # dialogues that a record is said to come from
 
@@ -42,6 +44,13 @@ class RoleMemorySettings(RelationSettings, ReplySettings):
         le=100_000,
         description="Characters of all records; where they are longer, the oldest become one.",
     )
+
+
+class WrittenRecord(Extracted):
+    """{steps, record}, in the order in which a model is to think (MemBuild, a chain of thought)."""
+
+    steps: Annotated[list[Step], Field(max_length=STEPS)]
+    record: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1200)]
 
 
 class RoleRecord(TypedDict):
@@ -85,20 +94,24 @@ async def build_memory(state: RoleMemoryState, runtime: Runtime[Any]) -> dict[st
     card, user = cast.card, cast.user
     (bond,) = run.prompt("met" if state["clique"] else "never_met").messages(role=card.name, user=user.name)
     data = {"profile": card.profile, "other": user.profile, "events": "\n\n".join(one.text for one in events)}
-    prompt = run.prompt("build_record")
+    messages = run.prompt("build_record").messages(role=card.name, user=user.name, bond=bond.text, data=data)
     try:
-        text = await write_record(run, prompt.messages(role=card.name, user=user.name, bond=bond.text, data=data))
+        written = await extract(
+            run.chat, messages, WrittenRecord, form=without_steps, temperature=run.settings.temperature
+        )
+        text = notes_in(written.record, run.settings.record_tokens * A_TOKEN)
     except UNANSWERED as error:
         failed = {"recorded": False, "memory_limit": limit, "evidence": {"memory_error": str(error)}}
         return {**failed, "usage": {"build_memory": run.usage}}
     turn = str(state["messages"][-1].id)
     after = appended(records, new_record(cast, turn, text, [one.id for one in events]))
     runtime.stream_writer({"event": "record", "text": text})
-    more, evidence = dict[str, Any](), dict[str, Any]()
+    more = dict[str, Any]()
+    evidence: dict[str, Any] = {"record_dropped": list(written.dropped)} if written.dropped else {}
     if read_on:
         more = {"dialogues": [*state["dialogues"], *as_recalled(found, len(drafts_of(state)))]}
-        evidence = {"dialogues": dialogue_evidence(more["dialogues"], cast.store)}
-        runtime.stream_writer({"event": "dialogues", **evidence})
+        evidence["dialogues"] = dialogue_evidence(more["dialogues"], cast.store)
+        runtime.stream_writer({"event": "dialogues", "dialogues": evidence["dialogues"]})
     return {
         "recorded": True,
         "memory_limit": limit,
@@ -107,6 +120,11 @@ async def build_memory(state: RoleMemoryState, runtime: Runtime[Any]) -> dict[st
         "evidence": {**evidence, "records": [one for one in of_user(after, cast) if one["turn"] == turn]},
         "usage": {"build_memory": run.usage},
     }
+
+
+def without_steps(answer: Any) -> Any:
+    """A record that came without its steps is one all the same."""
+    return {"steps": [], **answer} if isinstance(answer, dict) else answer
 
 
 async def events_of(run: Run[RoleMemorySettings], state: RoleMemoryState, cast: Cast) -> tuple[RankedDialogues, bool]:
@@ -146,10 +164,12 @@ async def condense_memory(state: RoleMemoryState, runtime: Runtime[Any]) -> dict
     oldest = too_old(of_user(records, cast), run.settings.memory_length)
     if len(oldest) < 2:
         return {}
-    prompt = run.prompt("merge_records")
-    data = {"records": records_text(oldest)}
+    most, temperature = run.settings.record_tokens, run.settings.temperature
+    data = {"records": "\n\n".join(one["text"] for one in oldest)}
+    messages = run.prompt("merge_records").messages(role=cast.card.name, user=cast.user.name, data=data)
     try:
-        text = await write_record(run, prompt.messages(role=cast.card.name, user=cast.user.name, data=data))
+        written = await write(run.chat, messages, temperature=temperature, max_tokens=most, quiet=True)
+        text = notes_in(written, most * A_TOKEN)
     except ModelError as error:  # also where the model cannot be reached: the turn has its reply
         return {"evidence": {"condense_error": str(error)}, "usage": {"condense_memory": run.usage}}
     dialogues = list(dict.fromkeys(dialogue for one in oldest for dialogue in one["dialogues"]))[-MOST_SOURCES:]
@@ -167,17 +187,6 @@ def memory_outcome(state: RoleMemoryState) -> Literal["room", "long"]:
         return "room"
     records = records_of(state.get("memory_records", []), limit["role"], limit["user_role"])
     return "long" if len(records) > 1 and length_of(records) > limit["length"] else "room"
-
-
-async def write_record(run: Run[RoleMemorySettings], messages: Sequence[BaseMessage]) -> str:
-    """Have a record written, at most `record_tokens` long.
-
-    Raises:
-        ModelError: there is none.
-    """
-    most, temperature = run.settings.record_tokens, run.settings.temperature
-    text = await write(run.chat, messages, temperature=temperature, max_tokens=most, quiet=True)
-    return notes_in(text, most * A_TOKEN)
 
 
 def of_user(records: Sequence[RoleRecord], cast: Cast) -> list[RoleRecord]:
@@ -220,8 +229,3 @@ def too_old(records: Sequence[RoleRecord], most: int) -> list[RoleRecord]:
 def length_of(records: Sequence[RoleRecord]) -> int:
     """Characters of records."""
     return sum(len(one["text"]) for one in records)
-
-
-def records_text(records: Sequence[RoleRecord]) -> str:
-    """Records as a model reads them."""
-    return "\n\n".join(one["text"] for one in records)

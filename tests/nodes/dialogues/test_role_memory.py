@@ -131,16 +131,16 @@ async def test_the_steps_are_written_before_the_record_and_are_not_remembered(ro
 @pytest.mark.parametrize(
     ("written", "dropped"),
     [
-        ({"steps": STEPS, "record": "I trust him. " * 400}, "record: cut to 2000 characters"),
-        ({"steps": [*STEPS, "And more."], "record": "I trust him."}, "steps: 1 beyond 4 left out"),
-        ({"record": "I trust him."}, "steps: not there"),
+        ({"steps": STEPS, "record": "I trust him. " * 400}, ["record: cut to 1200 characters"]),
+        ({"steps": [*STEPS, "And more."], "record": "I trust him."}, ["steps: 1 beyond 4 left out"]),
+        ({"record": "I trust him."}, []),
     ],
 )
-async def test_a_record_is_kept_whatever_its_steps_are(role: Role, written: dict[str, Any], dropped: str) -> None:
+async def test_a_record_is_kept_whatever_its_steps_are(role: Role, written: dict[str, Any], dropped: list[str]) -> None:
     output = await take(role, player(record=json.dumps(written)), PARCEL, user_role="tom")
     (made,) = output["evidence"]["records"]
     assert made["text"].startswith("I trust him.")
-    assert output["evidence"]["record_dropped"] == [dropped]
+    assert output["evidence"].get("record_dropped", []) == dropped
 
 
 # A record that cannot be had
