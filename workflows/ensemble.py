@@ -42,7 +42,7 @@ from dramaturg.workflows import amadeus, drmr, emotional_rag, id_rag, role_rag
 
 Part = Literal["passages", "scope", "memories", "relations", "identity"]
 PARTS: tuple[Part, ...] = ("passages", "scope", "memories", "relations", "identity")
-SPOKEN = ("window", "summary_tokens", "reply_tokens", "verify", "alpha", "revisions", "notes")
+SPOKEN = ("window", "summary_tokens", "reply_tokens", "verify", "alpha", "revisions", "notes", "redraft")
 """The settings of a method that are about its reply: a part gives none."""
 
 
