@@ -215,7 +215,7 @@ async def remember_episode(state: EpisodeState, runtime: Runtime[Any]) -> dict[s
     run = await open_run(runtime, EpisodeSettings)
     asked, reply = state["messages"][-2:]
     # Each on one line: nothing said can look like another memory, or like words of the other speaker.
-    said = [(stranger_name(run), state["question"]), (run.role.card.name, reply.text)]
+    said = [(asked.name or stranger_name(run), state["question"]), (run.role.card.name, reply.text)]
     new: Episode = {
         "id": str(asked.id),
         "at": state["percept"]["now"],
