@@ -34,13 +34,15 @@ BATCH = 64  # texts that are embedded in one call
 class GraphReport(TypedDict):
     """What a knowledge graph holds, and what it cost now.
 
-    `failed`: chunks without facts, and why; `undescribed`: what could not be summed up; `plan`: the file of a plan.
+    `failed`: chunks without facts, and why; `dropped`: what was left out of the answers on chunks; `undescribed`: what
+    could not be summed up; `plan`: the file of a plan.
     """
 
     version: str
     documents: int
     chunks: int
     failed: list[dict[str, str]]
+    dropped: list[dict[str, str]]
     entities: int
     relations: int
     merges: int

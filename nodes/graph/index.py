@@ -19,7 +19,7 @@ from dramaturg.nodes.graph.construction import (
     repeated_in,
     skeleton,
 )
-from dramaturg.nodes.graph.facts import facts_key, failures, names_in, needs_facts
+from dramaturg.nodes.graph.facts import facts_key, failures, left_out, names_in, needs_facts
 from dramaturg.nodes.graph.merging import NormalizationSettings
 from dramaturg.nodes.index_steps import (
     IndexingCost,
@@ -105,7 +105,7 @@ async def chunk_persona(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
     counts = {"documents": len(sources), "chunks": len(chunks)}
     runtime.stream_writer({"event": "chunked", **counts})
     nothing = dict.fromkeys(("entities", "relations", "merges", "undescribed", "calls", "tokens"), 0)
-    report = {"version": "", **counts, "failed": [], **nothing, "plan": ""}
+    report = {"version": "", **counts, "failed": [], "dropped": [], **nothing, "plan": ""}
     return {"draft": draft, "index": report, "version": "", "normalized": context.normalization, **cleared}
 
 
@@ -160,7 +160,13 @@ async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
         used=read,
         sources=role.persona,
     )
-    done = {**counts, "failed": failed, **asked_in_all(state["usage"]), "version": manifest.version}
+    done = {
+        **counts,
+        "failed": failed,
+        "dropped": left_out(chunks, answers),
+        **asked_in_all(state["usage"]),
+        "version": manifest.version,
+    }
     return published(runtime, {**state["index"], **done}, "graph", "rebuild", "retry")
 
 

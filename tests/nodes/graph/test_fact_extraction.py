@@ -78,7 +78,7 @@ async def test_a_type_is_read_by_its_usual_words(role: Role) -> None:
     ids=["released", "figure", "json"],
 )
 async def test_the_form_of_the_paper_has_no_sentence_and_is_read(role: Role, answer: Any) -> None:
-    put(role, "dog", "Kit sleeps.")
+    put(role, "zoo", "Kit sleeps.")
     assert (await read(role, answer))["failed"] == []
     graph = served(role, "graph-unmerged")
     tom, petrel = (graph.entity(graph.find(name) or "") for name in ("Tom Quill", "Petrel"))
