@@ -73,7 +73,7 @@ async def test_summarize_above_leaves_short_descriptions_as_they_are(role: Role)
     assert "Note: Tom sails the Petrel." in description
 
 
-@pytest.mark.parametrize(("given", "most"), [({}, 120), ({"description_tokens": 33}, 33)])
+@pytest.mark.parametrize(("given", "most"), [({}, 300), ({"description_tokens": 33}, 33)])
 async def test_description_tokens_bound_a_summary(role: Role, given: dict[str, int], most: int) -> None:
     model = graph_actor()
     await index(role, model, **given)
