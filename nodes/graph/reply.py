@@ -5,6 +5,7 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
+from dramaturg.models.extracted import cut_text
 from dramaturg.nodes.graph.build import ChunkSettings
 from dramaturg.nodes.graph.recall import LocalSearchSettings, LocalState, RecallState
 from dramaturg.nodes.graph.scoping import LONGEST, graph_of_turn, of_strategy, own_node
@@ -94,12 +95,12 @@ async def local_grounds(run: Run[ChunkSettings], state: LocalReplyState) -> Grou
 
 def entity_text(entity: Entity) -> str:
     """An entity, as a model reads it."""
-    return f"{entity.name} ({entity.type}): {entity.description[:LONGEST]}"
+    return f"{entity.name} ({entity.type}): {cut_text(entity.description, LONGEST)}"
 
 
 def relation_text(relation: Relation) -> str:
     """A relation, as a model reads it."""
-    return f"{relation.source} – {relation.target}: {relation.description[:LONGEST]}"
+    return f"{relation.source} – {relation.target}: {cut_text(relation.description, LONGEST)}"
 
 
 def within(texts: Sequence[str]) -> list[str]:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from langchain_core.messages import AIMessage
 
 from dramaturg.models.errors import ModelUnavailable
