@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from commands import Command
-from graph_roles import LIFE, Rule, graph_actor, only
-from roles import actor
+from graph_roles import LIFE, Rule, graph_actor, only, part
+from roles import actor, fenced
 from stub_endpoint import Endpoint
 
 INDEX = ("index", "ada", "--method", "role-rag", "--set", "descriptions=written", "--set", "neighbours=50")
@@ -87,6 +87,24 @@ def test_a_merge_is_taken_back_without_reading_a_chunk_again(run: Command, stub:
     code, _, err = run("unmerge", "ada", "Kit", *settings)
     assert code == 2
     assert "No merge holds 'Kit'" in err
+
+
+def test_a_bridge_that_is_taken_back_splits_what_only_it_joined(run: Command, stub: Endpoint, tmp_path: Path) -> None:
+    def unsure(text: str) -> str | None:
+        both = part(text) == "same" and {fenced(tag, text).split(":")[0] for tag in ("one", "other")}
+        return "Perhaps." if both == {"Tom Quill", "Her brother"} else None
+
+    stub.model = graph_actor(unsure)
+    run(*INDEX)
+    assert len(names(run)["Her brother"]) == 3
+    assert run("unmerge", "ada", "Tom", *INDEX[4:])[0] == 0
+    found = names(run)
+    assert [found.get(name) for name in ("Tom", "Her brother", "Tom Quill")] == [
+        ["Tom"],
+        ["Her brother"],
+        ["Tom Quill"],
+    ]
+    assert "reason: Both names stand for one person." in (tmp_path / "ada" / "merges.yaml").read_text(encoding="utf-8")
 
 
 def test_failed_chunks_are_listed_and_asked_again_alone(run: Command, stub: Endpoint, tmp_path: Path) -> None:
