@@ -121,7 +121,7 @@ def plan_of(graph: KnowledgeGraph) -> MergePlan:
     """The merges that a graph was made with."""
     merged = [one for one in graph.entities() if len(one.names) > 1]
     alone = tuple(one.name for one in graph.entities() if len(one.names) == 1)
-    return MergePlan(merges=tuple(Merge(name=one.name, names=one.names) for one in merged), alone=alone)
+    return MergePlan(merges=tuple(Merge(name=one.name, names=one.names, why=one.why) for one in merged), alone=alone)
 
 
 def takes(parts: Mapping[str, Preparation], wish: str) -> bool:

@@ -34,8 +34,8 @@ BATCH = 64  # texts that are embedded in one call
 class GraphReport(TypedDict):
     """What a knowledge graph holds, and what it cost now.
 
-    `failed`: chunks without facts, and why; `dropped`: what was left out of the answers on chunks; `undescribed`: what
-    could not be summed up; `plan`: the file of a plan.
+    `failed`: chunks without facts, and why; `dropped`: what was left out of the answers on chunks; `cut`: matches that
+    were left out, because their chain held a no; `undescribed`: what could not be summed up; `plan`: its file.
     """
 
     version: str
@@ -46,6 +46,7 @@ class GraphReport(TypedDict):
     entities: int
     relations: int
     merges: int
+    cut: int
     undescribed: int
     calls: int
     tokens: int

@@ -22,7 +22,7 @@ from dramaturg.nodes.graph.facts import (
 from dramaturg.nodes.graph.merging import NormalizationSettings, merge_plan
 from dramaturg.nodes.index_steps import Answers, unless_overtaken
 from dramaturg.nodes.run import needs
-from dramaturg.stores.documents.merges import Merge
+from dramaturg.stores.documents.merges import Merge, MergePlan, Why
 from dramaturg.stores.index.answers import answer_key
 from dramaturg.stores.index.graph import Entity, Graph, Relation, Statement, graph_of
 from dramaturg.stores.names import normal_name
@@ -78,7 +78,8 @@ async def summarize_facts(state: GraphDraftState, runtime: Runtime[Any]) -> dict
         answers = await build.answers()
         return {summary_key(one): one for said in long for one in open_questions(said, answers)}
 
-    long = [said for said in repeated_in(await skeleton(build)) if needs_summary(said, build)]
+    made = await skeleton(build, await merge_plan(build))
+    long = [said for said in repeated_in(made) if needs_summary(said, build)]
     tried: set[str] = set()
     while left := {key: one for key, one in (await questions()).items() if key not in tried}:
         await build.ask_all("summaries", left, ask)
@@ -151,12 +152,13 @@ class Skeleton(NamedTuple):
 
     entities: Mapping[str, Material[EntityMention]]
     relations: Mapping[tuple[str, str], Material[RelationMention]]
+    why: Mapping[str, tuple[Why, ...]]
+    """What was found of the names of each entity."""
 
 
-async def skeleton(build: GraphBuild[NormalizationSettings]) -> Skeleton:
+async def skeleton(build: GraphBuild[NormalizationSettings], plan: MergePlan) -> Skeleton:
     """The skeleton that follows from all answers so far."""
-    chunks, plan = await build.chunks(), await merge_plan(build)
-    return skeleton_of(mentions_in(chunks, await build.answers()), plan.groups())
+    return skeleton_of(mentions_in(await build.chunks(), await build.answers()), plan.groups())
 
 
 def skeleton_of(mentions: Mentions, groups: Iterable[Merge]) -> Skeleton:
@@ -164,6 +166,7 @@ def skeleton_of(mentions: Mentions, groups: Iterable[Merge]) -> Skeleton:
 
     What connects two names that became one is told of that entity.
     """
+    groups = list(groups)
     canonical = {normal_name(name): group.name for group in groups for name in group.names}
     entities: dict[str, list[EntityMention]] = {}
     relations: dict[tuple[str, str], list[RelationMention]] = {}
@@ -185,6 +188,7 @@ def skeleton_of(mentions: Mentions, groups: Iterable[Merge]) -> Skeleton:
             ends: material(" – ".join(ends), found, [one.statement for one in found])
             for ends, found in relations.items()
         },
+        {group.name: group.why for group in groups if group.why},
     )
 
 
@@ -196,7 +200,7 @@ def material(title: str, mentions: Sequence[M], statements: Iterable[Statement])
 
 def repeated_in(skeleton: Skeleton) -> list[Statements]:
     """All that is told more than once of one entity or relation."""
-    entities, relations = skeleton
+    entities, relations, _ = skeleton
     said = [*(one.said for one in entities.values()), *(one.said for one in relations.values())]
     return [one for one in said if len(one.texts) > 1]
 
@@ -214,7 +218,8 @@ def put_together(skeleton: Skeleton, describe: Callable[[Statements], str]) -> G
         # The canonical name, then the others, those that are written most often first; each spelling once.
         names = tuple({normal_name(one): one for one in reversed([name, *written])}.values())[::-1]
         kind, description = type_of(one.type for one in mentions), describe(said) if said.texts else ""
-        entities.append(Entity(name=name, type=kind, description=description, names=names, statements=statements))
+        told = {"description": description, "statements": statements}
+        entities.append(Entity(name=name, type=kind, names=names, why=skeleton.why.get(name, ()), **told))
     relations = (
         Relation(
             source=source,

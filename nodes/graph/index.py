@@ -20,7 +20,7 @@ from dramaturg.nodes.graph.construction import (
     skeleton,
 )
 from dramaturg.nodes.graph.facts import facts_key, failures, left_out, names_in, needs_facts
-from dramaturg.nodes.graph.merging import NormalizationSettings
+from dramaturg.nodes.graph.merging import NormalizationSettings, merge_plan
 from dramaturg.nodes.index_steps import (
     IndexingCost,
     Wishes,
@@ -104,7 +104,7 @@ async def chunk_persona(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
     draft, cleared = await begin_draft(run, role.index(graph_kind(context)), state, chunks, made, sources)
     counts = {"documents": len(sources), "chunks": len(chunks)}
     runtime.stream_writer({"event": "chunked", **counts})
-    nothing = dict.fromkeys(("entities", "relations", "merges", "undescribed", "calls", "tokens"), 0)
+    nothing = dict.fromkeys(("entities", "relations", "merges", "cut", "undescribed", "calls", "tokens"), 0)
     report = {"version": "", **counts, "failed": [], "dropped": [], **nothing, "plan": ""}
     return {"draft": draft, "index": report, "version": "", "normalized": context.normalization, **cleared}
 
@@ -128,7 +128,8 @@ async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
     read: dict[str, JsonValue] = {}
     build = replace(await open_build(state, runtime, GraphIndexSettings), read=read)
     role, chat = build.run.role, build.run.chat
-    made, answers = await skeleton(build), await build.answers()
+    plan = await merge_plan(build)
+    made, answers = await skeleton(build, plan), await build.answers()
     described = {said: description_of(said, answers) for said in repeated_in(made)}
     graph = put_together(made, lambda said: described.get(said) or " ".join(said.texts))
     entities: list[Entity] = [data["entity"] for _, data in graph.nodes(data=True)]
@@ -149,6 +150,7 @@ async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
         "entities": len(entities),
         "relations": graph.number_of_edges(),
         "merges": sum(len(entity.names) > 1 for entity in entities),
+        "cut": sum(one.same for one in plan.apart),
         "undescribed": sum(text is None and needs_summary(said, build) for said, text in described.items()),
     }
     manifest = await asyncio.to_thread(
@@ -187,6 +189,9 @@ def recipe(context: NormalizationSettings, role: Role) -> dict[str, JsonValue]:
         "least_similarity": context.least_similarity,
         "same_above": context.same_above,
         "merges": digest_of_decisions(role.root),
+        **(
+            {"chains": "cut"} if context.chains == "cut" else {}
+        ),  # else a graph is as those from before there was a choice
     }
 
 

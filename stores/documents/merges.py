@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Self
 
+import networkx as nx
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -25,9 +26,10 @@ class _Written(BaseModel):
 
 
 class Why(_Written):
-    """Two names that were held for one, and what speaks for it."""
+    """Two names that were compared: what was found, and what speaks for it."""
 
     names: tuple[str, str]
+    same: bool = True
     similarity: float | None = None
     """The cosine of what is said of the two; none where nothing was compared."""
     certainty: float | None = None
@@ -46,12 +48,31 @@ class Merge(_Written):
         """Return all names of the entity as they are compared, the canonical one among them."""
         return {normal_name(name): name for name in (*self.names, self.name)}
 
+    def parts_without(self, name: str) -> list[tuple[str, ...]]:
+        """Return the other names in parts, as they are joined without this one; first the part that the merge stays.
+
+        Only what this name alone joined falls apart: names that nothing joined were put there by a person, and stay.
+        """
+        out, names = normal_name(name), {normal_name(one): one for one in self.names}
+        pairs = (tuple(map(normal_name, one.names)) for one in self.why if one.same)
+        graph: nx.Graph[str] = nx.Graph(pair for pair in pairs if names.keys() >= set(pair))
+        bridged = set(nx.node_connected_component(graph, out)) - {out} if out in graph else set()
+        parts = [set(part) for part in nx.connected_components(graph.subgraph(bridged))] or [set()]
+        main = max(parts, key=lambda part: (normal_name(self.name) in part, len(part)))
+        main |= names.keys() - bridged - {out}
+        ordered = [
+            [names[key] for key in names if key in part] for part in (main, *(one for one in parts if one is not main))
+        ]
+        return [tuple(part) for part in ordered if part]
+
 
 class MergePlan(_Written):
     """Merges, and the names that stay alone. Between two names that are named here nobody else decides."""
 
     merges: tuple[Merge, ...] = ()
     alone: tuple[str, ...] = ()
+    apart: tuple[Why, ...] = ()
+    """Where a chain of matches held a no: the no's, and the matches that were left out for them. To be read only."""
 
     @model_validator(mode="after")
     def _each_name_once(self) -> Self:
@@ -70,25 +91,32 @@ class MergePlan(_Written):
         return [*self.merges, *(Merge(name=name, names=(name,)) for name in left.values())]
 
     def without(self, name: str) -> "MergePlan":
-        """Return the plan with a name taken out of its merge."""
+        """Return the plan with a name taken out of its merge, and what only that name joined taken apart."""
         key = normal_name(name)
         found = next((one for one in self.merges if key in map(normal_name, one.names)), None)
         if found is None:
             known = [one for merge in self.merges for one in merge.names]
             raise RoleFileError(f"No merge holds {name!r}{did_you_mean(name, known) or '.'}")
-        left = tuple(one for one in found.names if normal_name(one) != key)
-        called = found.name if normal_name(found.name) != key else next(iter(left), name)
-        why = tuple(one for one in found.why if key not in map(normal_name, one.names))
-        rest = (Merge(name=called, names=left, why=why),) if len(left) > 1 else ()
-        freed = (name,) if rest else (name, *left)
+        parts = found.parts_without(name)
+        called = [
+            found.name if normal_name(found.name) != key and at == 0 else part[0] for at, part in enumerate(parts)
+        ]
+        rest = tuple(
+            Merge(name=one, names=part, why=tuple(why for why in found.why if {*why.names} <= {*part}))
+            for one, part in zip(called, parts, strict=True)
+            if len(part) > 1
+        )
+        freed = (name, *(part[0] for part in parts if len(part) == 1))
         merges = tuple(one for one in self.merges if one is not found) + rest
-        return MergePlan(merges=merges, alone=tuple(dict.fromkeys((*self.alone, *freed))))
+        return self.model_copy(update={"merges": merges, "alone": tuple(dict.fromkeys((*self.alone, *freed)))})
 
 
 HEADERS = {
     PLAN: """\
 # Which names of {role} are to become one, and why. Move names between `names` and `alone`, give a merge
 # another `name`, take merges out or add some; then: dramaturg index {role} --method role-rag --apply
+# `why` has what the model said of two names; `same: false` is a no. `apart` has the no's within chains of names, and
+# the matches that were left out for them.
 """,
     DECISIONS: """\
 # Which names of {role} are one. Names that are here, in `merges` or in `alone`, are as they stand here; about

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
+from dramaturg.stores.documents.merges import Why
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.files import canonical
 from dramaturg.stores.index.folder import IndexKind, IndexStore, Manifest
@@ -52,6 +53,8 @@ class Entity(_GraphRecord):
     names: tuple[str, ...] = Field(min_length=1)
     """All names that were found to mean it, as the documents write them; the canonical one first."""
     statements: tuple[Statement, ...] = ()
+    why: tuple[Why, ...] = ()
+    """What was found of its names, where several were made one; what an earlier version wrote has none."""
 
     @property
     def embedding_text(self) -> str:
