@@ -144,6 +144,47 @@ def test_versions_and_undo_of_a_graph(run: Command, tmp_path: Path) -> None:
     assert "Kit" not in names(run)
 
 
+def served(run: Command, *settings: str) -> str:
+    """The version that is read now."""
+    return str(json.loads(run("versions", "ada", *settings, "--json")[1])[0]["version"])
+
+
+def test_undo_takes_back_what_was_decided_about_names(run: Command, stub: Endpoint, tmp_path: Path) -> None:
+    decisions, settings = tmp_path / "ada" / "merges.yaml", INDEX[2:]
+    run(*INDEX)
+    merged, first = names(run), served(run, *settings)
+    run("unmerge", "ada", "Tom", *settings)
+    apart, text = names(run), decisions.read_text(encoding="utf-8")
+    assert calls(stub, run, "undo", "ada", *settings) == 0
+    assert (names(run), decisions.exists()) == (merged, False)
+    assert served(run, *settings) == first
+    code, out, _ = run("undo", "ada", *settings)  # and forth again
+    assert (code, names(run), decisions.read_text(encoding="utf-8")) == (0, apart, text)
+    assert f"({served(run, *settings)[:8]})" in out
+    assert "merges.yaml" in out
+    decisions.write_text(text.replace("Her brother", "Her brother Tom"), encoding="utf-8")
+    code, _, err = run("undo", "ada", *settings)
+    assert (code, "merges.yaml has changes that are in no version yet" in err) == (2, True)
+    assert "Her brother Tom" in decisions.read_text(encoding="utf-8")
+
+
+def test_undo_does_not_say_that_it_went_back_when_it_did_not(run: Command) -> None:
+    settings = INDEX[2:]
+    run(*INDEX)
+    first = served(run, *settings)
+    run("unmerge", "ada", "Tom", *settings)
+    code, out, _ = run("undo", "ada", *settings, "--set", "neighbours=1")
+    now = served(run, *settings)
+    assert (code, now != first) == (0, True)
+    words = " ".join(out.split())
+    assert "Back at" not in words
+    assert "made with other settings" in words
+    assert first[:8] in words
+    assert now[:8] in words
+    found = json.loads(run("undo", "ada", *settings, "--set", "neighbours=1", "--json")[1])
+    assert found["version"] == served(run, *settings)
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
