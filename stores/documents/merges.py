@@ -11,8 +11,9 @@ import networkx as nx
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from dramaturg.stores.documents.changes import KeptDocuments
 from dramaturg.stores.documents.reading import parse_yaml
-from dramaturg.stores.errors import RoleFileError, did_you_mean
+from dramaturg.stores.errors import RoleFileError, StaleDraft, did_you_mean
 from dramaturg.stores.files import read_bytes, remove_file, sha256, sweep, write_bytes
 from dramaturg.stores.locks import role_lock
 from dramaturg.stores.names import normal_name
@@ -178,6 +179,21 @@ def digest_of_decisions(role: Path) -> str:
     """Return the SHA-256 of the decisions; empty if there are none."""
     path = role / DECISIONS
     return sha256(read_bytes(path, role)) if path.exists() else ""
+
+
+def keep_decisions(role: Path, digest: str) -> None:
+    """Keep the decisions that a version was made by, so that it can be taken back; for callers that hold the lock.
+
+    Raises:
+        StaleDraft: they have changed since.
+    """
+    if digest_of_decisions(role) != digest:
+        raise StaleDraft(
+            f"{DECISIONS} of {role.name!r} was changed while it was indexed: "
+            f"run `dramaturg index {role.name} --method role-rag` again."
+        )
+    if digest:
+        KeptDocuments(role).keep(read_bytes(role / DECISIONS, role))
 
 
 def drop_plan(role: Path) -> None:
