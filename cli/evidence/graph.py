@@ -24,6 +24,8 @@ def graph_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
             yield recalled_table(title, evidence[name])
     if evidence.get("followed"):
         yield followed_table(evidence["followed"])
+    if evidence.get("sentences"):
+        yield sentences_table(evidence["sentences"])
     if missing := evidence.get("missing"):
         yield Text(f"Nothing is written of: {printable(', '.join(missing))}", style="yellow")
     for name in ("question_error", "hypothetical_error", "entities_error", "graph_warning"):
@@ -54,6 +56,14 @@ def recalled_table(title: str, found: Sequence[Mapping[str, Any]]) -> Table:
             text = "as described" if same else excerpt(relation["description"], DESCRIPTION)
             related = f"[{relation['strength']}] {text}"
         table.add_row(printable(one["entity"]), how + score, excerpt(one["description"], DESCRIPTION), related)
+    return table
+
+
+def sentences_table(found: Sequence[Mapping[str, Any]]) -> Table:
+    """Sentences of the documents that stood beside the graph."""
+    table = table_of("Sentences beside it", "cosine", "document", "sentence")
+    for one in found:
+        table.add_row(decimal(one["score"], 3), printable(one["source"]), excerpt(one["text"], DESCRIPTION))
     return table
 
 

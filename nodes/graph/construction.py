@@ -205,12 +205,15 @@ def repeated_in(skeleton: Skeleton) -> list[Statements]:
     return [one for one in said if len(one.texts) > 1]
 
 
-def put_together(skeleton: Skeleton, describe: Callable[[Statements], str]) -> Graph:
+def put_together(
+    skeleton: Skeleton, describe: Callable[[Statements], str], sentences: Iterable[Statement] = ()
+) -> Graph:
     """Put the graph Ĝ together (Equation 1).
 
     Args:
         skeleton: what it is made of.
         describe: gives the one description for what is told, at least one text.
+        sentences: of the documents, which stand beside it.
     """
     entities = []
     for name, (mentions, statements, said) in skeleton.entities.items():
@@ -230,4 +233,4 @@ def put_together(skeleton: Skeleton, describe: Callable[[Statements], str]) -> G
         )
         for (source, target), (mentions, statements, said) in skeleton.relations.items()
     )
-    return graph_of(entities, relations)
+    return graph_of(entities, relations, sentences)

@@ -21,6 +21,7 @@ from dramaturg.nodes.graph.construction import (
 )
 from dramaturg.nodes.graph.facts import facts_key, failures, left_out, names_in, needs_facts
 from dramaturg.nodes.graph.merging import NormalizationSettings, merge_plan
+from dramaturg.nodes.graph.sentences import source_sentences
 from dramaturg.nodes.index_steps import (
     IndexingCost,
     Wishes,
@@ -35,7 +36,7 @@ from dramaturg.nodes.index_steps import (
 from dramaturg.nodes.passages.index import documents_after, made_with, read_persona, split_documents, splitting
 from dramaturg.nodes.run import needs, open_run, run_of
 from dramaturg.stores.documents.merges import PLAN, accept_plan, digest_of_decisions
-from dramaturg.stores.index.graph import GRAPH_FILE, Entity, KnowledgeGraph, encode_graph
+from dramaturg.stores.index.graph import GRAPH_FILE, Entity, KnowledgeGraph, encode_graph, graph_texts
 from dramaturg.stores.role import Role
 
 
@@ -118,7 +119,7 @@ def normalization_outcome(state: GraphDraftState) -> Literal["on", "off"]:
 @needs(draft="chunk_persona", index="chunk_persona")
 @made_again_if_stale
 async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Put the graph together, embed its entities, and make it the version that is read from now on.
+    """Put the graph together, embed it with the sentences of the documents, and make it the version that is read now.
 
     Raises:
         StaleDraft: the persona was changed each time that it was indexed.
@@ -131,9 +132,9 @@ async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
     plan = await merge_plan(build)
     made, answers = await skeleton(build, plan), await build.answers()
     described = {said: description_of(said, answers) for said in repeated_in(made)}
-    graph = put_together(made, lambda said: described.get(said) or " ".join(said.texts))
-    entities: list[Entity] = [data["entity"] for _, data in graph.nodes(data=True)]
     chunks = await build.chunks()
+    graph = put_together(made, lambda said: described.get(said) or " ".join(said.texts), source_sentences(chunks))
+    entities: list[Entity] = [data["entity"] for _, data in graph.nodes(data=True)]
     failed = failures(chunks, answers)
     if not entities and not failed:
         raise UnusableAnswer(f"The model {chat.name!r} found nobody and nothing in the documents of {role.id!r}.")
@@ -142,7 +143,7 @@ async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
             f"None of the chunks of {role.id!r} has facts ({len(failed)} failed): {failed[0]['error']} Run "
             f"`dramaturg index {role.id} --method role-rag --retry`, with another model if that is the reason."
         )
-    texts = [entity.embedding_text for entity in entities]
+    texts = graph_texts(graph)
     await build.embedded(texts)
     counts = {
         "chunks": len(chunks),
