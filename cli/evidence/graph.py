@@ -1,6 +1,7 @@
 """The evidence of a reply from a knowledge graph, as tables."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from rich.console import RenderableType
@@ -19,13 +20,9 @@ def graph_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
             yield Text(f"{title}: {printable(text)}", style="dim")
     if "entities" in evidence:
         yield scope_table(evidence["entities"])
-    for title, name in {"Recalled": "specific", "Recalled of that kind": "general", "Reached": "reached"}.items():
+    for name, table in TABLES.items():
         if evidence.get(name):
-            yield recalled_table(title, evidence[name])
-    if evidence.get("followed"):
-        yield followed_table(evidence["followed"])
-    if evidence.get("sentences"):
-        yield sentences_table(evidence["sentences"])
+            yield table(evidence[name])
     if missing := evidence.get("missing"):
         yield Text(f"Nothing is written of: {printable(', '.join(missing))}", style="yellow")
     for name in ("question_error", "hypothetical_error", "entities_error", "graph_warning"):
@@ -74,3 +71,13 @@ def followed_table(relations: Sequence[Mapping[str, Any]]) -> Table:
         ends = f"{one['source']} – {one['target']}"
         table.add_row(str(one["strength"]), printable(ends), excerpt(one["description"], DESCRIPTION))
     return table
+
+
+TABLES = {
+    "specific": partial(recalled_table, "Recalled"),
+    "general": partial(recalled_table, "Recalled of that kind"),
+    "reached": partial(recalled_table, "Reached"),
+    "followed": followed_table,
+    "sentences": sentences_table,
+}
+"""What shows a part of the evidence."""
