@@ -144,6 +144,45 @@ def test_versions_and_undo_of_a_graph(run: Command, tmp_path: Path) -> None:
     assert "Kit" not in names(run)
 
 
+TWO_TOMS = "# Dog\n\nTom sleeps beside the old lamp. The harbour master fears Tom.\n"
+
+
+@pytest.mark.parametrize("where", ["dog.md", "dog.md:0-200", "dog.md:7-30"])
+def test_two_of_one_name_are_told_apart(run: Command, stub: Endpoint, tmp_path: Path, where: str) -> None:
+    (tmp_path / "ada" / "persona" / "dog.md").write_text(TWO_TOMS, encoding="utf-8")
+    decisions, settings = tmp_path / "ada" / "merges.yaml", INDEX[2:]
+    split = f"splits:\n- name: tom\n  called: Tom the dog\n  where: ['{where}']\n"
+    decisions.write_text(split, encoding="utf-8")
+    stub.model = graph_actor(lambda text: "yes" if part(text) == "same" and "<one>\nTom" in text else None)
+    code, _, err = run(*INDEX)
+    assert (code, "splits" in err) == (0, False)
+    nodes = {node["name"]: node for node in json.loads(run("graph", "ada", "--json")[1])["nodes"]}
+    assert nodes["Tom the dog"]["names"] == ["Tom the dog"]
+    told = {one["source"] for one in nodes["Tom the dog"]["statements"]}
+    (tom,) = (node for name, node in nodes.items() if "Tom" in node["names"])
+    assert told == {"dog.md"}
+    assert {one["source"] for one in tom["statements"]} == ({"life.md", "dog.md"} if "30" in where else {"life.md"})
+    assert run("unmerge", "ada", next(name for name in tom["names"] if name != tom["name"]), *settings)[0] == 0
+    assert "Tom the dog" in names(run)
+    decisions.write_text(split, encoding="utf-8")
+    assert run(*INDEX, "--plan")[0] == run(*INDEX, "--apply")[0] == 0
+    assert "called: Tom the dog" in decisions.read_text(encoding="utf-8")
+    assert "Tom the dog" in names(run)
+
+
+def test_a_slip_in_a_split_is_named(run: Command, tmp_path: Path) -> None:
+    plan = tmp_path / "ada" / "merge_plan.yaml"
+    run(*INDEX)
+    for split, problem in {
+        "{name: Tim, called: Tom the dog, where: [life.md]}": "'Tim', which no document does; did you mean 'Tom'",
+        "{name: Tom, called: Tom the dog, where: [lif.md]}": "no document 'lif.md'; did you mean 'life.md'",
+        "{name: Tom, called: tom, where: [life.md]}": "another name",
+    }.items():
+        plan.write_text(f"splits:\n- {split}\n", encoding="utf-8")
+        code, _, err = run(*INDEX, "--apply")
+        assert (code, problem in " ".join(err.split())) == (2, True)
+
+
 def served(run: Command, *settings: str) -> str:
     """The version that is read now."""
     return str(json.loads(run("versions", "ada", *settings, "--json")[1])[0]["version"])
