@@ -111,8 +111,12 @@ def unmerge(
     """Take a merge of names back: the name becomes an entity of its own again, and stays one."""
     context, opened = context_for(method, role, library, settings), open_role(role, library_path(library))
     graphs = [one for one in index_kinds(method, context) if one in (GRAPH_KIND, UNMERGED_GRAPH_KIND)] or [GRAPH_KIND]
-    before = read_plan(opened.root) or plan_of(opened.index(graphs[0]).open())
-    write_plan(opened.root, before.without(name))
+    plan = read_plan(opened.root)
+    if plan is None or plan.merge_of(name) is None:  # the model has made it
+        made = plan_of(opened.index(graphs[0]).open())
+        merge = made.merge_of(name)
+        plan = plan.taking_in(merge) if plan and merge else plan or made
+    write_plan(opened.root, plan.without(name))
     reports = asyncio.run(indexed(context, method))
     print_json(for_program(reports)) if as_json else screen.print(reports_view(role, reports))
 

@@ -158,7 +158,8 @@ class Skeleton(NamedTuple):
 
 async def skeleton(build: GraphBuild[NormalizationSettings], plan: MergePlan) -> Skeleton:
     """The skeleton that follows from all answers so far."""
-    return skeleton_of(mentions_in(await build.chunks(), await build.answers()), plan.groups())
+    mentions = mentions_in(await build.chunks(), await build.answers(), plan.splits)
+    return skeleton_of(mentions, plan.groups())
 
 
 def skeleton_of(mentions: Mentions, groups: Iterable[Merge]) -> Skeleton:

@@ -29,6 +29,7 @@ from dramaturg.nodes.graph.sentences import numbered, on_a_line, sentences_of
 from dramaturg.nodes.index_steps import Answers, unless_overtaken
 from dramaturg.nodes.passages.retrieval import in_context
 from dramaturg.nodes.run import needs
+from dramaturg.stores.documents.merges import Split
 from dramaturg.stores.index.answers import answer_key
 from dramaturg.stores.index.graph import EntityType, Statement
 from dramaturg.stores.index.passages import StoredPassage
@@ -191,10 +192,12 @@ class Mentions(NamedTuple):
     relations: tuple[RelationMention, ...]
 
 
-def mentions_in(chunks: Iterable[StoredPassage], answers: Mapping[str, JsonValue]) -> Mentions:
+def mentions_in(
+    chunks: Iterable[StoredPassage], answers: Mapping[str, JsonValue], splits: Sequence[Split] = ()
+) -> Mentions:
     """Read the facts of all chunks; what stands where two of them overlap counts once.
 
-    A relation of a name with itself is left out.
+    A name goes by what a person has called it in this place. A relation of a name with itself is left out.
     """
     entities: list[EntityMention] = []
     relations: list[RelationMention] = []
@@ -202,20 +205,25 @@ def mentions_in(chunks: Iterable[StoredPassage], answers: Mapping[str, JsonValue
         facts = cast("dict[str, Any]", answers.get(facts_key(chunk)) or {"entities": [], "relations": []})
         spans = sentences_of(chunk)
         for fact in facts["entities"]:
-            name, quoted = fact["name"], "description" not in fact
-            entities.append(
-                EntityMention(normal_name(name), name, fact["type"], quoted, statement_of(fact, chunk, spans))
-            )
+            said, quoted = statement_of(fact, chunk, spans), "description" not in fact
+            name = meant(fact["name"], said, splits)
+            entities.append(EntityMention(normal_name(name), name, fact["type"], quoted, said))
         for fact in facts["relations"]:
-            names = fact["source"], fact["target"]
+            said = statement_of(fact, chunk, spans)
+            names = [meant(fact[end], said, splits) for end in ("source", "target")]
             source, target = map(normal_name, names)
             if source != target:
                 entities += (EntityMention(normal_name(name), name, "other", False, None) for name in names)
-                relations.append(RelationMention(source, target, fact["strength"], statement_of(fact, chunk, spans)))
+                relations.append(RelationMention(source, target, fact["strength"], said))
     return Mentions(
         once(entities, lambda one: (*one[:-1], one.statement and one.statement.told)),
         once(relations, lambda one: (*one[:-1], one.statement.told)),
     )
+
+
+def meant(name: str, said: Statement, splits: Iterable[Split]) -> str:
+    """What a name that a document gives is called in this place."""
+    return next((one.called for one in splits if one.holds(name, said.source, said.start)), name)
 
 
 def statement_of(fact: Mapping[str, Any], chunk: StoredPassage, spans: Sequence[tuple[int, int]]) -> Statement:

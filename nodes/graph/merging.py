@@ -99,12 +99,18 @@ async def compare_entities(state: GraphDraftState, runtime: Runtime[Any]) -> dic
 
 async def entities_of(build: Build) -> list[Named]:
     """The entity database 𝒩, in its order."""
-    answers = await build.answers()
+    answers, decisions = await build.answers(), await decisions_of(build)
     before = cast("list[str]", answers.get(ORDER, []))
-    found = entities_in(mentions_in(await build.chunks(), answers), before)
+    mentions = mentions_in(await build.chunks(), answers, decisions.splits if decisions else ())
+    found = entities_in(mentions, before)
     if build.read is not None and ORDER in build.read:
         build.read[ORDER] = [entity.key for entity in found]  # that of before may hold names of a forgotten document
     return found
+
+
+async def decisions_of(build: Build) -> MergePlan | None:
+    """What a person has decided; nothing where names are not made one."""
+    return await asyncio.to_thread(read_plan, build.run.role.root) if build.run.settings.normalization else None
 
 
 async def pairs_of(entities: Sequence[Named], build: Build) -> list[Pair]:
@@ -266,7 +272,8 @@ async def merge_plan(build: Build) -> MergePlan:
         merges.append(Merge(name=name, names=tuple(names), why=found.why(group)))
     alone = tuple(one.name for one in merges if [*one.spellings()] == [normal_name(one.name)])
     merged = tuple(one for one in merges if len(one.spellings()) > 1)
-    return MergePlan(merges=merged, alone=alone, apart=found.reasons(found.apart))
+    splits = found.decisions.splits if found.decisions else ()
+    return MergePlan(merges=merged, alone=alone, splits=splits, apart=found.reasons(found.apart))
 
 
 class EntityGroups(NamedTuple):
@@ -322,7 +329,7 @@ async def groups_of(build: Build) -> EntityGroups:
     """
     run, entities = build.run, await entities_of(build)
     by_key = {one.key: one for one in entities}
-    decisions = await asyncio.to_thread(read_plan, run.role.root) if run.settings.normalization else None
+    decisions = await decisions_of(build)
     own = [key for key in own_keys(run.role.card, decisions) if key in by_key]
     own_key = own[0] if own else None
     if not run.settings.normalization or not entities:

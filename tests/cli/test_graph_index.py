@@ -148,12 +148,11 @@ TWO_TOMS = "# Dog\n\nTom sleeps beside the old lamp. The harbour master fears To
 
 
 @pytest.mark.parametrize("where", ["dog.md", "dog.md:0-200", "dog.md:7-30"])
-def test_two_of_one_name_are_told_apart(run: Command, stub: Endpoint, tmp_path: Path, where: str) -> None:
+def test_two_of_one_name_are_told_apart(run: Command, tmp_path: Path, where: str) -> None:
     (tmp_path / "ada" / "persona" / "dog.md").write_text(TWO_TOMS, encoding="utf-8")
     decisions, settings = tmp_path / "ada" / "merges.yaml", INDEX[2:]
     split = f"splits:\n- name: tom\n  called: Tom the dog\n  where: ['{where}']\n"
     decisions.write_text(split, encoding="utf-8")
-    stub.model = graph_actor(lambda text: "yes" if part(text) == "same" and "<one>\nTom" in text else None)
     code, _, err = run(*INDEX)
     assert (code, "splits" in err) == (0, False)
     nodes = {node["name"]: node for node in json.loads(run("graph", "ada", "--json")[1])["nodes"]}
