@@ -34,8 +34,9 @@ BATCH = 64  # texts that are embedded in one call
 class GraphReport(TypedDict):
     """What a knowledge graph holds, and what it cost now.
 
-    `failed`: chunks without facts, and why; `dropped`: what was left out of the answers on chunks; `cut`: matches that
-    were left out, because their chain held a no; `undescribed`: what could not be summed up; `plan`: its file.
+    `failed`: chunks without facts, and why; `dropped`: what was left out of the answers on chunks; `noes`: no's
+    within chains of matches; `cut`: matches that were left out for them; `undescribed`: what could not be summed up;
+    `plan`: its file.
     """
 
     version: str
@@ -47,6 +48,7 @@ class GraphReport(TypedDict):
     relations: int
     merges: int
     cut: int
+    noes: int
     undescribed: int
     calls: int
     tokens: int

@@ -58,7 +58,16 @@ async def check_graph(state: GraphCheckState, runtime: Runtime[Any]) -> dict[str
     """
     run = await open_run(runtime, NormalizationSettings)
     index = run.role.index(graph_kind(run.settings))
-    return await checked(run, index, "graph", lambda graph: made_with(graph) == recipe(run.settings, run.role))
+    return await checked(run, index, "graph", lambda graph: is_made_so(graph, run.settings, run.role))
+
+
+def is_made_so(graph: KnowledgeGraph, context: NormalizationSettings, role: Role) -> bool:
+    """Whether a graph was made with these settings; how chains are cut does not matter where none holds a no."""
+    made, wanted = dict(made_with(graph)), recipe(context, role)
+    if not graph.manifest.counts.get("noes", "chains" not in made):  # an earlier version has not counted them
+        made.pop("chains", None)
+        wanted.pop("chains", None)
+    return made == wanted
 
 
 @needs(graph_stale="check_graph")
@@ -105,7 +114,7 @@ async def chunk_persona(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
     draft, cleared = await begin_draft(run, role.index(graph_kind(context)), state, chunks, made, sources)
     counts = {"documents": len(sources), "chunks": len(chunks)}
     runtime.stream_writer({"event": "chunked", **counts})
-    nothing = dict.fromkeys(("entities", "relations", "merges", "cut", "undescribed", "calls", "tokens"), 0)
+    nothing = dict.fromkeys(("entities", "relations", "merges", "cut", "noes", "undescribed", "calls", "tokens"), 0)
     report = {"version": "", **counts, "failed": [], "dropped": [], **nothing, "plan": ""}
     return {"draft": draft, "index": report, "version": "", "normalized": context.normalization, **cleared}
 
@@ -152,6 +161,7 @@ async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
         "relations": graph.number_of_edges(),
         "merges": sum(len(entity.names) > 1 for entity in entities),
         "cut": sum(one.same for one in plan.apart),
+        "noes": sum(not one.same for one in (*plan.apart, *(why for merge in plan.merges for why in merge.why))),
         "undescribed": sum(text is None and needs_summary(said, build) for said, text in described.items()),
     }
     manifest = await asyncio.to_thread(
