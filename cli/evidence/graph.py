@@ -1,6 +1,6 @@
 """The evidence of a reply from a knowledge graph, as tables."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -81,7 +81,7 @@ def followed_table(relations: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
-TABLES = {
+TABLES: Mapping[str, Callable[[Sequence[Mapping[str, Any]]], Table]] = {
     "specific": partial(recalled_table, "Recalled"),
     "general": partial(recalled_table, "Recalled of that kind"),
     "reached": partial(recalled_table, "Reached"),

@@ -222,8 +222,10 @@ def put_together(
         # The canonical name, then the others, those that are written most often first; each spelling once.
         names = tuple({normal_name(one): one for one in reversed([name, *written])}.values())[::-1]
         kind, description = type_of(one.type for one in mentions), describe(said) if said.texts else ""
-        told = {"description": description, "statements": statements}
-        entities.append(Entity(name=name, type=kind, names=names, why=skeleton.why.get(name, ()), **told))
+        why = skeleton.why.get(name, ())
+        entities.append(
+            Entity(name=name, type=kind, description=description, names=names, statements=statements, why=why)
+        )
     relations = (
         Relation(
             source=source,

@@ -58,16 +58,14 @@ class Merge(_Written):
         Only what this name alone joined falls apart: names that nothing joined were put there by a person, and stay.
         """
         out, names = normal_name(name), {normal_name(one): one for one in self.names}
-        pairs = (tuple(map(normal_name, one.names)) for one in self.why if one.same)
-        graph: nx.Graph[str] = nx.Graph(pair for pair in pairs if names.keys() >= set(pair))
+        pairs = [(normal_name(one.names[0]), normal_name(one.names[1])) for one in self.why if one.same]
+        graph: nx.Graph[str] = nx.Graph([pair for pair in pairs if names.keys() >= set(pair)])
         bridged = set(nx.node_connected_component(graph, out)) - {out} if out in graph else set()
         parts = [set(part) for part in nx.connected_components(graph.subgraph(bridged))] or [set()]
         main = max(parts, key=lambda part: (normal_name(self.name) in part, len(part)))
         main |= names.keys() - bridged - {out}
-        ordered = [
-            [names[key] for key in names if key in part] for part in (main, *(one for one in parts if one is not main))
-        ]
-        return [tuple(part) for part in ordered if part]
+        ordered = [main, *(one for one in parts if one is not main)]
+        return [tuple(names[key] for key in names if key in part) for part in ordered if part]
 
 
 class Split(_Written):
