@@ -8,7 +8,8 @@ from langgraph.runtime import Runtime
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from dramaturg.nodes.run import RoleContext, Run, needs, open_run
+from dramaturg.nodes.run import RoleContext, Run, by_rules, needs, open_run
+from dramaturg.nodes.text.splitter import Method
 from dramaturg.nodes.turn import EvidenceState, Question
 from dramaturg.stores.index.passages import PassageStore, StoredPassage, passage_kind
 
@@ -16,9 +17,12 @@ from dramaturg.stores.index.passages import PassageStore, StoredPassage, passage
 class PassageSettings(RoleContext):
     """Which passages a persona document is split into."""
 
-    splitter: Literal["acts", "ats", "fixed"] = Field(
-        default="acts",
-        description="acts: length by the longest paragraph, with headings; ats: the same without headings; fixed.",
+    splitter: Method = by_rules(
+        paper="acts-document",
+        ours="acts",
+        description="acts: length by the longest paragraph, within sections, with headings; acts-document: over the "
+        "whole document, so that sections overlap too (the paper; about twice the passages); ats: that without "
+        "headings; fixed.",
     )
     unit: Literal["characters", "tokens"] = Field(default="characters", description="What lengths are counted in.")
     longest: int = Field(

@@ -131,7 +131,7 @@ def test_delong_s_interval_is_that_of_the_textbook() -> None:
 
 
 def retrieved(splitter: Any, role: str, rank: int | None, scores: tuple[float, ...] = (0.5, 0.4, 0.3)) -> Retrieved:
-    return Retrieved(splitter, role, "?", scores, rank, 1, 10, 900, 0.5)
+    return Retrieved(splitter, role, "?", scores, rank, rank and 300 * rank, 1, 10, 0, 900, 0.5)
 
 
 def test_recall_counts_ranks_up_to_k_and_is_shown_beside_chance() -> None:
@@ -157,7 +157,7 @@ def test_chance_is_that_of_drawing_without_putting_back() -> None:
 def test_similarities_are_shown_with_sums_and_differences() -> None:
     records = [
         retrieved(splitter, role, 1, (score, score, score + 0.3))
-        for splitter, score in (("fixed", 0.1), ("ats", 0.2), ("acts", 0.3))
+        for splitter, score in (("fixed", 0.1), ("ats", 0.2), ("acts", 0.3), ("acts-document", 0.4))
         for role in ("a", "b")
     ]
     found = splitters.findings(records)

@@ -129,7 +129,7 @@ async def test_by_the_paper_passages_of_neighbouring_sections_overlap_and_each_h
     await indexed(library, rules="paper")
     passages = passages_by(library, rules="paper")
     assert all(after.start < before.end for before, after in pairwise(passages))
-    assert {"The lamp", "The log", "People", "Nature"} >= {one.headings[-1] for one in passages[2:]}
+    assert {one.headings[-1] for one in passages} >= {"The lamp", "The log", "People", "Nature"}
     assert passages[-1].headings == ("Ada Quill", "Nature")
 
 

@@ -17,7 +17,7 @@ from dramaturg.nodes.text.splitter import Method, Passage, longest_paragraph, sp
 
 BOM = "\ufeff"
 FAMILY = "👩\u200d👩\u200d👧"
-METHODS: tuple[Method, ...] = ("acts", "ats", "fixed")
+METHODS: tuple[Method, ...] = ("acts", "acts-document", "ats", "fixed")
 UNITS: tuple[Unit, ...] = ("characters", "tokens")
 
 
@@ -444,7 +444,7 @@ def test_tokens_do_not_count_spaces() -> None:
 @pytest.mark.parametrize(
     ("wrong", "advice"),
     [
-        ({"method": "semantic"}, 'use "acts", "ats" or "fixed"'),
+        ({"method": "semantic"}, "use fixed, ats, acts, acts-document"),
         ({"unit": "words"}, 'use "characters" or "tokens"'),
         ({"longest": 0}, "set longest to 1 or more"),
         ({"method": "fixed", "fixed_length": 0}, "set fixed_length to 1 or more"),
