@@ -5,12 +5,21 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Literal, NamedTuple, get_args
 
 from markdown_it import MarkdownIt
 
-from dramaturg.nodes.text.boundaries import Ruler, Unit, cluster_end, cluster_start, first_begin, last_end, ruler
+from dramaturg.nodes.text.boundaries import (
+    Ruler,
+    Unit,
+    cluster_end,
+    cluster_start,
+    ends_sentence,
+    first_begin,
+    last_end,
+    ruler,
+)
 
 Method = Literal["fixed", "ats", "acts", "acts-document"]
 
@@ -18,6 +27,13 @@ Method = Literal["fixed", "ats", "acts", "acts-document"]
 PARAGRAPH = re.compile(r"^[^\S\n]*+\S[^\n]*+(?:\n[^\S\n]*+\S[^\n]*+)*+", re.MULTILINE)
 MAYBE_HEADING = re.compile(r"^ {0,3}(?:#|=|-++[ \t]*+$)", re.MULTILINE)
 VISIBLE = re.compile(r"\S")
+LINE = re.compile(r"[^\n]+")
+ITEM = re.compile(r"[-*+>|#]|\d{1,9}[.)]\s")
+
+FEW_BREAKS = 4  # between lines: a document with fewer of them is left as it is
+BLANKS = 10  # line breaks for each blank line, at the least, where blank lines do not tell paragraphs apart
+WRAPPED = 150  # bytes of UTF-8: nobody wraps lines that long
+SURE = 0.9  # of the lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +219,8 @@ def headings_by(method: Method, cut: Sequence[Section]) -> Callable[[int], tuple
 def longest_paragraph(text: str, unit: Unit = "characters") -> int:
     """The length l_max of the longest paragraph (AMADEUS, Equation 3); 0 if the document has none.
 
-    A paragraph is a run of lines that are neither blank nor a heading, without the line break after the last one.
+    A paragraph is a run of lines that are neither blank nor a heading, without the line break after the last one; in a
+    document that has no blank lines between its paragraphs, it is a line.
 
     Raises:
         ValueError: there is no such unit.
@@ -213,9 +230,25 @@ def longest_paragraph(text: str, unit: Unit = "characters") -> int:
 
 
 def _longest(text: str, lines: str, cut: Sequence[Section], measure: Ruler) -> int:
-    spans = (match.span() for one in cut for match in PARAGRAPH.finditer(lines, one.body, one.end))
+    found = [[match.span() for match in PARAGRAPH.finditer(lines, one.body, one.end)] for one in cut]
+    spans = list(chain.from_iterable(found))
+    if _line_by_line(lines, spans, blanks=sum(len(of) - 1 for of in found if of)):
+        spans = [match.span() for start, end in spans for match in LINE.finditer(lines, start, end)]
     # `plain` made a space of the carriage return before a line feed: it belongs to the line break.
     return max((measure.length(start, end - text.startswith("\r\n", end - 1)) for start, end in spans), default=0)
+
+
+def _line_by_line(lines: str, runs: Sequence[tuple[int, int]], blanks: int) -> bool:
+    """Whether each line is a paragraph: blank lines are rare, and line breaks stand where no wrapped line would end.
+
+    That is after a sentence, or in a line that is too long to have been wrapped; items of a list or table do not count.
+    """
+    inner = [lines[match.start() : match.end()].strip() for run in runs for match in LINE.finditer(lines, *run)]
+    breaks = len(inner) - len(runs)
+    if breaks < FEW_BREAKS or blanks * BLANKS > breaks:
+        return False
+    whole = sum(not ITEM.match(one) and (ends_sentence(one) or len(one.encode()) > WRAPPED) for one in inner)
+    return whole >= SURE * len(inner)
 
 
 def slide(text: str, start: int, end: int, window: Window, ruler: Ruler) -> Iterator[tuple[int, int]]:
