@@ -3,12 +3,11 @@
 from typing import Any
 
 from langgraph.runtime import Runtime
-from pydantic import Field
 
 from dramaturg.models.errors import UNANSWERED, UnusableAnswer
 from dramaturg.models.questions import write
 from dramaturg.nodes.reply import AskedState, earlier
-from dramaturg.nodes.run import needs, open_run
+from dramaturg.nodes.run import by_rules, needs, open_run
 from dramaturg.nodes.turn import StandaloneState, WindowSettings, clipped, transcript
 
 LONGEST = 1000  # bytes of a rewritten question
@@ -18,8 +17,13 @@ QUESTION_MARKS = ("?", "？")
 class SelfContainedSettings(WindowSettings):
     """How far back a question is understood."""
 
-    recent: int = Field(
-        default=6, ge=0, le=100, description="Messages before the question that it is understood from; 0: none."
+    recent: int = by_rules(
+        paper=0,
+        ours=6,
+        ge=0,
+        le=100,
+        description="Messages before the question from which it is said in full before anything is looked up; 0: it is "
+        "taken as it was asked (the papers, which have one turn). Costs one short question from the second turn on.",
     )
 
 
@@ -31,8 +35,10 @@ class SelfContainedState(AskedState, StandaloneState):
 async def make_self_contained(state: SelfContainedState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Rewrite the question so that it can be understood alone; the first of a conversation is left as it is.
 
-    Where the model gives no usable answer the question stays as it was asked, and the evidence says so.
+    One that the graph around has said in full is taken from there. Where the model gives no usable answer the question stays as it was asked, and the evidence says so.
     """
+    if understood := state.get("understood"):
+        return {"standalone": understood}
     run = await open_run(runtime, SelfContainedSettings)
     question, most = state["question"], run.settings.recent
     recent = earlier(state["messages"])[-most:] if most else []

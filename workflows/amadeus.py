@@ -24,6 +24,7 @@ from dramaturg.nodes.passages.selection import (
     judge,
     selection_outcome,
 )
+from dramaturg.nodes.self_contained import SelfContainedSettings, SelfContainedState, make_self_contained
 from dramaturg.nodes.turn import (
     SummarySettings,
     SummaryState,
@@ -39,13 +40,16 @@ from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.workflows.amadeus_index import graph as amadeus_index
 
 
-class AmadeusContext(SelectionSettings, VerifiedReplySettings, IndexingSettings, SummarySettings):
+class AmadeusContext(
+    SelfContainedSettings, SelectionSettings, VerifiedReplySettings, IndexingSettings, SummarySettings
+):
     """Everything that AMADEUS may be told."""
 
 
 class AmadeusState(
     TurnState,
     PassagesCheckState,
+    SelfContainedState,
     RetrievalState,
     SelectionState,
     AttributeState,
@@ -77,13 +81,17 @@ def wire_grounds(builder: Workflow[Any, Any, Any, Any]) -> None:
     """Wire what a reply rests on (Figure 2): from the index to the attributes."""
     builder.add_node(check_index)
     builder.add_node("amadeus_index", amadeus_index)
+    builder.add_node(make_self_contained)
     builder.add_node(retrieve)
     builder.add_node(begin_selection)
     builder.add_node(judge)
     builder.add_node(fall_back)
     builder.add_node(extract_attributes)
-    builder.add_conditional_edges("check_index", passages_outcome, {"current": "retrieve", "stale": "amadeus_index"})
-    builder.add_edge("amadeus_index", "retrieve")
+    builder.add_conditional_edges(
+        "check_index", passages_outcome, {"current": "make_self_contained", "stale": "amadeus_index"}
+    )
+    builder.add_edge("amadeus_index", "make_self_contained")
+    builder.add_edge("make_self_contained", "retrieve")
     builder.add_edge("retrieve", "begin_selection")
     builder.add_edge("begin_selection", "judge")
     builder.add_conditional_edges(

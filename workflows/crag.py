@@ -37,7 +37,7 @@ class CragContext(CorrectiveReplySettings, IndexingSettings, SummarySettings):
 
     splitter: Method = Field(
         default="fixed",
-        description="fixed: one length for every persona; the others: length by the longest paragraph, as AMADEUS has it.",
+        description="fixed: one length for every persona; the others: length by the longest paragraph.",
     )
 
 

@@ -26,7 +26,7 @@ class NaiveRagContext(GroundedReplySettings, IndexingSettings, SummarySettings):
 
     splitter: Method = Field(
         default="fixed",
-        description="fixed: one length for every persona; the others: length by the longest paragraph, as AMADEUS has it.",
+        description="fixed: one length for every persona; the others: length by the longest paragraph.",
     )
 
 

@@ -14,11 +14,12 @@ from dramaturg.nodes.passages.retrieval import (
     PassageSettings,
     PassagesVersion,
     Selected,
+    asked,
     in_context,
     passages_of,
 )
 from dramaturg.nodes.run import Run, needs, open_run
-from dramaturg.nodes.turn import EvidenceState, Question
+from dramaturg.nodes.turn import Question, StandaloneState
 from dramaturg.stores.index.passages import StoredPassage
 
 Kind = Literal["belief_and_value", "psychological_trait"]
@@ -47,7 +48,7 @@ AttributeMemory = Annotated[
 ]
 
 
-class AttributeState(EvidenceState):
+class AttributeState(StandaloneState):
     """What the extractor reads and writes."""
 
     question: Question
@@ -84,7 +85,7 @@ async def extract_attributes(state: AttributeState, runtime: Runtime[Any]) -> di
     store = await passages_of(run, state.get("passages_version"))
     passages = [store.get(candidate["passage"]) for candidate in state["selected"]]
     numbered = "\n\n".join(f"[{number}] {in_context(passage)}" for number, passage in enumerate(passages, start=1))
-    data = {"question": state["question"], "passages": numbered}
+    data = {"question": asked(state), "passages": numbered}
     messages = run.prompt("extract_attributes").messages(role=run.role.card.name, data=data)
     found, noted = list[Attribute](), dict[str, Any]()
     try:

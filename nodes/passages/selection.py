@@ -19,12 +19,13 @@ from dramaturg.nodes.passages.retrieval import (
     PassagesVersion,
     RetrievalSettings,
     Selected,
+    asked,
     in_context,
     passage_evidence,
     passages_of,
 )
 from dramaturg.nodes.run import Run, needs, open_run, settings
-from dramaturg.nodes.turn import EvidenceState, Question
+from dramaturg.nodes.turn import Question, StandaloneState
 from dramaturg.stores.index.passages import PassageStore
 
 
@@ -71,7 +72,7 @@ class PassageVerdict(TypedDict):
     wasted: bool
 
 
-class SelectionState(EvidenceState):
+class SelectionState(StandaloneState):
     """What the loop reads and writes."""
 
     question: Question
@@ -148,7 +149,7 @@ async def select(
         known = {key: value for key, value in verdict.items() if key != "wasted"}  # known when the batch is done
         runtime.stream_writer({"event": "judged", **known})
 
-    verdicts = [*before, *await judged(run, batch, state["question"], store, announce)]
+    verdicts = [*before, *await judged(run, batch, asked(state), store, announce)]
     counted = needed([one["verdict"] == "yes" for one in verdicts], slots)
     verdicts = [{**one, "wasted": at >= counted} for at, one in enumerate(verdicts)]
     accepted = [one for one in verdicts[:counted] if one["verdict"] == "yes"]

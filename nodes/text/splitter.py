@@ -87,8 +87,8 @@ def split_document(
 
     Returns:
         Passages in the order of the document. None is longer than the length, and no text is left out: each character
-        that is no space is in a passage or, with "acts", in the heading of one. Headings that follow within a passage of
-        "acts-document" stand in its text.
+        that is no space is in a passage or, with "acts", in the heading of one. Headings that follow within a passage
+        of "acts-document" stand in its text.
 
     Raises:
         ValueError: there is no such method or unit, or the sizes leave no room for a passage.
