@@ -377,6 +377,21 @@ async def test_an_attribute_moves_to_the_passage_that_carries_it_or_is_dropped(
 
 
 @pytest.mark.parametrize(
+    ("attribute", "kept"),
+    [
+        ("Storms make her cheerful, as they did Haydn.", False),
+        ("Storms make Ada cheerful, as they did Ada Quill's brother.", True),
+    ],
+)
+async def test_a_passage_carries_no_attribute_with_a_name_that_it_has_not(
+    library: Path, attribute: str, kept: bool
+) -> None:
+    answer = {"belief_and_value": [], "psychological_traits": [{"attribute": attribute, "passage": 1}]}
+    output = await answered(library, actor(findings=json.dumps(answer)), carried_above=0.3)
+    assert [one["attribute"] for one in output["evidence"]["attributes"]] == [attribute] * kept
+
+
+@pytest.mark.parametrize(
     "answer",
     [
         {"Belief and Value": ["She distrusts the harbour master."], "Psychological Traits": ["Ada is wary."]},
