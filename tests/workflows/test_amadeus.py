@@ -380,7 +380,7 @@ async def test_an_attribute_moves_to_the_passage_that_carries_it_or_is_dropped(
     ("attribute", "kept"),
     [
         ("Storms make her cheerful, as they did Haydn.", False),
-        ("Storms make Ada cheerful, as they did Ada Quill's brother.", True),
+        ("Storms make Ada Quill cheerful; a calm sea makes Ada uneasy.", True),
     ],
 )
 async def test_a_passage_carries_no_attribute_with_a_name_that_it_has_not(
