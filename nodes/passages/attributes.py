@@ -4,6 +4,8 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from hashlib import sha256
+from itertools import islice
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 
 from langgraph.runtime import Runtime
@@ -62,8 +64,20 @@ class AttributeSettings(PassageSettings):
         "passage near the named one carries is dropped. null: what was measured for the embedding model, none where "
         "nothing was; -1: all are kept (the paper, whose attributes name no passage). Costs some embeddings a turn.",
     )
-    remembered: int = Field(
-        default=12, ge=0, le=100, description="The most attributes that stay in the role memory of a conversation."
+    remembered: int = by_rules(
+        paper=0,
+        ours=12,
+        ge=0,
+        le=100,
+        description="The most attributes that stay in the role memory of a conversation; 0: none (the paper, which has "
+        "one turn).",
+    )
+    reminded: int = Field(
+        default=6,
+        ge=0,
+        le=100,
+        description="The most attributes of the role memory that a reply is given beside those of its turn: the nearest "
+        "to the question.",
     )
 
 
@@ -74,6 +88,9 @@ class Attribute(TypedDict):
     kind: Kind
     attribute: str
     passage: str
+    rests_on: NotRequired[str]
+    """What must stand in a passage for the attribute to hold: the sentence that carries it; where none was looked for,
+    the checksum of its passage."""
 
 
 Attributes = Annotated[list[Attribute], Field(description="The attributes that the passages of this turn show.")]
@@ -200,13 +217,19 @@ async def attributes_in(
         names = names_in(one.attribute.partition(" ")[2]) - own_names if above > -1 else set[str]()
         having = [passage for passage in near if names <= names_in(in_context(passage))]
         if named and above <= -1:
-            fit = Fit(named, "", 1)
+            fit = Fit(named, checksum(named), 1)
         elif not having or (fit := await best_fit(model, one.attribute, named, having, above)).cosine < above:
             dropped.append(f"{one.attribute} (no passage near the named one carries it)")
             continue
         if named and fit.passage.id != named.id:
             moved.append(one.attribute)
-        attribute = Attribute(role=run.role.id, kind=kind, attribute=one.attribute, passage=fit.passage.id)
+        attribute: Attribute = {
+            "role": run.role.id,
+            "kind": kind,
+            "attribute": one.attribute,
+            "passage": fit.passage.id,
+            "rests_on": fit.rests_on,
+        }
         attributes.setdefault(one.attribute.casefold(), attribute)
     return list(attributes.values()), dropped, moved
 
@@ -231,10 +254,10 @@ def beside(passages: Sequence[StoredPassage], store: PassageStore) -> Iterator[S
 
 
 class Fit(NamedTuple):
-    """A passage, and the sentence of it that is nearest to an attribute."""
+    """A passage, what of it an attribute rests on, and how near that is."""
 
     passage: StoredPassage
-    sentence: str
+    rests_on: str
     cosine: float
 
 
@@ -250,15 +273,51 @@ async def best_fit(
     return best if best.cosine > max(own.cosine, above) + CLEARLY else own
 
 
-def remembered(run: Run[AttributeSettings], state: AttributeState) -> dict[str, Any]:
+async def remembered(run: Run[AttributeSettings], state: AttributeState) -> dict[str, Any]:
     """What a node that makes the reply, or gathers for it, writes: the role memory with the attributes of this turn."""
-    memory = updated_memory(own_memory(run, state), state["attributes"], run.settings.remembered)
+    memory = updated_memory(await own_memory(run, state), state["attributes"], run.settings.remembered)
     return {"role_memory": memory, "evidence": {"attributes": state["attributes"], "role_memory": memory}}
 
 
-def own_memory(run: Run[Any], state: AttributeState) -> list[Attribute]:
-    """The role memory without what another role has left on this thread."""
-    return [attribute for attribute in state.get("role_memory", []) if attribute["role"] == run.role.id]
+async def own_memory(run: Run[Any], state: AttributeState) -> list[Attribute]:
+    """The role memory without what another role has left on this thread, and without what no passage carries any more.
+
+    An attribute stays while what it rests on stands in a passage, be that another one since the documents were edited
+    or split anew; of one that an earlier version kept, no more than its passage's id is known.
+    """
+    memory = [one for one in state.get("role_memory", []) if one["role"] == run.role.id]
+    store = await passages_of(run, state.get("passages_version")) if memory else None
+    there = {one.id: one for one in store.passages} if store else {}
+    kept = list[Attribute]()
+    for one in memory:
+        rests_on, named = one.get("rests_on"), there.get(one["passage"])
+        if rests_on is None:
+            kept += [one] if named else []
+            continue
+        carrying = (passage for passage in filter(None, (named, *there.values())) if carries(passage, rests_on))
+        kept += [one | {"passage": passage.id} for passage in islice(carrying, 1)]
+    return kept
+
+
+def carries(passage: StoredPassage, rests_on: str) -> bool:
+    """Whether a passage has what an attribute rests on."""
+    return rests_on in passage.text or rests_on == checksum(passage)
+
+
+def checksum(passage: StoredPassage) -> str:
+    """A passage in short."""
+    return sha256(passage.text.encode()).hexdigest()[:16]
+
+
+async def reminders(run: Run[AttributeSettings], state: AttributeState) -> list[Attribute]:
+    """What a reply is told of the role memory, without what this turn found: the nearest to the question first."""
+    found = {one["attribute"].casefold() for one in state["attributes"]}
+    memory = [one for one in await own_memory(run, state) if one["attribute"].casefold() not in found]
+    if not memory or not run.settings.reminded:
+        return []
+    scores = await cosines(await run.embedder(), asked(state), [one["attribute"] for one in memory])
+    ranked = sorted(zip(scores, memory, strict=True), key=lambda pair: -pair[0])
+    return [one for _, one in ranked[: run.settings.reminded]]
 
 
 def updated_memory(memory: Sequence[Attribute], found: Sequence[Attribute], most: int) -> list[Attribute]:

@@ -69,7 +69,7 @@ async def test_the_named_passage_is_kept_unless_another_fits_clearly_better(
     monkeypatch.setattr("dramaturg.nodes.passages.attributes.cosines", told)
     near = passages("a", "b")
     fit = await best_fit(Embedder("m", WordEmbeddings()), "x", None if named is None else near[named], near, 0.3)
-    assert (fit.passage.id, fit.sentence) == (kept, kept)
+    assert (fit.passage.id, fit.rests_on) == (kept, kept)
 
 
 def test_an_answer_is_bounded() -> None:
