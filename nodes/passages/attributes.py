@@ -76,8 +76,8 @@ class AttributeSettings(PassageSettings):
         default=6,
         ge=0,
         le=100,
-        description="The most attributes of the role memory that a reply is given beside those of its turn: the nearest "
-        "to the question.",
+        description="The most attributes of the role memory that a reply is given beside those of its turn: nearest "
+        "to the question first.",
     )
 
 

@@ -49,7 +49,7 @@ class KnowledgeState(AskedState, EvidenceState):
     candidates: Candidates
 
 
-class AttributedDraftState(StandaloneState, KnowledgeState, DraftState):
+class AttributedDraftState(KnowledgeState, DraftState, StandaloneState):
     """What a reply in AMADEUS reads: knowledge from retrieval, attributes from selection and extraction."""
 
     selected: Selected

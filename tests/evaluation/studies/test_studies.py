@@ -14,6 +14,7 @@ from dramaturg.evaluation.studies import (
     chunk_usage,
     clique_relevance,
     entity_merges,
+    follow_ups,
     mood_congruence,
     scope_detection,
     splitters,
@@ -71,6 +72,19 @@ def test_the_marks_fit_the_example_roles() -> None:
     for groups in gold().aliases.values():
         names = [one.name for group in groups for one in group]
         assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("role", EXAMPLES)
+def test_the_follow_up_questions_are_the_roles_own(role: str, tmp_path: Path) -> None:
+    known = {one.question for one in splitters.answerable(Library(tmp_path).adopt(role))}
+    assert {one.question for one in gold().follow_ups[role]} <= known
+
+
+def test_follow_up_questions_are_compared_with_what_they_mean() -> None:
+    ways = ((follow_ups.FULL, 1), (follow_ups.AS_ASKED, 4))
+    found = follow_ups.findings([(way, retrieved("acts", role, rank)) for way, rank in ways for role in ("a", "b")])
+    (recall,) = rows(table(found, "Follow-up"), "recall at 3")
+    assert [recall[at].mean for at in (1, 2, 3)] == [1, 0, 1]
 
 
 @pytest.mark.parametrize("role", EXAMPLES)
