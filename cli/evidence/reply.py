@@ -23,6 +23,7 @@ COSTS = {
 }
 
 NOTES = {
+    "selection_error": ("Guided selection fell back to the nearest passages", "yellow"),
     "remember_error": ("This turn could not be remembered", "red"),
     "summary": ("Noted of what has left the window", "dim"),
     "summary_error": ("What has left the window could not be noted", "red"),
