@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from dramaturg.nodes.slips import opening, slip_in
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.library import Library
 from dramaturg.testing import ScriptedChatModel, in_turn
@@ -54,6 +55,7 @@ ECHOES: list[Case] = [
     ("en", LONELY, "are you ever lonely... I am, at night."),
     ("en", "I have read your letters. What is your greatest fear?", "What is your greatest fear? It is silence."),
     ("en", "what is your greatest fear", "What is your greatest fear? It is silence."),
+    ("en", f"Why {'so very ' * 60}lonely?", f"Why {'so very ' * 60}lonely? I am not."),
     ("zh", "你为什么护着师父？", "你为什么护着师父？因为他救了我。"),
     ("zh", "你怕不怕死啊？", "“你怕不怕死啊？”"),
     ("ko", "당신의 형제는 누구입니까?", "당신의 형제는 누구입니까? 카스파르입니다."),
@@ -112,6 +114,7 @@ IN_ROLE: list[Case] = [
     ("ko", "안녕하십니까?", "안녕하십니까? 앉으시오."),
     # A name, or a calling, that announces nobody.
     ("en", "Who are you?", "I am Ludwig van Beethoven, and who are you?"),
+    ("en", "Who are you?", "I am Ai, a lamp maker's daughter."),
     ("en", LONELY, "As a composer, I need to be alone."),
     ("en", LONELY, "As Haydn told me, I was never fit for company."),
     ("en", LONELY, "As Beethoven's brother, Karl was never alone."),
@@ -169,6 +172,16 @@ async def test_what_the_role_may_say_is_spoken(case: Case, library: Path) -> Non
     assert turn["messages"][-1].text == case[2]
     assert "slips" not in turn["evidence"]
     assert turn["usage"]["respond_by_name"]["calls"] == 1
+
+
+@pytest.mark.parametrize("case", [*REFUSALS, *ECHOES, *ANNOUNCEMENTS, *IN_ROLE])
+def test_what_is_known_while_a_reply_is_written_holds_when_it_is_whole(case: Case) -> None:
+    role, question, reply = case
+    whole = f"{reply} And so on."
+    for end in range(len(whole)):
+        if (begun := opening(whole[:end], whole=False)) is not None:
+            assert begun == opening(whole, whole=True)
+            assert slip_in(whole[:end], question, CARDS[role]) == slip_in(whole, question, CARDS[role])
 
 
 def test_there_are_enough_of_both_in_each_language() -> None:
