@@ -23,6 +23,7 @@ from dramaturg.models.asking import (
     counted,
     speaks_openai,
     unusable,
+    without_control,
 )
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.client import writing_parameters
@@ -278,8 +279,8 @@ async def write_message(
         parameters["seed"] = chat.seed + draw
 
     async def answer(client: BaseChatModel) -> Written:
-        own = with_parameters(client, parameters)
-        return await write_until_usable(chat, own, messages, quiet=quiet, may_show=may_show)
+        own, said = with_parameters(client, parameters), without_control(messages)
+        return await write_until_usable(chat, own, said, quiet=quiet, may_show=may_show)
 
     kept_by = parameters | ({"draw": draw} if draw else {})
     written = await ask(chat, ModelQuestion("write", messages, Written, kept_by), answer)

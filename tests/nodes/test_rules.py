@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
-from dramaturg.evaluation.comparison.contestants import contestant, rules_of
+from dramaturg.evaluation.comparison import interviews
+from dramaturg.evaluation.comparison.contestants import Contestant, contestant, rules_of
+from dramaturg.evaluation.interviews.asking import respondent_context
 from dramaturg.nodes.part import part_context
-from dramaturg.nodes.run import RoleContext, by_rules, deviations
+from dramaturg.nodes.run import RoleContext, RunContext, by_rules, deviations
 from dramaturg.workflows.methods import METHODS, context_type
 
 
@@ -51,6 +53,15 @@ def test_what_deviates_has_a_value_of_the_paper_that_the_setting_takes(name: str
         assert getattr(kind(), one) == ours
 
 
+async def test_an_interview_of_a_published_method_goes_by_its_papers_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    deviating = Contestant("amadeus", "amadeus", {"rules": "paper"}, context_type("amadeus"))
+    monkeypatch.setattr(interviews, "contestant", lambda name: deviating)
+    asked = interviews.Interview(contestant="amadeus", role="ada", seed=0, inventory="four-letters", key="k", file="f")
+    context = interviews.context_of(asked, RunContext(), "")
+    assert respondent_context(context).rules == "paper"
+    assert context.method_settings == {}
+
+
 def test_an_evaluation_says_by_whose_rules_a_method_went() -> None:
     assert [rules_of(one) for one in ("amadeus", "amadeus-ours", "ordinary-rag", "vanilla")] == [
         "paper",
@@ -63,3 +74,9 @@ def test_an_evaluation_says_by_whose_rules_a_method_went() -> None:
         assert one.settings.get("rules", "paper") == "paper"
         assert bool(deviations(one.kind)) == ("rules" in one.settings)
         assert contestant(f"{name}-ours").settings["rules"] == "ours"
+
+
+def test_baselines_redraw_as_little_as_what_they_are_compared_with() -> None:
+    for name in ("vanilla", "profile", "naive-rag", "crag", "role-gpt", "graph-rag-local", "generative-agents"):
+        assert contestant(name).context(RoleContext(), "ada", 1).redraws == 0  # type: ignore[attr-defined]
+    assert contestant("ensemble").context(RoleContext(), "ada", 1).redraws == 2  # type: ignore[attr-defined]
