@@ -29,8 +29,23 @@ NOTES = {
 }
 
 
+SLIPS = {
+    "refusal": "a refusal of the model's maker",
+    "echo": "the question again",
+    "announcement": "the name of who speaks",
+}
+OUTCOMES = {
+    "dropped": "Not spoken",
+    "spoken": "Spoken all the same: no draw was better",
+    "cut": "Spoken without its first words",
+}
+
+
 MECHANISMS = frozenset(
-    ("dialogues", "entities", "episodes", "identity", "knowledge", "memories", "relations", "retrieved", "selection")
+    (
+        *("dialogues", "entities", "episodes", "identity", "knowledge", "memories"),
+        *("relations", "retrieved", "selection", "slips"),
+    )
 )
 """By these names the evidence of a part is told from that of a mechanism."""
 
@@ -57,6 +72,9 @@ def evidence_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
         yield Text("Remembered from earlier turns: " + "; ".join(a["attribute"] for a in remembered), style="dim")
     for views in (graph_views, memory_views, relation_views, identity_views, joined_views, own_views):
         yield from views(evidence)
+    for one in evidence.get("slips", []):
+        error = f" Another draw failed: {one['error']}" if "error" in one else ""
+        yield Text(f"{OUTCOMES[one['outcome']]} ({SLIPS[one['slip']]}): {excerpt(one['text'])}{error}", style="dim")
     for name, (title, style) in NOTES.items():
         if text := evidence.get(name):
             yield Text(f"{title}: {printable(text)}", style=style)

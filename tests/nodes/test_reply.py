@@ -1,7 +1,7 @@
 """How a role begins to speak: what is held back, what is drawn again, and what a user sees of that."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -52,12 +52,36 @@ async def streamed(library: Path, model: BaseChatModel, **settings: Any) -> list
     return [message async for message, _ in parts]
 
 
-async def test_nothing_of_a_slip_is_shown_and_what_follows_it_streams(library: Path) -> None:
-    model = scripted(REFUSAL, GOOD)
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda replies: ScriptedChatModel(write=replies),
+        lambda replies: ScriptedChatModel(write=replies, log_probabilities=True),  # as OpenAI's are asked: bound
+    ],
+    ids=["plain", "bound"],
+)
+async def test_nothing_of_a_slip_is_shown_and_what_follows_it_streams(
+    made: Callable[[Any], ScriptedChatModel], library: Path
+) -> None:
+    model = made(in_turn(REFUSAL, GOOD))
     shown = await streamed(library, model)
     assert [one.text for one in shown if one.text] == [f"{word} " for word in GOOD.split()[:-1]] + ["talks."]
     assert len({one.id for one in shown}) == 1
     assert len(model.calls) == 2
+
+
+class Wrapped(ScriptedChatModel):
+    """Hands each question on to another model."""
+
+    async def _astream(self, messages: list[BaseMessage], *_: Any, **__: Any) -> AsyncIterator[ChatGenerationChunk]:
+        async for chunk in ScriptedChatModel(write=self.write).astream(messages):
+            yield ChatGenerationChunk(message=chunk)
+
+
+async def test_a_model_behind_the_model_shows_nothing_of_a_slip_either(library: Path) -> None:
+    shown = "".join(one.text for one in await streamed(library, Wrapped(write=in_turn(REFUSAL, GOOD))))
+    assert "sorry" not in shown
+    assert GOOD.split()[0] in shown
 
 
 async def test_evidence_and_usage_tell_of_a_redraw(library: Path) -> None:
