@@ -2,11 +2,12 @@
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from langchain_core.callbacks import AsyncCallbackHandler, AsyncCallbackManager, BaseCallbackHandler
 from langchain_core.callbacks.manager import ahandle_event
 from langchain_core.runnables import RunnableConfig, ensure_config
+from langchain_core.runnables.config import var_child_runnable_config
 
 from dramaturg.models.asking import QUIET
 
@@ -19,7 +20,7 @@ class Curtain:
 
     Whoever counts or traces calls is told of each as it happens: what is held back changes no account. Those who show
     tokens are told of a call, in the order in which it happened, when the curtain rises, and else nothing. The call is
-    made under `config`.
+    made within it, and with its `config`.
     """
 
     def __init__(self, may_show: MayShow | None, *, quiet: bool) -> None:
@@ -29,14 +30,25 @@ class Curtain:
         self._is_up = not (quiet or may_show)
         self._may_show = None if quiet else may_show
         self._held: list[_Held] = []
+        self._around: RunnableConfig | None = None
         if self._may_show:
-            manager = AsyncCallbackManager.configure(ensure_config().get("callbacks"))
+            around = ensure_config()
+            manager = AsyncCallbackManager.configure(around.get("callbacks"))
             # The mark of those who show tokens is not public; this method is what LangChain asks of them.
             held = {id(one): _Held(one) for one in manager.handlers if hasattr(one, "tap_output_aiter")}
             manager.handlers = [held.get(id(one), one) for one in manager.handlers]
             manager.inheritable_handlers = [held.get(id(one), one) for one in manager.inheritable_handlers]
             self._held = list(held.values())
-            self.config = RunnableConfig(callbacks=manager)
+            self._around = {**around, "callbacks": manager}
+
+    def __enter__(self) -> Self:
+        # Not as a call's own config: a model that is bound or wrapped would add the one around it, with who shows.
+        self._before = var_child_runnable_config.set(self._around) if self._around else None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._before:
+            var_child_runnable_config.reset(self._before)
 
     async def heed(self, text: str, *, whole: bool = False) -> None:
         """Rise if what was written so far may be shown, or stay down for good if it may not."""

@@ -294,7 +294,8 @@ async def write_until_usable(
     for _ in range(chat.attempts):
         curtain = Curtain(may_show, quiet=quiet)
         try:
-            written = await counted(chat, streamed(client, messages, curtain), read_text)
+            with curtain:
+                written = await counted(chat, streamed(client, messages, curtain), read_text)
         except (InvalidAnswer, UnusableAnswer):
             if curtain.shown:
                 break
