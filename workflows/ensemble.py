@@ -114,7 +114,7 @@ async def choose_parts(state: EnsembleState, runtime: Runtime[Any]) -> dict[str,
     checkers = [*(["gate"] if gate else []), *(["verifier"] if run.settings.verify else [])]
     evidence = {"parts": list(chosen)}
     return {
-        "messages": [asked_as(state["messages"][-1], run.settings.user_role)],
+        "messages": [asked_as(one, run.settings.user_role) for one in state["messages"][-1:]],
         "taking_part": list(chosen),
         "checkers": checkers,
         "gathered": Overwrite({}),

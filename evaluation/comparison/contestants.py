@@ -55,6 +55,11 @@ class Contestant(NamedTuple):
         return self.kind(**{**common, "role": role, "model_seed": seed, **asking, **web, **self.settings})
 
     @property
+    def described(self) -> dict[str, Any]:
+        """The settings that tell it from others of its name; that a method goes by its paper needs no saying."""
+        return {name: value for name, value in self.settings.items() if (name, value) != ("rules", "paper")}
+
+    @property
     def searches(self) -> bool:
         """Whether it searches the web, where there is a tool for that."""
         return WEB in self.kind.model_fields
@@ -154,7 +159,7 @@ def key_of(
 ) -> str:
     """Digest what a reply depends on."""
     asked = question.model_dump(include={"id", "text", "user_role", "context", "turns"}, mode="json")
-    told: Any = [contestant.name, dict(contestant.settings), role.id, knowledge, seed, asked]
+    told: Any = [contestant.name, contestant.described, role.id, knowledge, seed, asked]
     told += [*models_of(shared), shared.language]
     tool: Any = getattr(shared, WEB, "off")
     if contestant.searches and tool != "off":

@@ -442,6 +442,7 @@ def as_named_now(export: str, method: str) -> list[Any]:
     for turn in turns:
         state = turn["state"]
         turn["state"] = {former.get(name, name): value for name, value in state.items() if former.get(name, name)}
+        turn.pop("user", None)  # who asked, which was not said then
     return turns
 
 
