@@ -23,6 +23,7 @@ COSTS = {
 }
 
 NOTES = {
+    "selection_error": ("Guided selection fell back to the nearest passages", "yellow"),
     "remember_error": ("This turn could not be remembered", "red"),
     "summary": ("Noted of what has left the window", "dim"),
     "summary_error": ("What has left the window could not be noted", "red"),
@@ -70,11 +71,18 @@ def evidence_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
         yield attributes_table(evidence["attributes"], evidence.get("attributes_error", ""))
     if remembered := [a for a in evidence.get("role_memory", []) if a not in evidence.get("attributes", [])]:
         yield Text("Remembered from earlier turns: " + "; ".join(a["attribute"] for a in remembered), style="dim")
-    for views in (graph_views, memory_views, relation_views, identity_views, joined_views, slip_views, own_views):
+    for views in (graph_views, memory_views, relation_views, identity_views, joined_views, own_views, slip_views):
         yield from views(evidence)
     for name, (title, style) in NOTES.items():
         if text := evidence.get(name):
             yield Text(f"{title}: {printable(text)}", style=style)
+
+
+def slip_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
+    """How draws of the reply began as no role would, and what became of them."""
+    for one in evidence.get("slips", []):
+        error = f" Another draw failed: {one['error']}" if "error" in one else ""
+        yield Text(f"{OUTCOMES[one['outcome']]} ({SLIPS[one['slip']]}): {excerpt(one['text'])}{error}", style="dim")
 
 
 def own_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
@@ -102,13 +110,6 @@ def joined_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
     if grounds := evidence.get("grounds"):
         gone = ", ".join(f"{number} of {printable(kind)}" for kind, number in grounds["left_out"].items())
         yield Text(f"The reply rests on {grounds['tokens']:,} tokens; left out: {gone or 'nothing'}.", style="dim")
-
-
-def slip_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
-    """Which draws of the reply began as no role would, and what became of them."""
-    for one in evidence.get("slips", []):
-        error = f" Another draw failed: {one['error']}" if "error" in one else ""
-        yield Text(f"{OUTCOMES[one['outcome']]} ({SLIPS[one['slip']]}): {excerpt(one['text'])}{error}", style="dim")
 
 
 def corrective_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:

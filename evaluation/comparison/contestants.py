@@ -65,6 +65,7 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "full-retrieval": ("id-rag", {"identity": "full"}),
     "generative-agents": ("id-rag", {"identity": "baseline"}),
     "ordinary-rag": ("emotional-rag", {"strategy": "semantic"}),
+    "naive-rag-acts": ("naive-rag", {"splitter": "acts-document", "longest": 100_000}),
     **{
         f"ensemble-without-{left_out}": ("ensemble", {"parts": [one for one in PARTS if one != left_out]})
         for left_out in PARTS

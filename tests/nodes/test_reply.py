@@ -81,7 +81,7 @@ class Wrapped(ScriptedChatModel):
 async def test_a_model_behind_the_model_shows_nothing_of_a_slip_either(library: Path) -> None:
     shown = "".join(one.text for one in await streamed(library, Wrapped(write=in_turn(REFUSAL, GOOD))))
     assert "sorry" not in shown
-    assert "lamp" in shown
+    assert GOOD.split(maxsplit=1)[0] in shown
 
 
 async def test_evidence_and_usage_tell_of_a_redraw(library: Path) -> None:
