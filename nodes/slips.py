@@ -75,6 +75,7 @@ CANNOT_ZH = r"我(?:无法|不能|没有办法)(?:为[您你])?"
 CANNOT_KO = r" 수 ?(?:가 )?없(?:습니다|어요)"
 ON_KO = r"(?:은|을|에는?|에 대해(?:서는)?|에 대한)? ?"
 REFUSED = (
+    rf"I['’]m sorry, (?:but )?I can(?:['’]t|not) help with (?:that|this){OVER}",
     rf"{CANNOT}assist(?: you)?(?: (?:with|in|on) (?:that|this|it))?{OVER}",
     rf"{CANNOT}assist(?: you)? with (?:that|this|your|such|these|those) (?:requests?|prompts?|content)\b",
     rf"{CANNOT}(?:help with|fulfil|fulfill|comply with|process) (?:that|this) request{OVER}",

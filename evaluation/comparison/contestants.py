@@ -27,8 +27,8 @@ PARTS = ("passages", "scope", "memories", "relations", "identity")
 
 PUBLISHED = ("amadeus", "role-rag", "emotional-rag", "id-rag", "drmr")
 """Under these names stands what the papers have: their rules hold, and not those that we think better."""
-OURS = ("ensemble",)
-"""What no paper has; the other methods are the papers' baselines, and begin to speak by the same rules as they do."""
+BASELINES = tuple(name for name in METHODS if name not in (*PUBLISHED, "ensemble"))
+"""The papers have these too, and their rules hold for them: what is compared differs in the method alone."""
 
 
 class Contestant(NamedTuple):
@@ -52,7 +52,8 @@ class Contestant(NamedTuple):
         common = {name: getattr(shared, name) for name in RunContext.model_fields}
         asking = {"user_role": user_role} if user_role and "user_role" in self.kind.model_fields else {}
         web = {WEB: getattr(shared, WEB, "off")} if self.searches else {}
-        return self.kind(**{**common, "role": role, "model_seed": seed, **asking, **web, **self.settings})
+        rules = {"rules": "paper"} if self.method in BASELINES else {}
+        return self.kind(**{**common, "role": role, "model_seed": seed, **rules, **asking, **web, **self.settings})
 
     @property
     def described(self) -> dict[str, Any]:
@@ -99,7 +100,7 @@ def contestant(name: str) -> Contestant:
     method, settings = VARIANTS.get(name, (name, {}))
     if method in METHODS or ":" in method:
         kind = context_type(method)
-        as_published = {"rules": "paper"} if method in METHODS and method not in OURS and deviations(kind) else {}
+        as_published = {"rules": "paper"} if method in PUBLISHED and deviations(kind) else {}
         return Contestant(name, method, {**as_published, **settings}, kind)
     near = did_you_mean(name, NAMES) or f"; there are: {', '.join(NAMES)}."
     raise ValueError(f"There is no method {name!r}{near}")

@@ -25,6 +25,7 @@ Case = tuple[str, str, str]
 REFUSALS: list[Case] = [
     ("en", LONELY, "I'm sorry, but I can't assist with that."),
     ("en", LONELY, "I’m sorry, but I can’t assist with that request."),
+    ("en", LONELY, "I'm sorry, but I can't help with that."),
     ("en", LONELY, "I am sorry, but I cannot assist you with this. Please ask me something else."),
     ("en", LONELY, "I'm sorry. As an AI language model, I don't have feelings."),
     ("en", LONELY, "As an AI language model, I do not experience loneliness."),
@@ -78,6 +79,7 @@ IN_ROLE: list[Case] = [
     ("en", "Tell me about your brother.", "I will not speak of my brother."),
     ("en", LONELY, "I'm sorry, but I can't help you with that, my friend: it is nobody's affair."),
     ("en", LONELY, "I am sorry, I cannot tell you that. I gave my word."),
+    ("en", LONELY, "I can't help with that. Time may."),
     ("en", "Will you play?", "I cannot assist you in this, sir, for the Archduke has forbidden it."),
     ("en", "Will you play?", "I'm sorry, but I can't assist with that, as my hands are swollen."),
     ("en", "Write me a sonata by Friday.", "I cannot fulfil your request, Baron, and I will not."),
