@@ -54,6 +54,8 @@ def actor(
             return '{"reason": "so it seems", "score": 5}'
         if ("<memory>" in text and "<question>" not in text) or "<said>" in text:
             return mood(joy=7) if "sing" in text or "storm" in text.lower() else mood(sadness=7)
+        if "In words that can be understood alone" in text:
+            return fenced("question", text)
         if "<passage>" in text:
             return '{"answer": "yes"}' if verdict(fenced("passage", text)) else '{"answer": "no"}'
         return findings if "<passages>" in text else reply

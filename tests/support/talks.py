@@ -28,6 +28,8 @@ class Player:
     def __call__(self, messages: list[BaseMessage]) -> str | Exception:
         text = said(messages)
         question = fenced("question", text)
+        if "In words that can be understood alone" in text:
+            return question
         if "<passages>" in text:
             found = [{"attribute": f"She thought of {question}", "passage": 1}]
             return json.dumps({"belief_and_value": found, "psychological_traits": []})
