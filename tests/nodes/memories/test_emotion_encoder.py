@@ -98,6 +98,16 @@ async def test_eight_scores_in_another_spelling_are_read(said: str) -> None:
     assert len(model.calls) == 1
 
 
+async def test_the_list_that_the_paper_prints_is_read() -> None:
+    """Fig. 2: {"analysis", "dim", "score"} for each emotion, and scores in quotes."""
+    listed = [{"analysis": f"of {name}", "dim": name, "score": str(at)} for at, name in enumerate(EMOTIONS, start=1)]
+    for said in (json.dumps(listed), f"Here it is:\n```json\n{json.dumps(listed[::-1])}\n```"):
+        encoder, model = judge(said, answer(joy=10))
+        found = await encoder.of_question("Is it late?")
+        assert (scores(found), len(model.calls)) == ([1, 2, 3, 4, 5, 6, 7, 8], 1)
+        assert (found.emotions or {})["fear"].reason == "of fear"
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -147,6 +157,19 @@ async def test_similarity_leaves_threads_to_those_who_write_its_answers_down() -
     encoder = SimilarityEncoder(Embedder("words", model), "en")
     await asyncio.gather(*(encoder.of_memories(told(f"Memory {number}.")) for number in range(20)))
     assert model.most == 1
+
+
+async def test_a_text_that_has_no_vector_has_no_mood_and_costs_no_other() -> None:
+    class Failing(WordEmbeddings):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            vectors = super().embed_documents(texts)
+            return [[np.nan] * len(one) if "bell" in text else one for text, one in zip(texts, vectors, strict=True)]
+
+    encoder = SimilarityEncoder(Embedder("words", Failing()), "en")
+    found = await asyncio.gather(encoder.of_memories(told("anchor", "bell")), return_exceptions=True)
+    assert not isinstance(found[0], BaseException)
+    assert [one.emotions is None for one in found[0]] == [False, True]
+    assert "not finite" in found[0][1].error
 
 
 async def test_one_memory_without_an_answer_leaves_the_others_theirs_in_order() -> None:
