@@ -47,9 +47,9 @@ class RememberedState(AskedState):
 async def remember(state: RememberedState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Make the exchange a memory of this conversation, with its meaning and its mood (Emotional RAG, II.B.2).
 
-    It comes after the reply, which does not wait for it. A turn that runs twice makes the same memory. A model that
-    cannot be asked does not lose the turn: without a mood the memory says why, without a meaning there is no memory,
-    and the evidence says why.
+    It comes after the reply, which does not wait for it. A turn that runs twice makes the same memory, and one that
+    runs again with another reply makes another. A model that cannot be asked does not lose the turn: without a mood the
+    memory says why, without a meaning there is no memory, and the evidence says why.
 
     Raises:
         StorageError: the store cannot be written.
@@ -117,6 +117,7 @@ async def exchange_memory(state: RememberedState, run: Run[RememberSettings], th
         embedding=model.name,
         vector=unit_rows(vectors)[0].tolist(),
         created=datetime.now(UTC),
+        version=2,
     )
 
 

@@ -9,7 +9,7 @@ from dramaturg.nodes.memories.recall import MemoryEvidence, MemoryRecallSettings
 from dramaturg.nodes.reply import AskedState, ReplySettings, spoken
 from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.nodes.turn import EvidenceState
-from dramaturg.stores.conversations.memories import memory_id
+from dramaturg.stores.conversations.memories import made_in
 
 
 class MemoryReplySettings(ReplySettings, MemoryRecallSettings):
@@ -43,8 +43,9 @@ def memory_grounds(run: Run[MemoryRecallSettings], state: MemoryReplyState) -> G
     What the conversation itself made the role remember is left out as long as the window still shows it. It stands
     apart, as the limit "was_said", unless both are equal.
     """
-    shown = {memory_id(str(message.id)) for message in state["messages"]}
-    new = [one for one in state["recalled_memories"] if one["canon"] or one["memory"] not in shown]
+    recalled = state["recalled_memories"]
+    shown = made_in((str(message.id) for message in state["messages"]), [one["memory"] for one in recalled])
+    new = [one for one in recalled if one["canon"] or one["memory"] not in shown]
     canon = [one for one in new if one["canon"] or run.settings.conversation == "equal"]
     said = [memory_text(one) for one in new if one not in canon]
     texts, limits = {"memories": list(map(memory_text, canon))}, {"was_said": "\n\n".join(said)}

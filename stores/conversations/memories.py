@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, SearchItem
@@ -47,6 +47,8 @@ class ConversationMemory(BaseModel):
     created: AwareDatetime
     pinned: bool = False
     """Recalled whatever is asked."""
+    version: Literal[1, 2] = 1
+    """2: kept under its turn and what was said in it; 1: written when it was kept under its turn alone."""
 
     @property
     def mood(self) -> Mood:
@@ -56,7 +58,7 @@ class ConversationMemory(BaseModel):
     @property
     def id(self) -> str:
         """The name under which it is kept, and which the checkpoint holds."""
-        return memory_id(self.turn)
+        return memory_id(self.turn, *((self.question, self.answer, self.speaker) if self.version == 2 else ()))
 
 
 class ConversationMemories:
@@ -78,7 +80,7 @@ class ConversationMemories:
         self.namespace = (ROOT, sha256(json.dumps([role, thread]).encode()))
 
     async def save(self, memory: ConversationMemory) -> None:
-        """Keep a memory in the place of an earlier one of the same turn.
+        """Keep a memory in the place of an earlier one of the same exchange.
 
         Raises:
             ValueError: it is of another conversation, or a text in it is not valid Unicode.
@@ -141,13 +143,24 @@ class ConversationMemories:
 
     def _checksum(self, memory: ConversationMemory) -> str:
         """Of the role, all but the vector as JSON, and the vector as numbers: as text, those would take long."""
-        words = memory.model_dump(mode="json", exclude={"vector"})
+        words = memory.model_dump(mode="json", exclude={"vector"} if memory.version > 1 else {"vector", "version"})
         return sha256(canonical([self.role, words]) + np.asarray(memory.vector, "<f8").tobytes())
 
 
-def memory_id(turn: str) -> str:
-    """Return the id of the memory of a turn: always the same, so that a turn that runs twice makes one memory."""
-    return sha256(turn.encode(errors="surrogatepass"))[:DIGITS]
+def memory_id(turn: str, *said: str) -> str:
+    """Return the id of the memory of a turn, and of what was said in it.
+
+    A turn that runs twice with the same words makes one memory. With another reply, as where a checkpoint is run again,
+    it makes another: each branch names its own.
+    """
+    digests = [sha256(turn.encode(errors="surrogatepass"))[:DIGITS]]
+    return "-".join(digests + ([sha256(json.dumps(said).encode())[:DIGITS]] if said else []))
+
+
+def made_in(turns: Iterable[str], ids: Iterable[str]) -> set[str]:
+    """Return which of these ids are of memories that these turns made."""
+    made = set(map(memory_id, turns))
+    return {one for one in ids if one.partition("-")[0] in made}
 
 
 def pages(ids: Iterable[str]) -> Iterator[Sequence[str]]:

@@ -81,6 +81,11 @@ class Full(InMemoryStore):
         await super().aput(*arguments, **named)
 
 
+def made(question: str, turn: str = "") -> str:
+    """The id of what was made of an exchange; the question is its turn's id, too, unless another is given."""
+    return memory_id(turn or question, question, "I keep the light.", "")
+
+
 def said(evidence: dict[str, Any]) -> list[str]:
     """What the conversation made, of what was recalled: the questions."""
     return [one["text"].split("\n")[0] for one in evidence["memories"] if not one["canon"]]
@@ -108,12 +113,13 @@ async def test_an_exchange_is_a_memory_with_its_mood_and_where_it_is_from(talk: 
         "encoder": "model",
         "embedding": "WordEmbeddings:words",
         "pinned": False,
+        "version": 2,
     }
     assert memory.emotions is not None
     assert {name: felt.score for name, felt in memory.emotions.items()} == dict.fromkeys(EMOTIONS, 1) | {"joy": 9}
     text = f"Tom: {GLAD}\nAda Quill: I keep the light."
     assert memory.vector == pytest.approx(WordEmbeddings().embed_query(text))
-    assert await talk.remembered() == [memory.id] == [memory_id("m-1")]
+    assert await talk.remembered() == [memory.id] == [memory_id("m-1", GLAD, "I keep the light.", "Tom")]
 
 
 async def test_it_comes_back_on_the_next_turn(talk: Talk) -> None:
@@ -121,7 +127,7 @@ async def test_it_comes_back_on_the_next_turn(talk: Talk) -> None:
     evidence = await talk.ask("Did I speak of my wedding?")
     (memory,) = [one for one in evidence["memories"] if not one["canon"]]
     assert (memory["text"], memory["source"]) == (f"{GLAD}\nAda Quill: I keep the light.", f"turn {GLAD}")
-    assert (memory["memory"], memory["count"], memory["when"]) == (memory_id(GLAD), 1, None)
+    assert (memory["memory"], memory["count"], memory["when"]) == (made(GLAD), 1, None)
     assert memory["emotions"]["joy"] == 9
     assert memory["score"] == pytest.approx(memory["semantic"] + memory["emotional"])
 
@@ -297,7 +303,7 @@ async def test_the_oldest_fade(talk: Talk) -> None:
     for number in range(5):
         await talk.ask(f"{number}?", conversation_memories=3)
         assert len(await talk.remembered()) == min(number + 1, 3)
-    assert await talk.remembered() == [memory_id(f"{number}?") for number in (2, 3, 4)]
+    assert await talk.remembered() == [made(f"{number}?") for number in (2, 3, 4)]
     evidence = await talk.ask("And?", recalled_of_conversation=100)
     assert sorted(said(evidence)) == ["2?", "3?", "4?"]
 
@@ -306,7 +312,7 @@ async def test_with_fewer_to_be_kept_the_others_fade_at_once(talk: Talk) -> None
     for number in range(3):
         await talk.ask(f"{number}?")
     assert said(await talk.ask("And?", conversation_memories=1)) == ["2?"]
-    assert await talk.remembered() == [memory_id("And?")]
+    assert await talk.remembered() == [made("And?")]
 
 
 async def test_none_is_kept_where_none_is_wanted(talk: Talk) -> None:
@@ -325,7 +331,7 @@ async def test_the_state_holds_ids_and_stays_as_large_as_it_is(talk: Talk) -> No
         values = await talk.values()
         sizes[number] = len(JsonPlusSerializer().dumps_typed(values)[1])
     assert values["query_vector"] == values["recalled_memories"] == []
-    assert values["remembered"] == [memory_id(f"Is it {number:02} by now?") for number in range(42, 50)]
+    assert values["remembered"] == [made(f"Is it {number:02} by now?") for number in range(42, 50)]
     evidence = values.pop("evidence")
     assert len(said(evidence)) == 3
     assert "Is it 20" not in str(values)
@@ -356,7 +362,7 @@ async def test_each_branch_has_its_own(talk: Talk) -> None:
         await talk.ask(text)
     await talk.fork("one")
     await talk.ask("else")
-    assert await talk.remembered() == [memory_id("one"), memory_id("else")]
+    assert await talk.remembered() == [made("one"), made("else")]
     assert sorted(await talk.questions()) == ["else", "one", "two"]
     assert sorted(said(await talk.ask("And?"))) == ["else", "one"]
     await talk.fork("two")
@@ -369,14 +375,14 @@ async def test_a_turn_that_is_asked_again_has_the_memories_of_before_it(talk: Ta
     output = await talk.regenerate("one")
     assert said(output["evidence"]) == []
     (again,) = await talk.history()
-    assert await talk.remembered() == [memory_id(again.id)]
+    assert await talk.remembered() == [made("one", again.id)]
 
 
 async def test_with_a_turn_its_memory_goes(talk: Talk) -> None:
     for text in ("one", "two", "three"):
         await talk.ask(text)
     await talk.delete("two")
-    assert await talk.remembered() == [memory_id("one")]
+    assert await talk.remembered() == [made("one")]
     assert said(await talk.ask("And?")) == ["one"]
     await talk.erase()
     assert await talk.questions() == []
@@ -403,7 +409,7 @@ async def test_a_turn_whose_reply_fails_is_not_remembered_and_can_be_finished(ta
         await talk.ask(GLAD, feeler(reply=ModelUnavailable("Nobody is there.")))
     assert await talk.questions() == [SAD]
     assert said(await talk.ask(GLAD)) == [SAD]
-    assert await talk.remembered() == [memory_id(SAD), memory_id(GLAD)]
+    assert await talk.remembered() == [made(SAD), made(GLAD)]
 
 
 async def test_with_another_embedding_model_it_is_embedded_again(tmp_path: Path) -> None:
@@ -441,24 +447,24 @@ async def test_moods_of_two_encoders_are_not_compared(tmp_path: Path) -> None:
 async def test_what_is_damaged_is_left_out_and_said(talk: Talk) -> None:
     for text in (GLAD, SAD):
         await talk.ask(text)
-    store, place = talk.kept.store, (talk.kept.namespace, memory_id(GLAD))
+    store, place = talk.kept.store, (talk.kept.namespace, made(GLAD))
     item = await store.aget(*place)
     assert item is not None
     await store.aput(*place, json.loads(json.dumps(item.value).replace("wedding", "funeral")))
     evidence = await talk.ask("And?")
     assert said(evidence) == [SAD]
     assert evidence["lost_memories"] == 1
-    await talk.kept.drop([memory_id(GLAD)])
+    await talk.kept.drop([made(GLAD)])
     assert "lost_memories" not in await talk.ask("Then?")  # removed, as somebody wanted
 
 
 async def test_a_pin_or_a_removal_counts_from_the_next_turn_on(talk: Talk) -> None:
     for text in (GLAD, SAD):
         await talk.ask(text)
-    await talk.kept.drop([memory_id(SAD)])
+    await talk.kept.drop([made(SAD)])
     assert said(await talk.ask("And?")) == [GLAD]
-    assert await talk.remembered() == [memory_id(GLAD), memory_id(SAD), memory_id("And?")]
-    assert set(await talk.kept.get(await talk.remembered())) == {memory_id(GLAD), memory_id("And?")}
+    assert await talk.remembered() == [made(GLAD), made(SAD), made("And?")]
+    assert set(await talk.kept.get(await talk.remembered())) == {made(GLAD), made("And?")}
 
 
 async def test_a_changed_memory_of_the_role_is_recalled_beside_the_conversations(tmp_path: Path) -> None:
@@ -485,7 +491,7 @@ async def test_a_turn_that_stops_after_its_reply_is_finished_by_any_message(libr
     asked = list(dict.fromkeys(["Hello?", GLAD, again]))
     assert [turn.question for turn in await talk.history()] == asked
     assert await talk.questions() == asked
-    assert await talk.remembered() == list(map(memory_id, asked))
+    assert await talk.remembered() == list(map(made, asked))
     assert await talk.unfinished() is None
 
 
@@ -514,7 +520,7 @@ async def test_two_roles_on_one_thread_keep_what_each_of_them_remembers(talk: Ta
     assert said(evidence) == []
     assert "lost_memories" not in evidence
     assert said(await talk.ask("And?", role="ada")) == [GLAD]
-    assert await talk.remembered() == [memory_id(one) for one in (GLAD, SAD, "And?")]
+    assert await talk.remembered() == [made(one) for one in (GLAD, SAD, "And?")]
 
 
 async def test_a_vector_of_another_length_under_the_same_name_is_made_anew(tmp_path: Path) -> None:
