@@ -78,6 +78,7 @@ studies: $(VENV)/.dev
 # What is written from the code; a test compares.
 docs: $(VENV)/.dev
 	$(BIN)/python docs/generate/nodes_page.py
+	$(BIN)/python docs/generate/rules_page.py
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .langgraph_api

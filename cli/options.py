@@ -12,6 +12,7 @@ import yaml
 
 from dramaturg.models.environment import environment
 from dramaturg.nodes.run import RoleContext
+from dramaturg.stores.documents.reading import read_yaml
 from dramaturg.workflows.methods import METHODS, context_type, flow
 
 AMADEUS, ROLE_RAG, EMOTIONAL_RAG, DRMR = "amadeus", "role-rag", "emotional-rag", "drmr"
@@ -138,7 +139,7 @@ def setting(text: str) -> tuple[str, Any]:
     if not equals:
         raise ValueError(f"--set takes NAME=VALUE, not {text!r}.")
     try:
-        return name.strip().replace("-", "_"), yaml.safe_load(value)
+        return name.strip().replace("-", "_"), read_yaml(value)[1]
     except yaml.YAMLError as error:
         raise ValueError(f"The value of --set {name.strip()} cannot be read: put quotation marks around it.") from error
 

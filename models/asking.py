@@ -5,6 +5,7 @@ An answer in a fixed format is had by log-probabilities, by a JSON schema that t
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -39,6 +40,15 @@ ONE_TOKEN = {"max_tokens": 1, "logprobs": True, "top_logprobs": 20, "temperature
 MAX_TOKENS = 4096  # of an answer in a format; the deadline bounds it too
 CHARACTERS_REPEATED = 2000  # of its invalid answer that a model is shown again
 LANGUAGES = ("en", "zh", "ko")
+# What chat templates take for the end of a message and the like: Qwen, Llama, Gemma, Mistral, DeepSeek, GLM, gpt-oss.
+CONTROL = re.compile(
+    r"<(?=[|｜][^|｜<>\n]{1,60}[|｜]>|</?SYS>>"
+    r"|/?(?:s|bos|eos|pad|unk|mask|think|tool_call|tool_response|start_of_turn|end_of_turn|start_of_image|end_of_image)>)"
+    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS|ARGS|IMG|gMASK|sMASK)\])",
+    re.IGNORECASE,
+)
+JOINER = "\u2060"
+"""WORD JOINER, which is not seen and takes no place."""
 
 
 @dataclass(frozen=True)
@@ -92,12 +102,30 @@ async def ask_formatted(
     added: Sequence[BaseMessage] = (),
 ) -> T:
     """Ask for an answer in a format; messages that are `added` follow from the question's parameters."""
-    messages = [*question.messages, *added]
+    messages = without_control([*question.messages, *added])
     return await ask(
         chat,
         question,
         lambda client: FormattedCall(client, chat, question.kind, messages, answer_format, temperature).answer(),
     )
+
+
+def without_control(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """The messages with an invisible character in what a chat template would take for a token of its own.
+
+    Users, documents and models write the texts of messages: a text must not end its message, or begin another.
+    """
+
+    def shown(content: Any) -> Any:
+        if isinstance(content, str):
+            return CONTROL.sub(rf"\g<0>{JOINER}", content)
+        if isinstance(content, list):
+            return [shown(one) for one in content]
+        return (
+            {**content, "text": shown(content["text"])} if isinstance(content, dict) and "text" in content else content
+        )
+
+    return [one.model_copy(update={"content": shown(one.content)}) for one in messages]
 
 
 async def in_turn(chat: ChatModel, answer: Callable[[BaseChatModel], Awaitable[T]]) -> T:
@@ -226,7 +254,7 @@ class FormattedCall(Generic[T]):
                 asked, rest = list(messages), rest if rest is not None else wrong.rest
                 if wrong.answer:
                     again = self.prompt("reask", problem=str(wrong))
-                    asked += [AIMessage(wrong.answer[:CHARACTERS_REPEATED]), again]
+                    asked += without_control([AIMessage(wrong.answer[:CHARACTERS_REPEATED]), again])
             except UnusableAnswer:
                 asked = list(messages)
         if rest is not None:

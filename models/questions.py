@@ -24,6 +24,7 @@ from dramaturg.models.asking import (
     counted,
     speaks_openai,
     unusable,
+    without_control,
 )
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.client import writing_parameters
@@ -265,7 +266,8 @@ async def write_message(
         parameters["seed"] = chat.seed
 
     async def answer(client: BaseChatModel) -> Written:
-        return await write_until_usable(chat, with_parameters(client, parameters), messages, quiet=quiet)
+        said = without_control(messages)
+        return await write_until_usable(chat, with_parameters(client, parameters), said, quiet=quiet)
 
     written = await ask(chat, ModelQuestion("write", messages, Written, parameters), answer)
     return AIMessage(written.text, id=written.streamed_as)

@@ -120,8 +120,8 @@ class RoleContext(RunContext):
     )
     rules: Literal["paper", "ours"] = Field(
         default="ours",
-        description="Defaults of the settings in which we deviate from a method's paper: ours, or the paper's. Each can "
-        "be set alone.",
+        description="Defaults of the settings in which we deviate from a method's paper: ours, or its own. Each "
+        "can be set alone.",
     )
 
     @model_validator(mode="before")

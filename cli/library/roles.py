@@ -21,12 +21,12 @@ from dramaturg.cli.options import (
     context_for,
     library_path,
 )
-from dramaturg.cli.output import print_json, printable, screen
+from dramaturg.cli.output import errors, print_json, printable, screen
 from dramaturg.nodes.run import RoleContext
 from dramaturg.nodes.text.splitter import longest_paragraph
 from dramaturg.stores import versions as stored
 from dramaturg.stores.documents.forms import RoleCard
-from dramaturg.stores.errors import DamagedIndex, MissingIndex
+from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError
 from dramaturg.stores.index.folder import IndexKind
 from dramaturg.stores.index.kinds import KINDS
 from dramaturg.stores.library import Library, examples, open_role
@@ -39,7 +39,7 @@ CARD_ONLY = "Card only: a role for you to play (--user-role), or one that answer
 def roles(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """List the roles of the library, and the examples that can be opened."""
     shelf = Library(library_path(library))
-    rows = [{"role": role, "name": shelf.role(role).card.name, "where": "library"} for role in shelf.roles()]
+    rows = [{"role": role, "where": "library", **name_or_error(shelf.role(role))} for role in shelf.roles()]
     rows += [{"role": role, "name": "", "where": "example"} for role in examples() if role not in shelf.roles()]
     if as_json:
         print_json(rows)
@@ -50,6 +50,16 @@ def roles(library: LibraryOption = None, as_json: JsonOption = False) -> None:
         bare = card_only(shelf.root / row["role"] if own else files("dramaturg.examples") / row["role"])
         table.add_row(row["role"], printable(row["name"]), row["where"] + ", card only" * bare)
     screen.print(table)
+    for problem in filter(None, (row.get("error") for row in rows)):
+        errors.print(printable(problem))
+
+
+def name_or_error(role: Role) -> dict[str, str]:
+    """The name on a role's card, or why the card cannot be read: the others are listed all the same."""
+    try:
+        return {"name": role.card.name}
+    except RoleError as error:
+        return {"name": "", "error": str(error)}
 
 
 def card_only(role: Traversable) -> bool:

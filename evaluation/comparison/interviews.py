@@ -170,7 +170,9 @@ def context_of(one: Interview, shared: RunContext, judge: str | BaseChatModel) -
     by = contestant(one.contestant)
     common = {name: getattr(shared, name) for name in RunContext.model_fields}
     asked = {"role": one.role, "model_seed": one.seed, "instrument": one.inventory, "judge": judge}
-    return InterviewContext(**{**common, **asked, "method": flow(by.method), "method_settings": dict(by.settings)})
+    own = dict(by.settings)
+    rules = {"rules": own.pop("rules")} if "rules" in own else {}
+    return InterviewContext(**{**common, **asked, **rules, "method": flow(by.method), "method_settings": own})
 
 
 def held(folder: Path, one: Interview) -> InterviewOutput | None:

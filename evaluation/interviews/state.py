@@ -189,9 +189,11 @@ async def described(context: InterviewContext) -> dict[str, Any]:
     asked = await instrument_of(context)
     own = ("role", "method", "method_settings", "limit", "experimenter", "judging", "repeats", "tie", "refusals")
     prompts = {"prompts": digest_of(context.prompts)} if context.prompts else {}
+    rules = {"rules": context.rules} if context.rules != "ours" else {}
     return {
         **{name: getattr(context, name) for name in own},
         **prompts,
+        **rules,
         "method": context.respondent.name,
         "instrument": asked.name,
         "source": asked.source,

@@ -1,8 +1,8 @@
 """Reading what people write: every error names the file, the line and what to do."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -12,6 +12,10 @@ from dramaturg.stores.errors import RoleFileError, did_you_mean
 from dramaturg.stores.files import read_bytes
 
 M = TypeVar("M", bound=BaseModel)
+DEPTH = 20
+"""Levels of lists and mappings in a file of YAML."""
+REFERENCES = 100
+"""How often a file of YAML may repeat by `*` what `&` has named."""
 
 
 def read_text(data: bytes, path: Path, within: Path) -> str:
@@ -41,19 +45,75 @@ def read_lines(path: Path, model: type[M], within: Path) -> dict[int, M]:
     return found
 
 
+class _PlainLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """YAML by libyaml, where there is one; a date is text, and `<<` a key like others."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 (as PyYAML has it)
+        first: [
+            (tag, pattern) for tag, pattern in rules if tag.rpartition(":")[2] not in ("timestamp", "merge", "value")
+        ]
+        for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+def read_yaml(text: str) -> tuple[yaml.Node | None, Any]:
+    """Return what a text of YAML holds, as nodes and as values: texts, numbers, true and false, lists, mappings.
+
+    What is more is refused: tags, keys that are no words or stand there twice, more than DEPTH levels, and references
+    that would grow. So nothing is built but plain values, in a time that grows with the length alone.
+
+    Raises:
+        yaml.YAMLError: the text is no such YAML; a `MarkedYAMLError` says where and why.
+    """
+    try:
+        _refuse_growth(yaml.parse(text, _PlainLoader))
+        loader = _PlainLoader(text)
+        node = loader.get_single_node()
+        _refuse_keys(node)
+        return node, None if node is None else loader.construct_document(node)
+    except (RecursionError, ValueError) as error:
+        raise yaml.YAMLError(str(error)) from error
+
+
+def _refuse_growth(events: Iterable[yaml.Event]) -> None:
+    """Refuse tags, more than DEPTH levels, references in what is referred to, and more than REFERENCES of them."""
+    named = list[bool]()  # of each list or mapping that is open, whether `&` names it
+    references = 0
+    for event in events:
+        if getattr(event, "tag", None):
+            raise _marked("tags such as `!!int` are not taken: write the value alone, or put it in quotes", event)
+        match event:
+            case yaml.AliasEvent():
+                references += 1
+                if any(named) or references > REFERENCES:
+                    raise _marked("`*` repeats too much: write out what is needed", event)
+            case yaml.CollectionStartEvent():
+                named.append(event.anchor is not None)
+                if len(named) > DEPTH:
+                    raise _marked(f"more than {DEPTH} levels are not taken: make lists and mappings flatter", event)
+            case yaml.CollectionEndEvent():
+                named.pop()
+
+
+class _RefusedError(yaml.MarkedYAMLError):
+    """YAML that we do not take; its problem says what to do."""
+
+
+def _marked(problem: str, where: yaml.Event | yaml.Node) -> _RefusedError:
+    return _RefusedError(problem=problem, problem_mark=where.start_mark)
+
+
 def parse_yaml(data: bytes, path: Path, model: type[M], within: Path) -> M:
     """Return the object that the bytes of a YAML file describe; a key without a value counts as missing."""
     text = read_text(data, path, within)
     try:
-        loader = yaml.SafeLoader(text)
-        node = loader.get_single_node()
-        _refuse_doubles(node)
-        value = None if node is None else loader.construct_document(node)
+        node, value = read_yaml(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
-        raise _error(path, within, line, f"{error.problem}: check colons, quotes and indentation") from error
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        hint = "" if isinstance(error, _RefusedError) else ": check colons, quotes and indentation"
+        raise _error(path, within, line, f"{error.problem}{hint}") from error
+    except yaml.YAMLError as error:
         raise _error(path, within, 1, "the file can't be read as YAML: look for what is odd in an editor") from error
     if isinstance(value, dict):
         value = {name: item for name, item in value.items() if item is not None}
@@ -119,20 +179,21 @@ def _line_of(node: yaml.Node | None, location: Sequence[str | int]) -> int:
     return line
 
 
-def _refuse_doubles(root: yaml.Node | None) -> None:
-    """Refuse a mapping with two equal keys, of which YAML keeps the last without a word."""
+def _refuse_keys(root: yaml.Node | None) -> None:
+    """Refuse a key that is no word, and two equal ones, of which YAML keeps the last without a word."""
     open_nodes, seen = [root], set[int]()
     while open_nodes:
         node = open_nodes.pop()
-        if not isinstance(node, yaml.CollectionNode) or id(node) in seen:  # aliases lead to one node many times
+        if not isinstance(node, yaml.CollectionNode) or id(node) in seen:  # references lead to one node many times
             continue
         seen.add(id(node))
         names = set[str]()
         for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
-            if isinstance(key, yaml.ScalarNode):
-                if key.value in names:
-                    raise yaml.MarkedYAMLError(problem=f"`{key.value}` is there twice", problem_mark=key.start_mark)
-                names.add(key.value)
+            if not isinstance(key, yaml.ScalarNode):
+                raise _marked("a key must be a word: look for what is odd before the colon", key)
+            if key.value in names:
+                raise _marked(f"`{key.value}` is there twice: take one away", key)
+            names.add(key.value)
         for item in node.value:
             open_nodes.extend(item if isinstance(item, tuple) else (item,))
 

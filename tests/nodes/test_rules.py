@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
-from dramaturg.evaluation.comparison.contestants import contestant, rules_of
+from dramaturg.evaluation.comparison import interviews
+from dramaturg.evaluation.comparison.contestants import Contestant, contestant, rules_of
+from dramaturg.evaluation.interviews.asking import respondent_context
 from dramaturg.nodes.part import part_context
-from dramaturg.nodes.run import RoleContext, by_rules, deviations
+from dramaturg.nodes.run import RoleContext, RunContext, by_rules, deviations
 from dramaturg.workflows.methods import METHODS, context_type
 
 
@@ -49,6 +51,15 @@ def test_what_deviates_has_a_value_of_the_paper_that_the_setting_takes(name: str
         assert getattr(kind(rules="paper"), one) == paper
         assert getattr(kind(**{one: paper}), one) == paper
         assert getattr(kind(), one) == ours
+
+
+async def test_an_interview_of_a_published_method_goes_by_its_papers_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    deviating = Contestant("amadeus", "amadeus", {"rules": "paper"}, context_type("amadeus"))
+    monkeypatch.setattr(interviews, "contestant", lambda name: deviating)
+    asked = interviews.Interview(contestant="amadeus", role="ada", seed=0, inventory="four-letters", key="k", file="f")
+    context = interviews.context_of(asked, RunContext(), "")
+    assert respondent_context(context).rules == "paper"
+    assert context.method_settings == {}
 
 
 def test_an_evaluation_says_by_whose_rules_a_method_went() -> None:

@@ -103,16 +103,15 @@ def test_a_card_survives_its_file(card: RoleCard) -> None:
         ("name: Ada\nsources: one", "line 2: `sources` must be a list: put each item on a line of its own"),
         ("name: Ada\nlanguage: fr", "line 2: `language` should be 'en', 'zh' or 'ko'"),
         ("name: Ada\nname: Ida", "line 2: `name` is there twice"),
-        ("name: Ada\nprofile: a: b", "line 2: mapping values are not allowed here: check colons"),
+        ("name: Ada\nprofile: a: b", "line 2: mapping values are not allowed in this context: check colons"),
         ("name: [Ada", "check colons, quotes and indentation"),
         ("name: Ada\n\tprofile: x", "line 2: "),
         ("- name", "line 1: this must hold keys and values; the keys are name, aliases"),
         ("nam: Ada", "line 1: there is no key `nam`; did you mean 'name'"),
         ("just words", "line 1: this must hold keys and values"),
-        ("name: !!python/object/apply:os.getcwd []", "line 1: could not determine a constructor"),
-        ("a: &a [*a]", "no key `a`"),
+        ("name: !!python/object/apply:os.getcwd []", "line 1: tags such as"),
+        ("a: &a [*a]", "`*` repeats too much"),
         ("[" * 5000, "line 1: "),
-        ("name: 2001-99-99", "can't be read as YAML"),
         ("name: Ada\n--- \nname: Ida", "line 2: "),
         ("name: Ada\x00", "zero character"),
     ],
@@ -130,7 +129,7 @@ def test_aliases_of_yaml_do_not_explode(role: Role) -> None:
     doubled = (f"{new}: &{new} [*{old}, *{old}]\n" for old, new in pairwise(letters))
     bomb = "a: &a [x, x]\n" + "".join(doubled)
     write(role, "role.yaml", bomb)
-    with pytest.raises(RoleFileError, match="there is no key `a`"):
+    with pytest.raises(RoleFileError, match=r"`\*` repeats too much"):
         _ = role.card
 
 

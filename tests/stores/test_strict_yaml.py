@@ -1,0 +1,100 @@
+"""YAML that people write or download: no tags, no references, bounded; a bad file costs nobody else anything."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from dramaturg.stores.documents.forms import RoleCard
+from dramaturg.stores.errors import RoleFileError
+from dramaturg.stores.library import Library
+
+from commands import Command
+
+BOMB = "\n".join(
+    [
+        "a: &a {k: 1}",
+        *(
+            f"{new}: &{new} {{<<: [{', '.join([f'*{old}'] * 9)}]}}"
+            for old, new in zip("abcdefg", "bcdefgh", strict=True)
+        ),
+    ]
+)
+LAUGHS = "a: &a [x, x]\n" + "\n".join(
+    f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]" for old, new in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Library:
+    library = Library(tmp_path / "shelf")
+    library.create("ada", RoleCard(name="Ada"))
+    library.create("bob", RoleCard(name="Bob"))
+    return library
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name: !!int ''",
+        "name: !!timestamp nope",
+        "name: !!bool maybe",
+        "name: !!binary '!'",
+        "name: !!python/object:os.system x",
+        "name: !mine x",
+        "name: &one [*one]",
+        "name: {<<: {a: 1}}",
+        BOMB,
+        LAUGHS,
+        "[" * 1000 + "]" * 1000,
+        "- " * 1000 + "a",
+        "{a: " * 100_000,
+        "[" * 100_000,
+        "name: ? [a]\n",
+        "? [a, b]\n: c",
+        "? {a: b}\n: c",
+    ],
+    ids=range(17),
+)
+def test_what_is_more_than_plain_values_is_refused_in_a_sentence(library: Library, text: str) -> None:
+    (library.root / "ada" / "role.yaml").write_text(text)
+    begun = time.process_time()
+    with pytest.raises(RoleFileError, match=r"^ada/role\.yaml, line \d+: "):
+        _ = library.role("ada").card
+    assert time.process_time() - begun < 2
+    assert library.role("bob").card.name == "Bob"
+
+
+def test_a_reference_within_bounds_is_taken(library: Library) -> None:
+    (library.root / "ada" / "role.yaml").write_text("name: &one Ada\nprofile: *one\n")
+    assert library.role("ada").card.profile == "Ada"
+
+
+def test_a_date_is_text(library: Library) -> None:
+    (library.root / "ada" / "role.yaml").write_text("name: Ada\nprofile: 1880-05-01\n")
+    assert library.role("ada").card.profile == "1880-05-01"
+
+
+@pytest.mark.parametrize("text", ["name: !!int ''", "name: [", "name: Ada\nnames: x", BOMB])
+def test_one_bad_role_breaks_no_command_about_another(run: Command, library: Library, text: str) -> None:
+    (library.root / "ada" / "role.yaml").write_text(text)
+    code, out, err = run("roles", "--library", str(library.root))
+    assert code == 0
+    assert "Bob" in out
+    assert "ada" in out
+    assert "ada/role.yaml, line" in err
+    code, out, _ = run("roles", "--library", str(library.root), "--json")
+    assert (code, '"bob"' in out) == (0, True)
+    code, _, err = run("show", "ada", "--library", str(library.root))
+    assert code == 2
+    assert "ada/role.yaml, line" in err
+
+
+@pytest.mark.parametrize(
+    "value", ["!!int ''", "!!timestamp nope", "&a [*a]", "{a: " * 5000, "!!bool maybe", "[" * 100_000]
+)
+def test_a_setting_is_a_plain_value(run: Command, library: Library, value: str) -> None:
+    code, _, err = run("ask", "bob", "Hello?", "--library", str(library.root), "--set", f"window={value}")
+    assert code == 2
+    assert "The value of --set window cannot be read" in err
+    assert err.count("\n") <= 4
