@@ -14,6 +14,7 @@ from typing_extensions import TypedDict
 
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.nodes.memories.bank import MemoryBank, Normalize, Strategy
+from dramaturg.nodes.memories.conversation import Said, said_before
 from dramaturg.nodes.memories.distances import SemanticDistance
 from dramaturg.nodes.memories.emotions import EMOTIONS, encoder_of
 from dramaturg.nodes.memories.index import MemoriesVersion, MemorySettings, memories_of
@@ -23,11 +24,10 @@ from dramaturg.nodes.memories.remembering import (
     exchange_text,
     kept_memories,
     unfaded,
-    with_vectors_of,
 )
 from dramaturg.nodes.run import needs, open_run
-from dramaturg.nodes.turn import EvidenceState, Question
-from dramaturg.stores.conversations.memories import ConversationMemory
+from dramaturg.nodes.turn import EvidenceState, Question, TurnInput
+from dramaturg.stores.conversations.memories import of_turns
 from dramaturg.stores.index.memories import MemoryStore, Mood
 from dramaturg.stores.index.vectors import unit_rows
 from dramaturg.stores.role import Role
@@ -93,7 +93,7 @@ class MemoryEvidence(Recallable):
     emotions: Scores | None
 
 
-class QueryState(EvidenceState):
+class QueryState(TurnInput, EvidenceState):
     """What encoding reads and writes."""
 
     question: Question
@@ -152,8 +152,9 @@ async def encode_mood(state: QueryState, runtime: Runtime[Any]) -> dict[str, Any
 async def recall_memories(state: MemoryRecallState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Recall the memories nearest to the question by the strategy of the run (Eqs. 6 to 8).
 
-    A memory of the conversation that is damaged is left out, and the evidence says so; one that is gone was removed, or
-    is another role's who speaks on the same thread.
+    What the window still shows takes no place among them. A memory of the conversation that is damaged, or that has no
+    vector, is left out, and the evidence says so; one that is gone was removed, or is another role's who speaks on the
+    same thread.
 
     Raises:
         MissingIndex: the role has no index of memories.
@@ -163,12 +164,12 @@ async def recall_memories(state: MemoryRecallState, runtime: Runtime[Any]) -> di
     role, model = run.role, await run.embedder()
     store = await memories_of(run, state.get("memories_version"))
     store.require(model.name, len(state["query_vector"]))
-    said, lost = list[ConversationMemory](), 0
+    said, lost = dict[str, Said](), 0
     if kept := kept_memories(runtime, role):
         ids = unfaded(state.get("remembered", []), run.settings)
-        readable = await kept.get(ids)
-        lost = len((await kept.ids()) & set(ids) - set(readable)) if len(readable) < len(ids) else 0
-        said = await with_vectors_of(model, [*readable.values()], kept, role, store.manifest.embedding.dimension)
+        shown = of_turns((str(message.id) for message in state.get("messages", [])), ids)
+        out_of_sight = [one for one in ids if one not in shown]
+        said, lost = await said_before(kept, out_of_sight, model, role, store.manifest.embedding.dimension)
     felt = (state["mood"] or {}).get("emotions")
     mood = [felt[name]["score"] for name in EMOTIONS] if felt else None
     query = Query(state["query_vector"], mood, run.settings)
@@ -264,21 +265,22 @@ def own_bank(store: MemoryStore) -> Bank:
         return _banks[store]
 
 
-def conversation_bank(said: Sequence[ConversationMemory], store: MemoryStore, role: Role) -> Bank | None:
+def conversation_bank(said: Mapping[str, Said], store: MemoryStore, role: Role) -> Bank | None:
     """The memories of the conversation; moods count where the encoder of the role's own memories gave them."""
     if not said:
         return None
+    name = role.card.name  # the file is looked at
     memories: list[Recallable] = [
         {
-            "memory": one.id,
-            "text": exchange_text(one.question, one.answer, one.speaker, role),
+            "memory": memory,
+            "text": exchange_text(one.question, one.answer, one.speaker, name),
             "source": f"turn {one.turn}",
             "canon": False,
             "pinned": one.pinned,
             "count": 1,
             "when": None,
         }
-        for one in said
+        for memory, one in said.items()
     ]
-    moods = [one.mood.scores if one.encoder == store.encoder else None for one in said]
-    return Bank(memories, unit_rows([one.vector for one in said]), moods)
+    moods = [one.scores if one.encoder == store.encoder else None for one in said.values()]
+    return Bank(memories, np.stack([one.vector for one in said.values()]), moods)

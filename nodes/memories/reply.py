@@ -9,7 +9,6 @@ from dramaturg.nodes.memories.recall import MemoryEvidence, MemoryRecallSettings
 from dramaturg.nodes.reply import AskedState, ReplySettings, spoken
 from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.nodes.turn import EvidenceState
-from dramaturg.stores.conversations.memories import made_in
 
 
 class MemoryReplySettings(ReplySettings, MemoryRecallSettings):
@@ -40,14 +39,11 @@ async def ground_memories(state: MemoryReplyState, runtime: Runtime[Any]) -> dic
 def memory_grounds(run: Run[MemoryRecallSettings], state: MemoryReplyState) -> Grounds:
     """What a reply can rest on here: "memories", each with the time that it is of.
 
-    What the conversation itself made the role remember is left out as long as the window still shows it. It stands
-    apart, as the limit "was_said", unless both are equal.
+    What the conversation itself made the role remember stands apart, as the limit "was_said", unless both are equal.
     """
     recalled = state["recalled_memories"]
-    shown = made_in((str(message.id) for message in state["messages"]), [one["memory"] for one in recalled])
-    new = [one for one in recalled if one["canon"] or one["memory"] not in shown]
-    canon = [one for one in new if one["canon"] or run.settings.conversation == "equal"]
-    said = [memory_text(one) for one in new if one not in canon]
+    canon = [one for one in recalled if one["canon"] or run.settings.conversation == "equal"]
+    said = [memory_text(one) for one in recalled if one not in canon]
     texts, limits = {"memories": list(map(memory_text, canon))}, {"was_said": "\n\n".join(said)}
     return grounds_of(state, texts, limits=limits, shown=("mood", "strategy", "memories"))
 
