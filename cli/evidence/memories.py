@@ -20,6 +20,9 @@ def memory_views(evidence: Mapping[str, Any]) -> list[RenderableType]:
     shown = [view(evidence) for name, view in views.items() if name in evidence]
     if lost := evidence.get("lost_memories"):
         shown.append(Text(f"Memories of this conversation that are gone or cannot be read: {lost}.", style="yellow"))
+    if without := evidence.get("memories_without_vector"):
+        told = f"Memories that the embedding model gave no vector: {without}; indexing names them."
+        shown.append(Text(told, style="yellow"))
     return shown
 
 

@@ -22,13 +22,15 @@ from dramaturg.nodes.run import RoleContext, Run
 from dramaturg.prompts import Prompt, load
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.index.memories import Felt, Mood
-from dramaturg.stores.index.vectors import Vectors, unit_rows
+from dramaturg.stores.index.vectors import Vectors, unit_rows, with_direction
 
 EMOTIONS = ("joy", "acceptance", "fear", "surprise", "sadness", "disgust", "anger", "anticipation")
 """The dimensions of an emotional vector, in the paper's order."""
 BATCH = 64  # texts that are embedded together
 REASON = 120  # characters of a reason
 FULL = 0.5  # of the distance of one description from all: a text that stands out so much is given a 10
+
+NO_DIRECTION = "The embedding model gave numbers for it that are not finite, or all zeros."
 
 
 class EmotionSettings(RoleContext):
@@ -146,19 +148,21 @@ class SimilarityEncoder:
         return (await asyncio.to_thread(self.compared, [text]))[0]
 
     def compared(self, texts: Sequence[str]) -> list[Mood]:
-        """The moods of texts, a batch at a time.
+        """The moods of texts, a batch at a time; one that the model gives no direction has none.
 
         Raises:
-            ValueError: the embedding model gives no direction for one of them.
+            ValueError: the embedding model gives no direction for the descriptions of the emotions.
         """
         described = described_emotions(self.embedder, self.language, EMOTIONS)
-        found = list[Mood]()
+        found = [Mood(emotions=None, error=NO_DIRECTION)] * len(texts)
         for start in range(0, len(texts), BATCH):
-            vectors = unit_rows(self.embedder.embeddings.embed_documents(list(texts[start : start + BATCH])))
-            cosines = np.asarray(vectors, np.float64) @ np.asarray(described, np.float64).T  # (n, 8)
-            for row, near in zip(intensities(cosines, described).tolist(), cosines.tolist(), strict=True):
+            rows = np.asarray(self.embedder.embeddings.embed_documents(list(texts[start : start + BATCH])), np.float64)
+            usable = np.flatnonzero(with_direction(rows))
+            cosines = np.asarray(unit_rows(rows[usable]), np.float64) @ np.asarray(described, np.float64).T  # (n, 8)
+            scored = zip(intensities(cosines, described).tolist(), cosines.tolist(), strict=True)
+            for at, (row, near) in zip(usable.tolist(), scored, strict=True):
                 felt = (Felt(score=score, reason=f"similarity {one:.2f}") for score, one in zip(row, near, strict=True))
-                found.append(Mood(emotions=dict(zip(EMOTIONS, felt, strict=True))))
+                found[start + at] = Mood(emotions=dict(zip(EMOTIONS, felt, strict=True)))
         return found
 
 

@@ -17,7 +17,7 @@ from dramaturg.nodes.memories.bank import MemoryBank, Normalize, Strategy
 from dramaturg.nodes.memories.conversation import Said, said_before
 from dramaturg.nodes.memories.distances import SemanticDistance
 from dramaturg.nodes.memories.emotions import EMOTIONS, encoder_of
-from dramaturg.nodes.memories.index import MemoriesVersion, MemorySettings, memories_of
+from dramaturg.nodes.memories.index import WITHOUT_VECTOR, MemoriesVersion, MemorySettings, memories_of
 from dramaturg.nodes.memories.remembering import (
     Remembered,
     RememberSettings,
@@ -174,11 +174,13 @@ async def recall_memories(state: MemoryRecallState, runtime: Runtime[Any]) -> di
     mood = [felt[name]["score"] for name in EMOTIONS] if felt else None
     query = Query(state["query_vector"], mood, run.settings)
     found = await asyncio.to_thread(lambda: nearest_memories(store, conversation_bank(said, store, role), query))
+    without = store.manifest.counts.get(WITHOUT_VECTOR)
     runtime.stream_writer({"event": "recalled", "memories": found})
     evidence = {
         "strategy": query.strategy,
         "memories": found,
         **({"lost_memories": lost} if lost else {}),
+        **({"memories_without_vector": without} if without else {}),
         **({"warning": store.warning} if store.warning else {}),
     }
     written = {"memories_version": store.version, "recalled_memories": found, "query_vector": []}

@@ -546,7 +546,7 @@ async def test_a_memory_without_a_vector_is_named_and_costs_no_other(
     role: Role, kind: type[Without], wishes: Mapping[str, bool]
 ) -> None:
     report = await report_of(role, wishes, embedding_model=kind())
-    assert [one["error"].partition(":")[0] for one in report["failed"]] == ["memories.jsonl:1 has no vector"]
+    assert [one["error"].partition(": ")[0] for one in report["failed"]] == ["memories.jsonl:1 has no vector"]
     assert set(moods(role)) == ALL - {STORM}
     assert report["memories"] == len(ALL) - 1
     assert is_current(role)
