@@ -91,7 +91,7 @@ def test_what_has_no_mood_says_why(run: Command, stub: Endpoint) -> None:
     stub.model = joined_feeler(mood=lambda text: "I'd rather not." if CALM in text else feelings(text))
     code, out, _ = run("index", "ada", *METHOD)
     assert code == 0
-    assert "Memories without a mood; --retry asks them again" in out
+    assert "Memories without a mood or a vector; --retry asks them again" in out
     (calm,) = listed(run, "--moodless")
     assert CALM in calm["text"]
     assert calm["error"]
