@@ -62,7 +62,7 @@ def clipped_reason(reason: object) -> object:
 
 
 class Feeling(BaseModel):
-    """One emotion as the model judges it: first why, then how strong. A number in quotes is none."""
+    """One emotion as the model judges it: first why, then how strong."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -74,6 +74,14 @@ class Feeling(BaseModel):
 
 EACH: dict[str, Any] = dict.fromkeys(EMOTIONS, (Feeling, ...))
 Feelings = create_model("Feelings", __base__=Extracted, **EACH)
+
+
+def papers_list(answer: Any) -> Any:
+    """Read the list that the paper asks for (Fig. 2): {"analysis", "dim", "score"} for each emotion."""
+    if not isinstance(answer, list):
+        return answer
+    items = [one for one in answer if isinstance(one, dict)]
+    return {str(one.get("dim")): {"reason": one.get("analysis"), "score": one.get("score")} for one in items}
 
 
 @dataclass(frozen=True)
@@ -118,7 +126,7 @@ class ModelEncoder:
 
     async def _felt(self, messages: Sequence[BaseMessage]) -> Mood:
         """Have all eight emotions; an answer that lacks one, or scores beyond the scale, is asked for again."""
-        found = (await extract(self.chat, messages, Feelings)).model_dump()
+        found = (await extract(self.chat, messages, Feelings, form=papers_list)).model_dump()
         return Mood(emotions={emotion: Felt(**found[emotion]) for emotion in EMOTIONS})
 
 
