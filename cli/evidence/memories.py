@@ -49,7 +49,8 @@ def mood_view(evidence: Mapping[str, Any]) -> RenderableType:
 def memories_view(evidence: Mapping[str, Any]) -> RenderableType:
     """What was recalled, best first: the role's own memories, and those of this conversation."""
     strategy = one_line(evidence.get("strategy"))
-    by = f", recalled by {'meaning alone' if strategy == 'semantic' else strategy}" if strategy else ""
+    why = ", for no emotion speaks from the question" if evidence.get("calm") else ""
+    by = f", recalled by {'meaning alone' if strategy == 'semantic' else strategy}{why}" if strategy else ""
     recalled = list(enumerate(evidence.get("memories") or [], 1))
     if not recalled:
         return Text(f"Memories{by}: none.", style="dim")

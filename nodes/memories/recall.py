@@ -16,7 +16,7 @@ from dramaturg.models.errors import UNANSWERED
 from dramaturg.nodes.memories.bank import MemoryBank, Normalize, Strategy
 from dramaturg.nodes.memories.conversation import Said, said_before
 from dramaturg.nodes.memories.distances import SemanticDistance
-from dramaturg.nodes.memories.emotions import EMOTIONS, encoder_of
+from dramaturg.nodes.memories.emotions import EMOTIONS, SaidBefore, encoder_of
 from dramaturg.nodes.memories.index import WITHOUT_VECTOR, MemoriesVersion, MemorySettings, memories_of
 from dramaturg.nodes.memories.remembering import (
     Remembered,
@@ -25,8 +25,8 @@ from dramaturg.nodes.memories.remembering import (
     kept_memories,
     unfaded,
 )
-from dramaturg.nodes.run import needs, open_run
-from dramaturg.nodes.turn import EvidenceState, Question, TurnInput
+from dramaturg.nodes.run import by_rules, needs, open_run
+from dramaturg.nodes.turn import EvidenceState, Question, TurnInput, transcript
 from dramaturg.stores.conversations.memories import of_turns
 from dramaturg.stores.index.memories import MemoryStore, Mood
 from dramaturg.stores.index.vectors import unit_rows
@@ -42,6 +42,15 @@ class StrategySettings(MemorySettings):
         default="C-A",
         description="C-A: sum of both distances; C-M: their product; S-S: by meaning, then re-ranked by mood; "
         "S-E: by mood, then re-ranked by meaning; semantic: meaning alone.",
+    )
+    least_emotion: int = by_rules(
+        paper=1,
+        ours=5,
+        ge=1,
+        le=10,
+        description="How strong the strongest emotion of a question must be for its mood to count; a calmer question "
+        "is weighed by meaning alone. 1: it always counts (the paper), and plain questions bring back the calmest "
+        "memories in place of those that answer them; 5, clearly there: a mood that is only hinted at does not count.",
     )
 
 
@@ -129,6 +138,8 @@ async def encode_meaning(state: QueryState, runtime: Runtime[Any]) -> dict[str, 
 async def encode_mood(state: QueryState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Encode the mood of the query: emotion_q = G(q) (Eq. 3), by what encoded the memories of this version.
 
+    A question that only goes on from what the window shows before it, as "And then?" does, has the mood of both.
+
     A mood that cannot be had leaves recall by meaning alone, and the evidence says so.
 
     Raises:
@@ -140,12 +151,18 @@ async def encode_mood(state: QueryState, runtime: Runtime[Any]) -> dict[str, Any
     store = await memories_of(run, state.get("memories_version"))
     encoder = await encoder_of(run, store.encoder, run.role.card)
     try:
-        mood = await encoder.of_question(state["question"])
+        mood = await encoder.of_question(state["question"], said_before_it(state, run.role))
     except UNANSWERED as error:
         mood = Mood(emotions=None, error=str(error))
     found = {"encoder": encoder.name, **mood.model_dump(mode="json", exclude_defaults=True)}
     runtime.stream_writer({"event": "mood", **found})
     return {"mood": found, "evidence": {"mood": found}, "usage": {"encode_mood": run.usage}}
+
+
+def said_before_it(state: QueryState, role: Role) -> SaidBefore:
+    """The last two exchanges before the question, and what the user said in them."""
+    before = state.get("messages", [])[:-1][-4:]
+    return SaidBefore(transcript(before, role), [one.text for one in before if one.type == "human"])
 
 
 @needs(query_vector="encode_meaning", mood="encode_mood")
@@ -178,6 +195,7 @@ async def recall_memories(state: MemoryRecallState, runtime: Runtime[Any]) -> di
     runtime.stream_writer({"event": "recalled", "memories": found})
     evidence = {
         "strategy": query.strategy,
+        **({"calm": True} if query.calm else {}),
         "memories": found,
         **({"lost_memories": lost} if lost else {}),
         **({"memories_without_vector": without} if without else {}),
@@ -196,8 +214,13 @@ class Query(NamedTuple):
 
     @property
     def strategy(self) -> Strategy:
-        """The strategy of the run; meaning alone where there is no mood."""
-        return "semantic" if self.mood is None else self.context.strategy
+        """The strategy of the run; meaning alone where there is no mood, or none that counts."""
+        return "semantic" if self.mood is None or self.calm else self.context.strategy
+
+    @property
+    def calm(self) -> bool:
+        """Whether no emotion speaks from the question, as far as that is known."""
+        return self.mood is not None and max(self.mood) < self.context.least_emotion
 
 
 class Bank:

@@ -188,7 +188,7 @@ async def test_meaning_and_mood_are_had_at_the_same_time(library: Path) -> None:
 
     class Waiting(WordEmbeddings):
         def embed_query(self, text: str) -> list[float]:
-            if text == "The lamp?":
+            if text == "The storm?":
                 both.wait()
             return super().embed_query(text)
 
@@ -197,7 +197,7 @@ async def test_meaning_and_mood_are_had_at_the_same_time(library: Path) -> None:
         return feelings(text)
 
     Waiting.__name__ = WordEmbeddings.__name__  # the same model, by name
-    evidence = await recalled(library, "The lamp?", feeler(mood=waiting), embedding_model=Waiting())
+    evidence = await recalled(library, "The storm?", feeler(mood=waiting), embedding_model=Waiting())
     assert evidence["strategy"] == "C-A"
 
 

@@ -262,7 +262,7 @@ async def test_a_question_that_goes_on_has_the_mood_of_the_exchange(talk: Talk) 
 
 @pytest.mark.parametrize(
     ("asked", "felt"),
-    [("And then?", "sadness"), ("I am happy, I could sing and dance, and I laugh. And you?", "joy")],
+    [("Where then?", "sadness"), ("I am happy, I could sing and dance, and I laugh. And you?", "joy")],
 )
 async def test_similarity_takes_the_exchange_for_a_question_that_says_nothing_alone(
     tmp_path: Path, asked: str, felt: str

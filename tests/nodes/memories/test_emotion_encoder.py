@@ -21,6 +21,7 @@ from dramaturg.nodes.memories.emotions import (
     EmotionSettings,
     Feelings,
     ModelEncoder,
+    SaidBefore,
     SimilarityEncoder,
     described_emotions,
     descriptions,
@@ -28,6 +29,7 @@ from dramaturg.nodes.memories.emotions import (
     encoder_kind,
     encoder_name,
     intensities,
+    word_count,
 )
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.index.memories import Felt, Mood
@@ -170,6 +172,35 @@ async def test_a_text_that_has_no_vector_has_no_mood_and_costs_no_other() -> Non
     assert not isinstance(found[0], BaseException)
     assert [one.emotions is None for one in found[0]] == [False, True]
     assert "not finite" in found[0][1].error
+
+
+async def test_the_model_is_shown_what_was_said_before_a_question() -> None:
+    encoder, model = judge(answer())
+    before = "user: My dog has died.\nAda Quill: Poor dog."
+    await encoder.of_question("And then?", SaidBefore(before, ["My dog has died."]))
+    await encoder.of_question("And then?")
+    after, first = (call.text for call in model.calls)
+    assert f"<before>\n{before}\n</before>\n\n<said>\nAnd then?\n</said>" in after
+    assert "<before>\n" not in first
+
+
+@pytest.mark.parametrize(
+    ("before", "joined"),
+    [
+        ((), None),
+        (("I am sad, for I have lost what I loved.", "I weep, and my heart is heavy with grief."), 1),
+        (("My heart is heavy.", "Poor heart."), 2),
+    ],
+)
+async def test_similarity_compares_a_few_words_with_what_they_go_on_from(before: tuple[str, ...], joined: Any) -> None:
+    encoder, question = of_words(), "Where then?"
+    found = await encoder.of_question(question, SaidBefore("", before))
+    assert found == encoder.compared(["\n".join([*before[len(before) - (joined or 0) :], question])])[0]
+
+
+@pytest.mark.parametrize(("text", "words"), [("And then?", 2), ("그래서 어떻게 됐어요?", 3), ("后来怎么样了？", 3)])
+def test_two_chinese_characters_count_as_a_word(text: str, words: float) -> None:
+    assert word_count(text) == words
 
 
 async def test_one_memory_without_an_answer_leaves_the_others_theirs_in_order() -> None:
