@@ -5,13 +5,14 @@ Names, texts and settings come from people and models, so nothing is read as mar
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -20,8 +21,22 @@ from dramaturg.stores.files import write_bytes
 EXCERPT = 160  # letters of a text that a table shows
 KINDS = ("bool", "float", "int", "str")  # which of several a value could not be
 PICTURES = ("png", "svg", "pdf")
-screen = Console(markup=False, emoji=False, highlight=False)
-errors = Console(stderr=True, markup=False, emoji=False, highlight=False)
+
+
+class CleanConsole(Console):
+    """The one door to the terminal: what would move the cursor or talk to it is taken out of all text.
+
+    Only what rich itself does to the terminal, such as to colour a text, passes.
+    """
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """Render as rich does, and clean each text."""
+        for one in super().render(renderable, options):
+            yield one if one.control else Segment(printable(one.text), one.style)
+
+
+screen = CleanConsole(markup=False, emoji=False, highlight=False)
+errors = CleanConsole(stderr=True, markup=False, emoji=False, highlight=False)
 
 
 def print_json(value: Any) -> None:
@@ -90,10 +105,10 @@ def require_place(file: Path) -> None:
         raise ValueError(f"{file} cannot be written: name a file in a folder that is there.")
 
 
-def write_whole(file: Path, data: bytes) -> None:
-    """Write a file whole or not at all, in place of what was there."""
+def write_whole(file: Path, data: bytes, *, private: bool = False) -> None:
+    """Write a file whole or not at all, in place of what was there; a private one is its owner's alone."""
     require_place(file)
-    write_bytes(file, data, within=file.parent)
+    write_bytes(file, data, within=file.parent, private=private)
 
 
 def picture_format(file: Path, refusal: str) -> str:

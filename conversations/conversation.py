@@ -1,5 +1,6 @@
 """A conversation: turns on one thread of a workflow, one at a time, with its past open to change."""
 
+import asyncio
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from langgraph.graph import StateGraph
 from langgraph.store.base import BaseStore
 
 from dramaturg.conversations.thread import Show, Thread
-from dramaturg.conversations.turn_lock import turn_lock
+from dramaturg.conversations.turn_lock import lock_file, turn_lock
 from dramaturg.conversations.turns import Turn, all_branches, all_turns, as_message
 from dramaturg.nodes.run import RoleContext
 from dramaturg.nodes.turn import question_in
@@ -164,6 +165,8 @@ class Conversation:
             if self.store is not None:
                 await ConversationMemories(self.store, self.context.role, self.thread.name).drop_all()
             await self.saver.adelete_thread(self.thread.name)
+            if self.locks:  # whoever waits for it sees that it is gone, and makes another
+                await asyncio.to_thread(lock_file(self.thread.name, self.locks).unlink, missing_ok=True)
 
     async def values(self, turn: Turn | None = None) -> dict[str, Any]:
         """The state after a turn, or now."""

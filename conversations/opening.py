@@ -11,7 +11,7 @@ from dramaturg.conversations.conversation import PATIENCE, Conversation
 from dramaturg.nodes.run import RoleContext, run_of
 from dramaturg.stores.conversations.item_store import ItemStore
 from dramaturg.stores.conversations.memories import ConversationMemories
-from dramaturg.stores.files import make_folder
+from dramaturg.stores.files import close_to_others, make_folder
 from dramaturg.stores.role import Role
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
 from dramaturg.workflows.methods import chat_graph
@@ -66,6 +66,7 @@ def conversations_of(role: Role) -> Path:
     """The file of the conversations with a role."""
     folder = role.root.parent / ".conversations"
     make_folder(folder, within=role.root.parent)
+    close_to_others(folder)
     return folder / f"{role.id}.sqlite"
 
 

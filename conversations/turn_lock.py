@@ -14,6 +14,7 @@ from filelock import FileLock, Timeout
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from dramaturg.stores.errors import StorageError
+from dramaturg.stores.files import close_to_others
 
 POLL = 0.01  # seconds; an attempt takes microseconds
 
@@ -60,16 +61,20 @@ def in_process(saver: BaseCheckpointSaver[Any], thread: str) -> tuple[Callable[[
     return lambda: lock.acquire(blocking=False), lock.release
 
 
+def lock_file(thread: str, folder: Path) -> Path:
+    """The lock of a thread among others; its name is a digest, since a thread's may be no file's."""
+    name = hashlib.sha256(thread.encode(errors="surrogatepass")).hexdigest()[:32]
+    return folder / f"{name}.lock"
+
+
 def in_files(thread: str, folder: Path) -> tuple[Callable[[], bool], Callable[[], None]]:
     """How a lock of a folder is tried and released; the system frees it when its process dies."""
-    name = hashlib.sha256(thread.encode(errors="surrogatepass")).hexdigest()[
-        :32
-    ]  # a thread's name may be no file's name
-    lock = FileLock(folder / f"{name}.lock", blocking=False, thread_local=False)
+    lock = FileLock(lock_file(thread, folder), blocking=False, thread_local=False, mode=0o600)
 
     def attempt() -> bool:
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            close_to_others(folder)
             lock.acquire()
         except Timeout:
             return False

@@ -66,9 +66,11 @@ def open_answers(path: Path) -> AnswerCache:
     with _lock:
         if path not in _caches:
             try:
-                path.parent.mkdir(parents=True, exist_ok=True)
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                path.touch(mode=0o600)
+                path.chmod(0o600)
                 # Two processes that set up one new file at once would find it locked.
-                with FileLock(path.with_name(f"{path.name}.lock"), timeout=60):
+                with FileLock(path.with_name(f"{path.name}.lock"), timeout=60, mode=0o600):
                     _caches[path] = AnswerCache(path)
             except (OSError, sqlite3.Error) as error:
                 msg = (

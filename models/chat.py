@@ -1,6 +1,7 @@
 """A chat model as the questions use it: its bounds, its turn, its thresholds, and the account of what it costs."""
 
 import asyncio
+import hashlib
 import threading
 import weakref
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from typing import Any, cast
 from langchain_core.language_models import BaseChatModel
 from langchain_core.load import dumpd
 from langchain_core.messages.ai import UsageMetadata
+from pydantic import SecretStr
 from typing_extensions import TypedDict
 
 from dramaturg.models.answer_cache import AnswerCache, open_answers
@@ -121,11 +123,19 @@ class ChatModel:
 
     @property
     def identity(self) -> Any:
-        """What a kept answer depends on besides the question: name, endpoint and parameters, without secrets."""
+        """What a kept answer depends on besides the question: name, endpoint, parameters, and a digest of the key."""
         if isinstance(self.model, BaseChatModel):
-            return [self.name, identity_of(self.model)]
+            keys = [value for value in vars(self.model).values() if isinstance(value, SecretStr)]
+            return [self.name, identity_of(self.model), *map(digest_of_key, keys)]
         surroundings = environment()
-        return [self.name, surroundings.base_url if endpoint_name(self.model, surroundings) else self.model]
+        if not endpoint_name(self.model, surroundings):
+            return [self.name, self.model]
+        return [self.name, surroundings.base_url, digest_of_key(surroundings.api_key)]
+
+
+def digest_of_key(key: SecretStr | None) -> str:
+    """Who asks, without a way back to the key."""
+    return hashlib.sha256(b"asked by " + key.get_secret_value().encode()).hexdigest() if key else ""
 
 
 def token_count(reported: object) -> int:

@@ -4,7 +4,7 @@ import asyncio
 import sys
 import threading
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import openai
@@ -12,7 +12,7 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import SecretStr
 
 from dramaturg.models.environment import Environment, environment
-from dramaturg.models.errors import ModelRefused
+from dramaturg.models.errors import ModelRefused, OtherOrigin
 
 if TYPE_CHECKING:
     from langchain_openai import ChatOpenAI
@@ -171,7 +171,7 @@ class ConnectionsPerLoop(openai.DefaultAsyncHttpxClient):
 
     def __init__(self) -> None:
         super().__init__()
-        self._pools = PerLoop(openai.DefaultAsyncHttpxClient)
+        self._pools = PerLoop(partial(openai.DefaultAsyncHttpxClient, event_hooks={"response": [refuse_elsewhere]}))
 
     async def send(self, request: Any, **parameters: Any) -> Any:
         """Send a request in the running loop."""
@@ -187,4 +187,22 @@ def connections() -> ConnectionsPerLoop:
 @cache
 def blocking_connections() -> openai.DefaultHttpxClient:
     """The client of code that blocks. Reading the trusted certificates takes 25 ms: once is enough."""
-    return openai.DefaultHttpxClient()
+    return openai.DefaultHttpxClient(event_hooks={"response": [refuse_other_origin]})
+
+
+def refuse_other_origin(response: Any) -> None:
+    """Follow a redirect within a server alone: another one would be given the key.
+
+    Raises:
+        OtherOrigin: it leads elsewhere.
+    """
+    if response.has_redirect_location:
+        target = response.url.join(response.headers["location"])
+        if (target.scheme, target.host, target.port) != (response.url.scheme, response.url.host, response.url.port):
+            there = f"{target.scheme}://{target.netloc.decode()}"
+            raise OtherOrigin(f"sends us to {there}: if you trust it, name that in OPENAI_BASE_URL.")
+
+
+async def refuse_elsewhere(response: Any) -> None:
+    """See `refuse_other_origin`."""
+    refuse_other_origin(response)

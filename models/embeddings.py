@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.embeddings import Embeddings
 from pydantic import SecretStr
 
-from dramaturg.models.client import ConnectionsPerLoop
+from dramaturg.models.client import blocking_connections, connections
 from dramaturg.models.environment import Environment, environment
 from dramaturg.models.errors import ModelRefused, WeightsError, client_errors, model_error
 from dramaturg.models.reading import encodable
@@ -222,6 +222,48 @@ def endpoint_embeddings(name: str, surroundings: Environment) -> EndpointEmbeddi
         chunk_size=TEXTS_A_REQUEST,
         timeout=TIMEOUT,
         max_retries=RETRIES,
-        http_async_client=ConnectionsPerLoop(),
+        http_client=blocking_connections(),
+        http_async_client=connections(),
     )
+    client.client, client.async_client = InOrder(client.client), InOrderAsync(client.async_client)
     return EndpointEmbeddings(name, client)
+
+
+@dataclass(frozen=True)
+class InOrder:
+    """OpenAI's client of embeddings, whose vectors are those of the texts, one by one."""
+
+    client: Any
+
+    def create(self, **request: Any) -> dict[str, Any]:
+        """Have texts embedded."""
+        return in_order(self.client.create(**request), request["input"])
+
+
+@dataclass(frozen=True)
+class InOrderAsync:
+    """The same for coroutines."""
+
+    client: Any
+
+    async def create(self, **request: Any) -> dict[str, Any]:
+        """Have texts embedded."""
+        return in_order(await self.client.create(**request), request["input"])
+
+
+def in_order(response: Any, texts: str | list[str]) -> dict[str, Any]:
+    """The vectors of a response in the order of the texts: by their `index`, where the server counts at all.
+
+    Raises:
+        ValueError: they are not one for each text, of one length.
+    """
+    data = [one.model_dump() for one in response.data]
+    numbers = [one["index"] for one in data]
+    if any(numbers):
+        if sorted(numbers) != [*range(len(data))]:
+            raise ValueError("The vectors are not numbered as the texts are.")
+        data.sort(key=lambda one: one["index"])
+    lengths = {len(one["embedding"]) for one in data}
+    if len(data) != (1 if isinstance(texts, str) else len(texts)) or len(lengths) != 1 or 0 in lengths:
+        raise ValueError("There is not one vector for each text, all as long.")
+    return {"data": data}

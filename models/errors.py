@@ -39,6 +39,10 @@ class UnusableAnswer(ModelError):
     """The model answered, also when asked again, but not in a form that answers the question."""
 
 
+class OtherOrigin(RuntimeError):
+    """A server sends whoever asks to another one, which would see the key and the prompt."""
+
+
 UNANSWERED = (UnusableAnswer, ModelTimeout, PromptRefused)
 """Errors that leave one question without an answer; after the others, no question will be answered now."""
 
@@ -84,6 +88,9 @@ def client_errors() -> tuple[type[Exception], ...]:
 
 def model_error(error: Exception, name: str) -> ModelError:
     """The error of the package for one of model `name`'s client. The server's text is left out: it may echo a key."""
+    for one in (error, error.__cause__):  # OpenAI's client wraps what its connection raises
+        if isinstance(one, OtherOrigin):
+            return ModelRefused(f"The server of the model {name!r} {one}")
     kind = next(kind for kind, errors in error_table() if isinstance(error, errors))
     status = getattr(error, "status_code", None)
     seen = f"{status} {type(error).__name__}" if isinstance(status, int) else type(error).__name__

@@ -1,25 +1,34 @@
 """The question made self-contained: what "she" or "there" meant in the turns before is said in words."""
 
+import re
 from typing import Any
 
 from langgraph.runtime import Runtime
-from pydantic import Field
 
 from dramaturg.models.errors import UNANSWERED, UnusableAnswer
 from dramaturg.models.questions import write
 from dramaturg.nodes.reply import AskedState, earlier
-from dramaturg.nodes.run import needs, open_run
+from dramaturg.nodes.run import by_rules, needs, open_run
 from dramaturg.nodes.turn import StandaloneState, WindowSettings, clipped, transcript
 
 LONGEST = 1000  # bytes of a rewritten question
 QUESTION_MARKS = ("?", "？")
+WRAPPED = re.compile(r"(?P<open>\*\*|[\"'“„«「『*_`])(?P<said>.+?)(?P<close>\*\*|[\"'”“»」』*_`])")
+LED = re.compile(r".{0,80}?[:：]\s*(.+)")
+WORD = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")  # Chinese has no spaces between words
+END = re.compile(r"[.!?…](?=\s|$)|[。！？]")
 
 
 class SelfContainedSettings(WindowSettings):
     """How far back a question is understood."""
 
-    recent: int = Field(
-        default=6, ge=0, le=100, description="Messages before the question that it is understood from; 0: none."
+    recent: int = by_rules(
+        paper=0,
+        ours=6,
+        ge=0,
+        le=100,
+        description="Messages before the question that it is understood from; 0: none, it is taken as it stands. The "
+        "papers have one turn; ours costs a question to the model in each later one.",
     )
 
 
@@ -42,20 +51,39 @@ async def make_self_contained(state: SelfContainedState, runtime: Runtime[Any]) 
     messages = run.prompt("self_contained").messages(role=run.role.card.name, data=data)
     try:
         written = await write(run.chat, messages, temperature=0, max_tokens=120, quiet=True)
-        standalone = clipped(still_a_question(" ".join(written.split()), question), LONGEST)
+        standalone = clipped(said_in_full(" ".join(written.split()), question), LONGEST)
         evidence = {"question": standalone} if standalone != question else {}
     except UNANSWERED as error:
         standalone, evidence = question, {"question_error": str(error)}
     return {"standalone": standalone, "evidence": evidence, "usage": {"make_self_contained": run.usage}}
 
 
-def still_a_question(written: str, question: str) -> str:
-    """The question in full; small models like to answer it instead.
+def said_in_full(written: str, question: str) -> str:
+    """What the user says, in full, without quotes or bold around it; small models like to answer it instead.
 
     Raises:
-        UnusableAnswer: what was asked is no question any more.
+        UnusableAnswer: it is no question any more, or little of what was said is left in it.
     """
-    if question.endswith(QUESTION_MARKS) and not written.endswith(QUESTION_MARKS):
+    said = unwrapped(written)
+    if (led := LED.match(said)) and unwrapped(led[1]) != led[1]:  # The question is: "…"
+        said = unwrapped(led[1])
+    asks = question.endswith(QUESTION_MARKS)
+    if not (said.endswith(QUESTION_MARKS) if asks else repeats(said, question)):
         msg = "The question could not be said in full: the model answered it."
         raise UnusableAnswer(msg)
-    return written
+    return said
+
+
+def unwrapped(text: str) -> str:
+    """A text without the quotes, or the bold, that stand around all of it."""
+    text = text.strip()
+    while (found := WRAPPED.fullmatch(text)) and not {*found["open"], *found["close"]} & {*found["said"]}:
+        text = found["said"].strip()
+    return text
+
+
+def repeats(written: str, said: str) -> bool:
+    """Whether a text says again what was said: half of the words at least, in no more sentences."""
+    words, again = (set(WORD.findall(text.casefold())) for text in (said, written))
+    sentences, more = (len(END.findall(text)) for text in (said, written))
+    return 2 * len(words & again) >= len(words) and more <= max(sentences, 1)

@@ -77,13 +77,20 @@ def read_bytes(path: Path, within: Path) -> bytes:
         raise RoleFileError(f"{name} cannot be read ({error.strerror}): put it there.") from error
 
 
-def write_bytes(path: Path, data: bytes, *, within: Path) -> None:
-    """Put a file in place in one step: after a crash there is the old file or the new one, never a part."""
+def write_bytes(path: Path, data: bytes, *, within: Path, private: bool = False) -> None:
+    """Put a file in place in one step: after a crash there is the old file or the new one, never a part.
+
+    Args:
+        path: the file.
+        data: all that it will hold.
+        within: the folder that it must not lead out of.
+        private: whether it is its owner's alone.
+    """
     inside(path.parent, within)
     aside = path.parent / f".{path.name}.{uuid4().hex}.tmp"
     try:
         _make(path.parent)
-        with aside.open("xb") as file:
+        with open(aside, "xb", opener=_owners if private else None) as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -93,6 +100,26 @@ def write_bytes(path: Path, data: bytes, *, within: Path) -> None:
         with contextlib.suppress(OSError):
             aside.unlink(missing_ok=True)
         raise _refusal(path, error) from error
+
+
+def close_to_others(path: Path) -> None:
+    """Take the rights to a file or a folder from all but its owner, where it is there.
+
+    Raises:
+        StorageError: it is a link, or its rights cannot be changed.
+    """
+    try:
+        if path.is_symlink():
+            raise StorageError(f"{path} is a link: put what it leads to in its place.")
+        if os.name != "nt" and path.exists() and path.stat().st_mode & 0o077:
+            path.chmod(0o700 if path.is_dir() else 0o600)
+    except OSError as error:
+        raise _refusal(path, error) from error
+
+
+def _owners(path: str, flags: int) -> int:
+    """Open a file that only its owner may read, from its first moment on."""
+    return os.open(path, flags, 0o600)
 
 
 def append_bytes(path: Path, data: bytes, *, within: Path) -> None:

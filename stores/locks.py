@@ -24,7 +24,7 @@ def file_lock(path: Path, *, patience: float, busy: Exception, poll: float = 0.0
         busy: what to raise after that.
         poll: seconds between two attempts.
     """
-    lock = FileLock(path, timeout=patience, poll_interval=poll)
+    lock = FileLock(path, timeout=patience, poll_interval=poll, mode=0o600)
     try:
         lock.acquire()
     except Timeout as error:

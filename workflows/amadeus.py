@@ -24,6 +24,7 @@ from dramaturg.nodes.passages.selection import (
     judge,
     selection_outcome,
 )
+from dramaturg.nodes.run import by_rules
 from dramaturg.nodes.turn import (
     SummarySettings,
     SummaryState,
@@ -41,6 +42,16 @@ from dramaturg.workflows.amadeus_index import graph as amadeus_index
 
 class AmadeusContext(SelectionSettings, VerifiedReplySettings, IndexingSettings, SummarySettings):
     """Everything that AMADEUS may be told."""
+
+    longest: int = by_rules(
+        paper=100_000,
+        ours=2000,
+        ge=50,
+        le=100_000,
+        description="The most that l_max may be. The paper's is as long as the longest paragraph, whatever that is "
+        "(Equation 3): one paragraph that was never broken makes passages of which an embedding model reads the "
+        "beginning only.",
+    )
 
 
 class AmadeusState(

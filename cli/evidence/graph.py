@@ -19,6 +19,7 @@ def graph_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
             yield Text(f"{title}: {printable(text)}", style="dim")
     if "entities" in evidence:
         yield scope_table(evidence["entities"])
+        yield from map(asked_again_line, evidence.get("asked_again", ()))
     for title, name in {"Recalled": "specific", "Recalled of that kind": "general", "Reached": "reached"}.items():
         if evidence.get(name):
             yield recalled_table(title, evidence[name])
@@ -40,6 +41,13 @@ def scope_table(entities: Sequence[Mapping[str, Any]]) -> RenderableType:
         sure = decimal(one["certainty"], 2)
         table.add_row(printable(one["name"]), one["type"], one["strategy"], sure, printable(one["reason"]))
     return table
+
+
+def asked_again_line(one: Mapping[str, Any]) -> Text:
+    """Of whom the judge was asked once more."""
+    outcome = "out of scope all the same, in this turn" if one["stands"] else "in scope"
+    relation = f"whose relation with the role has strength {one['strength']}"
+    return Text(f"Asked once more of {printable(one['name'])}, {relation}: {outcome}", style="dim")
 
 
 def recalled_table(title: str, found: Sequence[Mapping[str, Any]]) -> Table:

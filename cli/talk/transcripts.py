@@ -45,7 +45,7 @@ def export(
     if file is None:
         sys.stdout.write(lines)
         return
-    write_whole(file, lines.encode())
+    write_whole(file, lines.encode(), private=True)
     note(f"Wrote {lines.count(chr(10)) - 1} turns to {file}.")
 
 

@@ -1,6 +1,6 @@
 """What a role declined to speak of stays declined, unless the conversation has told it what that is."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Annotated, Any, NotRequired
 
 from langgraph.runtime import Runtime
@@ -10,10 +10,20 @@ from typing_extensions import TypedDict
 from dramaturg.models.chat import threshold
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import decide
-from dramaturg.nodes.graph.scoping import ScopedEntity, ScopeSettings, ScopeState, named_in
+from dramaturg.nodes.graph.naming import may_mean, named_in
+from dramaturg.nodes.graph.scoping import (
+    PlainName,
+    ScopedEntity,
+    ScopeSettings,
+    ScopeState,
+    close_relation,
+    graph_of_turn,
+    scoped,
+)
 from dramaturg.nodes.reply import AskedState
 from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.nodes.turn import transcript
+from dramaturg.stores.index.graph import KnowledgeGraph
 from dramaturg.stores.names import normal_name
 
 
@@ -49,34 +59,71 @@ class BoundaryState(AskedState, ScopeState):
 async def keep_boundaries(state: BoundaryState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Hold the entities of this turn against what was declined before, and remember what is declined now.
 
-    An entity that was declined is out of scope again, whatever was judged now, until the user has told the role of it;
-    then the role may say what it was told. Where the model does not say whether it was told, it stays declined.
+    An entity that was declined is out of scope again, whatever was judged now and also where nobody judged it, until
+    the user has told the role of it; then the role may say what it was told. Where the model does not say whether it
+    was told, it stays declined. What is closely related to the role is declined for one turn only.
     """
     run, question = await open_run(runtime, BoundarySettings), state["standalone"]
-    known = {one["name"]: one for one in state.get("boundaries", []) if one["role"] == run.role.id}
-    judged: list[ScopedEntity] = []
-    for entity in state["entities"]:
-        before = known.get(normal_name(entity["name"]))
-        if before is None or entity["strategy"] == "profile":
-            judged.append(entity)
-        elif before["told"] or await was_told(entity["name"], state, run):
-            judged.append({**entity, "strategy": "told"})
-        else:
-            judged.append({**entity, "strategy": "out of scope", "reason": before["reason"] or entity["reason"]})
-    entities = list(to_look_up(judged, question))
-    for entity in entities:
-        key, told = normal_name(entity["name"]), entity["strategy"] == "told"
-        if told or (entity["strategy"] == "out of scope" and named_in(question, entity["name"])):
-            known.pop(key, None)  # what was met last stands last
-            known[key] = {"role": run.role.id, "name": key, "reason": entity["reason"], "told": told}
+    graph = await graph_of_turn(run, state.get("graph_version"))
+    kept = [one for one in state.get("boundaries", []) if one["role"] == run.role.id]
+    known = {normal_name(one["name"]): one for one in kept if not close_relation(one["name"], run, graph)}
+    met = [(one, held_by(one, known.values(), graph)) for one in state["entities"]]
+    named = named_in(
+        question, {one["name"]: all_names(one["name"], graph) for one in [*state["entities"], *known.values()]}
+    )
+    named |= {one["name"] for one, before in met if before and before["name"] in named}
+    unmet = named - {before["name"] for _, before in met if before}  # nobody judged it, or nothing could be judged
+    met += [(unjudged(one), one) for one in known.values() if one["name"] in unmet]
+    judged = [(await held(one, before, state, run), before) for one, before in met]
+    shown = list(to_look_up([one for one, _ in judged], named))
+    for entity, before in judged:
+        told = entity["strategy"] == "told"
+        lasting = entity["strategy"] == "out of scope" and not close_relation(entity["name"], run, graph)
+        if told or (lasting and entity["name"] in named):
+            name = before["name"] if before else entity["name"]
+            known.pop(normal_name(name), None)  # what was met last stands last
+            known[normal_name(name)] = {"role": run.role.id, "name": name, "reason": entity["reason"], "told": told}
     most = run.settings.boundaries
-    runtime.stream_writer({"event": "scoped", "entities": entities})
+    runtime.stream_writer({"event": "scoped", "entities": shown})
     return {
-        "entities": entities,
+        "entities": shown,
         "boundaries": list(known.values())[-most:] if most else [],
-        "evidence": {"entities": entities},
+        "evidence": {"entities": shown},
         "usage": {"keep_boundaries": run.usage},
     }
+
+
+def held_by(entity: ScopedEntity, known: Iterable[Boundary], graph: KnowledgeGraph) -> Boundary | None:
+    """What was declined of which an entity is another name; what the graph knows by this name it tells apart."""
+    name, node = entity["name"], graph.find(entity["name"])
+
+    def same(other: str) -> bool:
+        return node == graph.find(other) if node else may_mean(name, other)
+
+    if entity["strategy"] == "profile":
+        return None
+    exact = (one for one in known if normal_name(one["name"]) == normal_name(name))
+    return next(exact, None) or next((one for one in known if same(one["name"])), None)
+
+
+def unjudged(one: Boundary) -> ScopedEntity:
+    """What was declined, as an entity of a turn in which nobody judged it."""
+    return scoped(PlainName(name=one["name"], type="other"), one["reason"], relevant=False, level="specific")
+
+
+async def held(entity: ScopedEntity, before: Boundary | None, state: BoundaryState, run: Run[Any]) -> ScopedEntity:
+    """An entity as it counts in this turn."""
+    if before is None:
+        return entity
+    if before["told"] or await was_told(entity["name"], state, run):
+        return {**entity, "strategy": "told"}
+    return {**entity, "strategy": "out of scope", "reason": before["reason"] or entity["reason"]}
+
+
+def all_names(name: str, graph: KnowledgeGraph) -> tuple[str, ...]:
+    """The names that an entity is known by."""
+    node = graph.find(name)
+    return (name, *graph.entity(node).names) if node else (name,)
 
 
 async def was_told(name: str, state: BoundaryState, run: Run[BoundarySettings]) -> bool:
@@ -89,12 +136,11 @@ async def was_told(name: str, state: BoundaryState, run: Run[BoundarySettings]) 
         return False
 
 
-def to_look_up(entities: Sequence[ScopedEntity], question: str) -> Iterator[ScopedEntity]:
+def to_look_up(entities: Sequence[ScopedEntity], named: Collection[str]) -> Iterator[ScopedEntity]:
     """The entities that count: where a question itself names what is out of scope, only those that it names.
 
     A hypothetical context about something that the role cannot know is made up from what it cannot know.
     """
-    named = {entity["name"] for entity in entities if named_in(question, entity["name"])}
     beyond = any(entity["name"] in named and entity["strategy"] == "out of scope" for entity in entities)
     for entity in entities:
         if not beyond or entity["name"] in named or entity["strategy"] not in {"specific", "general"}:

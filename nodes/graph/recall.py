@@ -8,8 +8,9 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from dramaturg.nodes.graph.build import ChunkSettings, GraphVersion
+from dramaturg.nodes.graph.naming import named_in
 from dramaturg.nodes.graph.scoping import ScopeSettings, ScopeState, graph_of_turn, of_strategy, own_node
-from dramaturg.nodes.run import Run, needs, open_run
+from dramaturg.nodes.run import Run, by_rules, needs, open_run
 from dramaturg.nodes.turn import Question, StandaloneState
 from dramaturg.stores.index.graph import Entity, KnowledgeGraph, Relation, embedding_text
 from dramaturg.stores.role import Role
@@ -29,6 +30,18 @@ class RecallSettings(ScopeSettings):
     )
     general: int = Field(
         default=10, ge=1, le=100, description="Neighbours of the role recalled for general entities, strongest first."
+    )
+    general_nearest: bool = by_rules(
+        paper=False,
+        ours=True,
+        description="Whether a general entity of a type that no neighbour of the role has falls back to its nearest. "
+        "The paper: nothing is recalled for it; ours costs an embedding, and may recall what is only a little like it.",
+    )
+    note_unwritten: bool = by_rules(
+        paper=False,
+        ours=True,
+        description="Whether the reply is told that no document names an entity, beside its nearest. The paper: the "
+        "nearest stand for it without a word, and are taken for it; ours looks through the documents for its name.",
     )
 
 
@@ -68,8 +81,8 @@ async def note_out_of_scope(state: RecallState, runtime: Runtime[Any]) -> dict[s
 async def recall_specific(state: RecallState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Recall the entities that are meant, by name or alias, else the nearest; with their relations to the role.
 
-    An entity that the graph does not name, and to which nothing is near enough, is noted as missing: the reply is told
-    that nothing is known of it.
+    An entity that the graph does not name is noted as missing where no document names it either, or nothing is near
+    enough: the reply is told that nothing is written of it.
     """
     run = await open_run(runtime, RecallSettings)
     graph = await graph_of_turn(run, state.get("graph_version"))
@@ -79,11 +92,15 @@ async def recall_specific(state: RecallState, runtime: Runtime[Any]) -> dict[str
         asked, name = entity["name"], graph.find(entity["name"])
         if name is not None:
             found.append({"entity": name, "asked": asked, "how": "name", "score": None})
-        elif near := await nearest(embedding_text(asked, entity["reason"]), run.settings.nearest, asked, run, graph):
-            found += near
-        else:
+            continue
+        near = await nearest(embedding_text(asked, entity["reason"]), run.settings.nearest, asked, run, graph)
+        found += near
+        unwritten = run.settings.note_unwritten and not any(
+            named_in(one.text, {asked: [asked]}) for one in graph.passages
+        )
+        if unwritten or not near:
             missing.append(asked)
-    found = list({one["entity"]: one for one in reversed(found)}.values())[::-1]  # each once, as it was found first
+    found = each_first(found)
     evidence = recall_evidence("specific", found, run.role, graph) | ({"missing": missing} if missing else {})
     return {"specific": found, "missing": missing, "evidence": evidence}
 
@@ -92,7 +109,8 @@ async def recall_specific(state: RecallState, runtime: Runtime[Any]) -> dict[str
 async def recall_general(state: RecallState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Recall the role's 1-hop neighbourhood of the types that are meant, by strength.
 
-    Where the graph does not name the role it has no neighbourhood: the nearest entities of those types are recalled.
+    Where the graph does not name the role it has no neighbourhood: the nearest entities of those types are recalled. An
+    entity of whose type there are none falls back to what is nearest to it.
     """
     run = await open_run(runtime, RecallSettings)
     graph = await graph_of_turn(run, state.get("graph_version"))
@@ -104,8 +122,14 @@ async def recall_general(state: RecallState, runtime: Runtime[Any]) -> dict[str,
     else:
         names = [entity.name for entity, _ in graph.neighbours(own)]
         found = [{"entity": name, "asked": asked, "how": "neighbour", "score": None} for name in names]
+    there = {graph.entity(one["entity"]).type for one in found}
     types = {entity["type"] for entity in wanted}
     found = [one for one in found if graph.entity(one["entity"]).type in types][: run.settings.general]
+    for entity in wanted if run.settings.general_nearest else ():
+        if entity["type"] not in there:
+            text = embedding_text(entity["name"], entity["reason"])
+            found += await nearest(text, run.settings.nearest, entity["name"], run, graph)
+    found = each_first(found)
     return {"general": found, "evidence": recall_evidence("general", found, run.role, graph)}
 
 
@@ -114,18 +138,26 @@ async def recall_nearest(state: RecallState, runtime: Runtime[Any]) -> dict[str,
     """Recall what is nearest to the question itself: it names no entity that could be looked up."""
     run = await open_run(runtime, RecallSettings)
     graph = await graph_of_turn(run, state.get("graph_version"))
-    own, most = own_node(run.role, graph), run.settings.nearest
-    near = await nearest(state["standalone"], most + 1, "", run, graph)
-    found = [one for one in near if one["entity"] != own][:most]
+    found = await nearest(state["standalone"], run.settings.nearest, "", run, graph)
     return {"specific": found, "evidence": recall_evidence("specific", found, run.role, graph)}
 
 
 async def nearest(
     text: str, k: int, asked: str, run: Run[RecallSettings], graph: KnowledgeGraph
 ) -> list[RecalledEntity]:
-    """The k entities nearest to a text, f_k(𝒱, n), that are near enough."""
-    near = [one for one in await entities_near(text, k, run, graph) if one[1] >= run.settings.least_score]
-    return [{"entity": name, "asked": asked, "how": "nearest", "score": score} for name, score in near]
+    """The k entities nearest to a text, f_k(𝒱, n), that are near enough; the role itself stands in every prompt."""
+    own = own_node(run.role, graph)
+    near = [one for one in await entities_near(text, k + 1, run, graph) if one[0] != own][:k]
+    return [
+        {"entity": name, "asked": asked, "how": "nearest", "score": score}
+        for name, score in near
+        if score >= run.settings.least_score
+    ]
+
+
+def each_first(found: Sequence[RecalledEntity]) -> list[RecalledEntity]:
+    """Each entity once, as it was found first."""
+    return list({one["entity"]: one for one in reversed(found)}.values())[::-1]
 
 
 async def entities_near(text: str, k: int, run: Run[Any], graph: KnowledgeGraph) -> list[tuple[str, float]]:

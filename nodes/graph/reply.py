@@ -7,11 +7,10 @@ from langgraph.runtime import Runtime
 
 from dramaturg.nodes.graph.build import ChunkSettings
 from dramaturg.nodes.graph.recall import LocalSearchSettings, LocalState, RecallState
-from dramaturg.nodes.graph.scoping import LONGEST, graph_of_turn, of_strategy, own_node
+from dramaturg.nodes.graph.scoping import entity_text, graph_of_turn, of_strategy, own_node, relation_text
 from dramaturg.nodes.grounds import Grounds, grounds_of
 from dramaturg.nodes.reply import AskedState, ReplySettings, spoken
 from dramaturg.nodes.run import Run, needs, open_run
-from dramaturg.stores.index.graph import Entity, Relation
 
 ALL = 8000  # characters of all that is recalled; the rest is left out, the last recalled first
 SCOPED = dict.fromkeys(("entities", "specific", "general", "missing"), "scope_entities")  # who writes them
@@ -90,16 +89,6 @@ async def local_grounds(run: Run[ChunkSettings], state: LocalReplyState) -> Grou
     texts = [entity_text(graph.entity(one["entity"])) for one in state["reached"]]
     texts += [relation_text(relation) for relation in relations if relation]
     return grounds_of(state, {"knowledge": within(texts)}, shown=("reached", "followed"))
-
-
-def entity_text(entity: Entity) -> str:
-    """An entity, as a model reads it."""
-    return f"{entity.name} ({entity.type}): {entity.description[:LONGEST]}"
-
-
-def relation_text(relation: Relation) -> str:
-    """A relation, as a model reads it."""
-    return f"{relation.source} – {relation.target}: {relation.description[:LONGEST]}"
 
 
 def within(texts: Sequence[str]) -> list[str]:

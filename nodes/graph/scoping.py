@@ -1,32 +1,32 @@
 """Which entities a question is about, and what of them a role can know (HyDE, Gao et al. 2023; RoleRAG 3.4)."""
 
 import asyncio
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired
 
 from langgraph.runtime import Runtime
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from typing_extensions import TypedDict
 
 from dramaturg.models.chat import ChatModel, threshold
 from dramaturg.models.client import is_embedded
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.extracted import Extracted
-from dramaturg.models.questions import decide, extract, write
+from dramaturg.models.questions import Decision, decide, extract, write
 from dramaturg.nodes.graph.build import ChunkSettings, GraphVersion, graph_kind
-from dramaturg.nodes.graph.facts import AnyType, EntityName, ShortText
+from dramaturg.nodes.graph.facts import AnyType, EntityName
+from dramaturg.nodes.graph.naming import named_in
 from dramaturg.nodes.judgement import sentence
-from dramaturg.nodes.run import RoleContext, Run, needs, open_run
+from dramaturg.nodes.run import RoleContext, Run, by_rules, needs, open_run
 from dramaturg.nodes.turn import StandaloneState
-from dramaturg.stores.index.graph import EntityType, KnowledgeGraph
+from dramaturg.stores.index.graph import Entity, EntityType, KnowledgeGraph, Relation
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
 
 MOST = 8  # entities of one question
 NEAREST = 20  # neighbours that a profile names
 LONGEST = 1200  # characters of a description
-WORD = re.compile(r"\w+")
+NOTED = 4000  # characters of the notes that a judge of all entities is shown
 
 Strategy = Literal["out of scope", "specific", "general", "profile", "told"]
 """What an entity is answered from; "profile": the role itself; "told": declined once, and told of since."""
@@ -84,6 +84,15 @@ class ScopeSettings(ChunkSettings):
     level_above: float | None = Field(
         default=None, ge=0, le=1, description="Least P(yes) for a specific entity; default: as measured for the model."
     )
+    close_strength: int = by_rules(
+        paper=11,
+        ours=5,
+        ge=1,
+        le=11,
+        description="Strength of a relation with the role from which 'out of scope' is asked about once more, with "
+        "that relation, and then holds for one turn. The paper: never (11), so that one wrong verdict hides whom the "
+        "role knows well; ours costs a question for each such verdict.",
+    )
 
     def scopes_apart(self, chat: ChatModel) -> bool:
         """Whether entities are judged one by one."""
@@ -128,7 +137,7 @@ class PlainNames(Extracted):
 class ScopedName(PlainName):
     """{name, type, relevant to the role, why, specific or general}, as one answer gives it."""
 
-    reason: ShortText
+    reason: Annotated[str, StringConstraints(strip_whitespace=True, max_length=400)]
     relevant: bool
     level: Literal["specific", "general"]
 
@@ -154,8 +163,12 @@ async def scope_entities(state: ScopeState, runtime: Runtime[Any]) -> dict[str, 
         "context": state["hypothetical"],
     }
     judge = judged_apart if run.settings.scopes_apart(run.chat) else judged_together
+    evidence: dict[str, Any] = {}
     try:
-        entities, evidence = each_once(await judge(data, run, graph), run.role, graph), {}
+        found, dropped = await judge(data, run, graph)
+        entities, again = await asked_again(each_once(found, run.role, graph), data["profile"], run, graph)
+        evidence |= {"entities_dropped": list(dropped)} if dropped else {}
+        evidence |= {"asked_again": again} if again else {}
     except UNANSWERED as error:
         entities, evidence = [], {"entities_error": str(error)}
     warned = {"warning": graph.warning} if graph.warning else {}
@@ -191,27 +204,49 @@ def profile_of(role: Role, graph: KnowledgeGraph) -> str:
 
 async def judged_together(
     data: Mapping[str, str], run: Run[ScopeSettings], graph: KnowledgeGraph
-) -> list[ScopedEntity]:
-    """Ask one question for all entities, as the paper does."""
-    messages = run.prompt("scope_entities").messages(role=run.role.card.name, most=MOST, data=data)
-    found = await extract(run.chat, messages, ScopedNames)
-    return [scoped(one, one.reason, one.relevant, one.level) for one in found.entities]
+) -> tuple[list[ScopedEntity], Sequence[str]]:
+    """Ask one question for all entities, as the paper does, with the notes on those that are named."""
+    notes = notes_on(f"{data['question']}\n{data['context']}", run.role, graph)
+    messages = run.prompt("scope_entities").messages(role=run.role.card.name, most=MOST, data={**data, "notes": notes})
+    found = await extract(run.chat, messages, ScopedNames, form=from_tuples)
+    return [scoped(one, one.reason, one.relevant, one.level) for one in found.entities], found.dropped
 
 
-async def judged_apart(data: Mapping[str, str], run: Run[ScopeSettings], graph: KnowledgeGraph) -> list[ScopedEntity]:
+def from_tuples(value: Any) -> Any:
+    """Read entities in the form of the paper's Figure 7: (type<|>name<|>reason<|>Yes<|>specific)."""
+    for at, one in enumerate(value["entities"] if isinstance(value, dict) and "entities" in value else ()):
+        parts = one.strip(" ()").split("<|>") if isinstance(one, str) else one
+        if isinstance(parts, list) and len(parts) == 5:
+            value["entities"][at] = dict(zip(("type", "name", "reason", "relevant", "level"), parts, strict=True))
+    return value
+
+
+def notes_on(text: str, role: Role, graph: KnowledgeGraph) -> str:
+    """What the graph says of the entities that a text names, as much as there is room for."""
+    own = own_node(role, graph)
+    named = named_in(text, {one.name: one.names for one in graph.entities() if one.name != own})
+    notes = ""
+    for one in graph.entities():
+        if one.name in named and len(notes) + len(note := entity_text(one)) < NOTED:
+            notes += f"{note}\n"
+    return notes.strip()
+
+
+async def judged_apart(
+    data: Mapping[str, str], run: Run[ScopeSettings], graph: KnowledgeGraph
+) -> tuple[list[ScopedEntity], Sequence[str]]:
     """Ask for the names, then of each whether the role can know it, whether it is specific, and else why not."""
     chat, role = run.chat, run.role.card.name
     messages = run.prompt("name_entities").messages(role=role, most=MOST, data=data)
+    answer = await extract(chat, messages, PlainNames)
     names: dict[str, PlainName] = {}
-    for one in (await extract(chat, messages, PlainNames)).entities:
+    for one in answer.entities:
         names.setdefault(normal_name(one.name), one)
 
     async def judged(one: PlainName) -> ScopedEntity:
         node = graph.find(one.name)
-        notes = graph.entity(node).description if node else ""
-        values = {"profile": data["profile"], "entity": f"{one.name} ({one.type})", "notes": notes}
-        question = run.prompt("judge_scope").messages(role=role, data=values)
-        known = await decide(chat, question, threshold=threshold(chat.name, "scope", run.settings.scope_above))
+        values = {"profile": data["profile"], "entity": f"{one.name} ({one.type})"}
+        known = await can_know(values, graph.entity(node).description if node else "", run)
         question = run.prompt("judge_level").messages(data=values)
         specific = await decide(chat, question, threshold=threshold(chat.name, "level", run.settings.level_above))
         why = run.prompt("why_unknown")
@@ -220,10 +255,61 @@ async def judged_apart(data: Mapping[str, str], run: Run[ScopeSettings], graph: 
 
     tasks = [asyncio.create_task(judged(one)) for one in names.values()]
     try:
-        return await asyncio.gather(*tasks)
+        return await asyncio.gather(*tasks), answer.dropped
     finally:
         for task in tasks:
             task.cancel()  # where one of them has failed, nobody waits for the others
+
+
+async def can_know(values: Mapping[str, str], notes: str, run: Run[ScopeSettings]) -> Decision:
+    """Ask of one entity whether the role can know it."""
+    question = run.prompt("judge_scope").messages(role=run.role.card.name, data={**values, "notes": notes})
+    return await decide(run.chat, question, threshold=threshold(run.chat.name, "scope", run.settings.scope_above))
+
+
+async def asked_again(
+    entities: Iterable[ScopedEntity], profile: str, run: Run[ScopeSettings], graph: KnowledgeGraph
+) -> tuple[list[ScopedEntity], list[dict[str, Any]]]:
+    """Ask once more of what is judged out of scope and is closely related to the role, with that relation.
+
+    Returns:
+        The entities, and which were asked about: {name, strength, stands}. Without an answer the verdict stands.
+    """
+    kept, again = [], []
+    for one in entities:
+        relation = close_relation(one["name"], run, graph) if one["strategy"] == "out of scope" else None
+        node = graph.find(one["name"])
+        if relation is None or node is None:
+            kept.append(one)
+            continue
+        values = {"profile": profile, "entity": f"{one['name']} ({one['type']})"}
+        try:
+            notes = f"{entity_text(graph.entity(node))}\n{relation_text(relation)}"
+            known = await can_know(values, notes, run)
+        except UNANSWERED:
+            known = Decision(answer=False, probability=one["certainty"])
+        again.append({"name": one["name"], "strength": relation.strength, "stands": not known.answer})
+        reason = relation.description[:LONGEST] if known.answer else one["reason"]
+        plain = PlainName(name=one["name"], type=one["type"])
+        kept.append(scoped(plain, reason, known.answer, one["level"], known.probability))
+    return kept, again
+
+
+def close_relation(name: str, run: Run[ScopeSettings], graph: KnowledgeGraph) -> Relation | None:
+    """The relation of an entity with the role, where it is so strong that no single verdict overrules it."""
+    own, node = own_node(run.role, graph), graph.find(name)
+    relation = graph.relation(own, node) if own and node and own != node else None
+    return relation if relation and relation.strength >= run.settings.close_strength else None
+
+
+def entity_text(entity: Entity) -> str:
+    """An entity, as a model reads it."""
+    return f"{entity.name} ({entity.type}): {entity.description[:LONGEST]}"
+
+
+def relation_text(relation: Relation) -> str:
+    """A relation, as a model reads it."""
+    return f"{relation.source} – {relation.target}: {relation.description[:LONGEST]}"
 
 
 def scoped(
@@ -271,13 +357,3 @@ def scope_outcomes(state: ScopeState) -> list[Literal["out of scope", "specific"
 def of_strategy(entities: Iterable[ScopedEntity], strategy: Strategy) -> list[ScopedEntity]:
     """The entities that are answered from in one way."""
     return [entity for entity in entities if entity["strategy"] == strategy]
-
-
-def named_in(question: str, name: str) -> bool:
-    """Whether a question itself names an entity, at least by one of its words."""
-    text, key = normal_name(question), normal_name(name)
-    words = WORD.findall(key)
-    plain = [word for word in words if word.isascii() and (len(word) > 2 or word.isdecimal())]
-    # Chinese and Korean have no spaces around a name, and call 孙悟空 悟空.
-    pairs = [word[at : at + 2] for word in words if not word.isascii() for at in range(len(word) - 1)]
-    return key in text or not set(plain).isdisjoint(WORD.findall(text)) or any(pair in text for pair in pairs)

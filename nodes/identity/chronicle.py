@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from string import Template
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 
 import yaml
@@ -13,6 +12,7 @@ from typing_extensions import TypedDict
 
 from dramaturg.nodes.identity.perception import PerceptionState, day_of
 from dramaturg.nodes.run import RoleContext, Run
+from dramaturg.prompts import filled
 from dramaturg.stores.documents.forms import Triple
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.library import open_role
@@ -173,7 +173,7 @@ def triple_sentence(triple: Triple, language: str, own: Mapping[str, str] | None
         return triple.text
     template = {**templates(language), **(own or {})}.get(triple.relation, DEFAULT_TEMPLATES[language])
     relation = triple.relation.replace("_", " ")
-    said = Template(template).substitute(subject=triple.subject, object=triple.object, relation=relation)
+    said = filled(template, {"subject": triple.subject, "object": triple.object, "relation": relation})
     return said[:-1] if said.endswith(SENTENCE_ENDS) and said[:-1].endswith(SENTENCE_ENDS) else said
 
 

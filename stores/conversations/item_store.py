@@ -2,10 +2,11 @@
 
 import asyncio
 import json
+import os
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -24,7 +25,7 @@ from langgraph.store.base import (
     validate_op_namespace,
 )
 
-from dramaturg.stores.files import canonical
+from dramaturg.stores.files import canonical, close_to_others
 from dramaturg.stores.saver.file import JOURNAL, PATIENCE, SYNCHRONOUS, transaction, translated
 from dramaturg.stores.saver.rows import Unreadable
 from dramaturg.stores.saver.schema import damaged
@@ -227,7 +228,11 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Open the file, empty if it is not there."""
+    """Open the file, empty if it is not there; it is its owner's alone."""
+    close_to_others(path)
+    if not path.exists():
+        with suppress(FileExistsError):
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     uri = f"{path.absolute().as_uri()}?mode=rwc"
     connection = sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None)
     try:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from dramaturg.stores.errors import StorageError
-from dramaturg.stores.files import make_folder, write_bytes
+from dramaturg.stores.files import close_to_others, make_folder, write_bytes
 from dramaturg.stores.locks import file_lock
 from dramaturg.stores.saver.rows import Unreadable
 from dramaturg.stores.saver.schema import damaged, empty_database, is_stock, migrate, require_whole
@@ -61,6 +61,7 @@ class ConversationFile:
         return closing
 
     def _open(self) -> None:
+        close_to_others(self.path)
         _create(self.path)
         self._connection = connect(self.path)
 
@@ -147,4 +148,4 @@ def _create(path: Path) -> None:
     busy = StorageError(f"{path} is being created by another program: try again when it is done.")
     with file_lock(path.parent / f".{path.name}.lock", patience=PATIENCE, busy=busy):
         if not path.exists():
-            write_bytes(path, empty_database(), within=path.parent)
+            write_bytes(path, empty_database(), within=path.parent, private=True)

@@ -107,16 +107,17 @@ def key(model: Any) -> str:
     return cache_key(chat_model(model).identity, "decide", MESSAGES, {})
 
 
-def test_the_key_depends_on_the_model_but_not_on_its_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_depends_on_the_model_and_on_who_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     one = openai_compatible("m", "http://one/v1", SECRET)
-    assert key(one) == key(openai_compatible("m", "http://one/v1", "another key"))
+    assert key(one) == key(openai_compatible("m", "http://one/v1", SECRET))
+    assert key(one) != key(openai_compatible("m", "http://one/v1", "another key"))
     assert key(one) != key(openai_compatible("n", "http://one/v1", SECRET))
     assert key(one) != key(openai_compatible("m", "http://two/v1", SECRET))
     assert key(one) != key(openai_compatible("m", "http://one/v1", SECRET, temperature=1))
     monkeypatch.setenv("OPENAI_BASE_URL", "http://one/v1")
     named = key("m")
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    assert key("m") == named
+    assert key("m") != named
     monkeypatch.setenv("OPENAI_BASE_URL", "http://two/v1")
     assert key("m") != named
 

@@ -1,8 +1,10 @@
 """Which embedding model is meant, that it is loaded once, and what is said when it cannot be had."""
 
+import base64
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from dramaturg.models import cross_encoder as ce
 from dramaturg.models import embeddings
 from dramaturg.models.cross_encoder import CrossEncoder, cross_encoder
 from dramaturg.models.embeddings import E5Embeddings, Embedder, SentenceEmbeddings, embedder
-from dramaturg.models.errors import ModelRefused, ModelUnavailable, WeightsError
+from dramaturg.models.errors import ModelRefused, ModelUnavailable, UnusableAnswer, WeightsError
 from dramaturg.models.reading import encodable
 
 import stub_endpoint
@@ -234,3 +236,76 @@ def test_scores_keep_the_order_of_the_passages(passages: list[str]) -> None:
     assert model.scores("who?", passages) == [4.0 + len(passage) for passage in passages]
     assert sum(session.batches) == len(passages)
     assert max(session.batches, default=0) <= 16
+
+
+class Vectors(stub_endpoint.Handler):
+    """Gives vectors as a server may."""
+
+    changed: Any = staticmethod(lambda data: data)
+
+    def send(self, body: Any) -> None:
+        if "data" not in body:
+            return super().send(body)
+        floats = [np.frombuffer(base64.b64decode(one["embedding"]), "<f4").tolist() for one in body["data"]]
+        data = [{**one, "embedding": row} for one, row in zip(body["data"], floats, strict=True)]
+        return super().send({**body, "data": type(self).changed(data)})
+
+
+@pytest.fixture
+def vectors_of(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    with stub_endpoint.endpoint() as endpoint:
+        endpoint.RequestHandlerClass = Vectors
+        for name, value in endpoint.variables().items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr("dramaturg.models.embeddings.RETRIES", 0)
+
+        def changed(change: Any) -> Embeddings:
+            monkeypatch.setattr(Vectors, "changed", staticmethod(change))
+            return embedder("openai:words", "en").embeddings
+
+        yield changed
+
+
+TEXTS = [f"text {n} of its own" for n in range(40)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data[::-1],
+        lambda data: [*data[1:], data[0]],
+        lambda data: [{**one, "index": 0} for one in data],
+        lambda data: [{name: value for name, value in one.items() if name != "index"} for one in data],
+    ],
+    ids=["reversed", "rotated", "all 0", "no index"],
+)
+async def test_vectors_are_those_of_their_texts_in_whatever_order_they_come(vectors_of: Any, change: Any) -> None:
+    right = vectors_of(lambda data: data).embed_documents(TEXTS)
+    model = vectors_of(change)
+    assert model.embed_documents(TEXTS) == right
+    assert await model.aembed_documents(TEXTS) == right
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data[1:],
+        lambda data: [],
+        lambda data: None,
+        lambda data: [*data, data[0]],
+        lambda data: [{**data[0], "index": 1}, *data[1:]] if len(data) > 1 else data[:0],
+        lambda data: [{**data[0], "embedding": data[0]["embedding"][1:]}, *data[1:]] if len(data) > 1 else [],
+        lambda data: [{**one, "embedding": []} for one in data],
+        lambda data: [{**one, "embedding": None} for one in data],
+    ],
+    ids=["fewer", "none", "null", "more", "twice", "shorter", "empty", "null vector"],
+)
+async def test_what_are_not_the_vectors_of_the_texts_is_an_error(vectors_of: Any, change: Any) -> None:
+    model = vectors_of(change)
+    with pytest.raises(UnusableAnswer, match="'words'"):
+        model.embed_documents(TEXTS)
+    with pytest.raises(UnusableAnswer, match="'words'"):
+        await model.aembed_documents(TEXTS)
+    if change([{"embedding": [1.0], "index": 0}]) != [{"embedding": [1.0], "index": 0}]:
+        with pytest.raises(UnusableAnswer, match="'words'"):
+            await model.aembed_query("text")

@@ -199,7 +199,7 @@ def test_a_file_of_another_program_is_refused_and_left_alone(tmp_path: Path) -> 
 
 
 def test_a_file_that_cannot_be_written_is_said_so(tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match="cannot be opened"):
+    with pytest.raises(StorageError, match="cannot be used"):
         ItemStore(tmp_path / "nowhere" / "items.sqlite").put(("a",), "k", {})
 
 

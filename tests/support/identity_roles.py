@@ -4,14 +4,13 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from string import Template
 from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 
-from dramaturg.prompts import load
+from dramaturg.prompts import filled, load
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.library import Library
 from dramaturg.workflows.id_rag import IdRagContext, build
@@ -118,7 +117,7 @@ def endings() -> Iterator[tuple[str, str]]:
     for name, part in PARTS.items():
         for language in ("en", "zh", "ko"):
             last = load(name, language).sections[-1][1].splitlines()[-1]
-            yield Template(last).safe_substitute(role="Ada Quill", limits="", sentences=6), part
+            yield filled(last, {"role": "Ada Quill", "limits": "", "sentences": 6}), part
 
 
 def asked(messages: Sequence[BaseMessage]) -> tuple[str, str]:

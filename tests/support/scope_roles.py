@@ -48,6 +48,7 @@ PARTS: dict[frozenset[str], str] = {
         "conversation question": "standalone",
         "profile question": "hypothetical",
         "profile question context": "scope",
+        "profile question context notes": "scope",
         "question context": "names",
         "profile entity notes": "relevant",
         "entity": "level",

@@ -198,7 +198,7 @@ async def test_each_part_remembers_as_in_its_own_method(talk: Talk) -> None:
     await talk.turn(model, "Who flew with Apollo 11?")
     first = await talk.values()
     assert {one["attribute"] for one in first["role_memory"]} >= {"Ada is cheerful in storms."}
-    assert [one["name"] for one in first["boundaries"]] == ["apollo 11"]
+    assert [one["name"] for one in first["boundaries"]] == ["Apollo 11"]
     assert len(first["remembered"]) == 1
     assert [one["text"] for one in first["memory_records"]] == ["I have known them for long."]
     assert [one["text"] for one in first["episodes"]] == [

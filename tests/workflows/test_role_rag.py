@@ -180,17 +180,68 @@ async def test_a_question_about_the_role_itself_is_answered_by_what_is_nearest(l
     assert "out_of_scope" not in output["evidence"]
 
 
+async def test_the_judge_of_all_entities_sees_the_notes_on_those_that_are_named(library: Path) -> None:
+    await answered(library, model := player(hypothetical="She wrote it in the log."), "Who is your brother?")
+    notes = fenced("notes", shown(model, "scope")[0])
+    assert "Tom Quill (character): He sails the mail boat." in notes
+    assert "All ships are in it." in notes
+    assert "Leith" not in notes
+
+
+async def test_a_general_entity_without_neighbours_of_its_type_falls_back_to_its_nearest(library: Path) -> None:
+    ships = {**scoped("mail boats", "concept", level="general"), "reason": "the mail boat"}
+    output = await answered(library, model := player(ships, FRIENDS), nearest=1)
+    assert ("Tom Quill", "neighbour") in found(output, "general")
+    output = await answered(library, model := player(ships), nearest=1)
+    assert found(output, "general") == [("Tom Quill", "nearest")]
+    assert "He sails the mail boat." in told(model, "knowledge")
+    output = await answered(library, player(ships), nearest=1, rules="paper")
+    assert found(output, "general") == []
+
+
+async def test_an_entity_that_nobody_wrote_of_is_said_to_be_so(library: Path) -> None:
+    reed = scoped("Captain Reed")
+    output = await answered(library, model := player(reed), nearest=2)
+    assert output["evidence"].get("missing") == ["Captain Reed"]
+    assert told(model, "silent") == "Captain Reed"
+    assert len(found(output, "specific")) == 2
+    output = await answered(library, model := player(scoped("the mail boat", "object")), nearest=2)
+    assert "missing" not in output["evidence"]
+    output = await answered(library, model := player(reed), nearest=2, rules="paper")
+    assert "missing" not in output["evidence"]
+    assert len(found(output, "specific")) == 2
+
+
+async def test_why_something_cannot_be_known_is_to_be_explained(library: Path) -> None:
+    for language, words in {"en": "explain", "zh": "解释", "ko": "그 까닭을 설명"}.items():
+        await answered(library, model := player(MOON), language=language)
+        assert words in shown(model, "reply")[0]
+
+
+async def test_an_answer_without_a_reason_and_in_the_form_of_the_paper_is_read(library: Path) -> None:
+    moon = {**MOON, "reason": ""}
+    output = await answered(library, player(moon), "Apollo 11?")
+    assert [one["name"] for one in output["evidence"].get("out_of_scope", [])] == ["Apollo 11"]
+    many = [scoped(f"Boat {number}") for number in range(9)]
+    output = await answered(library, player(MOON, *many), "Apollo 11?")
+    assert [one["name"] for one in output["evidence"]["out_of_scope"]] == ["Apollo 11"]
+    assert output["evidence"]["entities_dropped"] == ["entities: 2 beyond 8 left out"]
+    listed = json.dumps({"entities": ["(character<|>Tom<|>Tom is her brother<|>Yes<|>specific)"]})
+    output = await answered(library, player(scope=listed))
+    assert [(one["name"], one["strategy"]) for one in output["evidence"]["entities"]] == [("Tom", "specific")]
+
+
 async def test_a_question_that_names_no_entity_is_answered_by_what_is_nearest_to_it(library: Path) -> None:
     output = await answered(library, model := player(), "Who sails the mail boat?", nearest=1)
     assert found(output, "specific") == [("Tom Quill", "nearest")]
     assert told(model, "knowledge").count("\n\n") == 1
 
 
-async def test_the_role_itself_is_in_the_prompt_once_also_where_it_is_nearest(library: Path) -> None:
+async def test_the_role_itself_takes_no_place_where_it_is_nearest(library: Path) -> None:
     asked = {**scoped("the lighthouse", "object"), "reason": "she keeps the lighthouse"}
     output = await answered(library, model := player(asked), nearest=1)
-    assert found(output, "specific") == [("Ada Quill", "nearest")]
-    assert told(model, "knowledge") == "Ada Quill (character): She keeps the lighthouse."
+    assert [name == "Ada Quill" for name, _ in found(output, "specific")] == [False]
+    assert told(model, "knowledge").count("Ada Quill (character)") == 1
 
 
 async def test_where_nothing_is_near_enough_the_reply_is_told_that_nothing_is_written(library: Path) -> None:
@@ -221,7 +272,7 @@ async def test_an_entity_that_is_specific_and_out_of_scope_is_out_of_scope(
     library: Path, first: bool, other: str
 ) -> None:
     twice = [scoped("Tom", relevant=first), scoped(other, relevant=not first)]
-    output = await answered(library, model := player(*twice))
+    output = await answered(library, model := player(*twice, relevant="no"))
     assert [one["strategy"] for one in output["evidence"]["entities"]] == ["out of scope"]
     assert told(model, "unknown").endswith("is of a later time.")
     assert "specific" not in output["evidence"]
@@ -242,7 +293,7 @@ async def test_evidence_is_plain_and_lives_in_a_checkpoint(library: Path, tmp_pa
         kept = (await graph.aget_state(config)).values
     assert json.loads(json.dumps(output["evidence"])) == output["evidence"] == kept["evidence"]
     assert kept["boundaries"] == [
-        {"role": "ada", "name": "apollo 11", "reason": "Apollo 11 is of a later time.", "told": False}
+        {"role": "ada", "name": "Apollo 11", "reason": "Apollo 11 is of a later time.", "told": False}
     ]
 
 

@@ -88,6 +88,12 @@ async def test_nothing_is_rewritten_where_nothing_recent_is_to_be_read(talk: Tal
     assert shown(model, "standalone") == []
 
 
+async def test_by_the_rules_of_the_paper_a_question_stays_as_it_was_asked(talk: Talk) -> None:
+    await talk.turn("Who is Tom?", player())
+    await talk.turn("And his boat?", model := player(), rules="paper")
+    assert shown(model, "standalone") == []
+
+
 async def test_a_question_that_cannot_be_rewritten_stays_as_it_is(talk: Talk) -> None:
     await talk.turn("Who is Tom?", player())
     output = await talk.turn("And his boat?", model := player(standalone=""))
@@ -105,6 +111,36 @@ async def test_a_question_that_is_answered_in_place_of_being_said_in_full_stays_
     assert "the model answered it" in output["evidence"]["question_error"]
     output = await talk.turn("Tell me of his boat.", player(standalone="Tell me of Tom's boat."))
     assert output["evidence"]["question"] == "Tell me of Tom's boat."
+
+
+@pytest.mark.parametrize(
+    "written", ['"And Tom\'s boat?"', "**And Tom's boat?**", 'The question is: "And Tom\'s boat?"', "“And Tom's boat?”"]
+)
+async def test_a_question_in_quotes_or_bold_is_read(talk: Talk, written: str) -> None:
+    await talk.turn("Who is Tom?", player())
+    output = await talk.turn("And his boat?", player(standalone=written))
+    assert output["evidence"].get("question") == "And Tom's boat?"
+
+
+@pytest.mark.parametrize(
+    ("asked", "written", "meant"),
+    [
+        ("Tell me about him.", "Tom is my brother. He sails the mail boat.", None),
+        ("Tell me about him.", "I can tell you about him. He is my brother.", None),
+        ("Tell me about him.", '"Tell me about Tom."', "Tell me about Tom."),
+        ("跟我说说他。", "汤姆是我的弟弟，驾着邮船。", None),
+        ("跟我说说他。", "「跟我说说汤姆。」", "跟我说说汤姆。"),
+        ("그에 대해 말해 줘.", "톰은 내 동생이고 배를 몬다.", None),
+        ("그에 대해 말해 줘.", "톰에 대해 말해 줘.", "톰에 대해 말해 줘."),
+    ],
+)
+async def test_what_is_no_question_is_said_in_full_and_not_answered(
+    talk: Talk, asked: str, written: str, meant: str | None
+) -> None:
+    await talk.turn("Who is Tom?", player())
+    output = await talk.turn(asked, player(standalone=written))
+    assert output["evidence"].get("question") == meant
+    assert ("question_error" in output["evidence"]) == (meant is None)
 
 
 async def test_local_search_too_looks_for_the_question_as_it_is_meant(talk: Talk) -> None:
@@ -135,7 +171,7 @@ async def test_what_the_user_has_told_of_may_be_spoken_of_from_then_on(talk: Tal
     assert strategies(output) == ["told"]
     reply = shown(model, "reply")[0]
     assert (fenced("told", reply), fenced("unknown", reply)) == ("Apollo 11", "")
-    assert await talk.boundaries() == [("apollo 11", True)]
+    assert await talk.boundaries() == [("Apollo 11", True)]
     output = await talk.turn("What of Apollo 11 now?", model := player(MOON))
     assert strategies(output) == ["told"]
     assert shown(model, "told") == []
@@ -162,13 +198,124 @@ async def test_only_what_the_question_itself_names_is_remembered_as_declined(tal
     assert await talk.boundaries() == []
 
 
+@pytest.mark.parametrize(
+    ("question", "name", "named"),
+    [
+        ("Who is your brother?", "Müller", False),
+        ("Who was your best teacher?", "Schönberg", False),
+        ("Do you know Schonberg?", "Schönberg", True),
+        ("Do you know Møller?", "Moller", True),
+        ("Did you see the lamp?", "The Beatles", False),
+        ("Have you heard the Beatles?", "The Beatles", True),
+        ("Are you 11 years old?", "Apollo 11", False),
+        ("What of Apollo?", "Apollo 11", True),
+        ("Who is the captain?", "Captain Reed", False),
+        ("And Reed's ship?", "Captain Reed", True),
+        ("Did you see the moon?", "moon landing", False),
+        ("And the landing on the moon?", "moon landing", True),
+        ("你是中国人吗？", "中国共产党", False),
+        ("共产党是什么？", "中国共产党", True),
+        ("悟空在哪里？", "孙悟空", True),
+        ("한국 사람입니까?", "한국전쟁", False),
+        ("이순신은 누구입니까?", "이순신", True),
+    ],
+)
+async def test_whether_a_question_names_an_entity_goes_by_words(
+    talk: Talk, question: str, name: str, named: bool
+) -> None:
+    await talk.turn(question, player(scoped(name, "event", relevant=False)))
+    assert bool(await talk.boundaries()) == named
+
+
+async def test_of_two_names_the_longer_is_meant(talk: Talk) -> None:
+    party, land = (scoped(name, "organization", relevant=False) for name in ("中国共产党", "中国"))
+    await talk.turn("中国共产党是什么？", player(land, party))
+    assert [name for name, _ in await talk.boundaries()] == ["中国共产党"]
+
+
+async def test_what_a_question_asks_for_by_another_name_is_looked_up_beside_what_cannot_be_known(talk: Talk) -> None:
+    guess = scoped("Schönberg", relevant=False)
+    output = await talk.turn("Who was your best teacher?", player(scoped("Tom Quill"), guess))
+    assert [one["entity"] for one in output["evidence"].get("specific", [])] == ["Tom Quill"]
+    output = await talk.turn("Did your brother see Apollo 11?", player(scoped("Tom Quill"), scoped("Leith"), MOON))
+    assert [one["entity"] for one in output["evidence"].get("specific", [])] == ["Tom Quill"]
+
+
+@pytest.mark.parametrize("scope", ["none", '{"entities": []}', '{"entities": [{"name": "the moon"}]}'])
+async def test_what_was_declined_stays_declined_where_nobody_judges_it(talk: Talk, scope: str) -> None:
+    await talk.turn("What of Apollo 11?", player(MOON))
+    output = await talk.turn("But Apollo 11?", model := player(scope=scope))
+    assert [one["reason"] for one in output["evidence"].get("out_of_scope", [])] == ["Apollo 11 is of a later time."]
+    assert "of a later time" in fenced("unknown", shown(model, "reply")[0])
+    output = await talk.turn("And the lamp?", player(scope=scope))
+    assert "out_of_scope" not in output["evidence"]
+    output = await talk.turn("Apollo 11 flew to the moon.", player(scope=scope, told="yes"))
+    assert strategies(output) == ["told"]
+
+
+@pytest.mark.parametrize("named", [True, False])
+async def test_a_verdict_against_a_close_relation_is_asked_about_once_more(tmp_path: Path, named: bool) -> None:
+    graph_role(tmp_path, named=named)
+    talk, wrong = Talk(tmp_path), scoped("Tom", relevant=False)
+    output = await talk.turn("Who is Tom?", model := player(wrong, relevant="yes"))
+    assert strategies(output) == (["specific"] if named else ["out of scope"])
+    assert [fenced("entity", text) for text in shown(model, "relevant")] == ["Tom (character)"] * named
+    assert all("How Ada Quill and Tom Quill are connected." in text for text in shown(model, "relevant"))
+    again = [{"name": "Tom", "strength": 9, "stands": False}] if named else None
+    assert output["evidence"].get("asked_again") == again
+    output = await talk.turn("Who is Tom?", player(wrong, relevant="yes"), rules="paper")
+    assert strategies(output) == ["out of scope"]
+
+
+async def test_a_verdict_that_stands_against_a_close_relation_holds_for_one_turn(talk: Talk) -> None:
+    wrong = scoped("Tom", relevant=False)
+    output = await talk.turn("Who is Tom?", player(wrong, relevant="no"))
+    assert strategies(output) == ["out of scope"]
+    assert await talk.boundaries() == []
+    output = await talk.turn("But who is Tom?", model := player(scoped("Tom")))
+    assert strategies(output) == ["specific"]
+    assert shown(model, "told") == []
+    distant = scoped("the harbour master", relevant=False)
+    output = await talk.turn("Who is the harbour master?", model := player(distant, relevant="yes"))
+    assert strategies(output) == ["out of scope"]
+    assert shown(model, "relevant") == []
+
+
+@pytest.mark.parametrize(
+    ("declined", "asked"),
+    [
+        ("Apollo 11", "Apollo 11 landing"),
+        ("Apollo 11", "Apollo"),
+        ("Tom Sawyer", "Sawyer"),
+        ("Schönberg", "Schonberg"),
+        ("中国共产党", "共产党"),
+    ],
+)
+async def test_what_was_declined_is_known_by_its_other_names(talk: Talk, declined: str, asked: str) -> None:
+    await talk.turn(f"What of {declined}?", player(scoped(declined, "event", relevant=False)))
+    output = await talk.turn(f"And {asked}?", player(scoped(asked, "event")))
+    assert strategies(output) == ["out of scope"]
+    assert output["evidence"]["out_of_scope"][0]["reason"] == f"{declined} is of a later time."
+
+
+async def test_the_graph_says_which_names_are_of_one_entity(tmp_path: Path) -> None:
+    graph_role(tmp_path, named=False)
+    talk = Talk(tmp_path)
+    await talk.turn("What of Tom Quill?", player(scoped("Tom Quill", relevant=False)))
+    assert strategies(await talk.turn("And your brother?", player(scoped("her brother")))) == ["out of scope"]
+    other = Talk(tmp_path)
+    await other.turn("What of Tom Sawyer?", player(scoped("Tom Sawyer", relevant=False)))
+    assert strategies(await other.turn("And Tom?", player(scoped("Tom")))) == ["specific"]
+    assert strategies(await other.turn("And Apollo 13?", player(scoped("Apollo 13")))) == ["specific"]
+
+
 async def test_no_more_boundaries_are_kept_than_asked_for(talk: Talk) -> None:
     for number in range(4):
         name = f"Apollo {number}"
         await talk.turn(f"What of {name}?", player(scoped(name, "event", relevant=False)), boundaries=2)
-    assert await talk.boundaries() == [("apollo 2", False), ("apollo 3", False)]
+    assert await talk.boundaries() == [("Apollo 2", False), ("Apollo 3", False)]
     await talk.turn("What of Apollo 2?", player(scoped("Apollo 2", "event", relevant=False)), boundaries=2)
-    assert await talk.boundaries() == [("apollo 3", False), ("apollo 2", False)]
+    assert await talk.boundaries() == [("Apollo 3", False), ("Apollo 2", False)]
     await talk.turn("What of Apollo 2?", player(), boundaries=0)
     assert await talk.boundaries() == []
 

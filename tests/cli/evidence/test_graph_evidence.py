@@ -26,6 +26,7 @@ def test_every_part_of_the_evidence_has_its_place() -> None:
             "question": "Who is he?",
             "hypothetical": "He is a keeper.",
             "entities": [known],
+            "asked_again": [{"name": HOSTILE, "strength": 9, "stands": False}],
             "specific": [recalled, related],
             "reached": [{**recalled, "score": None}],
             "followed": [followed],
@@ -38,6 +39,7 @@ def test_every_part_of_the_evidence_has_its_place() -> None:
     assert "Jory – lamp" in text
     assert "He trims it." in text
     assert "Nothing is written of:" in text
+    assert "has strength 9: in scope" in text
     assert "\x1b" not in text
     assert "An older version is read." in text
 
