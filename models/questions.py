@@ -29,7 +29,7 @@ from dramaturg.models.asking import (
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.client import writing_parameters
 from dramaturg.models.errors import UnusableAnswer
-from dramaturg.models.extracted import Form, read_extracted
+from dramaturg.models.extracted import Form, read_extracted, whole_sentences
 from dramaturg.models.reading import (
     MAX_CHARACTERS,
     InvalidAnswer,
@@ -67,9 +67,13 @@ class Rating:
 
 
 class Written(BaseModel):
-    """A text, and the id under which its tokens were streamed; one from the cache of answers was not."""
+    """A text, whether it ends at the token limit, and the id under which its tokens were streamed.
+
+    One from the cache of answers was not streamed.
+    """
 
     text: str
+    cut: bool = False
     streamed_as: str | None = Field(default=None, exclude=True)
 
 
@@ -247,6 +251,28 @@ async def write(
     return message.text
 
 
+async def write_sentences(chat: ChatModel, messages: Sequence[BaseMessage], *, max_tokens: int) -> str:
+    """Ask for a text that is to be kept, quietly and without chance: it ends where a sentence does.
+
+    One that ends at the token limit goes back to its last whole sentence. Where less than a third of it is left, it is
+    asked for once more, with twice the limit, and the longer one counts.
+
+    Raises:
+        ModelError: there is no answer, or none has a whole sentence.
+    """
+    longest = ""
+    for limit in (max_tokens, 2 * max_tokens):
+        written = await _written(chat, messages, temperature=0, max_tokens=limit, quiet=True)
+        if not written.cut:
+            return written.text
+        longest = max(longest, whole_sentences(written.text), key=len)
+        if len(longest) >= len(written.text) / 3:
+            return longest
+    if not longest:
+        raise unusable(chat, "write")
+    return longest
+
+
 async def write_message(
     chat: ChatModel,
     messages: Sequence[BaseMessage],
@@ -259,6 +285,13 @@ async def write_message(
 
     A node that returns this message does not stream it a second time.
     """
+    written = await _written(chat, messages, temperature=temperature, max_tokens=max_tokens, quiet=quiet)
+    return AIMessage(written.text, id=written.streamed_as)
+
+
+async def _written(
+    chat: ChatModel, messages: Sequence[BaseMessage], *, temperature: float | None, max_tokens: int, quiet: bool
+) -> Written:
     parameters = writing_parameters(chat.model) | {"max_tokens": max_tokens}
     if temperature is not None:
         parameters["temperature"] = temperature
@@ -269,8 +302,7 @@ async def write_message(
         said = without_control(messages)
         return await write_until_usable(chat, with_parameters(client, parameters), said, quiet=quiet)
 
-    written = await ask(chat, ModelQuestion("write", messages, Written, parameters), answer)
-    return AIMessage(written.text, id=written.streamed_as)
+    return await ask(chat, ModelQuestion("write", messages, Written, parameters), answer)
 
 
 async def write_until_usable(
@@ -290,7 +322,8 @@ async def write_until_usable(
 
 def read_text(message: AIMessage) -> Written:
     """The text of a message, also if the tokens ended before it did."""
-    return Written(text=text_of(message, cut=True).strip(), streamed_as=message.id)
+    cut = message.response_metadata.get("finish_reason") == "length"
+    return Written(text=text_of(message, cut=True).strip(), cut=cut, streamed_as=message.id)
 
 
 async def streamed(

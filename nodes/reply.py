@@ -11,8 +11,9 @@ from dramaturg.models.questions import write_message
 from dramaturg.models.reading import encodable
 from dramaturg.nodes.grounds import NO_GROUNDS, Grounds
 from dramaturg.nodes.run import Run, needs, open_run
-from dramaturg.nodes.turn import Question, SummaryState, WindowSettings, earlier_summary
+from dramaturg.nodes.turn import Question, SummaryState, WindowSettings, earlier_summary, stranger_name
 from dramaturg.prompts import fence
+from dramaturg.stores.names import normal_name
 
 
 class ReplySettings(WindowSettings):
@@ -86,9 +87,10 @@ async def spoken(
         **values,
     )
     last = HumanMessage(earlier_summary(run, state.get("summary", "")) + last.text)
+    said_before = earlier(state["messages"], run.role.id, stranger_name(run))
     reply = await write_message(
         run.chat,
-        [*system, *merge_message_runs([*earlier(state["messages"]), last], chunk_separator="\n\n")],
+        [*system, *merge_message_runs([*said_before, last], chunk_separator="\n\n")],
         temperature=run.settings.temperature,
         max_tokens=run.settings.reply_tokens,
         quiet=quiet,
@@ -102,7 +104,25 @@ def section(run: Run[Any], name: str, text: str) -> str:
     return f"{only.text}\n\n"
 
 
-def earlier(messages: Sequence[AnyMessage]) -> list[BaseMessage]:
-    """The conversation before the question, as plain text: clients send all kinds of content blocks."""
-    said = [message for message in messages[:-1] if message.type in {"human", "ai"}]
-    return [type(message)(content=encodable(message.text)) for message in said if message.text.strip()]
+def earlier(messages: Sequence[AnyMessage], role: str = "", stranger: str = "") -> list[BaseMessage]:
+    """The conversation before the question, as plain text: clients send all kinds of content blocks.
+
+    A line of somebody else than the role and who asks now has its speaker in front.
+
+    Args:
+        messages: the conversation; the last is the question.
+        role: the id of the role that answers; empty: every reply is its own.
+        stranger: what a user is called of whom nothing is known.
+    """
+    asks, lines = messages[-1].name, list[BaseMessage]()
+    for message in messages[:-1]:
+        if message.type not in {"human", "ai"} or not message.text.strip():
+            continue
+        text, name = encodable(message.text), message.name
+        if message.type == "ai":
+            another = bool(role and name) and name != role
+            lines.append(HumanMessage(f"{name}: {text}") if another else AIMessage(text))
+        else:
+            another = asks is not None and name is not None and normal_name(name) != normal_name(asks)
+            lines.append(HumanMessage(f"{name or stranger}: {text}" if another else text))
+    return lines

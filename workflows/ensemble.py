@@ -22,7 +22,16 @@ from dramaturg.nodes.memories.remembering import RememberedState, remember
 from dramaturg.nodes.memories.units import memories_in
 from dramaturg.nodes.part import OwnSettings, part
 from dramaturg.nodes.run import RoleContext, needs, open_run
-from dramaturg.nodes.turn import SummarySettings, TurnInput, TurnOutput, TurnState, read_turn, summarize, window_outcome
+from dramaturg.nodes.turn import (
+    SummarySettings,
+    TurnInput,
+    TurnOutput,
+    TurnState,
+    asked_as,
+    read_turn,
+    summarize,
+    window_outcome,
+)
 from dramaturg.nodes.verification import VerificationSettings, verify
 from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.stores.documents.memories import read_memory_files
@@ -33,7 +42,7 @@ from dramaturg.workflows import amadeus, drmr, emotional_rag, id_rag, role_rag
 
 Part = Literal["passages", "scope", "memories", "relations", "identity"]
 PARTS: tuple[Part, ...] = ("passages", "scope", "memories", "relations", "identity")
-SPOKEN = ("window", "summary_tokens", "reply_tokens", "verify", "alpha", "revisions", "notes")
+SPOKEN = ("window", "summary_tokens", "reply_tokens", "verify", "alpha", "revisions", "notes", "redraft")
 """The settings of a method that are about its reply: a part gives none."""
 
 
@@ -99,6 +108,7 @@ async def choose_parts(state: EnsembleState, runtime: Runtime[Any]) -> dict[str,
     checkers = [*(["gate"] if gate else []), *(["verifier"] if run.settings.verify else [])]
     evidence = {"parts": list(chosen)}
     return {
+        "messages": [asked_as(state["messages"][-1], run.settings.user_role)],
         "taking_part": list(chosen),
         "checkers": checkers,
         "gathered": Overwrite({}),

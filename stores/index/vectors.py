@@ -31,8 +31,7 @@ def unit_rows(vectors: ArrayLike) -> Vectors:
 def with_direction(vectors: ArrayLike) -> NDArray[np.bool_]:
     """Return which rows of an array of shape (n, d) can be scaled to length 1: finite, and not all zeros."""
     rows = np.asarray(vectors, dtype=np.float64)
-    found: NDArray[np.bool_] = np.isfinite(rows).all(axis=1) & rows.any(axis=1)
-    return found
+    return np.asarray(np.isfinite(rows).all(axis=1) & rows.any(axis=1), np.bool_)
 
 
 def pack(vectors: Vectors) -> bytes:
@@ -59,6 +58,16 @@ def unpack(data: bytes) -> Any:
     if not isinstance(index, faiss.IndexFlat) or index.metric_type != faiss.METRIC_INNER_PRODUCT:
         raise ValueError("The file is no flat FAISS index of inner products.")
     return index
+
+
+def part(index: Any, start: int, end: int) -> Any:
+    """Return the index of some of the rows of an index."""
+    import faiss
+
+    some = faiss.IndexFlatIP(index.d)
+    if end > start:
+        some.add(index.reconstruct_n(start, end - start))
+    return some
 
 
 def query_row(vector: Sequence[float] | NDArray[np.floating[Any]], dimension: int, k: int) -> Vectors:
