@@ -29,8 +29,8 @@ async def respond_in_scope(state: ScopedReplyState, runtime: Runtime[Any]) -> di
     """Answer from what was recalled, and decline what the role cannot know, in its own manner (RoleRAG 3.4)."""
     run = await open_run(runtime, GraphReplySettings)
     grounds = await scope_grounds(run, state)
-    reply = await spoken(run, state, "respond_in_scope", grounds, data={"knowledge": ""})
-    return {"messages": [reply], "usage": {"respond_in_scope": run.usage}}
+    reply, slips = await spoken(run, state, "respond_in_scope", grounds, data={"knowledge": ""})
+    return {"messages": [reply], "evidence": slips, "usage": {"respond_in_scope": run.usage}}
 
 
 @needs(**SCOPED)
@@ -81,8 +81,8 @@ async def respond_from_graph(state: LocalReplyState, runtime: Runtime[Any]) -> d
     """Answer from the entities and relations that local search reached; nobody says what the role cannot know."""
     run = await open_run(runtime, LocalReplySettings)
     grounds = await local_grounds(run, state)
-    reply = await spoken(run, state, "respond_from_knowledge", grounds, data={"knowledge": ""})
-    return {"messages": [reply], "usage": {"respond_from_graph": run.usage}}
+    reply, slips = await spoken(run, state, "respond_from_knowledge", grounds, data={"knowledge": ""})
+    return {"messages": [reply], "evidence": slips, "usage": {"respond_from_graph": run.usage}}
 
 
 async def local_grounds(run: Run[ChunkSettings], state: LocalReplyState) -> Grounds:
