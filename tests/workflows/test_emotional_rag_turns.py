@@ -447,6 +447,23 @@ async def test_with_another_embedding_model_it_is_embedded_again(tmp_path: Path)
     assert said(await talk.ask("A wedding?", embedding_model=WordEmbeddings()))[0].strip() == GLAD
 
 
+async def test_what_another_embedding_model_gives_no_vector_is_left_out_and_costs_no_turn(tmp_path: Path) -> None:
+    class Failing(WordEmbeddings):
+        model = "other words"
+
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            vectors = super().embed_documents(texts)
+            return [[float("nan")] * len(v) if GLAD in text else v for text, v in zip(texts, vectors, strict=True)]
+
+    small_role(tmp_path)
+    talk = Talk(tmp_path)
+    for text in (GLAD, SAD):
+        await talk.ask(text)
+    evidence = await talk.ask("And the dog?", embedding_model=Failing())
+    assert (said(evidence), evidence["lost_memories"]) == ([SAD], 1)
+    assert sorted(said(await talk.ask("And?", embedding_model=WordEmbeddings()))) == ["And the dog?", SAD, GLAD]
+
+
 async def test_moods_of_two_encoders_are_not_compared(tmp_path: Path) -> None:
     small_role(tmp_path)
     talk = Talk(tmp_path)
