@@ -16,7 +16,7 @@ from dramaturg.conversations.turn_lock import lock_file, turn_lock
 from dramaturg.conversations.turns import Turn, all_branches, all_turns, as_message
 from dramaturg.nodes.run import RoleContext
 from dramaturg.nodes.turn import question_in
-from dramaturg.stores.conversations.memories import ConversationMemories, memory_id
+from dramaturg.stores.conversations.memories import ConversationMemories, of_turns
 
 PATIENCE = 60.0
 
@@ -230,7 +230,7 @@ class Conversation:
         if kept := await memories.ids():
             turns = {turn.id for turn in (await all_turns(self.saver, self.thread.name)).values()}
             unfinished = await self.thread.unfinished()
-            held = {memory_id(turn) for turn in turns | ({unfinished.id} if unfinished else set())}
+            held = of_turns(turns | ({unfinished.id} if unfinished else set()), kept)
             await memories.drop(kept - held)
 
     async def _turn(self, turn: str) -> Turn:

@@ -17,10 +17,12 @@ from typing_extensions import TypedDict
 
 from dramaturg.models.chat import Usage, add_usage
 from dramaturg.nodes.run import Run, needs
+from dramaturg.nodes.turn import clipped
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, StaleDraft
 from dramaturg.stores.index.builder import IndexBuilder
 from dramaturg.stores.index.folder import S
 from dramaturg.stores.index.records import R
+from dramaturg.stores.index.vectors import with_direction
 from dramaturg.stores.role import Index
 
 PATIENCE = 50  # times that an index is made again because its sources were changed meanwhile
@@ -134,6 +136,18 @@ async def begin_draft(
     return draft, {} if again else {"usage": Overwrite({})}
 
 
+class NoVector(ValueError):
+    """The embedding model gave some texts no direction: numbers that are not finite, or all zeros."""
+
+    def __init__(self, model: str, texts: Sequence[str]) -> None:
+        more = f" and {len(texts) - 1} more" if len(texts) > 1 else ""
+        super().__init__(
+            f"The embedding model {model} gave no usable vector for “{clipped(' '.join(texts[0].split()), 80)}”{more}: "
+            "change that text, or take another embedding model."
+        )
+        self.texts = texts
+
+
 async def embed_batches(
     run: Run[Any], builder: IndexBuilder[Any], draft: str, size: int, texts: Sequence[str] | None = None
 ) -> AsyncIterator[tuple[int, int]]:
@@ -152,13 +166,20 @@ async def embed_batches(
     Raises:
         MissingIndex: the draft is gone.
         ModelError: the embedding model cannot be reached; what came before is kept.
+        NoVector: it gave some texts no direction; all others are kept.
     """
     left, model = await asyncio.to_thread(builder.unembedded, draft, texts), await run.embedder()
+    without = list[str]()
     for start in range(0, len(left), size):
         batch = left[start : start + size]
         vectors = np.array(await model.embeddings.aembed_documents(batch), np.float32)
-        await asyncio.to_thread(builder.add_vectors, draft, batch, vectors)
+        usable = with_direction(vectors)
+        without += [text for text, had in zip(batch, usable, strict=True) if not had]
+        given = [text for text in batch if text not in without]
+        await asyncio.to_thread(builder.add_vectors, draft, given, vectors[usable])
         yield start + len(batch), len(left)
+    if without:
+        raise NoVector(model.name, without)
 
 
 async def embed_all(

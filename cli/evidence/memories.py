@@ -20,6 +20,9 @@ def memory_views(evidence: Mapping[str, Any]) -> list[RenderableType]:
     shown = [view(evidence) for name, view in views.items() if name in evidence]
     if lost := evidence.get("lost_memories"):
         shown.append(Text(f"Memories of this conversation that are gone or cannot be read: {lost}.", style="yellow"))
+    if without := evidence.get("memories_without_vector"):
+        told = f"Memories that the embedding model gave no vector: {without}; indexing names them."
+        shown.append(Text(told, style="yellow"))
     return shown
 
 
@@ -46,7 +49,8 @@ def mood_view(evidence: Mapping[str, Any]) -> RenderableType:
 def memories_view(evidence: Mapping[str, Any]) -> RenderableType:
     """What was recalled, best first: the role's own memories, and those of this conversation."""
     strategy = one_line(evidence.get("strategy"))
-    by = f", recalled by {'meaning alone' if strategy == 'semantic' else strategy}" if strategy else ""
+    why = ", for no emotion speaks from the question" if evidence.get("calm") else ""
+    by = f", recalled by {'meaning alone' if strategy == 'semantic' else strategy}{why}" if strategy else ""
     recalled = list(enumerate(evidence.get("memories") or [], 1))
     if not recalled:
         return Text(f"Memories{by}: none.", style="dim")

@@ -30,7 +30,7 @@ from dramaturg.stores.library import open_role
 from dramaturg.workflows.methods import METHODS, Preparation, context_type, index_kinds, preparations
 
 WITHOUT = {
-    "memory": ("Memories without a mood; --retry asks them again", "memory"),
+    "memory": ("Memories without a mood or a vector; --retry asks them again", "memory"),
     "edge": ("Relations without a score; --scores asks for them again", "edge", "dialogue"),
     "passage": ("Chunks without facts; --retry asks them again", "passage"),
     "heading": (

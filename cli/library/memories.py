@@ -220,7 +220,7 @@ async def made_in(context: RoleContext, thread: str) -> list[Listed]:
     return [
         Listed(
             one.id,
-            exchange_text(one.question, one.answer, one.speaker, role),
+            exchange_text(one.question, one.answer, one.speaker, role.card.name),
             f"{one.created.astimezone():%Y-%m-%d %H:%M}",
             one.pinned,
             (f"turn {one.turn}",),

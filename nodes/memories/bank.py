@@ -41,8 +41,9 @@ def rank_memories(
 
     s is the semantic distance (Eq. 6), e = 1 - cosine of the emotion vectors the emotional one (Eq. 7). The strategies
     of Eq. 8, by the paper's names: C-A ranks by s + e, C-M by s · e; S-S takes the `pool` nearest by s and ranks these
-    by e, S-E takes the `pool` nearest by e and ranks these by s. "semantic" ranks by s. Ties break by memory order, in
-    both stages. Distances are those of float64, whatever the type of the arrays.
+    by e, S-E takes the `pool` nearest by e and ranks these by s. "semantic" ranks by s. Ties fall by
+    the other distance, of C-A and C-M by s, and then by memory order, in both stages. Distances are those of float64,
+    whatever the type of the arrays.
 
     C-M puts a memory whose emotions are parallel to the query's first, whatever it means: its product is 0.
 
@@ -111,12 +112,15 @@ class _Query(NamedTuple):
 
 
 class _Measured(NamedTuple):
-    """Some rows: their semantic distances, and what both stages of the strategy rank by, all of shape (m,)."""
+    """Some rows: their semantic distances, and what both stages of the strategy rank by, of shape (m,).
+
+    Each stage has what it ranks by, and what its ties fall by.
+    """
 
     rows: Rows
     semantic: Floats
-    first: Floats
-    final: Floats
+    first: tuple[Floats, Floats]
+    final: tuple[Floats, Floats]
 
 
 class MemoryBank:
@@ -179,10 +183,9 @@ class MemoryBank:
         asked = self._checked(query, query_emotion, strategy, semantic_distance, normalize)
         k, pool = (min(k, pool), pool) if strategy in ("S-S", "S-E") else (k, k)
         found = self._measured(asked, self._candidates(asked, pool))
-        taken = np.lexsort((found.rows, found.first))[:pool]
-        best = taken[np.lexsort((found.rows[taken], found.final[taken]))][:k]
-        rows, semantic, first, final = found
-        return self._ranked(asked, _Measured(rows[best], semantic[best], first[best], final[best]))
+        taken = _order(found.first, found.rows)[:pool]
+        best = taken[_order([one[taken] for one in found.final], found.rows[taken])][:k]
+        return self._ranked(asked, found.rows[best], found.semantic[best], found.final[0][best])
 
     def at(
         self,
@@ -203,7 +206,8 @@ class MemoryBank:
         if absent:
             raise ValueError(f"There is no row {absent[0]} in a bank of {len(self)} memories.")
         asked = self._checked(query, query_emotion, strategy, semantic_distance, normalize)
-        return self._ranked(asked, self._measured(asked, np.array(rows, dtype=np.intp)))
+        found = self._measured(asked, np.array(rows, dtype=np.intp))
+        return self._ranked(asked, found.rows, found.semantic, found.final[0])
 
     def _checked(
         self,
@@ -232,7 +236,7 @@ class MemoryBank:
         """Leave out rows that cannot be among the first `count`."""
         if asked.whole or count >= len(self):
             return np.arange(len(self))
-        (first, _), mood = STAGES[asked.strategy], self._moods(asked)
+        ((first, _), _), mood = STAGES[asked.strategy], self._moods(asked)
         if first is _by_mood:
             lower = upper = mood
         else:
@@ -251,14 +255,22 @@ class MemoryBank:
             mood = placed_by_meaning(mood, semantic, self._known)
             meaning, mood = normalized(semantic, asked.normalize)[rows], normalized(mood, asked.normalize)[rows]
             semantic = semantic[rows]
-        first, final = STAGES[asked.strategy]
-        return _Measured(rows, semantic, first(meaning, mood), final(meaning, mood))
+        (first, tie), (final, last) = STAGES[asked.strategy]
+        return _Measured(
+            rows, semantic, (first(meaning, mood), tie(meaning, mood)), (final(meaning, mood), last(meaning, mood))
+        )
 
-    def _ranked(self, asked: _Query, found: _Measured) -> list[RankedMemory]:
-        known = self._known[found.rows] & (asked.emotional is not None)
-        moods = zip(self._moods(asked)[found.rows].tolist(), known, strict=True)
+    def _ranked(self, asked: _Query, rows: Rows, semantic: Floats, final: Floats) -> list[RankedMemory]:
+        known = self._known[rows] & (asked.emotional is not None)
+        moods = zip(self._moods(asked)[rows].tolist(), known, strict=True)
         emotional = [mood if had else None for mood, had in moods]
-        return list(map(RankedMemory, found.rows.tolist(), found.semantic.tolist(), emotional, found.final.tolist()))
+        return list(map(RankedMemory, rows.tolist(), semantic.tolist(), emotional, final.tolist()))
+
+
+def _order(stage: Sequence[Floats], rows: Rows) -> Rows:
+    """The order of a stage: by what it ranks by, then by what its ties fall by, then by place."""
+    by, tie = stage
+    return np.lexsort((rows, tie, by))
 
 
 def _by_meaning(meaning: Floats, mood: Floats) -> Floats:
@@ -270,16 +282,18 @@ def _by_mood(meaning: Floats, mood: Floats) -> Floats:
 
 
 Combine = Callable[[Floats, Floats], Floats]
-STAGES: dict[Strategy, tuple[Combine, Combine]] = {
-    "semantic": (_by_meaning, _by_meaning),
-    "C-A": (np.add, np.add),
-    "C-M": (np.multiply, np.multiply),
-    "S-S": (_by_meaning, _by_mood),
-    "S-E": (_by_mood, _by_meaning),
+BY_MEANING, BY_MOOD = (_by_meaning, _by_mood), (_by_mood, _by_meaning)
+STAGES: dict[Strategy, tuple[tuple[Combine, Combine], tuple[Combine, Combine]]] = {
+    "semantic": ((_by_meaning, _by_meaning), (_by_meaning, _by_meaning)),
+    "C-A": ((np.add, _by_meaning), (np.add, _by_meaning)),
+    "C-M": ((np.multiply, _by_meaning), (np.multiply, _by_meaning)),
+    "S-S": (BY_MEANING, BY_MOOD),
+    "S-E": (BY_MOOD, BY_MEANING),
 }
-"""What the first stage takes memories by, and what these are ranked by in the end.
+"""What the first stage takes memories by, and what these are ranked by in the end; each with what its ties fall by.
 
-By the paper's names: the released code calls S-S "S-C", and S-E "S-S".
+By the paper's names: the released code calls S-S "S-C", and S-E "S-S". Neither says how ties fall. Moods of whole
+numbers tie often, and wholly where no emotion speaks from the question.
 """
 
 

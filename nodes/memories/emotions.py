@@ -1,11 +1,12 @@
 """The emotion of memories and questions, eight scores with reasons (Emotional RAG, II.B.1 and 2, Equations 3 and 5)."""
 
 import asyncio
+import re
 import threading
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from langchain_core.messages import BaseMessage
@@ -19,16 +20,21 @@ from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.extracted import Extracted, WholeNumber
 from dramaturg.models.questions import extract
 from dramaturg.nodes.run import RoleContext, Run
-from dramaturg.prompts import Prompt, load
+from dramaturg.prompts import Prompt, fence, load
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.index.memories import Felt, Mood
-from dramaturg.stores.index.vectors import Vectors, unit_rows
+from dramaturg.stores.index.vectors import Vectors, unit_rows, with_direction
 
 EMOTIONS = ("joy", "acceptance", "fear", "surprise", "sadness", "disgust", "anger", "anticipation")
 """The dimensions of an emotional vector, in the paper's order."""
 BATCH = 64  # texts that are embedded together
 REASON = 120  # characters of a reason
+CLEAR = 5  # the score of an emotion that is clearly there
+FEW_WORDS = 4  # of a question that may only go on from what was said before
+HAN = re.compile("[\u3400-\u9fff]")
 FULL = 0.5  # of the distance of one description from all: a text that stands out so much is given a 10
+
+NO_DIRECTION = "The embedding model gave numbers for it that are not finite, or all zeros."
 
 
 class EmotionSettings(RoleContext):
@@ -54,13 +60,31 @@ class MemoryText(Protocol):
         """The role's own words alone."""
 
 
+class SaidBefore(NamedTuple):
+    """What was said before a question: "And then?" has the mood of the exchange that it goes on from."""
+
+    transcript: str
+    """The last exchanges, a line each."""
+    questions: Sequence[str]
+    """What the same user said, the latest last."""
+
+
+FIRST = SaidBefore("", ())
+
+
+def word_count(text: str) -> float:
+    """How many words there are; two Chinese characters are about one."""
+    words, characters = re.findall(r"\w+", HAN.sub(" ", text)), HAN.findall(text)
+    return len(words) + len(characters) / 2
+
+
 def clipped_reason(reason: object) -> object:
     """The beginning of a reason: too many words are no reason to lose the scores."""
     return reason.strip()[:REASON].strip() if isinstance(reason, str) else reason
 
 
 class Feeling(BaseModel):
-    """One emotion as the model judges it: first why, then how strong. A number in quotes is none."""
+    """One emotion as the model judges it: first why, then how strong."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -72,6 +96,14 @@ class Feeling(BaseModel):
 
 EACH: dict[str, Any] = dict.fromkeys(EMOTIONS, (Feeling, ...))
 Feelings = create_model("Feelings", __base__=Extracted, **EACH)
+
+
+def papers_list(answer: Any) -> Any:
+    """Read the list that the paper asks for (Fig. 2): {"analysis", "dim", "score"} for each emotion."""
+    if not isinstance(answer, list):
+        return answer
+    items = [one for one in answer if isinstance(one, dict)]
+    return {str(one.get("dim")): {"reason": one.get("analysis"), "score": one.get("score")} for one in items}
 
 
 @dataclass(frozen=True)
@@ -110,13 +142,15 @@ class ModelEncoder:
         except UNANSWERED as error:
             return Mood(emotions=None, error=str(error))
 
-    async def of_question(self, text: str) -> Mood:
-        """Ask what speaks from a question, whoever is asked."""
-        return await self._felt(self.prompt("feel_question", self.language).messages(data={"said": text}))
+    async def of_question(self, text: str, before: SaidBefore = FIRST) -> Mood:
+        """Ask what speaks from a question, whoever is asked; the model says whether it only goes on from before."""
+        told = f"{fence('before', before.transcript)}\n\n" if before.transcript else ""
+        prompt = self.prompt("feel_question", self.language)
+        return await self._felt(prompt.messages(before=told, data={"said": text}))
 
     async def _felt(self, messages: Sequence[BaseMessage]) -> Mood:
         """Have all eight emotions; an answer that lacks one, or scores beyond the scale, is asked for again."""
-        found = (await extract(self.chat, messages, Feelings)).model_dump()
+        found = (await extract(self.chat, messages, Feelings, form=papers_list)).model_dump()
         return Mood(emotions={emotion: Felt(**found[emotion]) for emotion in EMOTIONS})
 
 
@@ -141,24 +175,31 @@ class SimilarityEncoder:
         async with self.turn:
             return await asyncio.to_thread(self.compared, [memory.own for memory in memories])
 
-    async def of_question(self, text: str) -> Mood:
-        """Compare a question."""
-        return (await asyncio.to_thread(self.compared, [text]))[0]
+    async def of_question(self, text: str, before: SaidBefore = FIRST) -> Mood:
+        """Compare a question; one of a few words, without an emotion of its own, together with what it goes on from."""
+        if not before.questions or word_count(text) > FEW_WORDS:
+            return (await asyncio.to_thread(self.compared, [text]))[0]
+        from_one = word_count(before.questions[-1]) > FEW_WORDS  # else that may go on from another
+        exchange = "\n".join([*before.questions[-1 if from_one else -2 :], text])
+        alone, both = await asyncio.to_thread(self.compared, [text, exchange])
+        return both if max((alone.scores or {"": 1}).values()) < CLEAR else alone
 
     def compared(self, texts: Sequence[str]) -> list[Mood]:
-        """The moods of texts, a batch at a time.
+        """The moods of texts, a batch at a time; one that the model gives no direction has none.
 
         Raises:
-            ValueError: the embedding model gives no direction for one of them.
+            ValueError: the embedding model gives no direction for the descriptions of the emotions.
         """
         described = described_emotions(self.embedder, self.language, EMOTIONS)
-        found = list[Mood]()
+        found = [Mood(emotions=None, error=NO_DIRECTION)] * len(texts)
         for start in range(0, len(texts), BATCH):
-            vectors = unit_rows(self.embedder.embeddings.embed_documents(list(texts[start : start + BATCH])))
-            cosines = np.asarray(vectors, np.float64) @ np.asarray(described, np.float64).T  # (n, 8)
-            for row, near in zip(intensities(cosines, described).tolist(), cosines.tolist(), strict=True):
+            rows = np.asarray(self.embedder.embeddings.embed_documents(list(texts[start : start + BATCH])), np.float64)
+            usable = np.flatnonzero(with_direction(rows))
+            cosines = np.asarray(unit_rows(rows[usable]), np.float64) @ np.asarray(described, np.float64).T  # (n, 8)
+            scored = zip(intensities(cosines, described).tolist(), cosines.tolist(), strict=True)
+            for at, (row, near) in zip(usable.tolist(), scored, strict=True):
                 felt = (Felt(score=score, reason=f"similarity {one:.2f}") for score, one in zip(row, near, strict=True))
-                found.append(Mood(emotions=dict(zip(EMOTIONS, felt, strict=True))))
+                found[start + at] = Mood(emotions=dict(zip(EMOTIONS, felt, strict=True)))
         return found
 
 

@@ -14,6 +14,7 @@ from dramaturg.nodes.index_steps import (
     IndexDraftState,
     IndexingCost,
     LookedAt,
+    NoVector,
     PublishedVersion,
     Rebuild,
     Wishes,
@@ -47,6 +48,9 @@ from dramaturg.stores.index.answers import answer_key
 from dramaturg.stores.index.memories import MEMORY_KIND, MOODS_FILE, MemoryStore, Mood, StoredMemory
 from dramaturg.stores.index.records import encode_records
 
+NO_VECTOR = "vector: the embedding model gave numbers that are not finite, or all zeros."
+WITHOUT_VECTOR = "without_vector"
+
 
 class MemorySettings(EmotionSettings):
     """How memories are encoded."""
@@ -57,7 +61,8 @@ class MemorySettings(EmotionSettings):
 class MemoryReport(TypedDict):
     """What an index of memories holds, and what it cost now.
 
-    `copies`: lines that are joined with another; `failed`: memories without a mood, and why.
+    `copies`: lines that are joined with another; `failed`: memories without a mood, and lines without a vector, which
+    are no memories until they have one, and why.
     """
 
     version: str
@@ -91,6 +96,7 @@ class MemoryDraftState(MemoryIndexInput, MemoryIndexOutput, IndexDraftState):
     """Indexing under way."""
 
     encoder: Annotated[str, Field(description="What encodes moods.")]
+    without_vector: Annotated[list[str], Field(description="The ids of memories that could not be embedded.")]
 
 
 class MemoriesCheckState(TypedDict):
@@ -135,16 +141,23 @@ async def gather_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> dic
     counts = {"memories": len(memories), "copies": sum(len(memory.places) - 1 for memory in memories)}
     runtime.stream_writer({"event": "gathered", **counts})
     report = {"version": "", "encoder": encoder, **counts, "failed": [], "calls": 0, "tokens": 0}
-    return {"draft": draft, "encoder": encoder, "index": report, "version": "", **cleared}
+    return {"draft": draft, "encoder": encoder, "index": report, "version": "", "without_vector": [], **cleared}
 
 
 @needs(draft="gather_memories")
 @unless_overtaken
 async def embed_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Embed every memory that has no vector yet: semantic_m^k = F(m_k) (Eq. 4)."""
+    """Embed every memory that has no vector yet: semantic_m^k = F(m_k) (Eq. 4).
+
+    One that the model gives no direction is left out of the version, and costs no other.
+    """
     run = await open_run(runtime, MemorySettings)
     builder = run.role.index(MEMORY_KIND).builder
-    await embed_all(run, builder, state["draft"], run.settings.embedding_batch, runtime)
+    try:
+        await embed_all(run, builder, state["draft"], run.settings.embedding_batch, runtime)
+    except NoVector as error:
+        memories = await asyncio.to_thread(builder.records, state["draft"])
+        return {"without_vector": [one.id for one in memories if one.embedding_text in error.texts]}
     return {}
 
 
@@ -183,10 +196,16 @@ async def publish_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> di
     Raises:
         StaleDraft: the files, or the card, were changed each time that they were indexed.
         MissingIndex: the draft, or a vector of it, was taken away each time.
+        ValueError: no memory has a vector.
     """
     run = await open_run(runtime, MemorySettings)
     encoding = await encoding_of(run, state["encoder"])
-    index, draft = run.role.index(MEMORY_KIND), state["draft"]
+    index, draft, without = run.role.index(MEMORY_KIND), state["draft"], state.get("without_vector", [])
+    lost = [one for one in await asyncio.to_thread(index.builder.records, draft) if one.id in without]
+    if lost and len(lost) == state["index"]["memories"]:
+        model = (await run.embedder()).name
+        raise ValueError(f"With {model} no memory of {run.role.id!r} has a {NO_VECTOR} Take another embedding model.")
+    draft = await asyncio.to_thread(index.builder.without, draft, without) if lost else draft
     memories = await asyncio.to_thread(index.builder.records, draft)
     made = await asyncio.to_thread(index.builder.settings, draft)
     refuse_other_settings(run, made, recipe(encoding.card, state["encoder"]))
@@ -194,11 +213,13 @@ async def publish_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> di
     answers = LookedAt(await asyncio.to_thread(index.builder.answers, draft), used)
     moods = [mood_in(answers, memory, encoding) for memory in memories]
     failed = [{"memory": m.id, "error": mood.error} for m, mood in zip(memories, moods, strict=True) if mood.error]
-    counts = {"memories": len(memories), "copies": state["index"]["copies"], "failed": len(failed)}
+    failed += [{"memory": one.id, "error": f"{one.places[0]} has no {NO_VECTOR}"} for one in lost]
+    had = {"memories": len(memories), "copies": sum(len(one.places) - 1 for one in memories)}
+    counts = {**had, "failed": len(failed), **({WITHOUT_VECTOR: len(lost)} if lost else {})}
     files = {MOODS_FILE: encode_records(moods)}
     publish = index.builder.publish
     manifest = await asyncio.to_thread(publish, draft, counts, files=files, used=used, sources=index.sources)
-    done = {"failed": failed, **asked_in_all(state["usage"]), "version": manifest.version}
+    done = {**had, "failed": failed, **asked_in_all(state["usage"]), "version": manifest.version}
     return published(runtime, {**state["index"], **done}, "memories", "rebuild", "retry")
 
 

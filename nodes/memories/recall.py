@@ -14,20 +14,20 @@ from typing_extensions import TypedDict
 
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.nodes.memories.bank import MemoryBank, Normalize, Strategy
+from dramaturg.nodes.memories.conversation import Said, said_before
 from dramaturg.nodes.memories.distances import SemanticDistance
-from dramaturg.nodes.memories.emotions import EMOTIONS, encoder_of
-from dramaturg.nodes.memories.index import MemoriesVersion, MemorySettings, memories_of
+from dramaturg.nodes.memories.emotions import EMOTIONS, SaidBefore, encoder_of
+from dramaturg.nodes.memories.index import WITHOUT_VECTOR, MemoriesVersion, MemorySettings, memories_of
 from dramaturg.nodes.memories.remembering import (
     Remembered,
     RememberSettings,
     exchange_text,
     kept_memories,
     unfaded,
-    with_vectors_of,
 )
-from dramaturg.nodes.run import needs, open_run
-from dramaturg.nodes.turn import EvidenceState, Question
-from dramaturg.stores.conversations.memories import ConversationMemory
+from dramaturg.nodes.run import by_rules, needs, open_run
+from dramaturg.nodes.turn import EvidenceState, Question, TurnInput, transcript
+from dramaturg.stores.conversations.memories import of_turns
 from dramaturg.stores.index.memories import MemoryStore, Mood
 from dramaturg.stores.index.vectors import unit_rows
 from dramaturg.stores.role import Role
@@ -42,6 +42,15 @@ class StrategySettings(MemorySettings):
         default="C-A",
         description="C-A: sum of both distances; C-M: their product; S-S: by meaning, then re-ranked by mood; "
         "S-E: by mood, then re-ranked by meaning; semantic: meaning alone.",
+    )
+    least_emotion: int = by_rules(
+        paper=1,
+        ours=5,
+        ge=1,
+        le=10,
+        description="How strong the strongest emotion of a question must be for its mood to count; a calmer question "
+        "is weighed by meaning alone. 1: it always counts (the paper), and plain questions bring back the calmest "
+        "memories in place of those that answer them; 5, clearly there: a mood that is only hinted at does not count.",
     )
 
 
@@ -93,7 +102,7 @@ class MemoryEvidence(Recallable):
     emotions: Scores | None
 
 
-class QueryState(EvidenceState):
+class QueryState(TurnInput, EvidenceState):
     """What encoding reads and writes."""
 
     question: Question
@@ -129,6 +138,8 @@ async def encode_meaning(state: QueryState, runtime: Runtime[Any]) -> dict[str, 
 async def encode_mood(state: QueryState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Encode the mood of the query: emotion_q = G(q) (Eq. 3), by what encoded the memories of this version.
 
+    A question that only goes on from what the window shows before it, as "And then?" does, has the mood of both.
+
     A mood that cannot be had leaves recall by meaning alone, and the evidence says so.
 
     Raises:
@@ -140,7 +151,7 @@ async def encode_mood(state: QueryState, runtime: Runtime[Any]) -> dict[str, Any
     store = await memories_of(run, state.get("memories_version"))
     encoder = await encoder_of(run, store.encoder, run.role.card)
     try:
-        mood = await encoder.of_question(state["question"])
+        mood = await encoder.of_question(state["question"], said_before_it(state, run.role))
     except UNANSWERED as error:
         mood = Mood(emotions=None, error=str(error))
     found = {"encoder": encoder.name, **mood.model_dump(mode="json", exclude_defaults=True)}
@@ -148,12 +159,19 @@ async def encode_mood(state: QueryState, runtime: Runtime[Any]) -> dict[str, Any
     return {"mood": found, "evidence": {"mood": found}, "usage": {"encode_mood": run.usage}}
 
 
+def said_before_it(state: QueryState, role: Role) -> SaidBefore:
+    """The last two exchanges before the question, and what the user said in them."""
+    before = state.get("messages", [])[:-1][-4:]
+    return SaidBefore(transcript(before, role), [one.text for one in before if one.type == "human"])
+
+
 @needs(query_vector="encode_meaning", mood="encode_mood")
 async def recall_memories(state: MemoryRecallState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Recall the memories nearest to the question by the strategy of the run (Eqs. 6 to 8).
 
-    A memory of the conversation that is damaged is left out, and the evidence says so; one that is gone was removed, or
-    is another role's who speaks on the same thread.
+    What the window still shows takes no place among them. A memory of the conversation that is damaged, or that has no
+    vector, is left out, and the evidence says so; one that is gone was removed, or is another role's who speaks on the
+    same thread.
 
     Raises:
         MissingIndex: the role has no index of memories.
@@ -163,21 +181,24 @@ async def recall_memories(state: MemoryRecallState, runtime: Runtime[Any]) -> di
     role, model = run.role, await run.embedder()
     store = await memories_of(run, state.get("memories_version"))
     store.require(model.name, len(state["query_vector"]))
-    said, lost = list[ConversationMemory](), 0
+    said, lost = dict[str, Said](), 0
     if kept := kept_memories(runtime, role):
         ids = unfaded(state.get("remembered", []), run.settings)
-        readable = await kept.get(ids)
-        lost = len((await kept.ids()) & set(ids) - set(readable)) if len(readable) < len(ids) else 0
-        said = await with_vectors_of(model, [*readable.values()], kept, role, store.manifest.embedding.dimension)
+        shown = of_turns((str(message.id) for message in state.get("messages", [])), ids)
+        out_of_sight = [one for one in ids if one not in shown]
+        said, lost = await said_before(kept, out_of_sight, model, role, store.manifest.embedding.dimension)
     felt = (state["mood"] or {}).get("emotions")
     mood = [felt[name]["score"] for name in EMOTIONS] if felt else None
     query = Query(state["query_vector"], mood, run.settings)
     found = await asyncio.to_thread(lambda: nearest_memories(store, conversation_bank(said, store, role), query))
+    without = store.manifest.counts.get(WITHOUT_VECTOR)
     runtime.stream_writer({"event": "recalled", "memories": found})
     evidence = {
         "strategy": query.strategy,
+        **({"calm": True} if query.calm else {}),
         "memories": found,
         **({"lost_memories": lost} if lost else {}),
+        **({"memories_without_vector": without} if without else {}),
         **({"warning": store.warning} if store.warning else {}),
     }
     written = {"memories_version": store.version, "recalled_memories": found, "query_vector": []}
@@ -193,8 +214,13 @@ class Query(NamedTuple):
 
     @property
     def strategy(self) -> Strategy:
-        """The strategy of the run; meaning alone where there is no mood."""
-        return "semantic" if self.mood is None else self.context.strategy
+        """The strategy of the run; meaning alone where there is no mood, or none that counts."""
+        return "semantic" if self.mood is None or self.calm else self.context.strategy
+
+    @property
+    def calm(self) -> bool:
+        """Whether no emotion speaks from the question, as far as that is known."""
+        return self.mood is not None and max(self.mood) < self.context.least_emotion
 
 
 class Bank:
@@ -264,21 +290,22 @@ def own_bank(store: MemoryStore) -> Bank:
         return _banks[store]
 
 
-def conversation_bank(said: Sequence[ConversationMemory], store: MemoryStore, role: Role) -> Bank | None:
+def conversation_bank(said: Mapping[str, Said], store: MemoryStore, role: Role) -> Bank | None:
     """The memories of the conversation; moods count where the encoder of the role's own memories gave them."""
     if not said:
         return None
+    name = role.card.name  # the file is looked at
     memories: list[Recallable] = [
         {
-            "memory": one.id,
-            "text": exchange_text(one.question, one.answer, one.speaker, role),
+            "memory": memory,
+            "text": exchange_text(one.question, one.answer, one.speaker, name),
             "source": f"turn {one.turn}",
             "canon": False,
             "pinned": one.pinned,
             "count": 1,
             "when": None,
         }
-        for one in said
+        for memory, one in said.items()
     ]
-    moods = [one.mood.scores if one.encoder == store.encoder else None for one in said]
-    return Bank(memories, unit_rows([one.vector for one in said]), moods)
+    moods = [one.scores if one.encoder == store.encoder else None for one in said.values()]
+    return Bank(memories, np.stack([one.vector for one in said.values()]), moods)

@@ -8,7 +8,6 @@ from typing import Annotated, Any, NamedTuple, NotRequired
 from langgraph.runtime import Runtime
 from pydantic import Field
 
-from dramaturg.models.embeddings import Embedder
 from dramaturg.models.errors import ModelError
 from dramaturg.nodes.memories.emotions import EmotionEncoder, encoder_of
 from dramaturg.nodes.memories.index import MemoriesVersion, MemorySettings, memories_of
@@ -47,9 +46,9 @@ class RememberedState(AskedState):
 async def remember(state: RememberedState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Make the exchange a memory of this conversation, with its meaning and its mood (Emotional RAG, II.B.2).
 
-    It comes after the reply, which does not wait for it. A turn that runs twice makes the same memory. A model that
-    cannot be asked does not lose the turn: without a mood the memory says why, without a meaning there is no memory,
-    and the evidence says why.
+    It comes after the reply, which does not wait for it. A turn that runs twice makes the same memory, and one that
+    runs again with another reply makes another. A model that cannot be asked does not lose the turn: without a mood the
+    memory says why, without a meaning there is no memory, and the evidence says why.
 
     Raises:
         StorageError: the store cannot be written.
@@ -65,8 +64,9 @@ async def remember(state: RememberedState, runtime: Runtime[Any]) -> dict[str, A
     except (ModelError, ValueError) as error:
         return {"evidence": {"remember_error": str(error)}, "usage": {"remember": run.usage}}
     await kept.save(memory)
-    ids = [one for one in state.get("remembered", []) if one != memory.id]
-    return {"remembered": unfaded([*ids, memory.id], run.settings), "usage": {"remember": run.usage}}
+    made = memory.id
+    ids = [one for one in state.get("remembered", []) if one != made]
+    return {"remembered": unfaded([*ids, made], run.settings), "usage": {"remember": run.usage}}
 
 
 def kept_memories(runtime: Runtime[Any], role: Role) -> ConversationMemories | None:
@@ -101,7 +101,7 @@ async def exchange_memory(state: RememberedState, run: Run[RememberSettings], th
     encoder = await encoder_of(run, store.encoder, role.card)
     asked, answer = state["messages"][-2:]
     speaker = (asked.name or "")[:SPEAKER]
-    exchange = Exchange(exchange_text(state["question"], answer.text, speaker, role), answer.text)
+    exchange = Exchange(exchange_text(state["question"], answer.text, speaker, role.card.name), answer.text)
     vectors, mood = await asyncio.gather(
         model.embeddings.aembed_documents([exchange.text]), mood_or_reason(encoder, exchange)
     )
@@ -117,6 +117,7 @@ async def exchange_memory(state: RememberedState, run: Run[RememberSettings], th
         embedding=model.name,
         vector=unit_rows(vectors)[0].tolist(),
         created=datetime.now(UTC),
+        version=2,
     )
 
 
@@ -129,23 +130,7 @@ async def mood_or_reason(encoder: EmotionEncoder, exchange: Exchange) -> Mood:
     return mood
 
 
-def exchange_text(question: str, answer: str, speaker: str, role: Role) -> str:
+def exchange_text(question: str, answer: str, speaker: str, role: str) -> str:
     """What was said in a turn, as the memories of dialogues are written."""
     asked = f"{speaker}: {question}" if speaker else question
-    return f"{asked}\n{role.card.name}: {answer}"
-
-
-async def with_vectors_of(
-    model: Embedder, memories: Sequence[ConversationMemory], kept: ConversationMemories, role: Role, dimension: int
-) -> list[ConversationMemory]:
-    """Memories with vectors of the embedding model of now; those that another one embedded are kept with the new."""
-    others = [one for one in memories if (one.embedding, len(one.vector)) != (model.name, dimension)]
-    texts = [exchange_text(one.question, one.answer, one.speaker, role) for one in others]
-    vectors = unit_rows(await model.embeddings.aembed_documents(texts)).tolist() if texts else []
-    anew = {
-        one.id: one.model_copy(update={"embedding": model.name, "vector": vector})
-        for one, vector in zip(others, vectors, strict=True)
-    }
-    for one in anew.values():
-        await kept.save(one)
-    return [anew.get(one.id, one) for one in memories]
+    return f"{asked}\n{role}: {answer}"

@@ -9,7 +9,6 @@ from dramaturg.nodes.memories.recall import MemoryEvidence, MemoryRecallSettings
 from dramaturg.nodes.reply import AskedState, ReplySettings, spoken
 from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.nodes.turn import EvidenceState
-from dramaturg.stores.conversations.memories import memory_id
 
 
 class MemoryReplySettings(ReplySettings, MemoryRecallSettings):
@@ -42,13 +41,11 @@ async def ground_memories(state: MemoryReplyState, runtime: Runtime[Any]) -> dic
 def memory_grounds(run: Run[MemoryRecallSettings], state: MemoryReplyState) -> Grounds:
     """What a reply can rest on here: "memories", each with the time that it is of.
 
-    What the conversation itself made the role remember is left out as long as the window still shows it. It stands
-    apart, as the limit "was_said", unless both are equal.
+    What the conversation itself made the role remember stands apart, as the limit "was_said", unless both are equal.
     """
-    shown = {memory_id(str(message.id)) for message in state["messages"]}
-    new = [one for one in state["recalled_memories"] if one["canon"] or one["memory"] not in shown]
-    canon = [one for one in new if one["canon"] or run.settings.conversation == "equal"]
-    said = [memory_text(one) for one in new if one not in canon]
+    recalled = state["recalled_memories"]
+    canon = [one for one in recalled if one["canon"] or run.settings.conversation == "equal"]
+    said = [memory_text(one) for one in recalled if one not in canon]
     texts, limits = {"memories": list(map(memory_text, canon))}, {"was_said": "\n\n".join(said)}
     return grounds_of(state, texts, limits=limits, shown=("mood", "strategy", "memories"))
 

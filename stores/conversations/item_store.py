@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 from langgraph.store.base import (
     BaseStore,
@@ -44,10 +44,22 @@ SEARCH = (
     "SELECT namespace, key, created, updated, value FROM items WHERE namespace >= ? AND (? = '' OR namespace < ?) "
     "ORDER BY namespace, key LIMIT ? OFFSET ?"
 )
+STAMPS = "SELECT key, updated FROM items WHERE namespace = ? AND key IN (SELECT value FROM json_each(?))"
+# What is put again is later than before, whatever the clock says: a stamp tells whether it was.
 PUT = (
     "INSERT INTO items (namespace, key, created, updated, value) VALUES (?, ?, ?, ?, ?) "
-    "ON CONFLICT (namespace, key) DO UPDATE SET updated = excluded.updated, value = excluded.value"
+    "ON CONFLICT (namespace, key) DO UPDATE SET "
+    "updated = max(excluded.updated, items.updated + 0.000001), value = excluded.value"
 )
+
+
+class StampsOp(NamedTuple):
+    """Asks when items were put last."""
+
+    namespace: tuple[str, ...]
+    keys: tuple[str, ...]
+
+
 Place = tuple[tuple[str, ...], str]  # a namespace and a key
 
 
@@ -79,6 +91,12 @@ class ItemStore(BaseStore):
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """Do some operations; see `batch`."""
         return await asyncio.wrap_future(self._begun(ops))
+
+    async def stamps(self, namespace: tuple[str, ...], keys: Sequence[str]) -> dict[str, float]:
+        """Return when items were put last, in seconds, by their keys; their values are not looked at."""
+        asked: Any = StampsOp(namespace, tuple(keys))
+        (found,) = await asyncio.wrap_future(self._thread.submit(self._done, [asked], {}))
+        return cast("dict[str, float]", found)
 
     def _begun(self, ops: Iterable[Op]) -> Future[list[Result]]:
         asked = list(ops)
@@ -132,13 +150,18 @@ def create_table(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
-def nothing(op: Op) -> Result:
+def nothing(op: Any) -> Any:
     """The answer of an empty store."""
+    if isinstance(op, StampsOp):
+        return {}
     return [] if isinstance(op, SearchOp | ListNamespacesOp) else None
 
 
-def answer(connection: sqlite3.Connection, op: Op) -> Result:
+def answer(connection: sqlite3.Connection, op: Any) -> Any:
     """What an operation reads; nothing, if it writes."""
+    if isinstance(op, StampsOp):
+        rows = connection.execute(STAMPS, (joined(op.namespace), json.dumps(op.keys)))
+        return dict(rows.fetchall())
     if isinstance(op, GetOp):
         row = connection.execute(GET, (joined(op.namespace), op.key)).fetchone()
         return Item(**fields(*row)) if row else None

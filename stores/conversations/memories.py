@@ -1,20 +1,25 @@
 """The memories that a conversation made of its turns: kept by role and thread, and seen by no other conversation."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, SearchItem
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
 
+from dramaturg.stores.conversations.item_store import ItemStore
 from dramaturg.stores.files import canonical, sha256
 from dramaturg.stores.index.memories import Felt, Mood
 
 ROOT = "dramaturg_memories"
 PAGE = 500  # items that are asked for at once
 DIGITS = 16
+
+
+Stamp = Any
+"""What differs wherever a memory was written again: when that was, in our own store, else all that is written."""
 
 
 def positive_zeros(vector: list[float]) -> list[float]:
@@ -47,6 +52,8 @@ class ConversationMemory(BaseModel):
     created: AwareDatetime
     pinned: bool = False
     """Recalled whatever is asked."""
+    version: Literal[1, 2] = 1
+    """2: kept under its turn and what was said in it; 1: written when it was kept under its turn alone."""
 
     @property
     def mood(self) -> Mood:
@@ -56,7 +63,7 @@ class ConversationMemory(BaseModel):
     @property
     def id(self) -> str:
         """The name under which it is kept, and which the checkpoint holds."""
-        return memory_id(self.turn)
+        return memory_id(self.turn, *((self.question, self.answer, self.speaker) if self.version == 2 else ()))
 
 
 class ConversationMemories:
@@ -78,7 +85,7 @@ class ConversationMemories:
         self.namespace = (ROOT, sha256(json.dumps([role, thread]).encode()))
 
     async def save(self, memory: ConversationMemory) -> None:
-        """Keep a memory in the place of an earlier one of the same turn.
+        """Keep a memory in the place of an earlier one of the same exchange.
 
         Raises:
             ValueError: it is of another conversation, or a text in it is not valid Unicode.
@@ -91,12 +98,30 @@ class ConversationMemories:
 
     async def get(self, ids: Iterable[str]) -> dict[str, ConversationMemory]:
         """Return the memories with these ids, in their order; those that are gone or damaged are left out."""
-        found: dict[str, ConversationMemory] = {}
-        for page in pages(ids):
-            reads: list[Op] = [GetOp(self.namespace, one) for one in page]
-            items = await self.store.abatch(reads)
-            found |= self._readable(item for item in items if isinstance(item, Item))
-        return found
+        return self._readable((await self._items_of(ids)).values())
+
+    async def since(
+        self, ids: Iterable[str], seen: Mapping[str, Stamp]
+    ) -> tuple[dict[str, Stamp], dict[str, ConversationMemory]]:
+        """Read those of the memories with these ids that were written since they were seen.
+
+        Args:
+            ids: of memories.
+            seen: the stamps that came with those that need not be read again.
+
+        Returns:
+            The stamps of all that are there, in the order of the ids, and what was read; a memory that is damaged is
+            there and cannot be read.
+        """
+        wanted = list(dict.fromkeys(ids))
+        if not isinstance(self.store, ItemStore):
+            items = await self._items_of(wanted)
+            new = [item for one, item in items.items() if item.value != seen.get(one)]
+            return {one: item.value for one, item in items.items()}, self._readable(new)
+        # Stamps first: what is written between the two is read again the next time.
+        there = await self.store.stamps(self.namespace, wanted)
+        items = await self._items_of(one for one in wanted if one in there and there[one] != seen.get(one))
+        return {one: there[one] for one in wanted if one in there}, self._readable(items.values())
 
     async def all(self) -> list[ConversationMemory]:
         """Return every memory of the conversation, on whatever branch, oldest first."""
@@ -116,6 +141,13 @@ class ConversationMemories:
     async def drop_all(self) -> None:
         """Forget all that the conversation made, readable or not."""
         await self.drop(await self.ids())
+
+    async def _items_of(self, ids: Iterable[str]) -> dict[str, Item]:
+        found: dict[str, Item] = {}
+        for page in pages(ids):
+            reads: list[Op] = [GetOp(self.namespace, one) for one in page]
+            found |= {item.key: item for item in await self.store.abatch(reads) if isinstance(item, Item)}
+        return found
 
     async def _items(self) -> list[SearchItem]:
         found: list[SearchItem] = []
@@ -141,13 +173,24 @@ class ConversationMemories:
 
     def _checksum(self, memory: ConversationMemory) -> str:
         """Of the role, all but the vector as JSON, and the vector as numbers: as text, those would take long."""
-        words = memory.model_dump(mode="json", exclude={"vector"})
+        words = memory.model_dump(mode="json", exclude={"vector"} if memory.version > 1 else {"vector", "version"})
         return sha256(canonical([self.role, words]) + np.asarray(memory.vector, "<f8").tobytes())
 
 
-def memory_id(turn: str) -> str:
-    """Return the id of the memory of a turn: always the same, so that a turn that runs twice makes one memory."""
-    return sha256(turn.encode(errors="surrogatepass"))[:DIGITS]
+def memory_id(turn: str, *said: str) -> str:
+    """Return the id of the memory of a turn, and of what was said in it.
+
+    A turn that runs twice with the same words makes one memory. With another reply, as where a checkpoint is run again,
+    it makes another: each branch names its own.
+    """
+    digests = [sha256(turn.encode(errors="surrogatepass"))[:DIGITS]]
+    return "-".join(digests + ([sha256(json.dumps(said).encode())[:DIGITS]] if said else []))
+
+
+def of_turns(turns: Iterable[str], ids: Iterable[str]) -> set[str]:
+    """Return which of these ids are of memories that these turns made."""
+    made = set(map(memory_id, turns))
+    return {one for one in ids if one.partition("-")[0] in made}
 
 
 def pages(ids: Iterable[str]) -> Iterator[Sequence[str]]:

@@ -1,6 +1,6 @@
 """How a version of an index is built: a draft of records, vectors and answers as they come, then published at once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -104,6 +104,13 @@ class IndexBuilder(Generic[R]):
             draft.write(self._folder)
         self._drafts[draft.version] = draft
         return draft.version
+
+    def without(self, draft: str, ids: Collection[str]) -> str:
+        """Go on with a draft without some of its records; return the id of the draft that takes its place."""
+        before = self._open(draft)
+        recipe, left = before.recipe, [record for record in before.records if record.id not in ids]
+        how: dict[str, Any] = {name: getattr(recipe, name) for name in ("embedding", "settings", "sources")}
+        return self.draft(left, fresh=before.fresh, after=draft, **how)
 
     def records(self, draft: str) -> tuple[R, ...]:
         """Return the records of a draft."""

@@ -28,6 +28,12 @@ def unit_rows(vectors: ArrayLike) -> Vectors:
     return unit
 
 
+def with_direction(vectors: ArrayLike) -> NDArray[np.bool_]:
+    """Return which rows of an array of shape (n, d) can be scaled to length 1: finite, and not all zeros."""
+    rows = np.asarray(vectors, dtype=np.float64)
+    return np.asarray(np.isfinite(rows).all(axis=1) & rows.any(axis=1), np.bool_)
+
+
 def pack(vectors: Vectors) -> bytes:
     """Return the FAISS file of unit vectors of shape (n, d)."""
     import faiss

@@ -91,7 +91,7 @@ def test_what_has_no_mood_says_why(run: Command, stub: Endpoint) -> None:
     stub.model = joined_feeler(mood=lambda text: "I'd rather not." if CALM in text else feelings(text))
     code, out, _ = run("index", "ada", *METHOD)
     assert code == 0
-    assert "Memories without a mood; --retry asks them again" in out
+    assert "Memories without a mood or a vector; --retry asks them again" in out
     (calm,) = listed(run, "--moodless")
     assert CALM in calm["text"]
     assert calm["error"]
@@ -295,7 +295,8 @@ def test_memories_of_a_conversation_are_listed_pinned_and_removed(run: Command) 
     assert "cannot be edited" in err
     assert run("memories", "ada", *tea, "--remove", dog, "--yes")[0] == 0
     assert [one["memory"] for one in listed(run, *tea)] == [found[1]["memory"]]
-    evidence = json.loads(run("ask", "ada", "And?", *METHOD, *tea, "--json")[1])["evidence"]
+    run("ask", "ada", "Well?", *METHOD, *tea)
+    evidence = json.loads(run("ask", "ada", "And?", *METHOD, *tea, "--set", "window=2", "--json")[1])["evidence"]
     assert [one["memory"] for one in evidence["memories"] if not one["canon"]] == [found[1]["memory"]]
     assert len(listed(run)) == 5
 
@@ -352,8 +353,9 @@ def test_what_does_not_go_together_is_said(run: Command, arguments: tuple[str, .
 
 
 def test_a_reply_with_its_evidence(run: Command) -> None:
-    code, out, err = run("ask", "ada", "My wedding?", "Then?", *METHOD, "--strategy", "S-E", "--evidence")
-    assert (code, err.count("Looking into the persona …"), "Reading moods: 5 of 5 …" in err) == (0, 2, True)
+    how = (*METHOD, "--strategy", "S-E", "--set", "window=2", "--evidence")
+    code, out, err = run("ask", "ada", "My wedding?", "Well?", "Then?", *how)
+    assert (code, err.count("Looking into the persona …"), "Reading moods: 5 of 5 …" in err) == (0, 3, True)
     assert "Ada Quill: I keep the light." in out
     first, second = out.split("You: Then?")
     assert "Mood of the question (model)" in first

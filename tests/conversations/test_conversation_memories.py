@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
@@ -26,8 +27,15 @@ from dramaturg.conversations.opening import open_conversation
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.nodes.run import RoleContext
 from dramaturg.stores.conversations.item_store import ItemStore
-from dramaturg.stores.conversations.memories import ConversationMemories, ConversationMemory, memory_id, positive_zeros
+from dramaturg.stores.conversations.memories import (
+    ConversationMemories,
+    ConversationMemory,
+    memory_id,
+    of_turns,
+    positive_zeros,
+)
 from dramaturg.stores.errors import DamagedConversations
+from dramaturg.stores.files import canonical, sha256
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
 
 from crash_points import forkserver, killed_at, writes_of
@@ -600,3 +608,54 @@ async def test_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None
 
 def test_a_vector_is_the_same_whether_or_not_a_database_keeps_the_sign_of_zero() -> None:
     assert list(map(str, positive_zeros([-0.0, 0.0, -1.5]))) == ["0.0", "0.0", "-1.5"]
+
+
+async def test_a_memory_of_an_earlier_version_is_read_under_its_turn_alone(store: BaseStore) -> None:
+    """As it was written then: without the version, and with a checksum of all the rest."""
+    memories, old = ConversationMemories(store, "beethoven", "tea"), memory("m-1")
+    record = {"role": "beethoven", "memory": old.model_dump(mode="json", exclude={"version"})}
+    words = old.model_dump(mode="json", exclude={"version", "vector"})
+    record["checksum"] = sha256(canonical(["beethoven", words]) + np.asarray(old.vector, "<f8").tobytes())
+    await store.aput(memories.namespace, memory_id("m-1"), record, index=False)
+    new = memory("m-1", version=2)
+    await memories.save(new)
+    assert await memories.get([memory_id("m-1"), new.id]) == {memory_id("m-1"): old, new.id: new}
+    await memories.save(old.model_copy(update={"pinned": True}))
+    assert {one.pinned for one in await memories.all()} == {True, False}
+    assert of_turns(["m-1"], await memories.ids()) == {memory_id("m-1"), new.id}
+    assert of_turns(["m-2"], await memories.ids()) == set()
+
+
+# What is read of a conversation, turn by turn
+
+
+async def test_what_was_read_is_not_verified_again_and_what_was_written_since_is(
+    store: BaseStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether a talk has two memories or two thousand, a turn reads those that are new or were changed."""
+    memories, read = ConversationMemories(store, "beethoven", "tea"), list[str]()
+    for number in range(8):
+        await memories.save(memory(f"m-{number}"))
+    ids = [memory_id(f"m-{number}") for number in range(8)]
+    verified = ConversationMemories._read
+    monkeypatch.setattr(ConversationMemories, "_read", lambda self, item: read.append(item.key) or verified(self, item))
+    seen: dict[str, Any] = {}
+    for change in ("none", "new", "pinned", "damaged", "removed"):
+        if change == "new":
+            await memories.save(memory("m-8"))
+            ids.append(memory_id("m-8"))
+        if change == "pinned":
+            await memories.save(memory("m-2", pinned=True))
+        if change == "damaged":
+            item = await store.aget(memories.namespace, ids[3])
+            assert item is not None
+            await store.aput(memories.namespace, ids[3], {**item.value, "role": "bea", "memory": {}}, index=False)
+        if change == "removed":
+            await memories.drop([ids[4]])
+        read.clear()
+        there, found = await memories.since(ids, seen)
+        seen |= {key: there[key] for key in found}
+        assert {**dict.fromkeys(("new",), ids[8:]), "none": ids, "pinned": [ids[2]]}.get(change, [ids[3]]) == read
+        assert list(there) == [one for one in ids if (one, change) != (ids[4], "removed")]
+        assert set(found) == set(read) - ({ids[3]} if change in ("damaged", "removed") else set())
+        assert change != "pinned" or found[ids[2]].pinned

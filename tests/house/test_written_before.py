@@ -416,11 +416,12 @@ async def test_an_identity_that_has_changed_stays_so(written: Path, stub: Endpoi
 def test_what_a_conversation_made_of_its_turns_is_remembered(run: Run) -> None:
     memories = json.loads(run("memories", "ada", "--thread", "moods", "--json"))
     assert [[one["text"], one["emotions"], one["pinned"]] for one in memories] == expected("said")
-    turn = json.loads(
-        run("ask", "ada", "Does the storm come?", "--thread", "moods", "--method", "emotional-rag", "--json")
-    )
-    recalled = json.dumps(turn["evidence"], ensure_ascii=False)
-    assert all(question in recalled for question, _ in expected("threads")["moods"])
+    asked = ("--thread", "moods", "--method", "emotional-rag", "--set", "window=2", "--json")
+    turn = json.loads(run("ask", "ada", "Does the storm come?", *asked))
+    recalled = json.dumps(turn["evidence"]["memories"], ensure_ascii=False)
+    *before, (shown, _) = expected("threads")["moods"]
+    assert all(question in recalled for question, _ in before)
+    assert shown not in recalled  # it still stands in the window
 
 
 def test_the_past_is_shown_in_a_chat(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,13 @@ REPLIES = {"gold", "relation", "reply"}
 BOUNDARIES = {"silent", "unknown"}
 GIVEN = DOCUMENTS | CONVERSATION | ANSWERS | BOUNDARIES | RECORDS | IDENTITY | MEASURES | REPLIES | WORLD
 # What was fenced before.
-FENCED = {"situation": "(situation)", "self_image": "(self image)", "answers": "(answers)", "grounds": "(grounds)"}
+FENCED = {
+    "situation": "(situation)",
+    "self_image": "(self image)",
+    "answers": "(answers)",
+    "grounds": "(grounds)",
+    "before": "(before)\n\n",
+}
 PLAIN = {
     "limits": "(limits)\n\n",
     "role": "Ada",

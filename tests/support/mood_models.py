@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from langchain_core.messages import BaseMessage
 
 from fakes import ScriptedChatModel
-from roles import mood, said
+from roles import fenced, mood, said
 from scope_roles import Answer, player
 
 FELT: Mapping[str, Mapping[str, int]] = {
@@ -21,7 +21,9 @@ FELT: Mapping[str, Mapping[str, int]] = {
 
 
 def feelings(text: str) -> str:
-    """What is felt in a text, told by a word in it."""
+    """What is felt in a text, told by a word in it; a question of some words stands by itself."""
+    heard = fenced("said", text)
+    text = heard if len(heard.split()) > 3 else text
     return mood(**next((scores for word, scores in FELT.items() if word in text), {}))
 
 

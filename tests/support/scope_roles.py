@@ -66,6 +66,7 @@ PARTS: dict[frozenset[str], str] = {
         "statements question line": "weighed",
         "memory": "mood",
         "said": "mood",
+        "before said": "mood",
         "knowledge attributes question": "reply",
         "question": "reply",
         "dialogue pair": "edge",

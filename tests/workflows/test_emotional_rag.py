@@ -188,7 +188,7 @@ async def test_meaning_and_mood_are_had_at_the_same_time(library: Path) -> None:
 
     class Waiting(WordEmbeddings):
         def embed_query(self, text: str) -> list[float]:
-            if text == "The lamp?":
+            if text == "The storm?":
                 both.wait()
             return super().embed_query(text)
 
@@ -197,7 +197,7 @@ async def test_meaning_and_mood_are_had_at_the_same_time(library: Path) -> None:
         return feelings(text)
 
     Waiting.__name__ = WordEmbeddings.__name__  # the same model, by name
-    evidence = await recalled(library, "The lamp?", feeler(mood=waiting), embedding_model=Waiting())
+    evidence = await recalled(library, "The storm?", feeler(mood=waiting), embedding_model=Waiting())
     assert evidence["strategy"] == "C-A"
 
 
@@ -212,6 +212,37 @@ async def test_embeddings_of_another_length_are_compared_as_those_of_length_one(
     for one in long["memories"]:
         words = [WordEmbeddings().embed_query(text) for text in ("The lamp in the storm?", one["text"])]
         assert one["semantic"] == pytest.approx(float(np.linalg.norm(np.subtract(*words))), abs=1e-5)
+
+
+# Questions and memories without a mood
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library with a role of 31 memories without any emotion; one of them, the last, is of a lamp."""
+    library = tmp_path_factory.mktemp("plain")
+    small_role(library)
+    others = [{"text": f"The {one} was there, number {at}."} for at, one in enumerate(WORDS[2:] * 3)]
+    write_memories(library / "ada", [*others, {"text": "A lamp was lit by Tom."}], [])
+    asyncio.run(recalled(library, "Who lit the lamp?", feeler(mood=mood())))
+    return library
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+async def test_memories_as_near_by_mood_come_back_by_meaning(plain: Path, strategy: str) -> None:
+    model = feeler(mood=mood())
+    evidence = await recalled(plain, "Who lit the lamp?", model, strategy=strategy, rules="paper")
+    assert texts(evidence)[0] == "A lamp was lit by Tom."
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+async def test_a_question_without_emotion_is_weighed_by_meaning_alone(own: Path, strategy: str) -> None:
+    others = [{"text": f"The {one} was there, number {at}."} for at, one in enumerate(WORDS[2:])]
+    write_memories(own / "ada", [*others, {"text": "A lamp was lit by Tom in the great storm, and I wept."}], [])
+    model = feeler(mood=lambda text: feelings(text) if STORM in text else mood())
+    evidence = await recalled(own, "Who lit the lamp?", model, strategy=strategy, recalled=3, pool=5)
+    assert texts(evidence)[0].startswith("A lamp was lit by Tom")
+    assert evidence["strategy"] == "semantic"
 
 
 # A mood that cannot be had

@@ -317,13 +317,14 @@ def test_questions_are_spaced_evenly() -> None:
 
 def recalled(strategy: Any, right: float | None, mood: float, role: str = "a") -> Recalled:
     emotion = "" if right is None else "joy"
-    return Recalled(role, strategy, "?", emotion, mood, None, 0.5, right, 0.4, None, None if right is None else 0.125)
+    chance = None if right is None else 0.125
+    return Recalled(role, strategy, "?", emotion, mood, None, 0.5, 1.0, None, right, 0.4, None, chance)
 
 
 def test_right_emotions_stand_beside_those_of_memories_at_random() -> None:
     records = [
         recalled(strategy, right, 0.1 if strategy == "C-A" else 0.3, role)
-        for strategy in mood_congruence.STRATEGIES
+        for strategy in mood_congruence.WAYS
         for role in ("a", "b")
         for right in (1.0 if strategy == "C-A" else 0.5, None)
     ]
@@ -470,7 +471,7 @@ def test_memories_are_recalled_by_every_strategy(bench: Bench, monkeypatch: pyte
     monkeypatch.setattr(mood_congruence, "gold", lambda: gold()._replace(moods=moods))
     found = asyncio.run(mood_congruence.records(bench))
     asked = 2 + sum(map(len, moods.questions["en"].values()))
-    assert len(found) == asked * len(mood_congruence.STRATEGIES)
+    assert len(found) == asked * len(mood_congruence.WAYS)
     assert {one.right for one in found if one.emotion == "joy"} == {0.5}
     assert mood_congruence.findings(found).tables
 

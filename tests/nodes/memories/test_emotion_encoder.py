@@ -21,6 +21,7 @@ from dramaturg.nodes.memories.emotions import (
     EmotionSettings,
     Feelings,
     ModelEncoder,
+    SaidBefore,
     SimilarityEncoder,
     described_emotions,
     descriptions,
@@ -28,6 +29,7 @@ from dramaturg.nodes.memories.emotions import (
     encoder_kind,
     encoder_name,
     intensities,
+    word_count,
 )
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.index.memories import Felt, Mood
@@ -98,6 +100,16 @@ async def test_eight_scores_in_another_spelling_are_read(said: str) -> None:
     assert len(model.calls) == 1
 
 
+async def test_the_list_that_the_paper_prints_is_read() -> None:
+    """Fig. 2: {"analysis", "dim", "score"} for each emotion, and scores in quotes."""
+    listed = [{"analysis": f"of {name}", "dim": name, "score": str(at)} for at, name in enumerate(EMOTIONS, start=1)]
+    for said in (json.dumps(listed), f"Here it is:\n```json\n{json.dumps(listed[::-1])}\n```"):
+        encoder, model = judge(said, answer(joy=10))
+        found = await encoder.of_question("Is it late?")
+        assert (scores(found), len(model.calls)) == ([1, 2, 3, 4, 5, 6, 7, 8], 1)
+        assert (found.emotions or {})["fear"].reason == "of fear"
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -147,6 +159,48 @@ async def test_similarity_leaves_threads_to_those_who_write_its_answers_down() -
     encoder = SimilarityEncoder(Embedder("words", model), "en")
     await asyncio.gather(*(encoder.of_memories(told(f"Memory {number}.")) for number in range(20)))
     assert model.most == 1
+
+
+async def test_a_text_that_has_no_vector_has_no_mood_and_costs_no_other() -> None:
+    class Failing(WordEmbeddings):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            vectors = super().embed_documents(texts)
+            return [[np.nan] * len(one) if "bell" in text else one for text, one in zip(texts, vectors, strict=True)]
+
+    encoder = SimilarityEncoder(Embedder("words", Failing()), "en")
+    found = await asyncio.gather(encoder.of_memories(told("anchor", "bell")), return_exceptions=True)
+    assert not isinstance(found[0], BaseException)
+    assert [one.emotions is None for one in found[0]] == [False, True]
+    assert "not finite" in found[0][1].error
+
+
+async def test_the_model_is_shown_what_was_said_before_a_question() -> None:
+    encoder, model = judge(answer())
+    before = "user: My dog has died.\nAda Quill: Poor dog."
+    await encoder.of_question("And then?", SaidBefore(before, ["My dog has died."]))
+    await encoder.of_question("And then?")
+    after, first = (call.text for call in model.calls)
+    assert f"<before>\n{before}\n</before>\n\n<said>\nAnd then?\n</said>" in after
+    assert "<before>\n" not in first
+
+
+@pytest.mark.parametrize(
+    ("before", "joined"),
+    [
+        ((), None),
+        (("I am sad, for I have lost what I loved.", "I weep, and my heart is heavy with grief."), 1),
+        (("My heart is heavy.", "Poor heart."), 2),
+    ],
+)
+async def test_similarity_compares_a_few_words_with_what_they_go_on_from(before: tuple[str, ...], joined: Any) -> None:
+    encoder, question = of_words(), "Where then?"
+    found = await encoder.of_question(question, SaidBefore("", before))
+    assert found == encoder.compared(["\n".join([*before[len(before) - (joined or 0) :], question])])[0]
+
+
+@pytest.mark.parametrize(("text", "words"), [("And then?", 2), ("그래서 어떻게 됐어요?", 3), ("后来怎么样了？", 3)])
+def test_two_chinese_characters_count_as_a_word(text: str, words: float) -> None:
+    assert word_count(text) == words
 
 
 async def test_one_memory_without_an_answer_leaves_the_others_theirs_in_order() -> None:

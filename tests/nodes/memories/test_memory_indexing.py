@@ -24,7 +24,8 @@ from dramaturg.stores.index.records import encode_records
 from dramaturg.stores.learning import learn
 from dramaturg.stores.role import Role
 from dramaturg.stores.versions import erase_past, holding, take_back, versions
-from dramaturg.workflows import amadeus_index
+from dramaturg.workflows import amadeus_index, emotional_rag
+from dramaturg.workflows.emotional_rag import EmotionalRagContext
 from dramaturg.workflows.emotional_rag_index import build
 
 from fakes import ScriptedChatModel
@@ -507,6 +508,72 @@ async def test_a_served_version_outlives_a_run_that_fails(role: Role) -> None:
     assert served(role).version == first["version"]
     await index(role, model := feeling())
     assert memories_asked(model) == [NEW]
+
+
+class Without(CountedEmbeddings):
+    """Has no direction for texts with some words: a number is not finite, or all are zero."""
+
+    words = ("great storm",)
+    fault = float("nan")
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        vectors = super().embed_documents(texts)
+        bad = [self.fault] * self.width
+        return [bad if any(one in text for one in self.words) else v for text, v in zip(texts, vectors, strict=True)]
+
+
+Without.__name__ = CountedEmbeddings.__name__  # the same model, by name
+
+
+class Zero(Without):
+    fault = 0.0
+
+
+Zero.__name__ = CountedEmbeddings.__name__
+
+
+async def report_of(role: Role, wishes: Mapping[str, bool] | None = None, **given: Any) -> Any:
+    """The report, or why there is none."""
+    try:
+        return await index(role, wishes=wishes, **given)
+    except ValueError as error:
+        return {"failed": [], "error": str(error)}
+
+
+@pytest.mark.parametrize("wishes", [{}, {"rebuild": True}])
+@pytest.mark.parametrize("kind", [Without, Zero])
+async def test_a_memory_without_a_vector_is_named_and_costs_no_other(
+    role: Role, kind: type[Without], wishes: Mapping[str, bool]
+) -> None:
+    report = await report_of(role, wishes, embedding_model=kind())
+    assert [one["error"].partition(": ")[0] for one in report["failed"]] == ["memories.jsonl:1 has no vector"]
+    assert set(moods(role)) == ALL - {STORM}
+    assert report["memories"] == len(ALL) - 1
+    assert is_current(role)
+    report = await report_of(role, {"retry": True}, embedding_model=CountedEmbeddings())
+    assert (report["failed"], set(moods(role))) == ([], ALL)
+
+
+async def test_where_no_memory_has_a_vector_it_is_said(role: Role) -> None:
+    report = await report_of(role, embedding_model=type("CountedEmbeddings", (Without,), {"words": ("",)})())
+    assert "no memory of 'ada' has a vector" in report["error"]
+
+
+@pytest.mark.parametrize("encoder", ["model", "embedding"])
+async def test_a_turn_goes_on_where_a_new_line_has_no_vector(role: Role, encoder: Any) -> None:
+    await index(role, emotion_encoder=encoder, embedding_model=CountedEmbeddings())
+    add_line(role, text="Another great storm came.")
+    told = EmotionalRagContext(
+        **run_settings(role.root.parent, feeling(), embedding_model=Without(), emotion_encoder=encoder)
+    )
+    graph = emotional_rag.build().compile()
+    (output,) = await asyncio.gather(
+        graph.ainvoke({"messages": [("user", "The lamp?")]}, context=told), return_exceptions=True
+    )
+    assert not isinstance(output, BaseException)
+    assert output["messages"][-1].text == "I keep the light."
+    assert output["evidence"]["memories_without_vector"] == 1
+    assert len(output["evidence"]["memories"]) == len(ALL)
 
 
 async def test_embeddings_that_fail_keep_the_moods(role: Role) -> None:
