@@ -138,9 +138,9 @@ async def drafted(
             draft that can be spoken.
     """
     before = drafts_of(state)
-    limits = {**grounds["limits"], "directed": revision_note(before)}
+    limits, slips = {**grounds["limits"], "directed": revision_note(before)}, dict[str, Any]()
     try:
-        reply = await spoken(
+        reply, slips = await spoken(
             run, state, prompt, grounds | {"limits": limits}, quiet=bool(checkers), data=data, **values
         )
         new = new_draft(state, reply, checkers)
@@ -152,6 +152,7 @@ async def drafted(
         "drafts": [*before, new],
         "grounds": ground_text(grounds, run.role.card.profile),
         "asker": grounds["asker"],
+        "evidence": slips,
         "usage": {"draft": run.usage},
     }
 
@@ -170,7 +171,7 @@ async def draft_from_grounds(state: GroundedDraftState, runtime: Runtime[Any]) -
     checkers, user = state.get("checkers") or [], grounds["asker"] or stranger_name(run)
     written = await drafted(run, state, "respond_from_grounds", grounds, checkers=checkers, user=user)
     named = {"messages": [asked_as(state["messages"][-1], grounds["asker"])]} if grounds["asker"] else {}
-    return {**written, **named, "evidence": {"grounds": counts}}
+    return {**written, **named, "evidence": {**written["evidence"], "grounds": counts}}
 
 
 def new_draft(state: DraftState, said: AIMessage, checkers: Sequence[str], error: str = "") -> Draft:

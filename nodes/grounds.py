@@ -3,13 +3,13 @@
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
-from typing import Annotated, Any
+from typing import Annotated, Any, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from dramaturg.nodes.run import RoleContext
-from dramaturg.nodes.turn import EvidenceState, Question, TurnInput, clipped
+from dramaturg.nodes.turn import EvidenceState, Question, TurnInput, Understood, clipped
 
 BYTES = 4  # of UTF-8 are about a token, in every language
 
@@ -47,9 +47,10 @@ class GatheredState(TypedDict):
 
 
 class GroundsInput(TurnInput):
-    """What a graph that gathers grounds takes: the conversation, and its question."""
+    """What a graph that gathers grounds takes: the conversation, and its question, said in full where that is known."""
 
     question: Question
+    understood: NotRequired[Understood]
 
 
 class GroundsOutput(GatheredState, EvidenceState):

@@ -40,8 +40,11 @@ class SelfContainedState(AskedState, StandaloneState):
 async def make_self_contained(state: SelfContainedState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Rewrite the question so that it can be understood alone; the first of a conversation is left as it is.
 
-    Where the model gives no usable answer the question stays as it was asked, and the evidence says so.
+    One that the graph around has said in full is taken from there. Where the model gives no usable answer the question
+    stays as it was asked, and the evidence says so.
     """
+    if understood := state.get("understood"):
+        return {"standalone": understood}
     run = await open_run(runtime, SelfContainedSettings)
     question, most = state["question"], run.settings.recent
     recent = earlier(state["messages"])[-most:] if most else []

@@ -59,10 +59,14 @@ class TurnState(TurnOutput):
     window: WindowLength
 
 
+Understood = Annotated[str, Field(description="What the question means on its own, as the graph around has it.")]
+
+
 class StandaloneState(EvidenceState):
     """Where a workflow has the question worked out."""
 
     standalone: NotRequired[Annotated[str, Field(description="What the question means on its own.")]]
+    understood: NotRequired[Understood]
 
 
 class WindowSettings(RoleContext):

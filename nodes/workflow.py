@@ -84,7 +84,7 @@ class Workflow(StateGraph[StateT, ContextT, InputT, OutputT]):
     def _insert(self, name: str, node: Node) -> None:
         """Put a node between another one and all that follows it."""
         graph = getattr(node, "graph", node)  # a part goes by its graph
-        new = graph.name if isinstance(graph, Runnable) else node.__name__
+        new = str(graph.name if isinstance(graph, Runnable) else node.__name__)
         if new in self.nodes:
             raise ValueError(f"There is a node {new!r} already: give yours another name.")
         self.add_node(new, node)

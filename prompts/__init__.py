@@ -2,11 +2,13 @@
 
 A file `judge.en.md` is a comment with the source, then sections headed `# system` and `# user`. `$name` stands for a
 plain value, `$$` for a dollar sign; a value named in `data` is fenced: what came from a document or a user is put
-between tags that its own text cannot close.
+between tags that its own text cannot close. A Korean particle behind a value is written with both its forms,
+`$role은(는)`, `$role(으)로`, and follows the value's last sound.
 """
 
 import hashlib
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -21,6 +23,21 @@ LARGEST = 65_536  # bytes of a prompt of a user's own
 SECTION = re.compile(r"^# (system|user|assistant)[ \t]*\n", re.MULTILINE)
 COMMENT = re.compile(r"\A(?:\s*<!--.*?-->)*", re.DOTALL)
 TAG = re.compile(r"<(?=\s*/?\s*[A-Za-z_])")
+PARTICLES: Mapping[str, tuple[str, str]] = {
+    "은(는)": ("은", "는"),
+    "이(가)": ("이", "가"),
+    "을(를)": ("을", "를"),
+    "과(와)": ("과", "와"),
+    "와(과)": ("과", "와"),
+    "(으)로": ("으로", "로"),
+    "(이)": ("이", ""),
+}
+"""Korean particles, such as `$role(이)라고`: behind a consonant, and behind a vowel."""
+PARTICLE = re.compile(
+    r"(?<!\$)\$\{?(?P<name>[a-z_]+)\}?(?P<marks>[\"'”’)]*)" + f"(?P<both>{'|'.join(map(re.escape, PARTICLES))})"
+)
+# How names in Latin letters are mostly spoken in Korean: Tom and Jack end in a consonant, Robert and Alice in a vowel.
+SPOKEN_CONSONANT = re.compile(r"(?:[lmn]e?|ng|(?<![aeiouy])[aeiou](?:ck|[bkp]|tt?))$")
 MESSAGES: Mapping[str, type[BaseMessage]] = {
     "system": SystemMessage,
     "user": HumanMessage,
@@ -31,6 +48,37 @@ MESSAGES: Mapping[str, type[BaseMessage]] = {
 def fence(name: str, text: str) -> str:
     """Put data between tags, and take the force from anything in it that looks like such a tag."""
     return f"<{name}>\n{TAG.sub('‹', text)}\n</{name}>"
+
+
+def filled(text: str, values: Mapping[str, object]) -> str:
+    """Put values in their places, with the form of a Korean particle that is spoken behind them.
+
+    Raises:
+        KeyError: a value is not given.
+    """
+
+    def chosen(match: re.Match[str]) -> str:
+        name, both = match["name"], match["both"]
+        return f"${{{name}}}{match['marks']}{particle(str(values.get(name, '')), both)}"
+
+    return Template(PARTICLE.sub(chosen, text)).substitute(values)
+
+
+def particle(word: str, both: str) -> str:
+    """The form of a Korean particle behind a word; both forms, where its letters do not tell how it is spoken."""
+    last = "".join(filter(str.isalnum, unicodedata.normalize("NFC", word)))[-1:]
+    latin = "".join(filter(str.isascii, unicodedata.normalize("NFKD", word))).rstrip(" \"').]").lower()
+    if "가" <= last <= "힣":
+        final = (ord(last) - ord("가")) % 28
+        consonant, is_l = final > 0, final == 8
+    elif last.isdecimal():
+        consonant, is_l = int(last) in {0, 1, 3, 6, 7, 8}, int(last) in {1, 7, 8}
+    elif latin[-1:].isalpha() and unicodedata.name(last, "").startswith("LATIN"):
+        consonant, is_l = bool(SPOKEN_CONSONANT.search(latin)), latin.endswith(("l", "le"))
+    else:
+        return both
+    behind_consonant, behind_vowel = PARTICLES[both]
+    return behind_consonant if consonant and not (is_l and both == "(으)로") else behind_vowel
 
 
 @dataclass(frozen=True)
@@ -47,7 +95,7 @@ class Prompt:
             KeyError: the prompt names a value that is not given.
         """
         fenced = {name: fence(name, text) for name, text in (data or {}).items()}
-        return [MESSAGES[kind](content=Template(text).substitute(values, **fenced)) for kind, text in self.sections]
+        return [MESSAGES[kind](content=filled(text, {**values, **fenced})) for kind, text in self.sections]
 
     @property
     def places(self) -> set[str]:

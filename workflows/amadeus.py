@@ -24,6 +24,8 @@ from dramaturg.nodes.passages.selection import (
     judge,
     selection_outcome,
 )
+from dramaturg.nodes.run import by_rules
+from dramaturg.nodes.self_contained import SelfContainedSettings, SelfContainedState, make_self_contained
 from dramaturg.nodes.turn import (
     SummarySettings,
     SummaryState,
@@ -39,13 +41,26 @@ from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.workflows.amadeus_index import graph as amadeus_index
 
 
-class AmadeusContext(SelectionSettings, VerifiedReplySettings, IndexingSettings, SummarySettings):
+class AmadeusContext(
+    SelfContainedSettings, SelectionSettings, VerifiedReplySettings, IndexingSettings, SummarySettings
+):
     """Everything that AMADEUS may be told."""
+
+    longest: int = by_rules(
+        paper=100_000,
+        ours=2000,
+        ge=50,
+        le=100_000,
+        description="The most that l_max may be. The paper's is as long as the longest paragraph, whatever that is "
+        "(Equation 3): one paragraph that was never broken makes passages of which an embedding model reads the "
+        "beginning only.",
+    )
 
 
 class AmadeusState(
     TurnState,
     PassagesCheckState,
+    SelfContainedState,
     RetrievalState,
     SelectionState,
     AttributeState,
@@ -77,13 +92,17 @@ def wire_grounds(builder: Workflow[Any, Any, Any, Any]) -> None:
     """Wire what a reply rests on (Figure 2): from the index to the attributes."""
     builder.add_node(check_index)
     builder.add_node("amadeus_index", amadeus_index)
+    builder.add_node(make_self_contained)
     builder.add_node(retrieve)
     builder.add_node(begin_selection)
     builder.add_node(judge)
     builder.add_node(fall_back)
     builder.add_node(extract_attributes)
-    builder.add_conditional_edges("check_index", passages_outcome, {"current": "retrieve", "stale": "amadeus_index"})
-    builder.add_edge("amadeus_index", "retrieve")
+    builder.add_conditional_edges(
+        "check_index", passages_outcome, {"current": "make_self_contained", "stale": "amadeus_index"}
+    )
+    builder.add_edge("amadeus_index", "make_self_contained")
+    builder.add_edge("make_self_contained", "retrieve")
     builder.add_edge("retrieve", "begin_selection")
     builder.add_edge("begin_selection", "judge")
     builder.add_conditional_edges(

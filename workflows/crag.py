@@ -1,7 +1,5 @@
 """CRAG (Corrective RAG, Yan et al. 2024), a baseline of AMADEUS: passages are judged, refined, or searched beyond."""
 
-from typing import Literal
-
 from langgraph.graph import END, START
 from pydantic import Field
 
@@ -19,6 +17,7 @@ from dramaturg.nodes.passages.corrective import (
 )
 from dramaturg.nodes.passages.index import IndexingSettings, PassagesCheckState, check_index, passages_outcome
 from dramaturg.nodes.passages.retrieval import RetrievalState, retrieve
+from dramaturg.nodes.text.splitter import Method
 from dramaturg.nodes.turn import (
     SummarySettings,
     SummaryState,
@@ -36,9 +35,9 @@ from dramaturg.workflows.amadeus_index import graph as amadeus_index
 class CragContext(CorrectiveReplySettings, IndexingSettings, SummarySettings):
     """Everything that CRAG may be told."""
 
-    splitter: Literal["acts", "ats", "fixed"] = Field(
+    splitter: Method = Field(
         default="fixed",
-        description="fixed: one length for every persona; acts and ats: length by the longest paragraph.",
+        description="fixed: one length for every persona; the others: length by the longest paragraph.",
     )
 
 

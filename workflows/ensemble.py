@@ -22,6 +22,7 @@ from dramaturg.nodes.memories.remembering import RememberedState, remember
 from dramaturg.nodes.memories.units import memories_in
 from dramaturg.nodes.part import OwnSettings, part
 from dramaturg.nodes.run import RoleContext, needs, open_run
+from dramaturg.nodes.self_contained import SelfContainedSettings, SelfContainedState, make_self_contained
 from dramaturg.nodes.turn import (
     SummarySettings,
     TurnInput,
@@ -42,8 +43,10 @@ from dramaturg.workflows import amadeus, drmr, emotional_rag, id_rag, role_rag
 
 Part = Literal["passages", "scope", "memories", "relations", "identity"]
 PARTS: tuple[Part, ...] = ("passages", "scope", "memories", "relations", "identity")
-SPOKEN = ("window", "summary_tokens", "reply_tokens", "verify", "alpha", "revisions", "notes", "redraft")
-"""The settings of a method that are about its reply: a part gives none."""
+LOOK_UP = frozenset[Part](("passages", "scope"))
+"""The parts that look up what the question means on its own."""
+SPOKEN = ("window", "summary_tokens", "reply_tokens", "verify", "alpha", "revisions", "notes", "redraft", "recent")
+"""The settings of a method that are about its reply, or that the ensemble does for all: a part gives none."""
 
 
 def _names(given: Any) -> Any:
@@ -51,7 +54,9 @@ def _names(given: Any) -> Any:
     return [one.strip() for one in given.split(",")] if isinstance(given, str) else given
 
 
-class EnsembleContext(UserRoleSettings, GroundedDraftSettings, VerificationSettings, SummarySettings):
+class EnsembleContext(
+    UserRoleSettings, SelfContainedSettings, GroundedDraftSettings, VerificationSettings, SummarySettings
+):
     """Everything that the ensemble may be told; role, library, language and models of its parts are its own."""
 
     parts: Annotated[frozenset[Part], BeforeValidator(_names)] = Field(
@@ -77,6 +82,7 @@ class EnsembleContext(UserRoleSettings, GroundedDraftSettings, VerificationSetti
 
 class EnsembleState(
     TurnState,
+    SelfContainedState,
     amadeus.PassagesOutput,
     role_rag.ScopeOutput,
     emotional_rag.MemoriesOutput,
@@ -152,8 +158,21 @@ def prepared_parts(context: EnsembleContext) -> Sequence[Part]:
         return PARTS
 
 
+async def understand(state: EnsembleState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Say the question in full, once for all parts; see `make_self_contained`."""
+    said = await make_self_contained({**state, "understood": ""}, runtime)
+    return {**said, "understood": said["standalone"]}
+
+
 @needs(taking_part="choose_parts")
-def part_outcomes(state: EnsembleState) -> list[Part]:
+def part_outcomes(state: EnsembleState) -> Sequence[Part | Literal["follow up"]]:
+    """The parts that take part; before those that look the question up, what it means on its own."""
+    parts = state["taking_part"]
+    return ["follow up"] if LOOK_UP.intersection(parts) else parts
+
+
+@needs(taking_part="choose_parts")
+def understood_outcomes(state: EnsembleState) -> list[Part]:
     """The parts that take part."""
     return state["taking_part"]
 
@@ -180,6 +199,7 @@ def build() -> Workflow[EnsembleState, EnsembleContext, TurnInput, TurnOutput]:
     builder.prepared_parts = prepared_parts
     builder.add_node(read_turn)
     builder.add_node(choose_parts)
+    builder.add_node(understand)
     methods = zip(PARTS, (amadeus, role_rag, emotional_rag, drmr, id_rag), strict=True)
     for name, method in methods:
         builder.add_node(name, part(method.build_grounds().compile(name=name), settings_of(name)))
@@ -198,7 +218,10 @@ def build() -> Workflow[EnsembleState, EnsembleContext, TurnInput, TurnOutput]:
     builder.add_node(summarize)
     builder.add_edge(START, "read_turn")
     builder.add_edge("read_turn", "choose_parts")
-    builder.add_conditional_edges("choose_parts", part_outcomes, list(PARTS))
+    builder.add_conditional_edges(
+        "choose_parts", part_outcomes, {"follow up": "understand", **{one: one for one in PARTS}}
+    )
+    builder.add_conditional_edges("understand", understood_outcomes, list(PARTS))
     for name in PARTS:  # each is one step, whatever its length: the draft comes once, after the last of them
         builder.add_edge(name, "draft")
     for checked in ("draft", "validate", "verify"):

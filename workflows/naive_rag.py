@@ -1,13 +1,12 @@
 """Naive RAG, the baseline that AMADEUS is compared with: fixed passages, the nearest ones, reply."""
 
-from typing import Literal
-
 from langgraph.graph import END, START
 from pydantic import Field
 
 from dramaturg.nodes.passages.index import IndexingSettings, PassagesCheckState, check_index, passages_outcome
 from dramaturg.nodes.passages.reply import GroundedReplySettings, KnowledgeState, respond_from_knowledge
 from dramaturg.nodes.passages.retrieval import RetrievalState, retrieve
+from dramaturg.nodes.text.splitter import Method
 from dramaturg.nodes.turn import (
     SummarySettings,
     SummaryState,
@@ -25,9 +24,9 @@ from dramaturg.workflows.amadeus_index import graph as amadeus_index
 class NaiveRagContext(GroundedReplySettings, IndexingSettings, SummarySettings):
     """Everything that naive RAG may be told."""
 
-    splitter: Literal["acts", "ats", "fixed"] = Field(
+    splitter: Method = Field(
         default="fixed",
-        description="fixed: one length for every persona; acts and ats: length by the longest paragraph.",
+        description="fixed: one length for every persona; the others: length by the longest paragraph.",
     )
 
 

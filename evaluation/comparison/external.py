@@ -224,11 +224,11 @@ async def external_method(
 
 
 def instruction(role: Role, language: str) -> str:
-    """Who speaks and how, as naive RAG says it."""
-    system, *_ = load("respond_from_knowledge", language).messages(
+    """Who speaks, how, and at what length, as naive RAG says it."""
+    system, asked = load("respond_from_knowledge", language).messages(
         role=role.card.name, data={"profile": role.card.profile, "knowledge": "", "question": ""}
     )
-    return system.text
+    return f"{system.text}\n{asked.text.splitlines()[-1]}"
 
 
 @asynccontextmanager

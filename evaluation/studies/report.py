@@ -13,6 +13,7 @@ from dramaturg.evaluation.studies import (
     chunk_usage,
     clique_relevance,
     entity_merges,
+    follow_ups,
     mood_congruence,
     scope_detection,
     splitters,
@@ -22,7 +23,7 @@ from dramaturg.stores.errors import did_you_mean
 
 STUDIES: Mapping[str, Study] = {
     one.STUDY.name: one.STUDY
-    for one in (splitters, chunk_usage, entity_merges, scope_detection, mood_congruence, clique_relevance)
+    for one in (splitters, follow_ups, chunk_usage, entity_merges, scope_detection, mood_congruence, clique_relevance)
 }
 BEGIN, END = "<!-- studies: begin -->", "<!-- studies: end -->"
 """Between these lines of a page, a run writes what it found."""

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from math import comb
 from typing import NamedTuple
 
@@ -27,10 +28,12 @@ from dramaturg.stores.index.vectors import Vectors, unit_rows
 from dramaturg.stores.role import Role
 from dramaturg.workflows.amadeus_index import AmadeusIndexContext, graph
 
-SPLITTERS: tuple[Method, ...] = ("fixed", "ats", "acts")
+SPLITTERS: tuple[Method, ...] = ("fixed", "ats", "acts", "acts-document")
 K = 3
 """Passages whose similarity is taken; the paper does not state its k."""
 RECALL_AT = (1, 3, 5)
+ROOM = 1000
+"""Characters in which splitters with passages of different lengths are compared."""
 WORD = re.compile(r"[㐀-鿿]|[^\W㐀-鿿]{3,}")
 """A word of three letters or more, or one Chinese character."""
 
@@ -53,9 +56,13 @@ class Retrieved(NamedTuple):
     """Of the first `K`."""
     rank: int | None
     """Of the first passage that holds the whole answer's sentence, from 1; None where no passage does."""
+    read: int | None
+    """Characters of all passages up to and with that one."""
     holding: int
     """How many passages hold it."""
     passages: int
+    overlapping: int
+    """How many of them begin before the one before them ends."""
     characters: int
     """Of the first `K` together."""
     words: float
@@ -120,8 +127,19 @@ def retrieved(
     scores = tuple(score for _, score in ranking[:K])
     shared = word_share(str(question.answer), texts)
     found = ranks[0] if ranks else None
-    length = sum(map(len, texts))
-    return Retrieved(splitter, role, question.question, scores, found, len(ranks), len(store.passages), length, shared)
+    return Retrieved(
+        splitter,
+        role,
+        question.question,
+        similarities=scores,
+        rank=found,
+        read=sum(len(store.get(passage).text) for passage, _ in ranking[:found]) if found else None,
+        holding=len(ranks),
+        passages=len(store.passages),
+        overlapping=sum(a.source == b.source and b.start < a.end for a, b in pairwise(store.passages)),
+        characters=sum(map(len, texts)),
+        words=shared,
+    )
 
 
 def holds(passage: StoredPassage, answer: Sentence) -> bool:
@@ -151,6 +169,8 @@ def findings(records: Sequence[Retrieved]) -> StudyFindings:
             "Answer recall at k: whether one of the first k passages holds, whole, the sentence of the persona that is "
             "nearest to the written answer by cosine; which sentence that is does not depend on the splitter. Beside "
             "it what as many passages at random would hold.",
+            f"Recall in {ROOM} characters: the same within the nearest passages that are together no longer than that, "
+            "since a longer passage holds more. Overlapping: passages that begin before the one before them ends.",
             "Words: the share of the different words of the written answer (three letters or more, or one Chinese "
             f"character) that stand in the first {K} passages.",
         ),
@@ -163,6 +183,14 @@ def findings(records: Sequence[Retrieved]) -> StudyFindings:
             "Similarities of two embedding models (English and Chinese roles) are on different scales.",
         ),
     )
+
+
+VALUES: Mapping[str, Callable[[Retrieved], float]] = {
+    "similarity": lambda one: float(np.mean(one.similarities)),
+    f"recall at {K}": lambda one: float(one.rank is not None and one.rank <= K),
+    f"recall in {ROOM} characters": lambda one: float(one.read is not None and one.read <= ROOM),
+    "words": lambda one: one.words,
+}
 
 
 def of_splitter(records: Iterable[Retrieved], splitter: Method) -> dict[str, list[Retrieved]]:
@@ -216,28 +244,23 @@ def role_rows(records: Sequence[Retrieved]) -> StudyTable:
             recall = wilson(int(sum(hits({role: of}, K)[role])), len(of))
             words = float(np.mean([one.words for one in of]))
             cut = sum(not one.holding for one in of)
-            rows.append((role, name, of[0].passages, *numbers, recall, words, cut))
-    columns = ("role", "splitter", "passages", "mean", "variance", f"recall at {K}", "words", "in no passage whole")
+            room = wilson(int(sum(map(VALUES[f"recall in {ROOM} characters"], of))), len(of))
+            rows.append((role, name, of[0].passages, of[0].overlapping, *numbers, recall, room, words, cut))
+    columns = ("role", "splitter", "passages", "overlapping", "mean", "variance")
+    columns += (f"recall at {K}", f"recall in {ROOM} characters", "words", "in no passage whole")
     return StudyTable("Each role", columns, tuple(rows))
 
 
-VALUES: Mapping[str, Callable[[Retrieved], float]] = {
-    "similarity": lambda one: float(np.mean(one.similarities)),
-    f"recall at {K}": lambda one: float(one.rank is not None and one.rank <= K),
-    "words": lambda one: one.words,
-}
-
-
 def difference_rows(records: Sequence[Retrieved]) -> StudyTable:
-    """ACTS against the others on the same questions."""
+    """ACTS, both of it, against the others on the same questions."""
     by = {name: of_splitter(records, name) for name in SPLITTERS}
     rows: list[tuple[Cell, ...]] = []
-    for other in ("fixed", "ats"):
+    for first, other in (("acts", "fixed"), ("acts", "ats"), ("acts", "acts-document"), ("acts-document", "ats")):
         for what, value in VALUES.items():
             sides = (
-                {role: [value(one) for one in of] for role, of in by[splitter].items()} for splitter in ("acts", other)
+                {role: [value(one) for one in of] for role, of in by[splitter].items()} for splitter in (first, other)
             )
-            rows.append((f"acts − {other}", what, difference(*sides)))
+            rows.append((f"{first} − {other}", what, difference(*sides)))
     return StudyTable("Differences, paired by question", ("", "of", "difference"), tuple(rows))
 
 

@@ -169,12 +169,20 @@ class MarkedRelation(_Mark):
     bears: tuple[str, ...]
 
 
+class MarkedFollowUp(_Mark):
+    """A question of a role as it is asked in the middle of a conversation."""
+
+    asked: str
+    question: str
+
+
 class Gold(NamedTuple):
     """All marks, by role; a role that is not there has none."""
 
     aliases: Mapping[str, tuple[tuple[MarkedName, ...], ...]]
     moods: MarkedMoods
     relations: Mapping[str, tuple[MarkedRelation, ...]]
+    follow_ups: Mapping[str, tuple[MarkedFollowUp, ...]]
 
 
 def copy_roles(bench: Bench, library: Path) -> None:

@@ -117,8 +117,8 @@ async def respond_from_dialogues(state: DialogueRecallState, runtime: Runtime[An
     cast = await cast_of(run, state.get("dialogues_version"))
     texts = {"dialogues": dialogue_texts(state["dialogues"], cast.store)}
     grounds, empty = grounds_of(state, texts, asker=cast.user.known_as), {"other": "", "dialogues": ""}
-    reply = await spoken(run, state, "respond_from_dialogues", grounds, data=empty, user=cast.user.name)
-    return {"messages": [reply], "usage": {"respond_from_dialogues": run.usage}}
+    reply, slips = await spoken(run, state, "respond_from_dialogues", grounds, data=empty, user=cast.user.name)
+    return {"messages": [reply], "evidence": slips, "usage": {"respond_from_dialogues": run.usage}}
 
 
 def dialogue_texts(dialogues: Sequence[RecalledDialogue], store: DialogueStore) -> list[str]:

@@ -22,6 +22,7 @@ from dramaturg.nodes.index_steps import (
 )
 from dramaturg.nodes.passages.retrieval import PassageSettings
 from dramaturg.nodes.run import Run, open_run
+from dramaturg.nodes.text.splitter import Method
 from dramaturg.stores.index.builder import IndexBuilder
 from dramaturg.stores.index.folder import IndexKind
 from dramaturg.stores.index.graph import GRAPH_KIND, UNMERGED_GRAPH_KIND, KnowledgeGraph
@@ -34,16 +35,21 @@ BATCH = 64  # texts that are embedded in one call
 class GraphReport(TypedDict):
     """What a knowledge graph holds, and what it cost now.
 
-    `failed`: chunks without facts, and why; `undescribed`: what could not be summed up; `plan`: the file of a plan.
+    `failed`: chunks without facts, and why; `dropped`: what was left out of the answers on chunks; `noes`: no's
+    within chains of matches; `cut`: matches that were left out for them; `undescribed`: what could not be summed up;
+    `plan`: its file.
     """
 
     version: str
     documents: int
     chunks: int
     failed: list[dict[str, str]]
+    dropped: list[dict[str, str]]
     entities: int
     relations: int
     merges: int
+    cut: int
+    noes: int
     undescribed: int
     calls: int
     tokens: int
@@ -79,7 +85,7 @@ class GraphDraftState(GraphIndexInput, GraphIndexOutput, IndexDraftState):
 class ChunkSettings(PassageSettings):
     """The paper's chunks, 600 tokens that overlap by 100 (RoleRAG 4.4), or those of the adaptive splitter."""
 
-    splitter: Literal["acts", "ats", "fixed"] = Field(
+    splitter: Method = Field(
         default="fixed", description="fixed: one length for every chunk; acts and ats: length by the longest paragraph."
     )
     unit: Literal["characters", "tokens"] = Field(default="tokens", description="What lengths are counted in.")

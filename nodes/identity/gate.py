@@ -19,7 +19,7 @@ from dramaturg.nodes.drafts import DraftState, Outcome, asked_before, judged, la
 from dramaturg.nodes.identity.chronicle import Identity, IdentitySettings, identity_of
 from dramaturg.nodes.identity.retrieval import IdentityRetrievalState
 from dramaturg.nodes.judgement import AppraisalSettings, sentence
-from dramaturg.nodes.run import Run, needs, open_run
+from dramaturg.nodes.run import Run, by_rules, needs, open_run
 from dramaturg.prompts import Prompt
 from dramaturg.stores.documents.forms import Triple
 
@@ -27,7 +27,13 @@ from dramaturg.stores.documents.forms import Triple
 class GateSettings(IdentitySettings, AppraisalSettings):
     """Whether there is a gate, and what it does."""
 
-    gate: bool = Field(default=True, description="Whether replies and deeds are held against the identity.")
+    gate: bool = by_rules(
+        paper=False,
+        ours=True,
+        description="Whether replies and deeds are held against the identity: the paper leaves that to future work "
+        "(3.3.3, 6.4). It costs a question a reply, or one for each triple with a small model, and a reply that is "
+        "not streamed.",
+    )
     on_contradiction: Literal["revise", "block"] = Field(
         default="revise", description="What becomes of a reply or deed that contradicts the identity."
     )

@@ -10,9 +10,8 @@ from dramaturg.nodes.passages.attributes import (
     AttributeMemory,
     Attributes,
     AttributeSettings,
-    own_memory,
     remembered,
-    updated_memory,
+    reminders,
 )
 from dramaturg.nodes.passages.retrieval import (
     Candidates,
@@ -24,8 +23,11 @@ from dramaturg.nodes.passages.retrieval import (
 )
 from dramaturg.nodes.reply import AskedState, ReplySettings, spoken
 from dramaturg.nodes.run import Run, needs, open_run
-from dramaturg.nodes.turn import EvidenceState
+from dramaturg.nodes.turn import EvidenceState, StandaloneState
 from dramaturg.nodes.verification import VerificationSettings
+
+SHOWN = ("knowledge", "selection", "selection_error", "attributes", "attributes_error", "role_memory")
+"""What the evidence of a turn shows of it."""
 
 
 class GroundedReplySettings(ReplySettings, RetrievalSettings):
@@ -47,7 +49,7 @@ class KnowledgeState(AskedState, EvidenceState):
     candidates: Candidates
 
 
-class AttributedDraftState(KnowledgeState, DraftState):
+class AttributedDraftState(KnowledgeState, DraftState, StandaloneState):
     """What a reply in AMADEUS reads: knowledge from retrieval, attributes from selection and extraction."""
 
     selected: Selected
@@ -60,8 +62,8 @@ async def respond_from_knowledge(state: KnowledgeState, runtime: Runtime[Any]) -
     """Answer from the retrieved passages alone (naive RAG, the baseline of AMADEUS Table 6)."""
     run = await open_run(runtime, GroundedReplySettings)
     grounds = await knowledge_grounds(run, state)
-    reply = await spoken(run, state, "respond_from_knowledge", grounds, data={"knowledge": ""})
-    return {"messages": [reply], "usage": {"respond_from_knowledge": run.usage}}
+    reply, slips = await spoken(run, state, "respond_from_knowledge", grounds, data={"knowledge": ""})
+    return {"messages": [reply], "evidence": slips, "usage": {"respond_from_knowledge": run.usage}}
 
 
 @needs(question="read_turn", candidates="retrieve", selected="judge", attributes="extract_attributes")
@@ -74,14 +76,15 @@ async def draft_with_attributes(state: AttributedDraftState, runtime: Runtime[An
     grounds, empty = await passage_grounds(run, state), {"attributes": "", "knowledge": ""}
     checkers = ["verifier"] if run.settings.verify else []
     written = await drafted(run, state, "respond_with_attributes", grounds, checkers=checkers, data=empty)
-    return {**written, **remembered(run, state)}
+    memory = await remembered(run, state)
+    return {**written, **memory, "evidence": {**written["evidence"], **memory.get("evidence", {})}}
 
 
 @needs(candidates="retrieve", selected="judge", attributes="extract_attributes")
 async def ground_passages(state: AttributedDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Gather what a reply can rest on, for who makes it; see `passage_grounds`."""
     run = await open_run(runtime, PassageGroundsSettings)
-    return {"gathered": {"passages": await passage_grounds(run, state)}, **remembered(run, state)}
+    return {"gathered": {"passages": await passage_grounds(run, state)}, **await remembered(run, state)}
 
 
 async def knowledge_grounds(run: Run[RetrievalSettings], state: KnowledgeState) -> Grounds:
@@ -91,18 +94,17 @@ async def knowledge_grounds(run: Run[RetrievalSettings], state: KnowledgeState) 
     return grounds_of(state, {"knowledge": texts}, shown=("knowledge",))
 
 
-async def passage_grounds(run: Run[RetrievalSettings], state: AttributedDraftState) -> Grounds:
+async def passage_grounds(run: Run[PassageGroundsSettings], state: AttributedDraftState) -> Grounds:
     """What a reply can rest on in AMADEUS: "knowledge", and as "attributes" what was found and what shows it.
 
     A passage that is knowledge and was selected too stands there once, as knowledge. What this turn found stands there
-    also where a role remembers less than that.
+    before what the role memory has that is near to the question.
     """
     knowledge = await knowledge_grounds(run, state)
     store = await passages_of(run, state.get("passages_version"))
     known = state["candidates"][: run.settings.knowledge]
     selected = [in_context(store.get(one["passage"])) for one in state["selected"] if one not in known]
-    known_before, found = own_memory(run, state), state["attributes"]
-    attributes = updated_memory(known_before, found, len(known_before) + len(found))
+    attributes = [*state["attributes"], *await reminders(run, state)]
     listed = "\n".join(f"- {one['attribute']}" for one in attributes)
     texts = {"attributes": [listed, *selected], **knowledge["texts"]}
-    return grounds_of(state, texts, shown=("knowledge", "selection", "attributes", "role_memory"))
+    return grounds_of(state, texts, shown=SHOWN)

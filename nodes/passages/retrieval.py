@@ -1,24 +1,28 @@
 """Passages by similarity to the question: what a role knows from its persona document."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired
 
 from langgraph.runtime import Runtime
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from dramaturg.nodes.run import RoleContext, Run, needs, open_run
-from dramaturg.nodes.turn import EvidenceState, Question
+from dramaturg.nodes.run import RoleContext, Run, by_rules, needs, open_run
+from dramaturg.nodes.text.splitter import Method
+from dramaturg.nodes.turn import Question, StandaloneState
 from dramaturg.stores.index.passages import PassageStore, StoredPassage, passage_kind
 
 
 class PassageSettings(RoleContext):
     """Which passages a persona document is split into."""
 
-    splitter: Literal["acts", "ats", "fixed"] = Field(
-        default="acts",
-        description="acts: length by the longest paragraph, with headings; ats: the same without headings; fixed.",
+    splitter: Method = by_rules(
+        paper="acts-document",
+        ours="acts",
+        description="acts: length by the longest paragraph, within sections, with headings; acts-document: over the "
+        "whole document, so that sections overlap too (the paper; about twice the passages); ats: that without "
+        "headings; fixed.",
     )
     unit: Literal["characters", "tokens"] = Field(default="characters", description="What lengths are counted in.")
     longest: int = Field(
@@ -51,7 +55,7 @@ Candidates = Annotated[list[Candidate], Field(description="The passages that ret
 Selected = Annotated[list[Candidate], Field(description="The passages that guided selection has kept, S.")]
 
 
-class RetrievalState(EvidenceState):
+class RetrievalState(StandaloneState):
     """What retrieval reads and writes."""
 
     question: Question
@@ -73,6 +77,8 @@ class PassageEvidence(TypedDict):
 async def retrieve(state: RetrievalState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Sort passages in descending order of similarity to u (AMADEUS, Algorithm 1 line 2); the first k are knowledge.
 
+    Where the question was said in full, u is that; see `make_self_contained`.
+
     Raises:
         MissingIndex: the role has no index of these passages.
         EmbeddingMismatch: the index was made with another embedding model.
@@ -80,7 +86,7 @@ async def retrieve(state: RetrievalState, runtime: Runtime[Any]) -> dict[str, An
     run = await open_run(runtime, RetrievalSettings)
     model = await run.embedder()
     store = await passages_of(run, state.get("passages_version"))
-    vector = await model.embeddings.aembed_query(state["question"])
+    vector = await model.embeddings.aembed_query(asked(state))
     store.require(model.name, len(vector))
     found = store.search(vector, run.settings.depth)
     candidates = [Candidate(passage=name, score=score) for name, score in found]
@@ -88,6 +94,11 @@ async def retrieve(state: RetrievalState, runtime: Runtime[Any]) -> dict[str, An
     runtime.stream_writer({"event": "retrieved", "knowledge": knowledge})
     evidence = {"knowledge": knowledge, **({"warning": store.warning} if store.warning else {})}
     return {"passages_version": store.version, "candidates": candidates, "evidence": evidence}
+
+
+def asked(state: Mapping[str, Any]) -> str:
+    """What passages are looked up and judged for: the question, said in full where a node did so."""
+    return str(state.get("standalone") or state["question"])
 
 
 async def passages_of(run: Run[PassageSettings], version: str | None) -> PassageStore:

@@ -1,6 +1,7 @@
 """Guided selection: passages from which a role's attributes regarding the question can be inferred (AMADEUS 3.2)."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from math import ceil
 from typing import Annotated, Any, Literal, NotRequired
@@ -19,12 +20,13 @@ from dramaturg.nodes.passages.retrieval import (
     PassagesVersion,
     RetrievalSettings,
     Selected,
+    asked,
     in_context,
     passage_evidence,
     passages_of,
 )
 from dramaturg.nodes.run import Run, needs, open_run, settings
-from dramaturg.nodes.turn import EvidenceState, Question
+from dramaturg.nodes.turn import Question, StandaloneState
 from dramaturg.stores.index.passages import PassageStore
 
 
@@ -68,10 +70,12 @@ class PassageVerdict(TypedDict):
     verdict: Literal["yes", "no", "failed"]
     certainty: float | None
     error: str
+    problem: NotRequired[str]
+    """What the error says."""
     wasted: bool
 
 
-class SelectionState(EvidenceState):
+class SelectionState(StandaloneState):
     """What the loop reads and writes."""
 
     question: Question
@@ -148,7 +152,7 @@ async def select(
         known = {key: value for key, value in verdict.items() if key != "wasted"}  # known when the batch is done
         runtime.stream_writer({"event": "judged", **known})
 
-    verdicts = [*before, *await judged(run, batch, state["question"], store, announce)]
+    verdicts = [*before, *await judged(run, batch, asked(state), store, announce)]
     counted = needed([one["verdict"] == "yes" for one in verdicts], slots)
     verdicts = [{**one, "wasted": at >= counted} for at, one in enumerate(verdicts)]
     accepted = [one for one in verdicts[:counted] if one["verdict"] == "yes"]
@@ -186,7 +190,7 @@ async def judged_by_model(
             decision = await decide(run.chat, prompt.messages(role=run.role.card.name, data=data), threshold=above)
             verdict = passage_verdict(candidate, "yes" if decision.answer else "no", decision.probability)
         except (*UNANSWERED, ModelUnavailable, RequestRejected) as error:
-            verdict = passage_verdict(candidate, "failed", error=type(error).__name__)
+            verdict = {**passage_verdict(candidate, "failed", error=type(error).__name__), "problem": str(error)}
         announce(verdict)
         return verdict
 
@@ -255,15 +259,21 @@ def selection_outcome(state: SelectionState) -> Literal["enough", "more", "none"
 async def fall_back(state: SelectionState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Take the most similar passages, because none was selected (Algorithm 1, lines 14–16).
 
+    Where there were passages without a verdict, the evidence says so: that none was selected says less then.
+
     Raises:
         ModelUnavailable: not one passage could be judged, because the model cannot be reached.
     """
     verdicts = state["verdicts"]
-    if verdicts and all(one["error"] == ModelUnavailable.__name__ for one in verdicts):
-        msg = f"The chat model cannot be reached, so none of {len(verdicts)} passages could be judged; try again later."
-        raise ModelUnavailable(msg)
+    failed = Counter(one["error"] for one in verdicts if one["verdict"] == "failed")
+    if verdicts and failed[ModelUnavailable.__name__] == len(verdicts):
+        reason = verdicts[-1].get("problem") or "The chat model cannot be reached: ask again later."
+        raise ModelUnavailable(f"{reason} None of {len(verdicts)} passages could be judged.")
     run = await open_run(runtime, SelectionSettings)
     selected = state["candidates"][: run.settings.slots + (run.settings.fallback == "top-K+1")]
     store = await passages_of(run, state.get("passages_version"))
-    evidence = selection_evidence(store, verdicts, selected, run.settings.fallback)
-    return {"selected": selected, "evidence": {"selection": evidence}}
+    evidence: dict[str, Any] = {"selection": selection_evidence(store, verdicts, selected, run.settings.fallback)}
+    if failed:
+        kinds = ", ".join(f"{kind}: {number}" for kind, number in failed.items())
+        evidence["selection_error"] = f"{failed.total()} of {len(verdicts)} passages have no verdict ({kinds})."
+    return {"selected": selected, "evidence": evidence}

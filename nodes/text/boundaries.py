@@ -149,9 +149,14 @@ def _rank(text: str, end: int, begin: int) -> int:
     line_ends = len(_LINE_END.findall(text, end, begin))
     if line_ends > 1:
         return PARAGRAPH
-    if text[max(end - 4, 0) : end].rstrip(_CLOSERS).endswith(_STOPS):
+    if ends_sentence(text[max(end - 4, 0) : end]):
         return SENTENCE
     return LINE if line_ends else WORD
+
+
+def ends_sentence(text: str) -> bool:
+    """Whether a text ends with a full stop or the like, in quotation marks or not."""
+    return text.rstrip(_CLOSERS).endswith(_STOPS)
 
 
 def cluster_start(text: str, position: int, low: int) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from dramaturg.nodes.text.boundaries import Ruler, Unit, ruler
-from dramaturg.nodes.text.splitter import Method, Passage, Window, parts_of, plain, sections, slide
+from dramaturg.nodes.text.splitter import Method, Passage, Window, headings_by, parts_of, plain, sections, slide
 
 KEPT = 0.25  # how much of l_max the longest paragraph may grow or shrink by before passages get another length
 REACH = 1_000_000  # characters in which text that has moved is looked for
@@ -35,7 +35,7 @@ def split_again(text: str, old: Sequence[Passage], method: Method, unit: Unit, w
     Args:
         text: the document as it is now.
         old: its passages as they were, in their order, split with the same method, unit and window.
-        method: "acts": within sections, with headings; "ats" and "fixed": over the whole document.
+        method: of splitting; see `split_document`.
         unit: what lengths are counted in.
         window: the length of a passage and the overlap, both at most.
 
@@ -46,13 +46,14 @@ def split_again(text: str, old: Sequence[Passage], method: Method, unit: Unit, w
     lines, measure = plain(text), ruler(text, unit)
     if not lines.strip():
         return []
-    parts = parts_of(lines, sections(lines)) if method == "acts" else iter([((), 0, len(text))])
+    cut = sections(lines)
+    headings = headings_by(method, cut)
     places = deque(_places(text, old))
     found: list[Passage] = []
-    for headings, start, end in parts:
-        here = [p for p in _within(places, start, end) if old[p.at].headings == headings]
+    for start, end in parts_of(method, lines, cut):
+        here = [p for p in _within(places, start, end) if old[p.at].headings == headings(p.start)]
         spans = dict.fromkeys(_spans(text, start, end, here, old, window, measure))
-        found += (Passage(text[begin:stop], headings, begin, stop) for begin, stop in spans)
+        found += (Passage(text[begin:stop], headings(begin), begin, stop) for begin, stop in spans)
     return found
 
 

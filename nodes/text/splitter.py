@@ -1,22 +1,39 @@
 """The Adaptive Context-aware Text Splitter of AMADEUS (3.1), and the two splitters it is compared with (Table 1)."""
 
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
-from typing import Literal, NamedTuple
+from itertools import chain, pairwise
+from typing import Literal, NamedTuple, get_args
 
 from markdown_it import MarkdownIt
 
-from dramaturg.nodes.text.boundaries import Ruler, Unit, cluster_end, cluster_start, first_begin, last_end, ruler
+from dramaturg.nodes.text.boundaries import (
+    Ruler,
+    Unit,
+    cluster_end,
+    cluster_start,
+    ends_sentence,
+    first_begin,
+    last_end,
+    ruler,
+)
 
-Method = Literal["fixed", "ats", "acts"]
+Method = Literal["fixed", "ats", "acts", "acts-document"]
 
 # Possessive quantifiers: a run of a million spaces is read once, not once from every space in it.
 PARAGRAPH = re.compile(r"^[^\S\n]*+\S[^\n]*+(?:\n[^\S\n]*+\S[^\n]*+)*+", re.MULTILINE)
 MAYBE_HEADING = re.compile(r"^ {0,3}(?:#|=|-++[ \t]*+$)", re.MULTILINE)
 VISIBLE = re.compile(r"\S")
+LINE = re.compile(r"[^\n]+")
+ITEM = re.compile(r"[-*+>|#]|\d{1,9}[.)]\s")
+
+FEW_BREAKS = 4  # between lines: a document with fewer of them is left as it is
+BLANKS = 10  # line breaks for each blank line, at the least, where blank lines do not tell paragraphs apart
+WRAPPED = 150  # bytes of UTF-8: nobody wraps lines that long
+SURE = 0.9  # of the lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +77,9 @@ def split_document(
 
     Args:
         text: the document, in Markdown or without any markup.
-        method: "acts": length l_max and overlap l_max / 2, within sections, with headings; "ats": the same over the
-            whole document, without headings; "fixed": `fixed_length` and `fixed_overlap`, without headings.
+        method: "acts": length l_max and overlap l_max / 2, within sections, with headings; "acts-document": the same
+            over the whole document, each passage with the headings under which it begins; "ats": over the whole
+            document, without headings; "fixed": `fixed_length` and `fixed_overlap`, without headings.
         unit: what lengths are counted in.
         longest: the most that l_max may be, however long a paragraph is; None: no limit, as in the paper.
         fixed_length: the length of a passage of the method "fixed", in the unit.
@@ -69,7 +87,8 @@ def split_document(
 
     Returns:
         Passages in the order of the document. None is longer than the length, and no text is left out: each character
-        that is no space is in a passage or, with "acts", in the heading of one.
+        that is no space is in a passage or, with "acts", in the heading of one. Headings that follow within a passage
+        of "acts-document" stand in its text.
 
     Raises:
         ValueError: there is no such method or unit, or the sizes leave no room for a passage.
@@ -85,17 +104,17 @@ def split_document(
         l_max = _longest(text, lines, cut, measure) or max(measure.length(one.title, one.title_end) for one in cut)
         l_max = l_max if longest is None else min(l_max, longest)
         window = Window(l_max, l_max // 2)
-    parts = parts_of(lines, cut) if method == "acts" else [((), 0, len(text))]
+    headings = headings_by(method, cut)
     return [
-        Passage(text[begin:stop], headings, begin, stop)
-        for headings, start, end in parts
+        Passage(text[begin:stop], headings(begin), begin, stop)
+        for start, end in parts_of(method, lines, cut)
         for begin, stop in slide(text, start, end, window, measure)
     ]
 
 
 def _check(method: str, longest: int | None, fixed_length: int, fixed_overlap: int) -> None:
-    if method not in ("fixed", "ats", "acts"):
-        raise ValueError(f'There is no splitter {method!r}: use "acts", "ats" or "fixed".')
+    if method not in get_args(Method):
+        raise ValueError(f"There is no splitter {method!r}: use {', '.join(get_args(Method))}.")
     if longest is not None and longest < 1:
         raise ValueError(f"A passage cannot have the length {longest}: set longest to 1 or more, or to None.")
     if fixed_length < 1:
@@ -178,20 +197,30 @@ def _parser() -> MarkdownIt:
     return parser
 
 
-def parts_of(lines: str, cut: Sequence[Section]) -> Iterator[tuple[tuple[str, ...], int, int]]:
-    """What windows slide over: the text of each section, or its heading if nothing stands under that."""
+def parts_of(method: Method, lines: str, cut: Sequence[Section]) -> Iterator[tuple[int, int]]:
+    """What windows slide over: the whole document; with "acts" the text of each section, or its bare heading."""
+    if method != "acts":
+        yield 0, len(lines)
+        return
     levels = [section.level for section in cut[1:]] + [0]
     for section, next_level in zip(cut, levels, strict=True):
         if lines[section.body : section.end].strip():
-            yield section.headings, section.body, section.end
+            yield section.body, section.end
         elif next_level <= section.level:
-            yield section.headings, section.title, section.title_end
+            yield section.title, section.title_end
+
+
+def headings_by(method: Method, cut: Sequence[Section]) -> Callable[[int], tuple[str, ...]]:
+    """What gives the headings over a position, outermost first; splitters without hierarchical context have none."""
+    titles = [section.title for section in cut]
+    return lambda at: cut[bisect_right(titles, at) - 1].headings if method.startswith("acts") else ()
 
 
 def longest_paragraph(text: str, unit: Unit = "characters") -> int:
     """The length l_max of the longest paragraph (AMADEUS, Equation 3); 0 if the document has none.
 
-    A paragraph is a run of lines that are neither blank nor a heading, without the line break after the last one.
+    A paragraph is a run of lines that are neither blank nor a heading, without the line break after the last one; in a
+    document that has no blank lines between its paragraphs, it is a line.
 
     Raises:
         ValueError: there is no such unit.
@@ -201,9 +230,25 @@ def longest_paragraph(text: str, unit: Unit = "characters") -> int:
 
 
 def _longest(text: str, lines: str, cut: Sequence[Section], measure: Ruler) -> int:
-    spans = (match.span() for one in cut for match in PARAGRAPH.finditer(lines, one.body, one.end))
+    found = [[match.span() for match in PARAGRAPH.finditer(lines, one.body, one.end)] for one in cut]
+    spans = list(chain.from_iterable(found))
+    if _line_by_line(lines, spans, blanks=sum(len(of) - 1 for of in found if of)):
+        spans = [match.span() for start, end in spans for match in LINE.finditer(lines, start, end)]
     # `plain` made a space of the carriage return before a line feed: it belongs to the line break.
     return max((measure.length(start, end - text.startswith("\r\n", end - 1)) for start, end in spans), default=0)
+
+
+def _line_by_line(lines: str, runs: Sequence[tuple[int, int]], blanks: int) -> bool:
+    """Whether each line is a paragraph: blank lines are rare, and line breaks stand where no wrapped line would end.
+
+    That is after a sentence, or in a line that is too long to have been wrapped; items of a list or table do not count.
+    """
+    inner = [lines[match.start() : match.end()].strip() for run in runs for match in LINE.finditer(lines, *run)]
+    breaks = len(inner) - len(runs)
+    if breaks < FEW_BREAKS or blanks * BLANKS > breaks:
+        return False
+    whole = sum(not ITEM.match(one) and (ends_sentence(one) or len(one.encode()) > WRAPPED) for one in inner)
+    return whole >= SURE * len(inner)
 
 
 def slide(text: str, start: int, end: int, window: Window, ruler: Ruler) -> Iterator[tuple[int, int]]:

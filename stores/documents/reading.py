@@ -99,7 +99,7 @@ class _RefusedError(yaml.MarkedYAMLError):
     """YAML that we do not take; its problem says what to do."""
 
 
-def _marked(problem: str, where: yaml.Event | yaml.Node) -> _RefusedError:
+def _marked(problem: str, where: Any) -> _RefusedError:
     return _RefusedError(problem=problem, problem_mark=where.start_mark)
 
 

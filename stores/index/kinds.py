@@ -9,7 +9,7 @@ from dramaturg.stores.index.memories import MEMORY_KIND
 from dramaturg.stores.index.passages import passage_kind
 
 KINDS: tuple[IndexKind[Any, Any], ...] = (
-    *map(passage_kind, ("acts", "ats", "fixed")),
+    *map(passage_kind, ("acts", "acts-document", "ats", "fixed")),
     GRAPH_KIND,
     UNMERGED_GRAPH_KIND,
     MEMORY_KIND,

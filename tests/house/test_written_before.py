@@ -233,7 +233,16 @@ def test_the_role_opens_with_all_it_was_given(written: Path) -> None:
     assert there == expected("role")
 
 
-@pytest.mark.parametrize("method", INDEXES)
+def test_a_graph_is_read_as_it_is_and_gets_its_sentences_without_a_question(run: Run, stub: Endpoint) -> None:
+    reports = [json.loads(run("index", "ada", "--method", "role-rag", "--json")) for _ in range(2)]
+    assert reports[0]["version"] == reports[1]["version"] != expected("versions")["role-rag"]
+    assert chats(stub) == 0
+    run("graph", "ada", "--format", "json", "--open-file", "graph.json")
+    assert names_in(Path("graph.json")) == expected("names")
+    assert json.loads(Path("graph.json").read_text(encoding="utf-8"))["graph"]["sentences"]
+
+
+@pytest.mark.parametrize("method", [one for one in INDEXES if one != "role-rag"])
 def test_no_index_is_made_again(method: str, written: Path, run: Run, stub: Endpoint) -> None:
     before = indexes(written)
     report = json.loads(run("index", "ada", "--method", method, "--json"))

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dramaturg.evaluation.comparison import interviews
-from dramaturg.evaluation.comparison.contestants import Contestant, contestant, rules_of
+from dramaturg.evaluation.comparison.contestants import NAMES, Contestant, contestant, rules_of
 from dramaturg.evaluation.interviews.asking import respondent_context
 from dramaturg.nodes.part import part_context
 from dramaturg.nodes.run import RoleContext, RunContext, by_rules, deviations
@@ -74,3 +74,17 @@ def test_an_evaluation_says_by_whose_rules_a_method_went() -> None:
         assert one.settings.get("rules", "paper") == "paper"
         assert bool(deviations(one.kind)) == ("rules" in one.settings)
         assert contestant(f"{name}-ours").settings["rules"] == "ours"
+
+
+def test_naive_rag_is_compared_with_both_splitters_that_the_paper_may_mean() -> None:
+    assert "naive-rag-acts" in NAMES
+    one = contestant("naive-rag-acts")
+    papers = deviations(context_type("amadeus"))
+    assert (one.method, one.kind().splitter) == ("naive-rag", "fixed")  # type: ignore[attr-defined]
+    assert one.settings == {name: papers[name][0] for name in ("splitter", "longest")}
+
+
+def test_baselines_redraw_as_little_as_what_they_are_compared_with() -> None:
+    for name in ("vanilla", "profile", "naive-rag", "crag", "role-gpt", "graph-rag-local", "generative-agents"):
+        assert contestant(name).context(RoleContext(), "ada", 1).redraws == 0  # type: ignore[attr-defined]
+    assert contestant("ensemble").context(RoleContext(), "ada", 1).redraws == 2  # type: ignore[attr-defined]

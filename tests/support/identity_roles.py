@@ -4,14 +4,13 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from string import Template
 from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 
-from dramaturg.prompts import load
+from dramaturg.prompts import filled, load
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.library import Library
 from dramaturg.workflows.id_rag import IdRagContext, build
@@ -35,6 +34,7 @@ WATCH = """triples:
 - {subject: The watch, relation: must, object: log every ship, kind: rule}
 """
 PARTS = {
+    "make_plan": "plan",
     "query_identity": "query",
     "respond_from_identity": "reply",
     "take_action": "deed",
@@ -75,6 +75,7 @@ def found(*findings: dict[str, Any]) -> str:
 
 
 USUAL: dict[str, Answer] = {
+    "plan": "She means to trim the lamp.",
     "query": sought("values"),
     "reply": "I keep the light.",
     "deed": "Ada Quill trims the lamp.",
@@ -118,7 +119,7 @@ def endings() -> Iterator[tuple[str, str]]:
     for name, part in PARTS.items():
         for language in ("en", "zh", "ko"):
             last = load(name, language).sections[-1][1].splitlines()[-1]
-            yield Template(last).safe_substitute(role="Ada Quill", limits="", sentences=6), part
+            yield filled(last, {"role": "Ada Quill", "limits": "", "sentences": 6}), part
 
 
 def asked(messages: Sequence[BaseMessage]) -> tuple[str, str]:

@@ -1,6 +1,7 @@
 """AMADEUS from end to end with a scripted model: every branch, every turn."""
 
 import asyncio
+import json
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,8 @@ from langgraph.graph.state import CompiledStateGraph
 
 from dramaturg.models.errors import ModelUnavailable, UnusableAnswer
 from dramaturg.nodes import run as runs
+from dramaturg.stores.index.passages import passage_kind
+from dramaturg.stores.library import open_role
 from dramaturg.workflows.amadeus import AmadeusContext, build
 
 from fakes import ScriptedChatModel
@@ -63,7 +66,7 @@ async def test_a_role_is_indexed_when_it_is_first_asked_and_answers_with_its_rea
     }
 
 
-async def test_a_turn_on_an_indexed_role_opens_it_once_and_enters_26_files(
+async def test_a_turn_on_an_indexed_role_opens_it_once_and_enters_28_files(
     library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph = build().compile()
@@ -91,7 +94,7 @@ async def test_a_turn_on_an_indexed_role_opens_it_once_and_enters_26_files(
         sys.setprofile(before)
         threading.setprofile(None)  # type: ignore[arg-type]
     assert opened == ["ada"]
-    assert len(entered) <= 26, sorted(entered)
+    assert len(entered) <= 28, sorted(entered)
 
 
 async def test_the_same_passages_are_selected_one_at_a_time_and_several_at_once(library: Path) -> None:
@@ -271,3 +274,167 @@ async def test_the_last_message_must_be_the_users(library: Path) -> None:
     context = AmadeusContext(**run_settings(library, actor()))
     with pytest.raises(ValueError, match="nothing to answer"):
         await build().compile().ainvoke({"messages": [AIMessage("hello")]}, context=context)
+
+
+# Follow-up questions
+
+
+def rewriting(full: str = "What does your brother Tom bring?") -> ScriptedChatModel:
+    """Say a question in full, and play the other parts."""
+    usual = actor()
+
+    def reply(messages: list[Any]) -> Any:
+        return full if "can be understood alone" in said(messages) else usual.reply(messages)
+
+    return ScriptedChatModel(reply=reply)
+
+
+async def second_turn(library: Path, model: ScriptedChatModel, **settings: Any) -> tuple[dict[str, Any], set[str]]:
+    """A follow-up question on a thread: what came of it, and the questions that passages were judged for."""
+    graph: Any = build().compile(InMemorySaver())
+    config: Any = {"configurable": {"thread_id": "t"}}
+    context = AmadeusContext(**run_settings(library, model, **settings))
+    for text in ("Tell me of your brother Tom.", "And what does he bring?"):
+        before = len(model.calls)
+        output = await graph.ainvoke({"messages": [("user", text)]}, config, context=context)
+        if text.startswith("Tell"):
+            assert not any("can be understood alone" in said(call.messages) for call in model.calls)
+    texts = [said(call.messages) for call in model.calls[before:]]
+    return output, {fenced("question", text) for text in texts if "<passage>" in text or "<passages>" in text}
+
+
+async def test_a_follow_up_question_is_looked_up_and_judged_in_full(library: Path) -> None:
+    output, judged = await second_turn(library, model := rewriting())
+    assert judged == {"What does your brother Tom bring?"}
+    assert output["evidence"]["question"] == "What does your brother Tom bring?"
+    assert output["evidence"]["knowledge"][0]["text"].startswith("Her brother Tom")
+    assert "And what does he bring?" in said(model.calls[-1].messages)
+
+
+async def test_by_the_paper_a_follow_up_question_stands_as_it_was_asked(library: Path) -> None:
+    output, judged = await second_turn(library, rewriting(), rules="paper")
+    assert judged == {"And what does he bring?"}
+    assert "make_self_contained" not in output["usage"]
+
+
+# Role memory
+
+
+async def test_what_a_removed_document_showed_is_forgotten(library: Path) -> None:
+    (library / "ada" / "persona" / "dogs.md").write_text("# Dogs\n\nShe is fond of dogs and of dogs only.\n")
+    graph: Any = build().compile(InMemorySaver())
+    config: Any = {"configurable": {"thread_id": "t"}}
+    found = FINDINGS.replace("Ada is cheerful in storms.", "She is fond of dogs.")
+    for model in (actor(findings=found), actor(findings="[]")):
+        context = AmadeusContext(**run_settings(library, model))
+        output = await graph.ainvoke({"messages": [("user", "Is she fond of dogs?")]}, config, context=context)
+        (library / "ada" / "persona" / "dogs.md").unlink(missing_ok=True)
+    assert output["evidence"]["role_memory"] == []
+    assert "fond of dogs" not in fenced("attributes", model.calls[-1].text)
+
+
+async def test_what_is_remembered_is_shown_by_the_question_and_no_more_than_a_few(library: Path) -> None:
+    graph: Any = build().compile(InMemorySaver())
+    config: Any = {"configurable": {"thread_id": "t"}}
+    things = ["storms", *(f"thing{number}" for number in range(10))]
+    for thing in (*things, ""):
+        likes = FINDINGS.replace("Ada is cheerful in storms.", f"Ada likes {thing}.")
+        model = actor(findings=likes if thing else "[]")
+        context = AmadeusContext(**run_settings(library, model))
+        output = await graph.ainvoke({"messages": [("user", "Do you like storms?")]}, config, context=context)
+    shown = fenced("attributes", model.calls[-1].text)
+    assert len(output["evidence"]["role_memory"]) == 12
+    assert shown.count("- Ada ") == 6
+    assert shown.index("- Ada likes storms.") < shown.index("- Ada likes thing")
+
+
+# Where an attribute comes from
+
+
+async def attributes_of(library: Path, findings: str) -> tuple[list[Any], dict[str, Any]]:
+    """What was found, by attribute and the text of its passage, and the evidence."""
+    output = await answered(library, actor(findings=findings))
+    store = open_role("ada", library).index(passage_kind("acts")).open()
+    found = output["evidence"]["attributes"]
+    return [(one["attribute"], store.get(one["passage"]).text) for one in found], output["evidence"]
+
+
+async def test_an_attribute_moves_to_the_passage_that_carries_it_or_is_dropped(
+    library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dramaturg.nodes.passages.attributes.CARRIED", {"WordEmbeddings:words": 0.3})
+    beliefs = ["She distrusts the harbour master.", "He admires the skill of Haydn."]
+    answer = {
+        "belief_and_value": [{"attribute": one, "passage": 1} for one in beliefs],
+        "psychological_traits": [{"attribute": "Storms make her cheerful.", "passage": 1}],
+    }
+    found, evidence = await attributes_of(library, json.dumps(answer))
+    assert [attribute for attribute, _ in found] == [beliefs[0], "Storms make her cheerful."]
+    assert "distrusts the harbour master" in found[0][1]
+    assert "Storms" in found[1][1]
+    assert "Haydn" in " ".join(evidence["attributes_dropped"])
+    assert evidence["attributes_moved"] == [beliefs[0]]
+
+
+@pytest.mark.parametrize(
+    ("attribute", "kept"),
+    [
+        ("Storms make her cheerful, as they did Haydn.", False),
+        ("Storms make Ada Quill cheerful; a calm sea makes Ada uneasy.", True),
+    ],
+)
+async def test_a_passage_carries_no_attribute_with_a_name_that_it_has_not(
+    library: Path, attribute: str, kept: bool
+) -> None:
+    answer = {"belief_and_value": [], "psychological_traits": [{"attribute": attribute, "passage": 1}]}
+    output = await answered(library, actor(findings=json.dumps(answer)), carried_above=0.3)
+    assert [one["attribute"] for one in output["evidence"]["attributes"]] == [attribute] * kept
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"Belief and Value": ["She distrusts the harbour master."], "Psychological Traits": ["Ada is wary."]},
+        {"belief_and_value": "She distrusts the harbour master.", "psychological_traits": "Ada is wary."},
+        {
+            "Beliefs and Values": [{"attribute": "She distrusts the harbour master."}],
+            "psychological_trait": [{"attribute": "Ada is wary.", "passage": 9}],
+        },
+        [
+            {"kind": "Belief and Value", "attribute": "She distrusts the harbour master."},
+            {"kind": "Psychological Traits", "attribute": "Ada is wary."},
+        ],
+    ],
+)
+async def test_an_attribute_without_the_number_of_its_passage_is_read(library: Path, answer: Any) -> None:
+    found, evidence = await attributes_of(library, json.dumps(answer))
+    assert "attributes_error" not in evidence
+    assert [(one["kind"], one["attribute"]) for one in evidence["attributes"]] == [
+        ("belief_and_value", "She distrusts the harbour master."),
+        ("psychological_trait", "Ada is wary."),
+    ]
+    assert "distrusts the harbour master" in found[0][1]
+
+
+# Without a verdict
+
+
+async def test_a_fallback_without_any_verdict_says_so(library: Path) -> None:
+    usual = actor()
+
+    def reply(messages: list[Any]) -> Any:
+        return "perhaps" if "<passage>" in said(messages) else usual.reply(messages)
+
+    output = await answered(library, ScriptedChatModel(reply=reply))
+    assert selection(output)["fallback"] == "top-K+1"
+    assert "7 of 7" in output["evidence"].get("selection_error", "")
+    assert "UnusableAnswer" in output["evidence"]["selection_error"]
+
+
+async def test_a_model_that_nobody_can_reach_is_said_as_everywhere(library: Path) -> None:
+    def reply(messages: list[Any]) -> Any:
+        away = ModelUnavailable("The model 'mine@http://here/v1' cannot be reached (503 InternalServerError): see …")
+        return away if "<passage>" in said(messages) else "ok"
+
+    with pytest.raises(ModelUnavailable, match=r"http://here/v1.*503"):
+        await answered(library, ScriptedChatModel(reply=reply))

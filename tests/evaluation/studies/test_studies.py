@@ -14,6 +14,7 @@ from dramaturg.evaluation.studies import (
     chunk_usage,
     clique_relevance,
     entity_merges,
+    follow_ups,
     mood_congruence,
     scope_detection,
     splitters,
@@ -74,6 +75,19 @@ def test_the_marks_fit_the_example_roles() -> None:
 
 
 @pytest.mark.parametrize("role", EXAMPLES)
+def test_the_follow_up_questions_are_the_roles_own(role: str, tmp_path: Path) -> None:
+    known = {one.question for one in splitters.answerable(Library(tmp_path).adopt(role))}
+    assert {one.question for one in gold().follow_ups[role]} <= known
+
+
+def test_follow_up_questions_are_compared_with_what_they_mean() -> None:
+    ways = ((follow_ups.FULL, 1), (follow_ups.AS_ASKED, 4))
+    found = follow_ups.findings([(way, retrieved("acts", role, rank)) for way, rank in ways for role in ("a", "b")])
+    (recall,) = rows(table(found, "Follow-up"), "recall at 3")
+    assert [recall[at].mean for at in (1, 2, 3)] == [1, 0, 1]
+
+
+@pytest.mark.parametrize("role", EXAMPLES)
 def test_the_scenes_and_users_that_are_marked_are_there(role: str, tmp_path: Path) -> None:
     lines = Library(tmp_path).adopt(role).dialogues()
     for relation in gold().relations[role]:
@@ -131,7 +145,7 @@ def test_delong_s_interval_is_that_of_the_textbook() -> None:
 
 
 def retrieved(splitter: Any, role: str, rank: int | None, scores: tuple[float, ...] = (0.5, 0.4, 0.3)) -> Retrieved:
-    return Retrieved(splitter, role, "?", scores, rank, 1, 10, 900, 0.5)
+    return Retrieved(splitter, role, "?", scores, rank, rank and 300 * rank, 1, 10, 0, 900, 0.5)
 
 
 def test_recall_counts_ranks_up_to_k_and_is_shown_beside_chance() -> None:
@@ -157,7 +171,7 @@ def test_chance_is_that_of_drawing_without_putting_back() -> None:
 def test_similarities_are_shown_with_sums_and_differences() -> None:
     records = [
         retrieved(splitter, role, 1, (score, score, score + 0.3))
-        for splitter, score in (("fixed", 0.1), ("ats", 0.2), ("acts", 0.3))
+        for splitter, score in (("fixed", 0.1), ("ats", 0.2), ("acts", 0.3), ("acts-document", 0.4))
         for role in ("a", "b")
     ]
     found = splitters.findings(records)

@@ -3,10 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
-from dramaturg.nodes.passages.attributes import Attribute, attributes_in, findings, updated_memory
+from dramaturg.models.embeddings import Embedder
+from dramaturg.nodes.passages.attributes import Attribute, best_fit, findings, updated_memory
 from dramaturg.stores.index.passages import StoredPassage
+from dramaturg.testing import WordEmbeddings
 
 texts = st.text("abAB", min_size=1, max_size=3)
 
@@ -37,25 +38,38 @@ def test_the_oldest_is_forgotten_first_and_what_shows_again_is_new_again() -> No
     assert [(a["attribute"], a["passage"]) for a in after] == [("c", "3"), ("A", "4"), ("d", "5")]
 
 
-def test_an_attribute_has_the_passage_that_shows_it() -> None:
+@pytest.mark.parametrize(
+    ("number", "known"), [(2, 2), ("2", 2), ("[2]", 2), (2.0, 2), (0, None), (3, None), ("first", None), (None, None)]
+)
+def test_a_number_of_no_passage_that_was_shown_is_none(number: object, known: int | None) -> None:
     answer = findings(2).model_validate(
-        {
-            "belief_and_value": [{"attribute": " Art is a duty. ", "passage": 2}],
-            "psychological_traits": [{"attribute": "He is proud.", "passage": 1}],
-        }
+        {"belief_and_value": [{"attribute": " x ", "passage": number}], "psychological_traits": []}
     )
-    assert attributes_in(answer, passages("one", "two"), "ada") == [
-        {"role": "ada", "kind": "belief_and_value", "attribute": "Art is a duty.", "passage": "two"},
-        {"role": "ada", "kind": "psychological_trait", "attribute": "He is proud.", "passage": "one"},
-    ]
+    assert [(one.attribute, one.passage) for one in answer.belief_and_value] == [("x", known)]
 
 
-@pytest.mark.parametrize("number", [0, 3, "first"])
-def test_an_attribute_must_name_a_passage_that_was_shown(number: object) -> None:
-    with pytest.raises(ValidationError):
-        findings(2).model_validate(
-            {"belief_and_value": [{"attribute": "x", "passage": number}], "psychological_traits": []}
-        )
+@pytest.mark.parametrize(
+    ("named", "cosines", "kept"),
+    [
+        (0, {"a": 0.5, "b": 0.4}, "a"),
+        (0, {"a": 0.5, "b": 0.59}, "a"),
+        (0, {"a": 0.4, "b": 0.6}, "b"),
+        (0, {"a": 0.29, "b": 0.41}, "b"),
+        (0, {"a": 0.29, "b": 0.39}, "a"),
+        (None, {"a": 0.5, "b": 0.4}, "a"),
+        (None, {"a": 0.4, "b": 0.5}, "b"),
+    ],
+)
+async def test_the_named_passage_is_kept_unless_another_fits_clearly_better(
+    monkeypatch: pytest.MonkeyPatch, named: int | None, cosines: dict[str, float], kept: str
+) -> None:
+    async def told(model: object, query: str, texts: list[str]) -> list[float]:
+        return [cosines[text] for text in texts]
+
+    monkeypatch.setattr("dramaturg.nodes.passages.attributes.cosines", told)
+    near = passages("a", "b")
+    fit = await best_fit(Embedder("m", WordEmbeddings()), "x", None if named is None else near[named], near, 0.3)
+    assert (fit.passage.id, fit.rests_on) == (kept, kept)
 
 
 def test_an_answer_is_bounded() -> None:

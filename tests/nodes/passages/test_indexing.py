@@ -1,5 +1,6 @@
 """Indexing: in batches, made anew when what it rests on has changed, one version for a whole turn."""
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from dramaturg.stores.errors import EmbeddingMismatch
 from dramaturg.stores.index.passages import passage_kind
 from dramaturg.stores.library import open_role
 from dramaturg.workflows import amadeus, amadeus_index
+from dramaturg.workflows.methods import index_kinds
 
 from roles import LIFE, WordEmbeddings, actor, run_settings, small_role
 
@@ -115,3 +117,25 @@ async def test_a_rebuild_embeds_everything_again_and_is_not_remembered(library: 
         output = await graph.ainvoke(given, THREAD, context=context(library))
         embedded.append(output["index"]["embedded"])
     assert embedded == [7, 0, 7, 0]
+
+
+def passages_by(library: Path, **settings: Any) -> list[Any]:
+    """The passages of the index that a method reads under these settings."""
+    (kind,) = index_kinds("amadeus", context(library, **settings))
+    return list(open_role("ada", library).index(kind).open().passages)
+
+
+async def test_by_the_paper_passages_of_neighbouring_sections_overlap_and_each_has_its_headings(library: Path) -> None:
+    await indexed(library, rules="paper")
+    passages = passages_by(library, rules="paper")
+    assert all(after.start < before.end for before, after in pairwise(passages))
+    assert {one.headings[-1] for one in passages} >= {"The lamp", "The log", "People", "Nature"}
+    assert passages[-1].headings == ("Ada Quill", "Nature")
+
+
+async def test_passages_by_both_rules_stand_side_by_side(library: Path) -> None:
+    for rules in ("ours", "paper"):
+        await indexed(library, rules=rules)
+    assert "amadeus_index" not in await nodes_of_a_turn(library, rules="paper")
+    assert "amadeus_index" not in await nodes_of_a_turn(library, rules="ours")
+    assert passages_by(library, rules="paper") != passages_by(library, rules="ours")

@@ -21,7 +21,7 @@ text = st.lists(st.sampled_from(PIECES), max_size=80).map("".join)
 @property_settings(300)
 @given(
     parts=st.tuples(text, text, text, text),
-    method=st.sampled_from(["acts", "ats", "fixed"]),
+    method=st.sampled_from(["acts", "acts-document", "ats", "fixed"]),
     unit=st.sampled_from(["characters", "tokens"]),
 )
 def test_no_text_is_left_out_and_no_passage_is_too_long(

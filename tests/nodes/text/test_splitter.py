@@ -1,6 +1,7 @@
 """The adaptive splitter: limits, offsets, nothing lost, right headings, and each point that the paper leaves open."""
 
 import json
+import textwrap
 import time
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from dramaturg.nodes.text.splitter import Method, Passage, longest_paragraph, sp
 
 BOM = "\ufeff"
 FAMILY = "👩\u200d👩\u200d👧"
-METHODS: tuple[Method, ...] = ("acts", "ats", "fixed")
+METHODS: tuple[Method, ...] = ("acts", "acts-document", "ats", "fixed")
 UNITS: tuple[Unit, ...] = ("characters", "tokens")
 
 
@@ -443,7 +444,7 @@ def test_tokens_do_not_count_spaces() -> None:
 @pytest.mark.parametrize(
     ("wrong", "advice"),
     [
-        ({"method": "semantic"}, 'use "acts", "ats" or "fixed"'),
+        ({"method": "semantic"}, "use fixed, ats, acts, acts-document"),
         ({"unit": "words"}, 'use "characters" or "tokens"'),
         ({"longest": 0}, "set longest to 1 or more"),
         ({"method": "fixed", "fixed_length": 0}, "set fixed_length to 1 or more"),
@@ -499,3 +500,38 @@ def test_time_grows_with_the_length_only(name: str, unit: Unit) -> None:
     found = split_document(LONG[name], unit=unit, longest=1000)
     assert time.process_time() - begun < 2
     assert found[-1].end == len(LONG[name].rstrip())
+
+
+# Documents of which each line is a paragraph
+
+
+def told(number: int) -> str:
+    return f"In the year {1700 + number} he wrote. " + "It was long and it was good. " * (number % 7 + 1)
+
+
+def test_lines_that_are_paragraphs_are_seen_without_blank_lines() -> None:
+    lines = [told(number).strip() for number in range(100)]
+    document = "\n".join(lines)
+    assert longest_paragraph(document) == max(map(len, lines))
+    assert len(split_document(document)) > 50
+    sectioned = "# He\n\n## Youth\n" + "\n".join(lines[:50]) + "\n\n## Age\n" + "\n".join(lines[50:])
+    assert longest_paragraph(sectioned) == max(map(len, lines))
+
+
+def test_lines_that_are_paragraphs_are_seen_in_chinese() -> None:
+    lines = ["他生在花果山。" * (number % 5 + 1) for number in range(40)]
+    assert longest_paragraph("\n".join(lines)) == 35
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        textwrap.fill(" ".join(told(number) for number in range(20)), 72),
+        "\n\n".join(told(number).strip().replace(". ", ".\n") for number in range(20)),
+        "\n".join(f"- {told(number).strip()}" for number in range(20)),
+        "The sea.\nThe sand.",
+    ],
+    ids=["wrapped", "a sentence a line, with blank lines", "list", "two lines"],
+)
+def test_lines_of_a_paragraph_are_none(document: str) -> None:
+    assert longest_paragraph(document) == max(map(len, document.split("\n\n")))
