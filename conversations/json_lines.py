@@ -55,15 +55,17 @@ async def exported(conversation: Conversation) -> AsyncIterator[str]:
     for turn in await conversation.history():
         state = await conversation.values(turn)
         messages: list[AnyMessage] = state.pop("messages")
-        yield TurnLine(
+        name = next((one.name for one in messages if one.id == turn.id), None)
+        line = TurnLine(
             turn=turn.id,
             question=turn.question,
-            user=next((one.name for one in messages if one.id == turn.id), None),
             reply=turn.reply or "",
             reply_id=str(messages[-1].id),
             window=len(messages),
             state=exported_state(state),
-        ).model_dump_json()
+            **({} if name is None else {"user": name}),
+        )
+        yield line.model_dump_json(exclude_unset=True)
 
 
 async def imported(conversation: Conversation, lines: Iterable[str]) -> int:

@@ -99,6 +99,7 @@ class EnsembleState(
     checkers: Checkers
 
 
+@needs(question="read_turn")
 async def choose_parts(state: EnsembleState, runtime: Runtime[Any]) -> dict[str, Any]:
     """See for which parts the role has files, and begin without grounds.
 

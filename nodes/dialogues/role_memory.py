@@ -25,8 +25,8 @@ from dramaturg.nodes.reply import ReplySettings
 from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.nodes.turn import notes_in
 
-STEPS = 4
-Step = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=400)]
+STEPS = ("wants", "scenes", "bond", "others")
+Step = Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)]
 A_TOKEN = 6  # bytes of UTF-8: a record that keeps to its tokens is never cut
 MOST_SOURCES = 200  # dialogues that a record is said to come from
 
@@ -47,9 +47,12 @@ class RoleMemorySettings(RelationSettings, ReplySettings):
 
 
 class WrittenRecord(Extracted):
-    """{steps, record}, in the order in which a model is to think (MemBuild, a chain of thought)."""
+    """The steps of a chain of thought and then the record, in the order in which a model is to think (MemBuild)."""
 
-    steps: Annotated[list[Step], Field(max_length=STEPS)]
+    wants: Step
+    scenes: Step
+    bond: Step
+    others: Step
     record: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1200)]
 
 
@@ -124,7 +127,7 @@ async def build_memory(state: RoleMemoryState, runtime: Runtime[Any]) -> dict[st
 
 def without_steps(answer: Any) -> Any:
     """A record that came without its steps is one all the same."""
-    return {"steps": [], **answer} if isinstance(answer, dict) else answer
+    return dict.fromkeys(STEPS, "") | answer if isinstance(answer, dict) else answer
 
 
 async def events_of(run: Run[RoleMemorySettings], state: RoleMemoryState, cast: Cast) -> tuple[RankedDialogues, bool]:

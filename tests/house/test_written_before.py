@@ -104,7 +104,7 @@ SCRIPT: dict[str, str | Callable[[str], str]] = {
     r"The sentences of the book": lambda text: "She knew of " + fenced("question", text),
     r"The entities as JSON": json.dumps({"entities": [SCOPE]}),
     r"(How well the line fits|How much these two matter in the scene), as JSON": SCORED,
-    r"how I, Ada Quill, stand to": json.dumps({"steps": ["So it seems."], "record": "I have known him for long."}),
+    r"how I, Ada Quill, stand to": json.dumps({"record": "I have known him for long."}),
     r"The one record": "All in all I know him.",
     r"The new notes": lambda text: f"They spoke of: {fenced('conversation', text)[:60]}",
     r"yes or no:$": "yes",

@@ -43,7 +43,8 @@ def reasoned(score: int, reason: str = "so it seems") -> str:
 
 def remembered(text: str) -> str:
     """A model's answer to a question for a record of the role memory; one that is JSON, or empty, stays as it is."""
-    return json.dumps({"steps": ["So it seems."], "record": text}) if text and not text.startswith("{") else text
+    steps = dict.fromkeys(("wants", "scenes", "bond", "others"), "So it seems.")
+    return json.dumps({**steps, "record": text}) if text and not text.startswith("{") else text
 
 
 # What a prompt fences says which part it is for.

@@ -114,25 +114,31 @@ def test_what_is_appended_moves_what_says_the_same_to_the_end() -> None:
 # Steps before the record
 
 
-STEPS = ["I want the light to burn.", "Tom brought a parcel.", "He is my brother.", "Nell is on his side."]
+STEPS = {
+    "wants": "I want the light to burn.",
+    "scenes": "Tom brought a parcel.",
+    "bond": "He is my brother.",
+    "others": "Nell is on his side.",
+}
 
 
 @pytest.mark.parametrize("language", ["en", "zh", "ko"])
 async def test_the_steps_are_written_before_the_record_and_are_not_remembered(role: Role, language: str) -> None:
-    written = json.dumps({"steps": STEPS, "record": "I trust him."})
+    written = json.dumps({**STEPS, "record": "I trust him."})
     output = await take(role, model := player(record=written), PARCEL, user_role="tom", language=language)
     assert [one["text"] for one in output["evidence"]["records"]] == ["I trust him."]
     assert memory(model) == "I trust him."
     (call,) = [call for call in model.calls if "</events>" in call.text]
     for text in (call.messages[0].text, call.messages[-1].text):  # the prompt, and the schema of the answer
-        assert 0 < text.index('"steps"') < text.index('"record"')
+        places = [text.index(f'"{key}"') for key in (*STEPS, "record")]
+        assert places == sorted(places)
 
 
 @pytest.mark.parametrize(
     ("written", "dropped"),
     [
-        ({"steps": STEPS, "record": "I trust him. " * 400}, ["record: cut to 1200 characters"]),
-        ({"steps": [*STEPS, "And more."], "record": "I trust him."}, ["steps: 1 beyond 4 left out"]),
+        ({**STEPS, "record": "I trust him. " * 400}, ["record: cut to 1200 characters"]),
+        ({**STEPS, "bond": "My brother. " * 99, "record": "I trust him."}, ["bond: cut to 200 characters"]),
         ({"record": "I trust him."}, []),
     ],
 )
