@@ -36,6 +36,8 @@ class TurnLine(_Line):
     turn: str = Field(min_length=1)
     """The id of the question's message."""
     question: str = Field(min_length=1)
+    user: str | None = None
+    """Who asked, "" for a stranger; None: nobody has said it."""
     reply: str
     reply_id: str = Field(min_length=1)
     window: int = Field(ge=0)
@@ -56,6 +58,7 @@ async def exported(conversation: Conversation) -> AsyncIterator[str]:
         yield TurnLine(
             turn=turn.id,
             question=turn.question,
+            user=next((one.name for one in messages if one.id == turn.id), None),
             reply=turn.reply or "",
             reply_id=str(messages[-1].id),
             window=len(messages),
@@ -111,7 +114,7 @@ async def restored(conversation: Conversation, turns: Iterable[TurnLine], done: 
     await conversation.thread.begin()
     for number, line in enumerate(turns):
         said += [
-            HumanMessage(line.question, id=line.turn),
+            HumanMessage(line.question, id=line.turn, name=line.user),
             AIMessage(line.reply, id=line.reply_id, name=conversation.context.role),
         ]
         if number >= done:

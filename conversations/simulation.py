@@ -9,6 +9,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import StateGraph
 
+from dramaturg.nodes.identity.retrieval import SEARCH
 from dramaturg.nodes.world.world import Event, WorldInput, WorldSettings, described, event, scenario_of
 from dramaturg.stores.conversations.kept_run import kept_run, refuse_other_run
 from dramaturg.stores.files import write_bytes
@@ -124,7 +125,9 @@ class Simulation:
             ValueError: a setting that makes a run what it is has changed.
         """
         if events:
-            refuse_other_run(self.log, begun_run(events), described(self.context, scenario_of(self.context)), "--log")
+            untold = {name: WorldSettings.model_fields[name].default for name in SEARCH}  # by an earlier version
+            wanted = described(self.context, scenario_of(self.context))
+            refuse_other_run(self.log, untold | begun_run(events), wanted, "--log")
 
     def write(self, events: Sequence[Event]) -> None:
         """Write the log as a whole."""

@@ -23,6 +23,9 @@ from dramaturg.models.reading import THOUGHTS, InvalidAnswer, cleaned, normalize
 PASSES = 8  # an error that was mended may uncover another one
 NOTES = 20  # of what was left out
 SENTENCE_END = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s|$)|[。！？]+[”’」』）]*")
+ABBREVIATED = re.compile(
+    r"\b(?:[A-Z]|Mrs?|Ms|Dr|St|Sr|Jr|Prof|Capt|Col|Gen|Lt|Rev|[Nn]o|[Oo]p|[Vv]ol|ca|cf|e\.g|i\.e)\.$"
+)
 WORDS = {"是": True, "对": True, "예": True, "네": True, "否": False, "不": False, "不是": False, "아니요": False}
 
 Path = tuple[int | str, ...]
@@ -230,11 +233,17 @@ def cut_text(text: str, most: int) -> str:
     """The beginning of a text: up to a sentence, else up to a word, of at most so many characters."""
     if len(text) <= most:
         return text
-    ends = [found.end() for found in SENTENCE_END.finditer(text[: most + 1]) if found.end() <= most]
-    if ends and ends[-1] >= most // 3:
-        return text[: ends[-1]]
+    whole = whole_sentences(text[: most + 1], most)
+    if len(whole) >= most // 3:
+        return whole
     words = text[:most].rpartition(" ")[0].rstrip(" ,;:，；：、—-")
     return (words if len(words) >= most // 2 else text[: most - 1]) + "…"
+
+
+def whole_sentences(text: str, most: int | None = None) -> str:
+    """The sentences of a text that end in it, or within so many characters; empty where none does."""
+    ends = (found.end() for found in SENTENCE_END.finditer(text) if most is None or found.end() <= most)
+    return text[: max((end for end in ends if not ABBREVIATED.search(text[:end])), default=0)]
 
 
 def begun_in(text: str) -> Any:

@@ -11,11 +11,10 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables import Runnable
 from pydantic import BaseModel, Field
 
 from dramaturg.models.asking import (
-    QUIET,
     AnswerFormat,
     ModelQuestion,
     added_prompt,
@@ -28,8 +27,9 @@ from dramaturg.models.asking import (
 )
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.client import writing_parameters
+from dramaturg.models.curtain import Curtain, MayShow
 from dramaturg.models.errors import UnusableAnswer
-from dramaturg.models.extracted import Form, read_extracted
+from dramaturg.models.extracted import Form, read_extracted, whole_sentences
 from dramaturg.models.reading import (
     MAX_CHARACTERS,
     InvalidAnswer,
@@ -47,6 +47,7 @@ M = TypeVar("M", bound=BaseModel)
 Client: TypeAlias = Runnable[LanguageModelInput, AIMessage]
 
 YES = ("yes", "true", "是", "是的", "对", "예", "네")
+MORE_CHANCE = 0.4  # of temperature, each time that the same text is drawn again
 NO = ("no", "false", "否", "不", "不是", "不对", "아니요", "아니오")
 
 
@@ -67,9 +68,13 @@ class Rating:
 
 
 class Written(BaseModel):
-    """A text, and the id under which its tokens were streamed; one from the cache of answers was not."""
+    """A text, whether it ends at the token limit, and the id under which its tokens were streamed.
+
+    One from the cache of answers was not streamed.
+    """
 
     text: str
+    cut: bool = False
     streamed_as: str | None = Field(default=None, exclude=True)
 
 
@@ -247,6 +252,28 @@ async def write(
     return message.text
 
 
+async def write_sentences(chat: ChatModel, messages: Sequence[BaseMessage], *, max_tokens: int) -> str:
+    """Ask for a text that is to be kept, quietly and without chance: it ends where a sentence does.
+
+    One that ends at the token limit goes back to its last whole sentence. Where less than a third of it is left, it is
+    asked for once more, with twice the limit, and the longer one counts.
+
+    Raises:
+        ModelError: there is no answer, or none has a whole sentence.
+    """
+    longest = ""
+    for limit in (max_tokens, 2 * max_tokens):
+        written = await _written(chat, messages, temperature=0, max_tokens=limit, quiet=True)
+        if not written.cut:
+            return written.text
+        longest = max(longest, whole_sentences(written.text), key=len)
+        if len(longest) >= len(written.text) / 3:
+            return longest
+    if not longest:
+        raise unusable(chat, "write")
+    return longest
+
+
 async def write_message(
     chat: ChatModel,
     messages: Sequence[BaseMessage],
@@ -254,57 +281,87 @@ async def write_message(
     temperature: float | None = None,
     max_tokens: int = 1024,
     quiet: bool = False,
+    may_show: MayShow | None = None,
+    draw: int = 0,
 ) -> AIMessage:
-    """Ask for a text as `write` does, and return it as a message with the id of its streamed tokens.
+    """Ask for a text as `write` does, and return it as a message with the id of its tokens.
 
-    A node that returns this message does not stream it a second time.
+    A node that returns this message does not stream it a second time, and streams it as a whole if it was not shown.
+
+    Args:
+        chat: whom to ask.
+        messages: the question.
+        temperature: of the text.
+        max_tokens: the most of it.
+        quiet: whether its tokens are kept from the listeners.
+        may_show: decides of its beginning whether they are; until then they are held back.
+        draw: how often the same was asked for before: it is then asked for with more chance, and another seed.
     """
-    parameters = writing_parameters(chat.model) | {"max_tokens": max_tokens}
-    if temperature is not None:
-        parameters["temperature"] = temperature
-    if chat.seed is not None:
-        parameters["seed"] = chat.seed
-
-    async def answer(client: BaseChatModel) -> Written:
-        said = without_control(messages)
-        return await write_until_usable(chat, with_parameters(client, parameters), said, quiet=quiet)
-
-    written = await ask(chat, ModelQuestion("write", messages, Written, parameters), answer)
+    written = await _written(
+        chat, messages, temperature=temperature, max_tokens=max_tokens, quiet=quiet, may_show=may_show, draw=draw
+    )
     return AIMessage(written.text, id=written.streamed_as)
 
 
+async def _written(
+    chat: ChatModel,
+    messages: Sequence[BaseMessage],
+    *,
+    temperature: float | None,
+    max_tokens: int,
+    quiet: bool,
+    may_show: MayShow | None = None,
+    draw: int = 0,
+) -> Written:
+    parameters = writing_parameters(chat.model) | {"max_tokens": max_tokens}
+    if temperature is not None:
+        # A model without chance would write the same again; servers differ in what they take above 1.
+        parameters["temperature"] = max(temperature, min(1.0, temperature + MORE_CHANCE * draw))
+    if chat.seed is not None:
+        parameters["seed"] = chat.seed + draw
+
+    async def answer(client: BaseChatModel) -> Written:
+        own, said = with_parameters(client, parameters), without_control(messages)
+        return await write_until_usable(chat, own, said, quiet=quiet, may_show=may_show)
+
+    kept_by = parameters | ({"draw": draw} if draw else {})
+    return await ask(chat, ModelQuestion("write", messages, Written, kept_by), answer)
+
+
 async def write_until_usable(
-    chat: ChatModel, client: Client, messages: Sequence[BaseMessage], *, quiet: bool
+    chat: ChatModel, client: Client, messages: Sequence[BaseMessage], *, quiet: bool, may_show: MayShow | None = None
 ) -> Written:
     """Ask for the text; again only as long as nothing of it was shown."""
-    config = QUIET if quiet else None
     for _ in range(chat.attempts):
-        shown: list[str] = []
+        curtain = Curtain(may_show, quiet=quiet)
         try:
-            return await counted(chat, streamed(client, messages, shown, config), read_text)
+            with curtain:
+                written = await counted(chat, streamed(client, messages, curtain), read_text)
         except (InvalidAnswer, UnusableAnswer):
-            if any(shown) and not quiet:
+            if curtain.shown:
                 break
+        else:
+            await curtain.heed(written.text, whole=True)
+            return written
     raise unusable(chat, "write")
 
 
 def read_text(message: AIMessage) -> Written:
     """The text of a message, also if the tokens ended before it did."""
-    return Written(text=text_of(message, cut=True).strip(), streamed_as=message.id)
+    cut = message.response_metadata.get("finish_reason") == "length"
+    return Written(text=text_of(message, cut=True).strip(), cut=cut, streamed_as=message.id)
 
 
-async def streamed(
-    client: Client, messages: Sequence[BaseMessage], shown: list[str], config: RunnableConfig | None
-) -> AIMessage:
-    """Put a streamed message together; `shown` gets its parts as they come."""
+async def streamed(client: Client, messages: Sequence[BaseMessage], curtain: Curtain) -> AIMessage:
+    """Put a streamed message together; it is shown as the curtain has it."""
     message = AIMessageChunk(content="")
-    stream = cast("AsyncGenerator[AIMessage]", client.astream(list(messages), config))
+    stream = cast("AsyncGenerator[AIMessage]", client.astream(list(messages), curtain.config))
     async with aclosing(stream):
         async for part in stream:
             # A model that does not stream gives its whole message, which is no chunk.
             chunk = part if isinstance(part, AIMessageChunk) else AIMessageChunk(**part.model_dump(exclude={"type"}))
             message += chunk
-            shown.append(chunk.text)
+            await curtain.heed(message.text)
             if len(message.text) > MAX_CHARACTERS:
                 break
     return message

@@ -13,6 +13,8 @@ from langchain_core.messages import AIMessage
 MAX_CHARACTERS = 200_000  # of an answer that is looked at
 FENCE = "```"
 TRIES = 50  # places in a text at which an object may begin
+FIELD = "<|>"  # between the fields of a record: the form of GraphRAG, which RoleRAG takes over (its Figure 7)
+BETWEEN_RECORDS = re.compile(r"\)\s*(?:##)?\s*\(|##|\n")
 THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
 MIN_MASS = 0.05  # of the named answers together: with less, the model is about to say something else
 PUNCTUATION = " \t\r\n\"'`*_.,:;!?()[]{}<>。，：、！？「」"
@@ -98,6 +100,8 @@ def parse_json(text: str) -> Any:
 def object_in(text: str) -> Any:
     """The JSON of an answer; where it stands in prose, the longest object or list.
 
+    Records such as `("entity"<|>Tom<|>…)` are a list of lists of strings.
+
     Raises:
         InvalidAnswer: there is none.
     """
@@ -106,6 +110,8 @@ def object_in(text: str) -> Any:
         return parse_json(text)
     except ValueError as error:
         problem = str(error)[:200]
+    if records := records_in(text):
+        return cleaned(records)
     decoder = json.JSONDecoder(object_pairs_hook=unambiguous, parse_constant=lambda _: None, parse_float=finite)
     found, longest, begin = None, 0, -1
     for _ in range(TRIES):
@@ -123,6 +129,19 @@ def object_in(text: str) -> Any:
     if found is None:
         raise InvalidAnswer(problem, text)
     return cleaned(found)
+
+
+def records_in(text: str) -> list[list[str]]:
+    """The records of a text, each its fields without quotes; a record stands in brackets."""
+    found = []
+    for one in BETWEEN_RECORDS.split(text.replace("<|COMPLETE|>", "")):
+        first, *others = one.split(FIELD)
+        if others:
+            fields = [first.rpartition("(")[2], *others]
+            if fields[-1].count(")") > fields[-1].count("("):  # else it is a bracket within the text
+                fields[-1] = fields[-1].rpartition(")")[0]
+            found.append([field.strip().strip('"“”') for field in fields])
+    return found
 
 
 def unambiguous(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from dramaturg.models.errors import UNANSWERED
 from dramaturg.nodes.grounds import GatheredState, Grounds, GroundsSettings, ground_text, joined, within_budget
 from dramaturg.nodes.reply import AskedState, ReplySettings, spoken
 from dramaturg.nodes.run import MissingInput, RoleContext, Run, needs, open_run
-from dramaturg.nodes.turn import EvidenceState, stranger_name
+from dramaturg.nodes.turn import EvidenceState, asked_as, stranger_name
 
 Outcome = Literal["allow", "revise", "block"]
 STEPS: Mapping[Hashable, str] = {
@@ -138,9 +138,9 @@ async def drafted(
             draft that can be spoken.
     """
     before = drafts_of(state)
-    limits = {**grounds["limits"], "directed": revision_note(before)}
+    limits, slips = {**grounds["limits"], "directed": revision_note(before)}, dict[str, Any]()
     try:
-        reply = await spoken(
+        reply, slips = await spoken(
             run, state, prompt, grounds | {"limits": limits}, quiet=bool(checkers), data=data, **values
         )
         new = new_draft(state, reply, checkers)
@@ -152,6 +152,7 @@ async def drafted(
         "drafts": [*before, new],
         "grounds": ground_text(grounds, run.role.card.profile),
         "asker": grounds["asker"],
+        "evidence": slips,
         "usage": {"draft": run.usage},
     }
 
@@ -169,7 +170,8 @@ async def draft_from_grounds(state: GroundedDraftState, runtime: Runtime[Any]) -
     grounds, counts = within_budget(joined(state["gathered"].values()), run.settings.grounds_tokens)
     checkers, user = state.get("checkers") or [], grounds["asker"] or stranger_name(run)
     written = await drafted(run, state, "respond_from_grounds", grounds, checkers=checkers, user=user)
-    return {**written, "evidence": {"grounds": counts}}
+    named = {"messages": [asked_as(state["messages"][-1], grounds["asker"])]} if grounds["asker"] else {}
+    return {**written, **named, "evidence": {**written["evidence"], "grounds": counts}}
 
 
 def new_draft(state: DraftState, said: AIMessage, checkers: Sequence[str], error: str = "") -> Draft:
@@ -287,6 +289,7 @@ def verification_evidence(drafts: Sequence[Draft], spoken: int | None) -> dict[s
             "score": verdict["score"] if verdict else None,
             "reason": verdict["reason"] if verdict else "",
             "error": draft["error"] or (verdict["error"] if verdict else ""),
+            **(verdict["details"] if verdict else {}),
         }
         for draft, verdict in zip(drafts, verdicts, strict=True)
     ]

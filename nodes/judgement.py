@@ -41,6 +41,8 @@ class Appraisal(NamedTuple):
 
     score: float
     reason: str
+    dropped: tuple[str, ...] = ()
+    """What was left out or cut of the answer."""
 
 
 class ReasonedScore(Extracted):
@@ -76,7 +78,7 @@ class Appraising:
             ModelError: there is no answer.
         """
         found = await extract(chat, self.messages(self.together), ReasonedScore, temperature=temperature)
-        return Appraisal(float(found.score), found.reason)
+        return Appraisal(float(found.score), found.reason, found.dropped)
 
     async def rated_by(self, chat: ChatModel) -> Appraisal:
         """Ask for the score as a number: the expected one where the server gives probabilities.

@@ -1,18 +1,21 @@
 """The reply: the role speaks, from a prompt that shows the conversation and what the reply rests on."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, merge_message_runs
 from langgraph.runtime import Runtime
 from pydantic import Field
 
+from dramaturg.models.errors import ModelError
 from dramaturg.models.questions import write_message
 from dramaturg.models.reading import encodable
 from dramaturg.nodes.grounds import NO_GROUNDS, Grounds
-from dramaturg.nodes.run import Run, needs, open_run
-from dramaturg.nodes.turn import Question, SummaryState, WindowSettings, earlier_summary
+from dramaturg.nodes.run import Run, by_rules, needs, open_run
+from dramaturg.nodes.slips import WORSE, Slip, is_whole, opening, slip_in, without_announcement
+from dramaturg.nodes.turn import Question, SummaryState, WindowSettings, earlier_summary, stranger_name
 from dramaturg.prompts import fence
+from dramaturg.stores.names import normal_name
 
 
 class ReplySettings(WindowSettings):
@@ -20,6 +23,14 @@ class ReplySettings(WindowSettings):
 
     temperature: float = Field(default=0.3, ge=0, le=2, description="Sampling temperature of the reply.")
     reply_tokens: int = Field(default=250, ge=16, le=8192, description="The most tokens of a reply.")
+    redraws: int = by_rules(
+        paper=0,
+        ours=2,
+        ge=0,
+        le=2,
+        description="How often a reply that begins with a refusal of the model's maker, the question, or the name of "
+        "who speaks is drawn again. The papers' are not. A redraw costs a call; a first sentence is shown when whole.",
+    )
 
 
 class AskedState(SummaryState):
@@ -36,8 +47,8 @@ async def respond_by_name(state: AskedState, runtime: Runtime[Any]) -> dict[str,
     """Answer with nothing but the role's name and the task (Vanilla, a baseline of RoleRAG 4.1)."""
     run = await open_run(runtime, ReplySettings)
     runtime.stream_writer({"event": "responding", "knowledge": "none"})
-    reply = await spoken(run, state, "respond_by_name", NO_GROUNDS)
-    return {"messages": [reply], "usage": {"respond_by_name": run.usage}}
+    reply, slips = await spoken(run, state, "respond_by_name", NO_GROUNDS)
+    return {"messages": [reply], "evidence": slips, "usage": {"respond_by_name": run.usage}}
 
 
 @needs(question="read_turn")
@@ -45,8 +56,8 @@ async def respond_from_profile(state: AskedState, runtime: Runtime[Any]) -> dict
     """Answer from the short profile of the role's card (Character profile, a baseline of RoleRAG 4.1)."""
     run = await open_run(runtime, ReplySettings)
     runtime.stream_writer({"event": "responding", "knowledge": "profile"})
-    reply = await spoken(run, state, "respond_from_profile", NO_GROUNDS)
-    return {"messages": [reply], "usage": {"respond_from_profile": run.usage}}
+    reply, slips = await spoken(run, state, "respond_from_profile", NO_GROUNDS)
+    return {"messages": [reply], "evidence": slips, "usage": {"respond_from_profile": run.usage}}
 
 
 async def spoken(
@@ -58,8 +69,10 @@ async def spoken(
     data: Mapping[str, str] | None = None,
     quiet: bool = False,
     **values: str,
-) -> AIMessage:
+) -> tuple[AIMessage, dict[str, Any]]:
     """Have the role speak: the conversation so far, then the prompt's last section with what the reply rests on.
+
+    Given are the line and, as evidence, what of it was drawn again; see `in_role`.
 
     The summary stands in that section and not in a message of its own: there are servers that refuse two messages of
     the user in a row. Limits stand where the prompt says `$limits`, after the question, or a small model forgets them.
@@ -86,14 +99,85 @@ async def spoken(
         **values,
     )
     last = HumanMessage(earlier_summary(run, state.get("summary", "")) + last.text)
-    reply = await write_message(
-        run.chat,
-        [*system, *merge_message_runs([*earlier(state["messages"]), last], chunk_separator="\n\n")],
-        temperature=run.settings.temperature,
-        max_tokens=run.settings.reply_tokens,
-        quiet=quiet,
-    )
-    return reply.model_copy(update={"name": run.role.id})
+    said_before = earlier(state["messages"], run.role.id, stranger_name(run))
+    asked = [*system, *merge_message_runs([*said_before, last], chunk_separator="\n\n")]
+    return await in_role(run, state, asked, quiet=quiet)
+
+
+class Draw(NamedTuple):
+    """What a model has written, what is wrong with how it begins, and what is left of it without that."""
+
+    message: AIMessage
+    slip: Slip | None
+    left: str = ""
+
+    @property
+    def badness(self) -> tuple[int, bool]:
+        """By which draws are compared."""
+        return WORSE.index(self.slip), not self.left
+
+
+async def in_role(
+    run: Run[S], state: AskedState, messages: Sequence[BaseMessage], *, quiet: bool = False
+) -> tuple[AIMessage, dict[str, Any]]:
+    """Have a model write what a role says or does, and draw that again where it begins with a slip.
+
+    A user is shown it as it is written, but for its first sentence: that is held back until it is known to be no slip.
+    Where all draws slip, the least slip is spoken, as a whole; a name that is announced is cut off if a sentence is
+    left.
+
+    Args:
+        run: of the node that speaks.
+        state: the turn.
+        messages: what the model is asked.
+        quiet: whether it is not streamed.
+
+    Returns:
+        The line, and the evidence of the turn: "slips" has each draw that slipped, how it began, and whether it was
+        dropped, spoken, or cut and spoken; those of drafts before this one come first.
+
+    Raises:
+        ModelError: the model gave no reply.
+    """
+    own, card, drawn, error = run.settings, run.role.card, list[Draw](), ""
+
+    def may_show(text: str, whole: bool) -> bool | None:
+        return None if opening(text, whole=whole) is None else not slip_in(text, state["question"], card)
+
+    while len(drawn) <= own.redraws and not (drawn and drawn[-1].slip is None):
+        try:
+            said = await write_message(
+                run.chat,
+                messages,
+                temperature=own.temperature,
+                max_tokens=own.reply_tokens,
+                quiet=quiet,
+                may_show=may_show if own.redraws else None,
+                draw=len(drawn),
+            )
+        except ModelError as failed:
+            if not drawn:
+                raise
+            error = str(failed)  # there is something that can be said
+            break
+        slip = slip_in(said.text, state["question"], card) if own.redraws else None
+        left = without_announcement(said.text, card) if slip == "announcement" else ""
+        drawn.append(Draw(said, slip, left if is_whole(left) else ""))
+    best = min(drawn, key=lambda one: one.badness)
+    slips = [
+        {
+            "slip": one.slip,
+            "text": opening(one.message.text, whole=True),
+            "outcome": "dropped" if one is not best else "cut" if one.left else "spoken",
+        }
+        for one in drawn
+        if one.slip
+    ]
+    if error:
+        slips[-1]["error"] = error
+    line = best.message.model_copy(update={"name": run.role.id, "content": best.left or best.message.text})
+    before = cast("Mapping[str, Any]", state).get("evidence", {}).get("slips", [])
+    return line, {"slips": [*before, *slips]} if slips else {}
 
 
 def section(run: Run[Any], name: str, text: str) -> str:
@@ -102,7 +186,25 @@ def section(run: Run[Any], name: str, text: str) -> str:
     return f"{only.text}\n\n"
 
 
-def earlier(messages: Sequence[AnyMessage]) -> list[BaseMessage]:
-    """The conversation before the question, as plain text: clients send all kinds of content blocks."""
-    said = [message for message in messages[:-1] if message.type in {"human", "ai"}]
-    return [type(message)(content=encodable(message.text)) for message in said if message.text.strip()]
+def earlier(messages: Sequence[AnyMessage], role: str = "", stranger: str = "") -> list[BaseMessage]:
+    """The conversation before the question, as plain text: clients send all kinds of content blocks.
+
+    A line of somebody else than the role and who asks now has its speaker in front.
+
+    Args:
+        messages: the conversation; the last is the question.
+        role: the id of the role that answers; empty: every reply is its own.
+        stranger: what a user is called of whom nothing is known.
+    """
+    asks, lines = messages[-1].name, list[BaseMessage]()
+    for message in messages[:-1]:
+        if message.type not in {"human", "ai"} or not message.text.strip():
+            continue
+        text, name = encodable(message.text), message.name
+        if message.type == "ai":
+            another = bool(role and name) and name != role
+            lines.append(HumanMessage(f"{name}: {text}") if another else AIMessage(text))
+        else:
+            another = asks is not None and name is not None and normal_name(name) != normal_name(asks)
+            lines.append(HumanMessage(f"{name or stranger}: {text}" if another else text))
+    return lines

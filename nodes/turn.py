@@ -184,7 +184,7 @@ async def summarize(state: SummaryState, runtime: Runtime[Any]) -> dict[str, Any
     written: dict[str, Any] = {"messages": removals(folded)}
     if not tokens:
         return {**written, "summary": ""}
-    conversation = transcript(folded, run.role)
+    conversation = transcript(folded, run.role, stranger_name(run))
     if not conversation:
         return written
     messages = run.prompt("summarize").messages(
@@ -201,20 +201,33 @@ async def summarize(state: SummaryState, runtime: Runtime[Any]) -> dict[str, Any
     return {**written, "usage": {"summarize": run.usage}}
 
 
-def transcript(messages: Sequence[AnyMessage], role: Role) -> str:
+def asked_as(question: AnyMessage, name: str) -> AnyMessage:
+    """The user's message with who speaks, "" for a stranger: in the next turn it may be another user.
+
+    Whose a message is that came with a name, and where no other is set, is known.
+    """
+    return question.model_copy(update={"name": name or question.name or ""})
+
+
+def transcript(messages: Sequence[AnyMessage], role: Role, stranger: str = "user") -> str:
     """What was said and by whom, one message a line, so that no message can put words into another's mouth.
 
     Of long messages only the beginning is shown: `A_MESSAGE` bytes, or fewer where there are many messages.
+
+    Args:
+        messages: the conversation.
+        role: who answers.
+        stranger: what a user is called of whom it is known that nobody knows who that is.
     """
     told = [message for message in messages if message.type in {"human", "ai"} and message.text.strip()]
     most = min(A_MESSAGE, A_CONVERSATION // max(1, len(told)))
-    return "\n".join(clipped(" ".join(f"{speaker(m, role)}: {m.text}".split()), most) for m in told)
+    return "\n".join(clipped(" ".join(f"{speaker(m, role, stranger)}: {m.text}".split()), most) for m in told)
 
 
-def speaker(message: AnyMessage, role: Role) -> str:
+def speaker(message: AnyMessage, role: Role, stranger: str = "user") -> str:
     """The name of who said it: another role's where two roles answer on one thread."""
     if message.type == "human":
-        return message.name or "user"
+        return "user" if message.name is None else message.name or stranger
     return role.card.name if message.name in {None, "", role.id} else str(message.name)
 
 

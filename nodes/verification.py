@@ -58,7 +58,8 @@ async def verify(state: DraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     try:
         found = await (asked.decided_by(run.chat) if apart else asked.together_by(run.chat, TEMPERATURE))
         above, note = alpha_of(own, run.chat, apart=apart), found.reason if own.notes else ""
-        given = verdict(score=found.score, above=above, bound=bound, reason=found.reason, note=note)
+        cut: dict[str, Any] = {"dropped": list(found.dropped)} if found.dropped else {}
+        given = verdict(score=found.score, above=above, bound=bound, reason=found.reason, note=note, **cut)
     except UNANSWERED as error:
         given = verdict(bound=bound, error=str(error))
     drafts = judged(state, "verifier", given)

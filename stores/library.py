@@ -141,8 +141,13 @@ def open_role(role: str, library: str | Path | Library) -> Role:
     return opened.adopt(role) if role in examples() else opened.role(role)
 
 
-def find_card(name: str, library: Path) -> RoleCard | None:
+def find_card(name: str, library: Path, *, taken: bool = False) -> RoleCard | None:
     """Return the card of a role by its id, its name or an alias; roles of the library before the examples.
+
+    Args:
+        name: id, name or alias.
+        library: where the roles are.
+        taken: somebody goes by this name already, and an example has it only if it is its id or its name.
 
     Raises:
         RoleError: the card of this id cannot be read; of others, what cannot be read is left out.
@@ -153,9 +158,11 @@ def find_card(name: str, library: Path) -> RoleCard | None:
     cards |= {role: partial(_example_card, role) for role in examples() if role not in own}
     if name in cards:
         return cards[name]()
-    for card in cards.values():
+    for role, card in cards.items():
         with suppress(RoleError):
-            if normal_name(name) in map(normal_name, ((found := card()).name, *found.aliases)):
+            found = card()
+            aliases = () if taken and role in examples() else found.aliases
+            if normal_name(name) in map(normal_name, (found.name, *aliases)):
                 return found
     return None
 

@@ -6,6 +6,7 @@ from typing import Any, Generic
 
 from dramaturg.stores.documents.forms import (
     CARD,
+    CHRONICLE,
     Chronicle,
     DialogueLine,
     Document,
@@ -13,7 +14,7 @@ from dramaturg.stores.documents.forms import (
     Question,
     RoleCard,
     parse_card,
-    read_chronicle,
+    parse_chronicle,
     read_dialogues,
     read_documents,
     read_memories,
@@ -102,7 +103,10 @@ class Index(Generic[R, S]):
 
 
 class Role:
-    """One folder of a library. Its files are read when asked for; its stores once a version, and shared by threads."""
+    """One folder of a library. Its files are read when asked for; its stores once a version, and shared by threads.
+
+    Card and chronicle, which every turn asks for, are parsed again only when they changed.
+    """
 
     def __init__(self, root: Path) -> None:
         self.id = root.name
@@ -112,11 +116,12 @@ class Role:
         self.dialogue_files = Sources(root, "", dialogue_paths)
         self._lock = RLock()
         self._card: tuple[bytes, RoleCard] | None = None
+        self._chronicle: tuple[bytes, Chronicle] | None = None
         self._indexes: dict[IndexKind[Any, Any], Index[Any, Any]] = {}
 
     @property
     def card(self) -> RoleCard:
-        """`role.yaml`, as it is now; parsed again only when it changed."""
+        """`role.yaml`, as it is now."""
         data = read_bytes(self.root / CARD, self.root)
         if self._card is None or self._card[0] != data:
             self._card = (data, parse_card(data, self.root))
@@ -136,8 +141,12 @@ class Role:
         return read_memories(self.root)
 
     def chronicle(self) -> Chronicle:
-        """Return what `chronicle.yaml` holds."""
-        return read_chronicle(self.root)
+        """Return what `chronicle.yaml` holds; empty if there is none."""
+        path, known = self.root / CHRONICLE, self._chronicle
+        data = read_bytes(path, self.root) if path.exists() else b""
+        if known is None or known[0] != data:
+            self._chronicle = known = (data, parse_chronicle(data, self.root))
+        return known[1]
 
     def questions(self) -> list[Question]:
         """Return the lines of `questions.jsonl`."""

@@ -7,11 +7,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dramaturg.stores.documents.changes import KeptDocuments
-from dramaturg.stores.documents.merges import drop_plan
+from dramaturg.stores.documents.merges import DECISIONS, digest_of_decisions, drop_plan
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, StorageError, did_you_mean
 from dramaturg.stores.files import remove
 from dramaturg.stores.index.answers import FOLDER as ANSWERS_FOLDER
-from dramaturg.stores.index.folder import IndexFolder, IndexKind, Manifest, Published, drop_documents, published_names
+from dramaturg.stores.index.folder import (
+    IndexFolder,
+    IndexKind,
+    Manifest,
+    Published,
+    decisions_in,
+    drop_documents,
+    published_names,
+)
 from dramaturg.stores.index.kinds import KINDS, kind_named
 from dramaturg.stores.locks import role_lock
 from dramaturg.stores.role import Role
@@ -23,12 +31,13 @@ class Version(NamedTuple):
     version: str
     created: datetime
     documents: tuple[str, ...]
+    """The files that it was made from."""
     counts: Mapping[str, int]
     """What it holds: passages, entities, relations."""
     served: bool
     """Whether it is the one that is read from now."""
     restorable: bool
-    """Whether the documents that it was made from are all kept."""
+    """Whether these are all kept."""
 
 
 def versions(role: Role, kind: IndexKind[Any, Any]) -> list[Version]:
@@ -38,7 +47,9 @@ def versions(role: Role, kind: IndexKind[Any, Any]) -> list[Version]:
 
 
 def take_back(role: Role, kind: IndexKind[Any, Any], version: str | None = None) -> Version:
-    """Bring the documents of a version back, and serve it again if its index is whole (else index the role).
+    """Bring the files of a version back, and serve it again if its index is whole (else index the role).
+
+    Its files are the documents, and the decisions about names where it was made by them.
 
     What is served now can be taken back in the same way: the versions are a ring, and this turns it.
 
@@ -48,14 +59,17 @@ def take_back(role: Role, kind: IndexKind[Any, Any], version: str | None = None)
         version: its id, or how that begins; None: the one before the one that is served.
 
     Raises:
-        RoleError: a document of it was not kept, or one of now is in no version and would be lost.
+        RoleError: a file of it was not kept, or one of now is in no version and would be lost.
     """
     index = role.index(kind)
     folder, sources = index.folder, index.sources
     with role_lock(role.root):
         found = _manifests(folder)
         wanted = _chosen(folder, found, version)
-        sources.make(_changes(role, sources.checksums(), found[wanted]))
+        documents = _changes(role, sources.checksums(), found[wanted].sources)
+        decisions = decisions_in(found[wanted].settings)
+        beside = {} if decisions is None else _changes(role, _named(digest_of_decisions(role.root)), _named(decisions))
+        sources.make(documents, beside)
         ring = list(found)
         at = ring.index(wanted)
         if folder.whole(wanted) is not None:
@@ -130,11 +144,17 @@ def _manifests(folder: IndexFolder) -> dict[Published, Manifest]:
     return found
 
 
+def _named(decisions: str) -> dict[str, str]:
+    """The file of decisions with its checksum; nothing where there is none."""
+    return {DECISIONS: decisions} if decisions else {}
+
+
 def _described(role: Role, manifest: Manifest, *, served: bool) -> Version:
     kept = KeptDocuments(role.root)
-    whole = all(kept.read(digest) is not None for digest in manifest.sources.values())
-    documents = tuple(sorted(manifest.sources))
-    return Version(manifest.version, manifest.created, documents, manifest.counts, served, whole)
+    made_from = {**manifest.sources, **_named(decisions_in(manifest.settings) or "")}
+    here = digest_of_decisions(role.root)
+    whole = all(kept.read(digest) is not None or digest == here for digest in made_from.values())
+    return Version(manifest.version, manifest.created, tuple(sorted(made_from)), manifest.counts, served, whole)
 
 
 def _chosen(folder: IndexFolder, found: Mapping[Published, Manifest], version: str | None) -> Published:
@@ -153,16 +173,16 @@ def _chosen(folder: IndexFolder, found: Mapping[Published, Manifest], version: s
     )
 
 
-def _changes(role: Role, before: Mapping[str, str], wanted: Manifest) -> dict[str, bytes | None]:
+def _changes(role: Role, before: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, bytes | None]:
     kept = KeptDocuments(role.root)
-    lost = [name for name, digest in before.items() if wanted.sources.get(name) != digest and kept.read(digest) is None]
+    lost = [name for name, digest in before.items() if wanted.get(name) != digest and kept.read(digest) is None]
     if lost:
         raise RoleError(
             f"{lost[0]} has changes that are in no version yet and would be lost: "
             f"run `dramaturg index {role.id}`, with the same --method, first."
         )
-    changes: dict[str, bytes | None] = {name: None for name in before if name not in wanted.sources}
-    for name, digest in wanted.sources.items():
+    changes: dict[str, bytes | None] = {name: None for name in before if name not in wanted}
+    for name, digest in wanted.items():
         if before.get(name) != digest:
             changes[name] = kept.read(digest)
             if changes[name] is None:

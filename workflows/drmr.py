@@ -22,14 +22,16 @@ from dramaturg.nodes.dialogues.recall import (
 )
 from dramaturg.nodes.dialogues.relations import RelationGraph, find_clique, score_edges
 from dramaturg.nodes.dialogues.reply import (
-    RelatedDraftState,
     RelatedReplySettings,
     draft_related,
     drafting_outcome,
     ground_relations,
+    tell_why,
+    telling_outcome,
 )
 from dramaturg.nodes.dialogues.role_memory import (
     MemoryRecords,
+    RoleMemoryState,
     build_memory,
     condense_memory,
     memory_outcome,
@@ -55,7 +57,7 @@ class DrmrContext(DialogueIndexSettings, RelatedReplySettings, SummarySettings):
     """Everything that DRMR may be told."""
 
 
-class DrmrState(TurnState, DialoguesCheckState, RelatedDraftState, SummaryState):
+class DrmrState(TurnState, DialoguesCheckState, RoleMemoryState, SummaryState):
     """A turn, and what lives on: the window and its summary, the relation graph G, and the role memory M."""
 
 
@@ -109,6 +111,7 @@ def build() -> Workflow[DrmrState, DrmrContext, TurnInput, TurnOutput]:
     builder.add_node(verify)
     builder.add_node(revise)
     builder.add_node(recall_more)
+    builder.add_node(tell_why)
     builder.add_node(speak)
     builder.add_node(condense_memory)
     builder.add_node(summarize)
@@ -117,13 +120,16 @@ def build() -> Workflow[DrmrState, DrmrContext, TurnInput, TurnOutput]:
     builder.add_conditional_edges(
         "recall_dialogues", relating_outcome, {"relate": "score_edges", "as they are": "draft"}
     )
-    builder.add_conditional_edges("build_memory", drafting_outcome, {"new": "draft", "nothing new": "speak"})
+    builder.add_conditional_edges("build_memory", drafting_outcome, {"new": "draft", "nothing new": "tell_why"})
     builder.add_conditional_edges("draft", next_step, {"verifier": "verify", "settled": "speak"})
     builder.add_conditional_edges("verify", next_step, {"settled": "speak", "revise": "revise"})
     builder.add_edge("revise", "recall_more")
     builder.add_conditional_edges(
-        "recall_more", more_outcome, {"relate": "score_edges", "as they are": "draft", "nothing more": "speak"}
+        "recall_more",
+        more_outcome,
+        {"relate": "score_edges", "as they are": "draft", "read on": "find_clique", "nothing more": "tell_why"},
     )
+    builder.add_conditional_edges("tell_why", telling_outcome, {"told": "draft", "nothing new": "speak"})
     builder.add_conditional_edges("speak", memory_outcome, {"room": END, "long": "condense_memory"})
     builder.add_conditional_edges("speak", window_outcome, {"room": END, "full": "summarize"})
     builder.add_edge("condense_memory", END)

@@ -23,7 +23,16 @@ from dramaturg.nodes.memories.units import memories_in
 from dramaturg.nodes.part import OwnSettings, part
 from dramaturg.nodes.run import RoleContext, needs, open_run
 from dramaturg.nodes.self_contained import SelfContainedSettings, SelfContainedState, make_self_contained
-from dramaturg.nodes.turn import SummarySettings, TurnInput, TurnOutput, TurnState, read_turn, summarize, window_outcome
+from dramaturg.nodes.turn import (
+    SummarySettings,
+    TurnInput,
+    TurnOutput,
+    TurnState,
+    asked_as,
+    read_turn,
+    summarize,
+    window_outcome,
+)
 from dramaturg.nodes.verification import VerificationSettings, verify
 from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.stores.documents.memories import read_memory_files
@@ -36,7 +45,7 @@ Part = Literal["passages", "scope", "memories", "relations", "identity"]
 PARTS: tuple[Part, ...] = ("passages", "scope", "memories", "relations", "identity")
 LOOK_UP = frozenset[Part](("passages", "scope"))
 """The parts that look up what the question means on its own."""
-SPOKEN = ("window", "summary_tokens", "reply_tokens", "verify", "alpha", "revisions", "notes", "recent")
+SPOKEN = ("window", "summary_tokens", "reply_tokens", "verify", "alpha", "revisions", "notes", "redraft", "recent")
 """The settings of a method that are about its reply, or that the ensemble does for all: a part gives none."""
 
 
@@ -105,6 +114,7 @@ async def choose_parts(state: EnsembleState, runtime: Runtime[Any]) -> dict[str,
     checkers = [*(["gate"] if gate else []), *(["verifier"] if run.settings.verify else [])]
     evidence = {"parts": list(chosen)}
     return {
+        "messages": [asked_as(one, run.settings.user_role) for one in state["messages"][-1:]],
         "taking_part": list(chosen),
         "checkers": checkers,
         "gathered": Overwrite({}),

@@ -19,6 +19,7 @@ from dramaturg.nodes.identity.episodes import (
 )
 from dramaturg.nodes.identity.gate import validate
 from dramaturg.nodes.identity.perception import Perceived, perceive
+from dramaturg.nodes.identity.planning import DayPlan, PlanState, make_plan, planning_outcome
 from dramaturg.nodes.identity.retrieval import (
     FoundIdentity,
     Updates,
@@ -47,14 +48,15 @@ class IdRagContext(DecisionSettings, EpisodeSettings, UpdateSettings, SummarySet
     """Everything that ID-RAG may be told."""
 
 
-class IdRagState(TurnState, DecisionState, UpdateState):
-    """A decision, and what lives on: the window and its summary, the memory stream M, and the changes of 𝒞."""
+class IdRagState(TurnState, DecisionState, PlanState, UpdateState):
+    """A decision, and what lives on: the window and its summary, the memory stream M, the plan, the changes of 𝒞."""
 
 
 class ChangedInput(EpisodeInput):
     """What a decision takes from a program that keeps the identity itself, such as a simulation."""
 
     identity_changes: SkipJsonSchema[IdentityChanges]
+    day_plan: DayPlan
 
 
 class IdentityInput(GroundsInput, total=False):
@@ -80,13 +82,15 @@ def wire_identity(builder: Workflow[Any, Any, Any, Any]) -> None:
     """Wire the identity (Algorithm 1, steps 2 to 6): from the memories to WM' = WM ⊕ K."""
     builder.add_node(recall_episodes)
     builder.add_node(compose)
+    builder.add_node(make_plan)
     builder.add_node(feel)
     builder.add_node(query_identity)
     builder.add_node(retrieve_identity)
     builder.add_node(infer_identity)
     builder.add_node(augment)
     builder.add_edge("recall_episodes", "compose")
-    builder.add_edge("compose", "query_identity")
+    builder.add_conditional_edges("compose", planning_outcome, {"plan": "make_plan", "go on": "query_identity"})
+    builder.add_edge("make_plan", "query_identity")
     builder.add_conditional_edges(
         "query_identity", identity_outcome, {"look up": "retrieve_identity", "infer": "infer_identity"}
     )

@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 
 from dramaturg.nodes.identity.chronicle import IdentityChanges
 from dramaturg.nodes.identity.episodes import Episode
+from dramaturg.nodes.identity.planning import DayPlan
 from dramaturg.nodes.run import needs, run_of, settings, turns
 from dramaturg.nodes.world.talk import TalkSettings
 from dramaturg.nodes.world.world import AgentId, Deed, Step, WorldState, event, logged, scenario_of
@@ -20,7 +21,7 @@ from dramaturg.workflows.id_rag import ChangedInput, IdRagContext
 from dramaturg.workflows.id_rag import build as id_rag
 
 AGENT = id_rag(ChangedInput).compile(name="agent")  # with the saver of the world: a stopped decision goes on
-KEPT = ("messages", "evidence", "usage", "situation", "self_image", "identity_changes")
+KEPT = ("messages", "evidence", "usage", "situation", "self_image", "identity_changes", "day_plan")
 
 
 class RiverbendContext(TalkSettings):
@@ -30,10 +31,16 @@ class RiverbendContext(TalkSettings):
         default=25, ge=1, le=200, description="Memories that come back for a decision (the paper's k)."
     )
     action_tokens: int = Field(
-        default=80, ge=16, le=2000, description="The most tokens of a deed, in all conditions the same."
+        default=256, ge=16, le=2000, description="The most tokens of a deed, in all conditions the same (the paper's)."
     )
     context_tokens: int = Field(
-        default=100, ge=16, le=2000, description="The most tokens of what an agent takes itself for, or feels."
+        default=1000,
+        ge=16,
+        le=2000,
+        description="The most tokens of what an agent takes itself for, or feels (the paper's).",
+    )
+    planning: bool = Field(
+        default=True, description="Whether agents plan what is ahead before they act, as the paper's do: a call a deed."
     )
     gate: bool = Field(default=False, description="Whether deeds are held against the identity before they are done.")
     update: bool = Field(
@@ -51,6 +58,7 @@ class AgentInput(TypedDict):
     news: Annotated[list[Episode], Field(description="What is new to it.")]
     lived: Annotated[list[Episode], Field(description="What it has lived through.")]
     changes: IdentityChanges
+    day_plan: DayPlan
 
 
 @needs(step="begin_step", agent_news="begin_step", agent_lived="begin_step")
@@ -63,6 +71,7 @@ def send_agents(state: WorldState) -> list[Send]:
             "news": news,
             "lived": state["agent_lived"][agent],
             "changes": state.get("agent_changes", {}).get(agent, []),
+            "day_plan": state.get("agent_plans", {}).get(agent, ""),
         }
         for agent, news in state["agent_news"].items()
     ]
@@ -95,7 +104,14 @@ async def decide(state: AgentInput, runtime: Runtime[Any]) -> dict[str, Any]:
         log.append(event(step, now, "change", agent=agent, **said))
     deed = Deed(agent=agent, text=text, situation=found["situation"], self_image=found["self_image"])
     changes = {agent: found.get("identity_changes") or []}
-    return {"deeds": [deed], "agent_changes": changes, "log": logged(runtime, *log), "usage": found["usage"]}
+    plans = {agent: found.get("day_plan", "")}
+    return {
+        "deeds": [deed],
+        "agent_changes": changes,
+        "agent_plans": plans,
+        "log": logged(runtime, *log),
+        "usage": found["usage"],
+    }
 
 
 async def question_for(context: RiverbendContext, scenario: Scenario, state: AgentInput) -> tuple[IdRagContext, Any]:
@@ -125,6 +141,7 @@ async def question_for(context: RiverbendContext, scenario: Scenario, state: Age
         "now": scenario.clock.at(state["step"]),
         "episodes": state["lived"],
         "identity_changes": state["changes"],
+        "day_plan": state.get("day_plan", ""),  # what an earlier version sent has none
     }
     return own, given
 

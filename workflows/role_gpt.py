@@ -8,7 +8,7 @@ from dramaturg.nodes.dialogues.index import (
     check_dialogues,
     dialogues_outcome,
 )
-from dramaturg.nodes.dialogues.recall import DialogueRecallState, recall_dialogues
+from dramaturg.nodes.dialogues.recall import DialogueRecallState, recall_own_dialogues
 from dramaturg.nodes.dialogues.reply import DialogueReplySettings, respond_from_dialogues
 from dramaturg.nodes.turn import (
     SummarySettings,
@@ -40,7 +40,7 @@ def build() -> Workflow[RoleGptState, RoleGptContext, TurnInput, TurnOutput]:
     builder.add_node(read_turn)
     builder.add_node(check_dialogues)
     builder.add_node("drmr_index", drmr_index)
-    builder.add_node(recall_dialogues)
+    builder.add_node("recall_dialogues", recall_own_dialogues)
     builder.add_node(respond_from_dialogues)
     builder.add_node(summarize)
     builder.add_edge(START, "read_turn")

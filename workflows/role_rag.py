@@ -11,9 +11,11 @@ from dramaturg.nodes.graph.boundaries import Boundaries, BoundarySettings, Bound
 from dramaturg.nodes.graph.index import GraphCheckState, GraphIndexSettings, check_graph, graph_outcome
 from dramaturg.nodes.graph.recall import (
     RecallSettings,
+    SentenceSettings,
     note_out_of_scope,
     recall_general,
     recall_nearest,
+    recall_sentences,
     recall_specific,
     search_locally,
 )
@@ -40,6 +42,7 @@ class RoleRagContext(
     HypotheticalSettings,
     BoundarySettings,
     RecallSettings,
+    SentenceSettings,
     LocalReplySettings,
     SummarySettings,
 ):
@@ -92,7 +95,10 @@ STRATEGIES = ("note_out_of_scope", "recall_specific", "recall_general", "recall_
 
 
 def wire_scope(builder: Workflow[Any, Any, Any, Any]) -> None:
-    """Wire the scope (Figure 2, lower half): from the hypothetical context to what each kind of entity recalls."""
+    """Wire the scope (Figure 2, lower half): from the hypothetical context to what each kind of entity recalls.
+
+    The sentences beside the graph are ours, see `source_sentences`.
+    """
     builder.add_node(hypothesize)
     builder.add_node(scope_entities)
     builder.add_node(keep_boundaries)
@@ -100,6 +106,7 @@ def wire_scope(builder: Workflow[Any, Any, Any, Any]) -> None:
     builder.add_node(recall_specific)
     builder.add_node(recall_general)
     builder.add_node(recall_nearest)
+    builder.add_node(recall_sentences)
     builder.add_edge("hypothesize", "scope_entities")
     builder.add_edge("scope_entities", "keep_boundaries")
     builder.add_conditional_edges(
@@ -112,6 +119,8 @@ def wire_scope(builder: Workflow[Any, Any, Any, Any]) -> None:
             "none": "recall_nearest",
         },
     )
+    for strategy in STRATEGIES:
+        builder.add_edge(strategy, "recall_sentences")
 
 
 def wire_question(builder: Workflow[Any, Any, Any, Any]) -> None:
@@ -144,8 +153,7 @@ def build() -> Workflow[RoleRagState, RoleRagContext, TurnInput, TurnOutput]:
     builder.add_conditional_edges(
         "choose_retrieval", retrieval_outcome, {"scoped": "hypothesize", "local": "search_locally"}
     )
-    for strategy in STRATEGIES:
-        builder.add_edge(strategy, "respond_in_scope")
+    builder.add_edge("recall_sentences", "respond_in_scope")
     builder.add_edge("search_locally", "respond_from_graph")
     for reply in ("respond_in_scope", "respond_from_graph"):
         builder.add_conditional_edges(reply, window_outcome, {"room": END, "full": "summarize"})
@@ -162,8 +170,7 @@ def build_grounds() -> Workflow[ScopeGroundsState, RoleRagContext, ScopeInput, S
     builder.add_node(ground_scope)
     builder.add_edge(START, "check_graph")
     builder.add_edge("make_self_contained", "hypothesize")
-    for strategy in STRATEGIES:
-        builder.add_edge(strategy, "ground_scope")
+    builder.add_edge("recall_sentences", "ground_scope")
     builder.add_edge("ground_scope", END)
     return builder
 

@@ -1,6 +1,7 @@
 """The evidence of a reply from a knowledge graph, as tables."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from rich.console import RenderableType
@@ -20,11 +21,9 @@ def graph_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
     if "entities" in evidence:
         yield scope_table(evidence["entities"])
         yield from map(asked_again_line, evidence.get("asked_again", ()))
-    for title, name in {"Recalled": "specific", "Recalled of that kind": "general", "Reached": "reached"}.items():
+    for name, table in TABLES.items():
         if evidence.get(name):
-            yield recalled_table(title, evidence[name])
-    if evidence.get("followed"):
-        yield followed_table(evidence["followed"])
+            yield table(evidence[name])
     if missing := evidence.get("missing"):
         yield Text(f"Nothing is written of: {printable(', '.join(missing))}", style="yellow")
     for name in ("question_error", "hypothetical_error", "entities_error", "graph_warning"):
@@ -65,6 +64,14 @@ def recalled_table(title: str, found: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
+def sentences_table(found: Sequence[Mapping[str, Any]]) -> Table:
+    """Sentences of the documents that stood beside the graph."""
+    table = table_of("Sentences beside it", "cosine", "document", "sentence")
+    for one in found:
+        table.add_row(decimal(one["score"], 3), printable(one["source"]), excerpt(one["text"], DESCRIPTION))
+    return table
+
+
 def followed_table(relations: Sequence[Mapping[str, Any]]) -> Table:
     """Relations that were followed."""
     table = table_of("Relations", "strength", "relation", "")
@@ -72,3 +79,13 @@ def followed_table(relations: Sequence[Mapping[str, Any]]) -> Table:
         ends = f"{one['source']} – {one['target']}"
         table.add_row(str(one["strength"]), printable(ends), excerpt(one["description"], DESCRIPTION))
     return table
+
+
+TABLES: Mapping[str, Callable[[Sequence[Mapping[str, Any]]], Table]] = {
+    "specific": partial(recalled_table, "Recalled"),
+    "general": partial(recalled_table, "Recalled of that kind"),
+    "reached": partial(recalled_table, "Reached"),
+    "followed": followed_table,
+    "sentences": sentences_table,
+}
+"""What shows a part of the evidence."""

@@ -29,6 +29,8 @@ def identity_views(evidence: Found) -> Iterable[RenderableType]:
         yield Text(why, style="yellow")
     if identity := evidence.get("identity"):
         yield from looked_up_views(identity)
+    if plan := evidence.get("plan"):
+        yield Text.assemble(("Plans: ", "bold"), one_line(plan))
     if feeling := evidence.get("feeling"):
         yield Text.assemble(("Feels: ", "bold"), one_line(feeling))
     if gate := evidence.get("gate"):
@@ -65,6 +67,8 @@ def looked_up_views(identity: Found) -> Iterable[RenderableType]:
 def triples_view(identity: Found, triples: Sequence[Found]) -> RenderableType:
     """The triples that were found, in words, and by which relation."""
     how = HOW.get(str(identity.get("how")), "looked up")
+    if fallback := identity.get("fallback"):
+        how = f"{how}, for {one_line(fallback)}"
     if not triples:
         return Text(f"Identity, {how}: no triple was found.", style="yellow")
     of = f" of {identity['of']}" if identity.get("of") else ""
@@ -125,6 +129,9 @@ def change_views(evidence: Found) -> Iterable[RenderableType]:
     """What a turn has made of the role, and what became of it."""
     if reflection := evidence.get("reflection"):
         yield reflection_view(reflection)
+        for error in reflection.get("not_weighed") or []:
+            why = f"Whether a change contradicts what is core is not known, so it waits: {one_line(error)}"
+            yield Text(why, style="yellow")
     for change in evidence.get("identity_changes") or []:
         yield Text.assemble(("The role has become: ", "bold"), change_text(change))
     if declined := evidence.get("declined"):
@@ -148,9 +155,11 @@ def reflection_view(reflection: Found) -> Text:
 
 def change_text(change: Found) -> Text:
     """A change: what it says, what it takes the place of, what shows it and how much it weighs."""
-    old = change.get("replaces")
-    core = " (core)" if old and old.get("core") else ""
-    gone = f"\n  in place of: {one_line(old.get('sentence') or '')}{core}" if old else ""
+    replaced = [old for old in (change.get("replaces"), change.get("replaces_too")) if old]
+    gone = "".join(
+        f"\n  in place of: {one_line(old.get('sentence') or '')}{' (core)' if old.get('core') else ''}"
+        for old in replaced
+    )
     shown = f"\n  shown by: {one_line(change.get('evidence') or '')} ({weight(change)})"
     approved = " · approved" if change.get("approved") else ""
     return Text.assemble(one_line(change.get("sentence")), gone, (shown + approved, "dim"))

@@ -30,8 +30,23 @@ NOTES = {
 }
 
 
+SLIPS = {
+    "refusal": "a refusal of the model's maker",
+    "echo": "the question again",
+    "announcement": "the name of who speaks",
+}
+OUTCOMES = {
+    "dropped": "Not spoken",
+    "spoken": "Spoken all the same: no draw was better",
+    "cut": "Spoken without its first words",
+}
+
+
 MECHANISMS = frozenset(
-    ("dialogues", "entities", "episodes", "identity", "knowledge", "memories", "relations", "retrieved", "selection")
+    (
+        *("dialogues", "entities", "episodes", "identity", "knowledge", "memories"),
+        *("relations", "retrieved", "selection", "slips"),
+    )
 )
 """By these names the evidence of a part is told from that of a mechanism."""
 
@@ -56,11 +71,18 @@ def evidence_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
         yield attributes_table(evidence["attributes"], evidence.get("attributes_error", ""))
     if remembered := [a for a in evidence.get("role_memory", []) if a not in evidence.get("attributes", [])]:
         yield Text("Remembered from earlier turns: " + "; ".join(a["attribute"] for a in remembered), style="dim")
-    for views in (graph_views, memory_views, relation_views, identity_views, joined_views, own_views):
+    for views in (graph_views, memory_views, relation_views, identity_views, joined_views, own_views, slip_views):
         yield from views(evidence)
     for name, (title, style) in NOTES.items():
         if text := evidence.get(name):
             yield Text(f"{title}: {printable(text)}", style=style)
+
+
+def slip_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
+    """How draws of the reply began as no role would, and what became of them."""
+    for one in evidence.get("slips", []):
+        error = f" Another draw failed: {one['error']}" if "error" in one else ""
+        yield Text(f"{OUTCOMES[one['outcome']]} ({SLIPS[one['slip']]}): {excerpt(one['text'])}{error}", style="dim")
 
 
 def own_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:

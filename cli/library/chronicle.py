@@ -10,7 +10,7 @@ from rich.table import Column, Table
 
 from dramaturg.cli.library.indexing import failures_table, report_line
 from dramaturg.cli.options import JsonOption, LibraryOption, ModelOption, RoleArgument, library_path, one_wish
-from dramaturg.cli.output import errors, print_json, printable, screen, table_of
+from dramaturg.cli.output import errors, note, one_line, print_json, printable, screen, table_of
 from dramaturg.cli.progress import bars, counting
 from dramaturg.models.chat import Usage
 from dramaturg.nodes.identity.chronicle import templates, triple_sentence
@@ -172,13 +172,15 @@ def show_drafted(known: KnownChronicle, found: ChronicleDraft, usage: Usage, *, 
     """Say what was drafted, what nothing could be had of, and what it cost."""
     failed = [one._asdict() for one in found.failed]
     if as_json:
-        print_json({"draft": known.rows(found.triples), "failed": failed, "usage": usage})
+        print_json({"draft": known.rows(found.triples), "failed": failed, "dropped": found.dropped, "usage": usage})
         return
     if not found.triples:
         screen.print("Nothing was drafted that the chronicle does not hold already.")
     show_draft(known, found.triples)
     if found.failed:
         screen.print(failures_table(failed))
+    for what in found.dropped:
+        note(f"Left out: {one_line(what)}", "yellow")
 
 
 def decide(known: KnownChronicle, wish: str, numbers: str, *, as_json: bool) -> None:

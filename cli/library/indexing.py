@@ -40,7 +40,7 @@ WITHOUT = {
     ),
 }
 """What failures are called, by what the answer was to be about, and the columns of their table."""
-FAILED = 10  # failures that are listed
+FAILED = 10  # rows that are listed
 
 
 def index(
@@ -111,8 +111,12 @@ def unmerge(
     """Take a merge of names back: the name becomes an entity of its own again, and stays one."""
     context, opened = context_for(method, role, library, settings), open_role(role, library_path(library))
     graphs = [one for one in index_kinds(method, context) if one in (GRAPH_KIND, UNMERGED_GRAPH_KIND)] or [GRAPH_KIND]
-    before = read_plan(opened.root) or plan_of(opened.index(graphs[0]).open())
-    write_plan(opened.root, before.without(name))
+    plan = read_plan(opened.root)
+    if plan is None or plan.merge_of(name) is None:  # the model has made it
+        made = plan_of(opened.index(graphs[0]).open())
+        merge = made.merge_of(name)
+        plan = plan.taking_in(merge) if plan and merge else plan or made
+    write_plan(opened.root, plan.without(name))
     reports = asyncio.run(indexed(context, method))
     print_json(for_program(reports)) if as_json else screen.print(reports_view(role, reports))
 
@@ -121,7 +125,7 @@ def plan_of(graph: KnowledgeGraph) -> MergePlan:
     """The merges that a graph was made with."""
     merged = [one for one in graph.entities() if len(one.names) > 1]
     alone = tuple(one.name for one in graph.entities() if len(one.names) == 1)
-    return MergePlan(merges=tuple(Merge(name=one.name, names=one.names) for one in merged), alone=alone)
+    return MergePlan(merges=tuple(Merge(name=one.name, names=one.names, why=one.why) for one in merged), alone=alone)
 
 
 def takes(parts: Mapping[str, Preparation], wish: str) -> bool:
@@ -164,26 +168,39 @@ def reports_view(role: str, reports: Mapping[str, Mapping[str, Any]]) -> Rendera
 
 def report_view(title: str, report: Mapping[str, Any]) -> RenderableType:
     """What an index holds and what it cost, as tables."""
-    failed = report.get("failed")
+    failed, dropped = report.get("failed") or [], report.get("dropped") or []
     first: RenderableType
     if report.get("plan"):
         first = f"Wrote {report['merges']} merges into {report['plan']}: read and edit them, then run it with --apply."
     else:
         first = table = Table("", "", title=title, show_header=False)
-        for name, value in ({**report, "failed": len(failed)} if failed is not None else report).items():
+        for name, value in report.items():
+            counted = len(value) if isinstance(value, list) else value
             if name != "plan":
-                table.add_row(name, f"{value:,}" if isinstance(value, int) else str(value))
-    return Group(first, *([failures_table(failed)] if failed else []))
+                table.add_row(name, f"{counted:,}" if isinstance(counted, int) else str(counted))
+    return Group(
+        first,
+        *([failures_table(failed)] if failed else []),
+        *(
+            [first_of(dropped, table_of("Left out of answers", "passage", "what"), "passage", "dropped")]
+            if dropped
+            else []
+        ),
+    )
 
 
 def failures_table(failed: Sequence[Mapping[str, str]]) -> Table:
-    """What there is no answer for, each with why: the first few."""
+    """What there is no answer for, each with why."""
     title, *columns = next(words for what, words in WITHOUT.items() if what in failed[0])
-    table = table_of(title, *columns, "why")
-    for one in failed[:FAILED]:
-        table.add_row(*(printable(one[column]) for column in (*columns, "error")))
-    if len(failed) > FAILED:
-        table.add_row("…", *[""] * (len(columns) - 1), f"and {len(failed) - FAILED} more")
+    return first_of(failed, table_of(title, *columns, "why"), *columns, "error")
+
+
+def first_of(rows: Sequence[Mapping[str, str]], table: Table, *columns: str) -> Table:
+    """A table with the first few rows, and how many more there are."""
+    for one in rows[:FAILED]:
+        table.add_row(*(printable(one[column]) for column in columns))
+    if len(rows) > FAILED:
+        table.add_row("…", *[""] * (len(columns) - 2), f"and {len(rows) - FAILED} more")
     return table
 
 
@@ -195,7 +212,6 @@ def report_lines(reports: Mapping[str, Mapping[str, Any]]) -> str:
 def report_line(report: Mapping[str, Any]) -> str:
     """What an index holds, or would, in a line."""
     counts = {name.replace("_", " "): value for name, value in report.items() if isinstance(value, int)}
-    if failed := report.get("failed"):
-        counts["failed"] = len(failed)
+    counts |= {name: len(found) for name in ("failed", "dropped") if (found := report.get(name))}
     line = "; ".join(f"{name}: {value:,}" for name, value in counts.items())
     return f"{line[:1].upper()}{line[1:]}."

@@ -163,13 +163,23 @@ def undo(
 ) -> None:
     """Bring a former version back: the files that it was made from, and its index."""
     context = context_for(method, role, library, settings)
-    back = stored.take_back(open_role(role, library_path(library)), kind_of(method, context), to)
+    opened, kind = open_role(role, library_path(library)), kind_of(method, context)
+    back = stored.take_back(opened, kind, to)
     reports = asyncio.run(indexed(context, method))
+    now = stored.versions(opened, kind)[0].version
     if as_json:
-        print_json({"version": back.version, "documents": back.documents, "index": for_program(reports)})
+        about = {"version": now, "wanted": back.version, "documents": back.documents}
+        print_json({**about, "index": for_program(reports)})
         return
-    version = f"{local_time(back.created)} ({back.version[:8]})"
-    screen.print(f"Back at the version of {version}: {', '.join(back.documents)}.", soft_wrap=True)
+    version, files_of = f"{local_time(back.created)} ({back.version[:8]})", ", ".join(back.documents)
+    if now == back.version:
+        screen.print(f"Back at the version of {version}: {files_of}.", soft_wrap=True)
+    else:
+        screen.print(
+            f"The files of the version of {version} are back: {files_of}. It was made with other settings, or could "
+            f"not be read, so they were indexed anew: the version {now[:8]} is read now.",
+            soft_wrap=True,
+        )
     named = "" if method == AMADEUS else f" --method {method}"
     screen.print(f"`dramaturg versions {role}{named}` lists where else you can go.", soft_wrap=True)
 

@@ -135,7 +135,8 @@ def estimate(context: "RiverbendContext") -> str:
     scenario, steps = scenario_of(context), steps_of(context)
     agents = len(scenario.agents)
     open_hours = sum(scenario.polls_at(scenario.clock.at(step)) == "open" for step in range(1, steps + 1))
-    deeds = steps * agents * (4 + context.update)  # an identity, a feeling, a deed, what comes of it, what it changes
+    each = 4 + context.planning + context.update  # an identity, a feeling, a deed, what comes of it; a plan, a change
+    deeds = steps * agents * each
     talks = steps * min(context.talks, agents // 2) * context.talk_lines
     most = deeds + talks + open_hours * agents
     return f"At most {most:,} questions: {deeds:,} for deeds, {talks:,} in talks, {open_hours * agents:,} for votes."

@@ -27,6 +27,8 @@ PARTS = ("passages", "scope", "memories", "relations", "identity")
 
 PUBLISHED = ("amadeus", "role-rag", "emotional-rag", "id-rag", "drmr")
 """Under these names stands what the papers have: their rules hold, and not those that we think better."""
+BASELINES = tuple(name for name in METHODS if name not in (*PUBLISHED, "ensemble"))
+"""The papers have these too, and their rules hold for them: what is compared differs in the method alone."""
 
 
 class Contestant(NamedTuple):
@@ -50,7 +52,13 @@ class Contestant(NamedTuple):
         common = {name: getattr(shared, name) for name in RunContext.model_fields}
         asking = {"user_role": user_role} if user_role and "user_role" in self.kind.model_fields else {}
         web = {WEB: getattr(shared, WEB, "off")} if self.searches else {}
-        return self.kind(**{**common, "role": role, "model_seed": seed, **asking, **web, **self.settings})
+        rules = {"rules": "paper"} if self.method in BASELINES else {}
+        return self.kind(**{**common, "role": role, "model_seed": seed, **rules, **asking, **web, **self.settings})
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """The settings that tell it from others of its name; that a method goes by its paper needs no saying."""
+        return {name: value for name, value in self.settings.items() if (name, value) != ("rules", "paper")}
 
     @property
     def searches(self) -> bool:
@@ -152,7 +160,7 @@ def key_of(
 ) -> str:
     """Digest what a reply depends on."""
     asked = question.model_dump(include={"id", "text", "user_role", "context", "turns"}, mode="json")
-    told: Any = [contestant.name, dict(contestant.settings), role.id, knowledge, seed, asked]
+    told: Any = [contestant.name, contestant.described, role.id, knowledge, seed, asked]
     told += [*models_of(shared), shared.language]
     tool: Any = getattr(shared, WEB, "off")
     if contestant.searches and tool != "off":

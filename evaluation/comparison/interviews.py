@@ -132,7 +132,7 @@ def interviews_of(
             title, items = re.sub(r"\W+", "-", asked.name).strip("-"), asked.model_dump(mode="json")
             for seed, one in product(seeds, contestants):
                 by = (*models_of(shared), judge, shared.language)
-                key = digest([one.name, dict(one.settings), role.id, knowledge, seed, items, *by])
+                key = digest([one.name, one.described, role.id, knowledge, seed, items, *by])
                 file = f"{title}-{file_name(one.name)}-{role.id}-{seed}-{key[:12]}.json"
                 found.append(
                     Interview(key=key, inventory=name, contestant=one.name, role=role.id, seed=seed, file=file)

@@ -115,7 +115,7 @@ def messages_of(question: DatasetQuestion, role: Role) -> list[BaseMessage]:
     before: list[BaseMessage] = [
         AIMessage(turn.text, id=f"{number}")
         if turn.speaker.casefold() in names
-        else HumanMessage(turn.text, id=f"{number}")
+        else HumanMessage(turn.text, id=f"{number}", name=turn.speaker)
         for number, turn in enumerate(question.turns)
     ]
     return [*before, HumanMessage(scened(question), id="question")]

@@ -13,7 +13,7 @@ from langchain_core.messages import BaseMessage
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, JsonValue
 from pydantic.json_schema import SkipJsonSchema
 
-from dramaturg.evaluation.simulation.log import Action, Context, MeasuredRun
+from dramaturg.evaluation.simulation.log import Action, Context, LoggedRun, MeasuredRun
 from dramaturg.evaluation.simulation.quiz import (
     LOOKED_UP,
     Scored,
@@ -28,7 +28,7 @@ from dramaturg.evaluation.simulation.quiz import (
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.embeddings import Embedder
 from dramaturg.nodes.identity.chronicle import Identity, identity_of
-from dramaturg.nodes.identity.retrieval import IdentityRetrievalSettings
+from dramaturg.nodes.identity.retrieval import SEARCH, IdentityRetrievalSettings
 from dramaturg.nodes.run import Name, RunContext, chat_in, run_of
 from dramaturg.stores.conversations.kept_run import alone
 from dramaturg.stores.documents.forms import Question
@@ -134,7 +134,7 @@ async def recall_tasks(run: MeasuredRun, measure: Measure, context: MeasureSetti
     """Return a score for each step, agent and question of its quiz."""
     tasks = []
     for at in run.contexts:
-        own = agent_settings(context, at.agent)
+        own = agent_settings(context, at.agent, run.about)
         identity = await known_of(own, at)
         if quiz := await asyncio.to_thread(quiz_of, identity.role):
             tasks += await quizzed(run, measure, own, identity, at, quiz)
@@ -169,7 +169,7 @@ async def alignment_tasks(run: MeasuredRun, context: MeasureSettings) -> list[Ta
     """Return a score for each deed of an agent that has a chronicle."""
     tasks = []
     for at in run.actions:
-        own = agent_settings(context, at.agent)
+        own = agent_settings(context, at.agent, run.about)
         identity = await known_of(own, at)
         if identity.triples:
             judged = own.model_copy(update={"chat_model": context.judge or context.chat_model})
@@ -195,10 +195,11 @@ async def recalled(
     return Scored(answer, await correctness(model, answer, right))
 
 
-def agent_settings(context: MeasureSettings, agent: str) -> IdentityRetrievalSettings:
-    """Return how an agent's identity is looked up: as in the run."""
-    shared = {name: getattr(context, name) for name in RunContext.model_fields}
-    return IdentityRetrievalSettings(role=agent, **shared)
+def agent_settings(context: MeasureSettings, agent: str, about: LoggedRun | None = None) -> IdentityRetrievalSettings:
+    """Return how an agent's identity is looked up: as in the run, where that is told of it."""
+    shared: dict[str, Any] = {name: getattr(context, name) for name in RunContext.model_fields}
+    told = (about.model_extra or {}) if about else {}
+    return IdentityRetrievalSettings(role=agent, **shared, **{name: told[name] for name in SEARCH if name in told})
 
 
 async def known_of(context: IdentityRetrievalSettings, at: Context | Action) -> Identity:

@@ -83,6 +83,11 @@ class Cast(NamedTuple):
     user: UserRole
 
 
+def one_sided(cast: Cast) -> Cast:
+    """The same where the user's role has a name and nothing else: neither a profile nor dialogues of its own."""
+    return cast._replace(user=cast.user._replace(profile="", speaker=None))
+
+
 async def cast_of(run: Run[Any], version: str | None) -> Cast:
     """Find out who speaks in a turn.
 
@@ -100,12 +105,13 @@ async def cast_of(run: Run[Any], version: str | None) -> Cast:
     wanted = " ".join(run.settings.user_role.split())
     if not wanted:
         return Cast(role, own, store, UserRole(stranger_name(run), "", None, True))
-    card = await asyncio.to_thread(find_card, wanted, role.root.parent)
+    spoken = {spelling(speaker): speaker for speaker in store.graph if speaker != own.name}
+    taken = spelling(wanted) in spoken  # by a speaker of these dialogues, who is not another tale's Tom
+    card = await asyncio.to_thread(find_card, wanted, role.root.parent, taken=taken)
     names = (card.name, *card.aliases) if card else (wanted,)
     if {spelling(wanted), spelling(names[0])} & {spelling(name) for name in (role.id, own.name, *own.aliases)}:
         msg = f"The user cannot play {own.name}, who answers: name somebody else with --user-role, or nobody."
         raise ValueError(msg)
-    spoken = {spelling(speaker): speaker for speaker in store.graph if speaker != own.name}
     speaker = next((spoken[key] for name in names if (key := spelling(name)) in spoken), None)
     user = UserRole(card.name if card else speaker or wanted, card.profile.strip() if card else "", speaker, False)
     return Cast(role, own, store, user)

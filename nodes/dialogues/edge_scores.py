@@ -62,7 +62,8 @@ async def ask_scores(
         except UNANSWERED as error:
             errors[key] = str(error)
             return {}
-        return {key: {"score": found.score, "reason": found.reason}}
+        cut: dict[str, JsonValue] = {"dropped": list(found.dropped)} if found.dropped else {}
+        return {key: {"score": found.score, "reason": found.reason, **cut}}
 
     await answer_all(left, asked, keep=keep, announce=announce)
     return errors
@@ -81,6 +82,7 @@ def edges_of(dialogues: Iterable[StoredDialogue]) -> list[DialogueEdge]:
 def score_in(answers: Mapping[str, JsonValue], key: str) -> Appraisal | None:
     """A score that is kept."""
     match answers.get(key):
-        case {"score": int() | float() as score, "reason": str(reason)}:
-            return Appraisal(float(score), reason)
+        case {"score": int() | float() as score, "reason": str(reason), **more}:
+            dropped = more.get("dropped")
+            return Appraisal(float(score), reason, tuple(map(str, dropped)) if isinstance(dropped, list) else ())
     return None

@@ -55,7 +55,8 @@ class DialogueReport(TypedDict):
     """What an index of dialogues holds, and what it cost now.
 
     `relations`: pairs of roles who speak with each other; `edges`: the same in each dialogue by itself, which is what
-    gets a score; `scored`: how many of those have one; `failed`: those that have none though it was asked for, and why.
+    gets a score; `scored`: how many of those have one; `cut`: how many reasons were too long; `failed`: those that have
+    none though it was asked for, and why.
     """
 
     version: str
@@ -64,6 +65,7 @@ class DialogueReport(TypedDict):
     relations: int
     edges: int
     scored: int
+    cut: int
     failed: list[dict[str, str]]
     calls: int
     tokens: int
@@ -146,6 +148,7 @@ async def gather_dialogues(state: DialogueDraftState, runtime: Runtime[Any]) -> 
         "relations": graph.number_of_edges(),
         "edges": len(edges_of(dialogues)),
         "scored": 0,
+        "cut": 0,
         "failed": [],
         "calls": 0,
         "tokens": 0,
@@ -212,12 +215,13 @@ async def publish_dialogues(state: DialogueDraftState, runtime: Runtime[Any]) ->
     anew = bool(state.get("rebuild") and state.get("scores"))
     known = await asyncio.to_thread(lambda: index.builder.answers(draft) if anew else index.builder.known())
     answers = LookedAt(known, used)
-    scored = sum(score_in(answers, edge_key(edge, card)) is not None for edge in edges_of(dialogues))
+    scores = [one for edge in edges_of(dialogues) if (one := score_in(answers, edge_key(edge, card)))]
+    scored, cut = len(scores), sum(bool(one.dropped) for one in scores)
     counts = {name: state["index"][name] for name in ("dialogues", "speakers", "relations", "edges")}
     publish = index.builder.publish
     manifest = await asyncio.to_thread(publish, draft, {**counts, "scored": scored}, used=used, sources=index.sources)
     cost = asked_in_all(state["usage"])
-    done = {"scored": scored, "failed": state["failures"], **cost, "version": manifest.version}
+    done = {"scored": scored, "cut": cut, "failed": state["failures"], **cost, "version": manifest.version}
     return published(runtime, {**state["index"], **done}, "dialogues", "rebuild", "scores")
 
 

@@ -11,11 +11,11 @@ from typing_extensions import TypedDict
 
 from dramaturg.models.embeddings import Embedder
 from dramaturg.models.reading import encodable
-from dramaturg.nodes.dialogues.cast import Cast, UserRoleSettings, cast_of
+from dramaturg.nodes.dialogues.cast import Cast, UserRoleSettings, cast_of, one_sided
 from dramaturg.nodes.dialogues.index import DialogueSettings, DialoguesVersion
 from dramaturg.nodes.reply import AskedState
-from dramaturg.nodes.run import needs, open_run
-from dramaturg.nodes.turn import EvidenceState
+from dramaturg.nodes.run import Run, needs, open_run
+from dramaturg.nodes.turn import EvidenceState, asked_as
 from dramaturg.stores.index.dialogues import DialogueStore, StoredDialogue
 
 DIGITS = 6  # of a similarity
@@ -104,13 +104,36 @@ async def recall_dialogues(state: DialogueRecallState, runtime: Runtime[Any]) ->
         EmbeddingMismatch: the index was made with another embedding model.
     """
     run = await open_run(runtime, DialogueRecallSettings)
-    cast = await cast_of(run, state.get("dialogues_version"))
-    near = await ranked(cast, await run.embedder(), conversation_text(state["messages"], cast))
+    return await recalled(run, state, runtime, await cast_of(run, state.get("dialogues_version")))
+
+
+@needs(question="read_turn")
+async def recall_own_dialogues(state: DialogueRecallState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Bring back the N dialogues nearest to the conversation in which the model's role speaks (RoleGPT).
+
+    Of the user no more is known than a name: what DRMR does for the two of them, this baseline goes without.
+
+    Raises:
+        MissingIndex: the role has no index of dialogues.
+        EmbeddingMismatch: the index was made with another embedding model.
+    """
+    run = await open_run(runtime, DialogueRecallSettings)
+    return await recalled(run, state, runtime, one_sided(await cast_of(run, state.get("dialogues_version"))))
+
+
+async def recalled(
+    run: Run[DialogueRecallSettings], state: DialogueRecallState, runtime: Runtime[Any], cast: Cast
+) -> dict[str, Any]:
+    """Recall for who speaks; what a node that begins a turn with dialogues writes."""
+    asked = asked_as(state["messages"][-1], cast.user.known_as)
+    said = conversation_text([*state["messages"][:-1], asked], cast)
+    near = await ranked(cast, await run.embedder(), said)
     brought = as_recalled(nearest_of_both(near, cast, run.settings.recalled_dialogues), 0)
     shown = dialogue_evidence(brought, cast.store)
     runtime.stream_writer({"event": "dialogues", "dialogues": shown})
     warning = {"warning": cast.store.warning} if cast.store.warning else {}
     return {
+        "messages": [asked],
         "dialogues_version": cast.store.version,
         "dialogues": brought,
         "added": len(brought),
@@ -152,15 +175,26 @@ def relating_outcome(state: DialogueRecallState) -> Literal["relate", "as they a
 
 
 @needs(added="recall_more", relating="recall_dialogues")
-def more_outcome(state: DialogueRecallState) -> Literal["relate", "as they are", "nothing more"]:
-    """The same for a revision, unless it found nothing."""
-    return relating_outcome(state) if state["added"] else "nothing more"
+def more_outcome(state: DialogueRecallState) -> Literal["relate", "as they are", "read on", "nothing more"]:
+    """The same for a revision; where it found nothing, a role memory may still be made of what was not read yet."""
+    if state["added"]:
+        return relating_outcome(state)
+    return "read on" if state["relating"] else "nothing more"
 
 
 def conversation_text(messages: Sequence[AnyMessage], cast: Cast) -> str:
-    """C as it is embedded: the last of what was said, each line with its speaker, as dialogues are written."""
-    names = {"human": cast.user.known_as, "ai": cast.card.name}
-    said = [": ".join(filter(None, [names[m.type], " ".join(m.text.split())])) for m in messages if m.type in names]
+    """C as it is embedded: the last of what was said, each line with its speaker, as dialogues are written.
+
+    Lines of the user that came without a name, from a client or an earlier version, are those of who asks now.
+    """
+
+    def who(message: AnyMessage) -> str:
+        if message.type == "human":
+            return cast.user.known_as if message.name is None else message.name
+        return cast.card.name if message.name in {None, "", cast.role.id} else str(message.name)
+
+    told = [m for m in messages if m.type in {"human", "ai"}]
+    said = [": ".join(filter(None, [who(m), " ".join(m.text.split())])) for m in told]
     text, *before = reversed(said)
     for line in before:
         if len(line) + len(text) > QUERY:

@@ -83,7 +83,9 @@ async def score_edges(state: RelationState, runtime: Runtime[Any]) -> dict[str, 
     relations = [relation(edge, score_in(known, key), errors.get(key, "")) for key, edge in edges]
     # What has not changed is not written: it would be stored with every turn.
     changed = {"relations": relations} if relations != state.get("relations") else {}
-    return {**changed, "usage": {"score_edges": run.usage}}
+    cut = [note for key in left if (one := score_in(known, key)) for note in one.dropped]
+    evidence = {"evidence": {"edges_dropped": cut}} if cut else {}
+    return {**changed, **evidence, "usage": {"score_edges": run.usage}}
 
 
 def failed_before(state: RelationState, edges: Sequence[tuple[str, DialogueEdge]]) -> dict[str, str]:
@@ -97,7 +99,7 @@ def failed_before(state: RelationState, edges: Sequence[tuple[str, DialogueEdge]
 
 def relation(edge: DialogueEdge, found: Appraisal | None, error: str = "") -> RoleRelation:
     """An edge as the state holds it."""
-    score, reason = found or (None, "")
+    score, reason = (found.score, found.reason) if found else (None, "")
     pair, dialogue = edge
     return {"roles": list(pair), "dialogue": dialogue.id, "score": score, "reason": reason, "error": error}
 

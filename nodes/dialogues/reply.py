@@ -14,10 +14,11 @@ from dramaturg.nodes.dialogues.recall import (
     RecalledDialogue,
 )
 from dramaturg.nodes.dialogues.role_memory import RoleMemorySettings, RoleMemoryState, of_user
-from dramaturg.nodes.drafts import DraftState, drafted, drafts_of, revision_note
+from dramaturg.nodes.drafts import drafted, drafts_of, revision_note
 from dramaturg.nodes.grounds import Grounds, grounds_of
 from dramaturg.nodes.reply import ReplySettings, spoken
-from dramaturg.nodes.run import Run, needs, open_run
+from dramaturg.nodes.run import Run, by_rules, needs, open_run, settings
+from dramaturg.nodes.turn import stranger_name
 from dramaturg.nodes.verification import VerificationSettings
 from dramaturg.stores.index.dialogues import DialogueStore
 
@@ -30,10 +31,13 @@ class RelatedReplySettings(RoleMemorySettings, VerificationSettings):
         default=False,
         description="Whether a revision is shown why the draft before it did not pass; the paper's is not.",
     )
-
-
-class RelatedDraftState(RoleMemoryState, DraftState):
-    """What a draft reads and writes."""
+    redraft: bool = by_rules(
+        paper=False,
+        ours=True,
+        description="Whether, where a revision has nothing new to rest on, the reply is drafted once more and told why "
+        "the draft before it did not pass: a draft and its verification more. The paper does not say what happens "
+        "then, and its drafts are never told: the best one is spoken.",
+    )
 
 
 class DialogueReplySettings(DialogueRecallSettings, ReplySettings):
@@ -41,14 +45,14 @@ class DialogueReplySettings(DialogueRecallSettings, ReplySettings):
 
 
 @needs(question="read_turn", dialogues="recall_dialogues")
-async def draft_related(state: RelatedDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
+async def draft_related(state: RoleMemoryState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Draft the reply, c = GenResp(M, C) (Equation 5): to a user whose role and standing the role memory tells.
 
     Without the role memory the dialogues that were brought back take its place.
     """
     run = await open_run(runtime, RelatedReplySettings)
     grounds = await relation_grounds(run, state)
-    asker, texts = grounds["asker"], grounds["texts"]
+    asker, texts = grounds["asker"] or stranger_name(run), grounds["texts"]
     checkers = ["verifier"] if run.settings.verify else []
     if not run.settings.role_memory:
         empty = {"other": "", "dialogues": ""}
@@ -58,13 +62,13 @@ async def draft_related(state: RelatedDraftState, runtime: Runtime[Any]) -> dict
 
 
 @needs(dialogues="recall_dialogues")
-async def ground_relations(state: RelatedDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
+async def ground_relations(state: RoleMemoryState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Gather what a reply can rest on, for who makes it; see `relation_grounds`."""
     run = await open_run(runtime, DialogueRevisionSettings)
     return {"gathered": {"relations": await relation_grounds(run, state)}}
 
 
-async def relation_grounds(run: Run[DialogueRevisionSettings], state: RelatedDraftState) -> Grounds:
+async def relation_grounds(run: Run[DialogueRevisionSettings], state: RoleMemoryState) -> Grounds:
     """What a reply can rest on here: "other", who the user is, and "records" of the role memory, or "dialogues"."""
     cast = await cast_of(run, state.get("dialogues_version"))
     if run.settings.role_memory:
@@ -72,11 +76,11 @@ async def relation_grounds(run: Run[DialogueRevisionSettings], state: RelatedDra
     else:
         found = {"dialogues": dialogue_texts(state["dialogues"], cast.store)}
     shown = ("dialogues", "relations", "records")
-    return grounds_of(state, {"other": [cast.user.profile], **found}, asker=cast.user.name, shown=shown)
+    return grounds_of(state, {"other": [cast.user.profile], **found}, asker=cast.user.known_as, shown=shown)
 
 
 @needs(recorded="build_memory")
-def drafting_outcome(state: RelatedDraftState) -> Literal["new", "nothing new"]:
+def drafting_outcome(state: RoleMemoryState) -> Literal["new", "nothing new"]:
     """Whether there is something to draft from; not in a revision that found nothing to write down.
 
     From the same memory the next draft would be a second throw, and no revision, unless it is told why.
@@ -85,15 +89,36 @@ def drafting_outcome(state: RelatedDraftState) -> Literal["new", "nothing new"]:
     return "new" if not drafts or state["recorded"] or revision_note(drafts) else "nothing new"
 
 
+@needs(drafts="a node that drafts")
+async def tell_why(state: RoleMemoryState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Have the next draft told why the last one did not pass, once in a turn: there is nothing new to rest on."""
+    drafts = drafts_of(state)
+    told_before = any(revision_note(drafts[: at + 1]) for at in range(len(drafts)))
+    if told_before or not settings(runtime, RelatedReplySettings).redraft:
+        return {}
+    last = drafts[-1]
+    noted = {name: {**one, "note": one["reason"]} for name, one in last["verdicts"].items()}
+    return {"drafts": [*drafts[:-1], {**last, "verdicts": noted}]}
+
+
+@needs(drafts="a node that drafts")
+def telling_outcome(state: RoleMemoryState) -> Literal["told", "nothing new"]:
+    """Whether the next draft is told something."""
+    return "told" if revision_note(drafts_of(state)) else "nothing new"
+
+
 @needs(question="read_turn", dialogues="recall_dialogues")
 async def respond_from_dialogues(state: DialogueRecallState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Answer from the dialogues that were brought back, without a graph and without a second look (RoleGPT)."""
+    """Answer from the dialogues that were brought back, without a graph and without a second look (RoleGPT).
+
+    The user's role has a name and no profile.
+    """
     run = await open_run(runtime, DialogueReplySettings)
     cast = await cast_of(run, state.get("dialogues_version"))
-    texts = {"other": [cast.user.profile], "dialogues": dialogue_texts(state["dialogues"], cast.store)}
-    grounds, empty = grounds_of(state, texts, asker=cast.user.name), {"other": "", "dialogues": ""}
-    reply = await spoken(run, state, "respond_from_dialogues", grounds, data=empty, user=cast.user.name)
-    return {"messages": [reply], "usage": {"respond_from_dialogues": run.usage}}
+    texts = {"dialogues": dialogue_texts(state["dialogues"], cast.store)}
+    grounds, empty = grounds_of(state, texts, asker=cast.user.known_as), {"other": "", "dialogues": ""}
+    reply, slips = await spoken(run, state, "respond_from_dialogues", grounds, data=empty, user=cast.user.name)
+    return {"messages": [reply], "evidence": slips, "usage": {"respond_from_dialogues": run.usage}}
 
 
 def dialogue_texts(dialogues: Sequence[RecalledDialogue], store: DialogueStore) -> list[str]:

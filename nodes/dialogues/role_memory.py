@@ -3,21 +3,30 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, NotRequired
 
-from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
-from pydantic import Field
+from pydantic import Field, StringConstraints
 from typing_extensions import TypedDict
 
 from dramaturg.models.errors import UNANSWERED, ModelError
-from dramaturg.models.questions import write
+from dramaturg.models.extracted import Extracted
+from dramaturg.models.questions import extract, write
 from dramaturg.nodes.dialogues.cast import Cast, cast_of, spelling
-from dramaturg.nodes.dialogues.recall import MemoryLimit
+from dramaturg.nodes.dialogues.recall import (
+    MemoryLimit,
+    RankedDialogues,
+    as_recalled,
+    conversation_text,
+    dialogue_evidence,
+    ranked,
+)
 from dramaturg.nodes.dialogues.relations import RelationSettings, RelationState
+from dramaturg.nodes.drafts import DraftState, drafts_of
 from dramaturg.nodes.reply import ReplySettings
 from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.nodes.turn import notes_in
-from dramaturg.stores.index.dialogues import StoredDialogue
 
+STEPS = 4
+Step = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=400)]
 A_TOKEN = 6  # bytes of UTF-8: a record that keeps to its tokens is never cut
 MOST_SOURCES = 200  # dialogues that a record is said to come from
 
@@ -37,6 +46,13 @@ class RoleMemorySettings(RelationSettings, ReplySettings):
     )
 
 
+class WrittenRecord(Extracted):
+    """{steps, record}, in the order in which a model is to think (MemBuild, a chain of thought)."""
+
+    steps: Annotated[list[Step], Field(max_length=STEPS)]
+    record: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1200)]
+
+
 class RoleRecord(TypedDict):
     """A record m of the role memory: whose it is and of whom, the turn that made it, and what it was made from."""
 
@@ -52,7 +68,7 @@ MemoryRecords = Annotated[
 ]
 
 
-class RoleMemoryState(RelationState):
+class RoleMemoryState(RelationState, DraftState):
     """What the role memory reads and writes."""
 
     memory_records: NotRequired[MemoryRecords]
@@ -63,36 +79,77 @@ class RoleMemoryState(RelationState):
 async def build_memory(state: RoleMemoryState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Make a record, m = MemBuild(C', P_m, P_u), and append it to M (Equation 4).
 
-    C' are the K dialogues on the clique's edges that are nearest to the conversation and in no record yet; where there
-    are none, there is nothing to add. Where the model gives no record, M stays as it is, and the evidence says why.
+    C' are the K dialogues on the clique's edges that are nearest to the conversation and in no record yet. Those of the
+    relation graph come first; a revision reads on in all of D, which costs no further score. Where there are none,
+    there is nothing to add. Where the model gives no record, M stays as it is, and the evidence says why.
     """
     run = await open_run(runtime, RoleMemorySettings)
     cast = await cast_of(run, state.get("dialogues_version"))
     records = state.get("memory_records", [])
     limit: MemoryLimit = {"role": cast.role.id, "user_role": cast.user.known_as, "length": run.settings.memory_length}
-    recorded = {dialogue for record in of_user(records, cast) for dialogue in record["dialogues"]}
-    events = [one for one in of_clique(state, cast) if one.id not in recorded][: run.settings.memory_dialogues]
-    if not events:
+    found, read_on = await events_of(run, state, cast)
+    if not found:
         return {"recorded": False, "memory_limit": limit}
+    events = [dialogue for dialogue, _ in found]
     card, user = cast.card, cast.user
     (bond,) = run.prompt("met" if state["clique"] else "never_met").messages(role=card.name, user=user.name)
     data = {"profile": card.profile, "other": user.profile, "events": "\n\n".join(one.text for one in events)}
-    prompt = run.prompt("build_record")
+    messages = run.prompt("build_record").messages(role=card.name, user=user.name, bond=bond.text, data=data)
     try:
-        text = await write_record(run, prompt.messages(role=card.name, user=user.name, bond=bond.text, data=data))
+        written = await extract(
+            run.chat, messages, WrittenRecord, form=without_steps, temperature=run.settings.temperature
+        )
+        text = notes_in(written.record, run.settings.record_tokens * A_TOKEN)
     except UNANSWERED as error:
         failed = {"recorded": False, "memory_limit": limit, "evidence": {"memory_error": str(error)}}
         return {**failed, "usage": {"build_memory": run.usage}}
     turn = str(state["messages"][-1].id)
     after = appended(records, new_record(cast, turn, text, [one.id for one in events]))
     runtime.stream_writer({"event": "record", "text": text})
+    more = dict[str, Any]()
+    evidence: dict[str, Any] = {"record_dropped": list(written.dropped)} if written.dropped else {}
+    if read_on:
+        more = {"dialogues": [*state["dialogues"], *as_recalled(found, len(drafts_of(state)))]}
+        evidence["dialogues"] = dialogue_evidence(more["dialogues"], cast.store)
+        runtime.stream_writer({"event": "dialogues", "dialogues": evidence["dialogues"]})
     return {
         "recorded": True,
         "memory_limit": limit,
         "memory_records": after,
-        "evidence": {"records": [one for one in of_user(after, cast) if one["turn"] == turn]},
+        **more,
+        "evidence": {**evidence, "records": [one for one in of_user(after, cast) if one["turn"] == turn]},
         "usage": {"build_memory": run.usage},
     }
+
+
+def without_steps(answer: Any) -> Any:
+    """A record that came without its steps is one all the same."""
+    return {"steps": [], **answer} if isinstance(answer, dict) else answer
+
+
+async def events_of(run: Run[RoleMemorySettings], state: RoleMemoryState, cast: Cast) -> tuple[RankedDialogues, bool]:
+    """C', the dialogues of a record, and whether they are none of the relation graph's: a revision reads on in D.
+
+    For two who never spoke with each other they are of those in which the role itself speaks: there is nothing else to
+    tell of.
+    """
+    clique, role = {*state["clique"]}, cast.card.name
+    told = {dialogue for record in of_user(state.get("memory_records", []), cast) for dialogue in record["dialogues"]}
+
+    def unread(near: RankedDialogues) -> RankedDialogues:
+        found = [one for one in near if one[0].id not in told]
+        if clique:
+            found = [one for one in found if any({*pair} <= clique for pair in one[0].pairs)]
+        else:
+            found = [one for one in found if role in one[0].speakers]
+        return found[: run.settings.memory_dialogues]
+
+    known = sorted(state.get("known_dialogues", []), key=lambda one: -one["similarity"])
+    events = unread([(cast.store.get(one["dialogue"]), one["similarity"]) for one in known])
+    if events or not drafts_of(state):
+        return events, False
+    said = conversation_text(state["messages"], cast)
+    return unread(await ranked(cast, await run.embedder(), said)), True
 
 
 async def condense_memory(state: RoleMemoryState, runtime: Runtime[Any]) -> dict[str, Any]:
@@ -107,10 +164,12 @@ async def condense_memory(state: RoleMemoryState, runtime: Runtime[Any]) -> dict
     oldest = too_old(of_user(records, cast), run.settings.memory_length)
     if len(oldest) < 2:
         return {}
-    prompt = run.prompt("merge_records")
-    data = {"records": records_text(oldest)}
+    most, temperature = run.settings.record_tokens, run.settings.temperature
+    data = {"records": "\n\n".join(one["text"] for one in oldest)}
+    messages = run.prompt("merge_records").messages(role=cast.card.name, user=cast.user.name, data=data)
     try:
-        text = await write_record(run, prompt.messages(role=cast.card.name, user=cast.user.name, data=data))
+        written = await write(run.chat, messages, temperature=temperature, max_tokens=most, quiet=True)
+        text = notes_in(written, most * A_TOKEN)
     except ModelError as error:  # also where the model cannot be reached: the turn has its reply
         return {"evidence": {"condense_error": str(error)}, "usage": {"condense_memory": run.usage}}
     dialogues = list(dict.fromkeys(dialogue for one in oldest for dialogue in one["dialogues"]))[-MOST_SOURCES:]
@@ -128,29 +187,6 @@ def memory_outcome(state: RoleMemoryState) -> Literal["room", "long"]:
         return "room"
     records = records_of(state.get("memory_records", []), limit["role"], limit["user_role"])
     return "long" if len(records) > 1 and length_of(records) > limit["length"] else "room"
-
-
-async def write_record(run: Run[RoleMemorySettings], messages: Sequence[BaseMessage]) -> str:
-    """Have a record written, at most `record_tokens` long.
-
-    Raises:
-        ModelError: there is none.
-    """
-    most, temperature = run.settings.record_tokens, run.settings.temperature
-    text = await write(run.chat, messages, temperature=temperature, max_tokens=most, quiet=True)
-    return notes_in(text, most * A_TOKEN)
-
-
-def of_clique(state: RoleMemoryState, cast: Cast) -> list[StoredDialogue]:
-    """The dialogues on the edges of G', the nearest to the conversation first.
-
-    For two who never spoke with each other, those in which the role itself speaks: there is nothing else to tell of.
-    """
-    near = sorted(state.get("known_dialogues", []), key=lambda one: -one["similarity"])
-    dialogues = [cast.store.get(one["dialogue"]) for one in near]
-    if not state["clique"]:
-        return [one for one in dialogues if cast.card.name in one.speakers]
-    return [one for one in dialogues if any({*pair} <= {*state["clique"]} for pair in one.pairs)]
 
 
 def of_user(records: Sequence[RoleRecord], cast: Cast) -> list[RoleRecord]:
@@ -193,8 +229,3 @@ def too_old(records: Sequence[RoleRecord], most: int) -> list[RoleRecord]:
 def length_of(records: Sequence[RoleRecord]) -> int:
     """Characters of records."""
     return sum(len(one["text"]) for one in records)
-
-
-def records_text(records: Sequence[RoleRecord]) -> str:
-    """Records as a model reads them."""
-    return "\n\n".join(one["text"] for one in records)

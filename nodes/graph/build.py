@@ -35,16 +35,21 @@ BATCH = 64  # texts that are embedded in one call
 class GraphReport(TypedDict):
     """What a knowledge graph holds, and what it cost now.
 
-    `failed`: chunks without facts, and why; `undescribed`: what could not be summed up; `plan`: the file of a plan.
+    `failed`: chunks without facts, and why; `dropped`: what was left out of the answers on chunks; `noes`: no's
+    within chains of matches; `cut`: matches that were left out for them; `undescribed`: what could not be summed up;
+    `plan`: its file.
     """
 
     version: str
     documents: int
     chunks: int
     failed: list[dict[str, str]]
+    dropped: list[dict[str, str]]
     entities: int
     relations: int
     merges: int
+    cut: int
+    noes: int
     undescribed: int
     calls: int
     tokens: int

@@ -7,7 +7,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from langgraph.runtime import Runtime
 from pydantic import Field, JsonValue
 
-from dramaturg.models.questions import write
+from dramaturg.models.extracted import cut_text
+from dramaturg.models.questions import write_sentences
 from dramaturg.nodes.graph.build import GraphBuild, GraphDraftState, open_build
 from dramaturg.nodes.graph.facts import (
     EntityMention,
@@ -21,7 +22,7 @@ from dramaturg.nodes.graph.facts import (
 from dramaturg.nodes.graph.merging import NormalizationSettings, merge_plan
 from dramaturg.nodes.index_steps import Answers, unless_overtaken
 from dramaturg.nodes.run import needs
-from dramaturg.stores.documents.merges import Merge
+from dramaturg.stores.documents.merges import Merge, MergePlan, Why
 from dramaturg.stores.index.answers import answer_key
 from dramaturg.stores.index.graph import Entity, Graph, Relation, Statement, graph_of
 from dramaturg.stores.names import normal_name
@@ -41,7 +42,13 @@ class DescriptionSettings(ExtractionSettings, NormalizationSettings):
         description="Characters; what is told of one entity in fewer is put together as it is. "
         "Default: 0, all is summarized (the paper), and 500 where sentences are quoted.",
     )
-    description_tokens: int = Field(default=120, ge=16, le=1000, description="The most tokens of a summary.")
+    description_tokens: int = Field(
+        default=300,
+        ge=16,
+        le=1000,
+        description="The most tokens of a summary; one that meets them goes back to its last whole sentence. The "
+        "paper's Figure 7 has one of 98 words.",
+    )
 
 
 class Statements(NamedTuple):
@@ -62,16 +69,17 @@ async def summarize_facts(state: GraphDraftState, runtime: Runtime[Any]) -> dict
     run, prompt = build.run, build.run.prompt("summarize_facts")
 
     async def ask(said: Statements) -> Answers:
-        data = {"name": said.title, "facts": "\n".join(f"- {text[:CLIPPED]}" for text in said.texts)}
+        data = {"name": said.title, "facts": "\n".join(f"- {cut_text(text, CLIPPED)}" for text in said.texts)}
         messages = prompt.messages(role=run.role.card.name, data=data)
-        text = await write(run.chat, messages, temperature=0, max_tokens=run.settings.description_tokens, quiet=True)
+        text = await write_sentences(run.chat, messages, max_tokens=run.settings.description_tokens)
         return {summary_key(said): " ".join(text.split())}
 
     async def questions() -> dict[str, Statements]:
         answers = await build.answers()
         return {summary_key(one): one for said in long for one in open_questions(said, answers)}
 
-    long = [said for said in repeated_in(await skeleton(build)) if needs_summary(said, build)]
+    made = await skeleton(build, await merge_plan(build))
+    long = [said for said in repeated_in(made) if needs_summary(said, build)]
     tried: set[str] = set()
     while left := {key: one for key, one in (await questions()).items() if key not in tried}:
         await build.ask_all("summaries", left, ask)
@@ -144,12 +152,14 @@ class Skeleton(NamedTuple):
 
     entities: Mapping[str, Material[EntityMention]]
     relations: Mapping[tuple[str, str], Material[RelationMention]]
+    why: Mapping[str, tuple[Why, ...]]
+    """What was found of the names of each entity."""
 
 
-async def skeleton(build: GraphBuild[NormalizationSettings]) -> Skeleton:
+async def skeleton(build: GraphBuild[NormalizationSettings], plan: MergePlan) -> Skeleton:
     """The skeleton that follows from all answers so far."""
-    chunks, plan = await build.chunks(), await merge_plan(build)
-    return skeleton_of(mentions_in(chunks, await build.answers()), plan.groups())
+    mentions = mentions_in(await build.chunks(), await build.answers(), plan.splits)
+    return skeleton_of(mentions, plan.groups())
 
 
 def skeleton_of(mentions: Mentions, groups: Iterable[Merge]) -> Skeleton:
@@ -157,6 +167,7 @@ def skeleton_of(mentions: Mentions, groups: Iterable[Merge]) -> Skeleton:
 
     What connects two names that became one is told of that entity.
     """
+    groups = list(groups)
     canonical = {normal_name(name): group.name for group in groups for name in group.names}
     entities: dict[str, list[EntityMention]] = {}
     relations: dict[tuple[str, str], list[RelationMention]] = {}
@@ -178,6 +189,7 @@ def skeleton_of(mentions: Mentions, groups: Iterable[Merge]) -> Skeleton:
             ends: material(" – ".join(ends), found, [one.statement for one in found])
             for ends, found in relations.items()
         },
+        {group.name: group.why for group in groups if group.why},
     )
 
 
@@ -189,17 +201,20 @@ def material(title: str, mentions: Sequence[M], statements: Iterable[Statement])
 
 def repeated_in(skeleton: Skeleton) -> list[Statements]:
     """All that is told more than once of one entity or relation."""
-    entities, relations = skeleton
+    entities, relations, _ = skeleton
     said = [*(one.said for one in entities.values()), *(one.said for one in relations.values())]
     return [one for one in said if len(one.texts) > 1]
 
 
-def put_together(skeleton: Skeleton, describe: Callable[[Statements], str]) -> Graph:
+def put_together(
+    skeleton: Skeleton, describe: Callable[[Statements], str], sentences: Iterable[Statement] = ()
+) -> Graph:
     """Put the graph Ĝ together (Equation 1).
 
     Args:
         skeleton: what it is made of.
         describe: gives the one description for what is told, at least one text.
+        sentences: of the documents, which stand beside it.
     """
     entities = []
     for name, (mentions, statements, said) in skeleton.entities.items():
@@ -207,7 +222,10 @@ def put_together(skeleton: Skeleton, describe: Callable[[Statements], str]) -> G
         # The canonical name, then the others, those that are written most often first; each spelling once.
         names = tuple({normal_name(one): one for one in reversed([name, *written])}.values())[::-1]
         kind, description = type_of(one.type for one in mentions), describe(said) if said.texts else ""
-        entities.append(Entity(name=name, type=kind, description=description, names=names, statements=statements))
+        why = skeleton.why.get(name, ())
+        entities.append(
+            Entity(name=name, type=kind, description=description, names=names, statements=statements, why=why)
+        )
     relations = (
         Relation(
             source=source,
@@ -218,4 +236,4 @@ def put_together(skeleton: Skeleton, describe: Callable[[Statements], str]) -> G
         )
         for (source, target), (mentions, statements, said) in skeleton.relations.items()
     )
-    return graph_of(entities, relations)
+    return graph_of(entities, relations, sentences)

@@ -3,10 +3,19 @@
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast
 
 from langgraph.runtime import Runtime
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints, create_model
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+    create_model,
+)
 
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.client import is_embedded
@@ -14,13 +23,15 @@ from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.extracted import Extracted, WholeNumber
 from dramaturg.models.questions import extract
 from dramaturg.nodes.graph.build import ChunkSettings, GraphDraftState, open_build
+from dramaturg.nodes.graph.fact_forms import type_in, with_sentences
 from dramaturg.nodes.graph.normalization import Named, in_former_order
+from dramaturg.nodes.graph.sentences import numbered, on_a_line, sentences_of
 from dramaturg.nodes.index_steps import Answers, unless_overtaken
 from dramaturg.nodes.passages.retrieval import in_context
 from dramaturg.nodes.run import needs
-from dramaturg.nodes.text.boundaries import sentences
+from dramaturg.stores.documents.merges import Split
 from dramaturg.stores.index.answers import answer_key
-from dramaturg.stores.index.graph import TYPES, EntityType, Statement
+from dramaturg.stores.index.graph import EntityType, Statement
 from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.names import normal_name
 
@@ -54,7 +65,7 @@ class ExtractionSettings(ChunkSettings):
 
 EntityName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
 ShortText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=400)]
-AnyType = Annotated[EntityType, BeforeValidator(lambda value: value if value in TYPES else "other")]
+AnyType = Annotated[EntityType, BeforeValidator(type_in)]
 """The type of an entity; one that is not known is "other"."""
 
 
@@ -97,7 +108,13 @@ async def extract_facts(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
         spans = sentences_of(chunk)
         messages = prompt.messages(role=run.role.card.name, most=most, data={"text": numbered(chunk, spans)})
         try:
-            found = await extract(chat, messages, facts_about(len(spans), most, quoted=quoted))
+            kind = facts_about(len(spans), most, quoted=quoted)
+            found = await extract(
+                chat,
+                messages,
+                kind,
+                form=partial(with_sentences, told=[on_a_line(chunk.text[begin:end]) for begin, end in spans]),
+            )
         except UNANSWERED as error:
             return {failure_key(chunk): str(error)}
         return {facts_key(chunk): found.model_dump(mode="json")}
@@ -121,22 +138,6 @@ def needs_facts(chunk: StoredPassage, answers: Mapping[str, JsonValue], *, retry
     return facts_key(chunk) not in answers and (retry or failure_key(chunk) not in answers)
 
 
-def sentences_of(chunk: StoredPassage) -> list[tuple[int, int]]:
-    """Start and end of each sentence of a chunk; a heading is none, unless there is nothing else."""
-    spans = list(sentences(chunk.text))
-    return [span for span in spans if not chunk.text.startswith("#", span[0])] or spans
-
-
-def numbered(chunk: StoredPassage, spans: Sequence[tuple[int, int]]) -> str:
-    """The sentences of a chunk, numbered, under its headings; those in its text stand between them."""
-    numbers = {span: f"[{number}] " for number, span in enumerate(spans, start=1)}
-    lines = [
-        f"{numbers.get((begin, end), '')}{' '.join(chunk.text[begin:end].split())}"
-        for begin, end in sentences(chunk.text)
-    ]
-    return "\n".join([" > ".join(chunk.headings), *lines]).strip()
-
-
 def facts_about(count: int, most: int, *, quoted: bool) -> type[BaseModel]:
     """The form of an answer on so many sentences: a fact names one of them, and is described unless that is quoted."""
     fields: dict[str, Any] = {"sentence": (WholeNumber, Field(ge=1, le=count))}
@@ -147,6 +148,12 @@ def facts_about(count: int, most: int, *, quoted: bool) -> type[BaseModel]:
     entities: Any = (list[entity], Field(max_length=most))  # type: ignore[valid-type]
     relations: Any = (list[relation], Field(max_length=most))  # type: ignore[valid-type]
     return create_model("Facts", __base__=Extracted, entities=entities, relations=relations)
+
+
+def left_out(chunks: Iterable[StoredPassage], answers: Mapping[str, JsonValue]) -> list[dict[str, str]]:
+    """What of the facts of each chunk was left out or cut, in words."""
+    facts = ((one, cast("dict[str, Any]", answers.get(facts_key(one)) or {})) for one in chunks)
+    return [{"passage": one.id, "dropped": "; ".join(found["dropped"])} for one, found in facts if found.get("dropped")]
 
 
 def failures(chunks: Iterable[StoredPassage], answers: Mapping[str, JsonValue]) -> list[dict[str, str]]:
@@ -185,10 +192,12 @@ class Mentions(NamedTuple):
     relations: tuple[RelationMention, ...]
 
 
-def mentions_in(chunks: Iterable[StoredPassage], answers: Mapping[str, JsonValue]) -> Mentions:
+def mentions_in(
+    chunks: Iterable[StoredPassage], answers: Mapping[str, JsonValue], splits: Sequence[Split] = ()
+) -> Mentions:
     """Read the facts of all chunks; what stands where two of them overlap counts once.
 
-    A relation of a name with itself is left out.
+    A name goes by what a person has called it in this place. A relation of a name with itself is left out.
     """
     entities: list[EntityMention] = []
     relations: list[RelationMention] = []
@@ -196,26 +205,31 @@ def mentions_in(chunks: Iterable[StoredPassage], answers: Mapping[str, JsonValue
         facts = cast("dict[str, Any]", answers.get(facts_key(chunk)) or {"entities": [], "relations": []})
         spans = sentences_of(chunk)
         for fact in facts["entities"]:
-            name, quoted = fact["name"], "description" not in fact
-            entities.append(
-                EntityMention(normal_name(name), name, fact["type"], quoted, statement_of(fact, chunk, spans))
-            )
+            said, quoted = statement_of(fact, chunk, spans), "description" not in fact
+            name = meant(fact["name"], said, splits)
+            entities.append(EntityMention(normal_name(name), name, fact["type"], quoted, said))
         for fact in facts["relations"]:
-            names = fact["source"], fact["target"]
+            said = statement_of(fact, chunk, spans)
+            names = [meant(fact[end], said, splits) for end in ("source", "target")]
             source, target = map(normal_name, names)
             if source != target:
                 entities += (EntityMention(normal_name(name), name, "other", False, None) for name in names)
-                relations.append(RelationMention(source, target, fact["strength"], statement_of(fact, chunk, spans)))
+                relations.append(RelationMention(source, target, fact["strength"], said))
     return Mentions(
         once(entities, lambda one: (*one[:-1], one.statement and one.statement.told)),
         once(relations, lambda one: (*one[:-1], one.statement.told)),
     )
 
 
+def meant(name: str, said: Statement, splits: Iterable[Split]) -> str:
+    """What a name that a document gives is called in this place."""
+    return next((one.called for one in splits if one.holds(name, said.source, said.start)), name)
+
+
 def statement_of(fact: Mapping[str, Any], chunk: StoredPassage, spans: Sequence[tuple[int, int]]) -> Statement:
     """The description, or the sentence itself where the model was only asked for its number."""
     begin, end = spans[fact["sentence"] - 1]
-    text = fact.get("description") or " ".join(chunk.text[begin:end].split())
+    text = fact.get("description") or on_a_line(chunk.text[begin:end])
     return Statement(text=text, passage=chunk.id, source=chunk.source, start=chunk.start + begin, end=chunk.start + end)
 
 

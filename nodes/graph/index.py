@@ -19,8 +19,9 @@ from dramaturg.nodes.graph.construction import (
     repeated_in,
     skeleton,
 )
-from dramaturg.nodes.graph.facts import facts_key, failures, names_in, needs_facts
-from dramaturg.nodes.graph.merging import NormalizationSettings
+from dramaturg.nodes.graph.facts import facts_key, failures, left_out, names_in, needs_facts
+from dramaturg.nodes.graph.merging import NormalizationSettings, merge_plan
+from dramaturg.nodes.graph.sentences import source_sentences
 from dramaturg.nodes.index_steps import (
     IndexingCost,
     Wishes,
@@ -35,7 +36,7 @@ from dramaturg.nodes.index_steps import (
 from dramaturg.nodes.passages.index import documents_after, made_with, read_persona, split_documents, splitting
 from dramaturg.nodes.run import needs, open_run, run_of
 from dramaturg.stores.documents.merges import PLAN, accept_plan, digest_of_decisions
-from dramaturg.stores.index.graph import GRAPH_FILE, Entity, KnowledgeGraph, encode_graph
+from dramaturg.stores.index.graph import GRAPH_FILE, Entity, KnowledgeGraph, encode_graph, graph_texts
 from dramaturg.stores.role import Role
 
 
@@ -57,7 +58,19 @@ async def check_graph(state: GraphCheckState, runtime: Runtime[Any]) -> dict[str
     """
     run = await open_run(runtime, NormalizationSettings)
     index = run.role.index(graph_kind(run.settings))
-    return await checked(run, index, "graph", lambda graph: made_with(graph) == recipe(run.settings, run.role))
+    return await checked(run, index, "graph", lambda graph: is_made_so(graph, run.settings, run.role))
+
+
+def is_made_so(graph: KnowledgeGraph, context: NormalizationSettings, role: Role) -> bool:
+    """Whether a graph was made with these settings; how chains are cut does not matter where none holds a no.
+
+    One of an earlier version, which did not count them, is read as it is until the role is indexed.
+    """
+    made, wanted = dict(made_with(graph)), recipe(context, role)
+    if not graph.manifest.counts.get("noes"):
+        made.pop("chains", None)
+        wanted.pop("chains", None)
+    return made == wanted
 
 
 @needs(graph_stale="check_graph")
@@ -104,8 +117,8 @@ async def chunk_persona(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
     draft, cleared = await begin_draft(run, role.index(graph_kind(context)), state, chunks, made, sources)
     counts = {"documents": len(sources), "chunks": len(chunks)}
     runtime.stream_writer({"event": "chunked", **counts})
-    nothing = dict.fromkeys(("entities", "relations", "merges", "undescribed", "calls", "tokens"), 0)
-    report = {"version": "", **counts, "failed": [], **nothing, "plan": ""}
+    nothing = dict.fromkeys(("entities", "relations", "merges", "cut", "noes", "undescribed", "calls", "tokens"), 0)
+    report = {"version": "", **counts, "failed": [], "dropped": [], **nothing, "plan": ""}
     return {"draft": draft, "index": report, "version": "", "normalized": context.normalization, **cleared}
 
 
@@ -118,7 +131,7 @@ def normalization_outcome(state: GraphDraftState) -> Literal["on", "off"]:
 @needs(draft="chunk_persona", index="chunk_persona")
 @made_again_if_stale
 async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Put the graph together, embed its entities, and make it the version that is read from now on.
+    """Put the graph together, embed it with the sentences of the documents, and make it the version that is read now.
 
     Raises:
         StaleDraft: the persona was changed each time that it was indexed.
@@ -128,11 +141,12 @@ async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
     read: dict[str, JsonValue] = {}
     build = replace(await open_build(state, runtime, GraphIndexSettings), read=read)
     role, chat = build.run.role, build.run.chat
-    made, answers = await skeleton(build), await build.answers()
+    plan = await merge_plan(build)
+    made, answers = await skeleton(build, plan), await build.answers()
     described = {said: description_of(said, answers) for said in repeated_in(made)}
-    graph = put_together(made, lambda said: described.get(said) or " ".join(said.texts))
-    entities: list[Entity] = [data["entity"] for _, data in graph.nodes(data=True)]
     chunks = await build.chunks()
+    graph = put_together(made, lambda said: described.get(said) or " ".join(said.texts), source_sentences(chunks))
+    entities: list[Entity] = [data["entity"] for _, data in graph.nodes(data=True)]
     failed = failures(chunks, answers)
     if not entities and not failed:
         raise UnusableAnswer(f"The model {chat.name!r} found nobody and nothing in the documents of {role.id!r}.")
@@ -141,7 +155,7 @@ async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
             f"None of the chunks of {role.id!r} has facts ({len(failed)} failed): {failed[0]['error']} Run "
             f"`dramaturg index {role.id} --method role-rag --retry`, with another model if that is the reason."
         )
-    texts = [entity.embedding_text for entity in entities]
+    texts = graph_texts(graph)
     await build.embedded(texts)
     counts = {
         "chunks": len(chunks),
@@ -149,6 +163,8 @@ async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
         "entities": len(entities),
         "relations": graph.number_of_edges(),
         "merges": sum(len(entity.names) > 1 for entity in entities),
+        "cut": sum(one.same for one in plan.apart),
+        "noes": sum(not one.same for one in (*plan.apart, *(why for merge in plan.merges for why in merge.why))),
         "undescribed": sum(text is None and needs_summary(said, build) for said, text in described.items()),
     }
     manifest = await asyncio.to_thread(
@@ -160,7 +176,13 @@ async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
         used=read,
         sources=role.persona,
     )
-    done = {**counts, "failed": failed, **asked_in_all(state["usage"]), "version": manifest.version}
+    done = {
+        **counts,
+        "failed": failed,
+        "dropped": left_out(chunks, answers),
+        **asked_in_all(state["usage"]),
+        "version": manifest.version,
+    }
     return published(runtime, {**state["index"], **done}, "graph", "rebuild", "retry")
 
 
@@ -181,6 +203,9 @@ def recipe(context: NormalizationSettings, role: Role) -> dict[str, JsonValue]:
         "least_similarity": context.least_similarity,
         "same_above": context.same_above,
         "merges": digest_of_decisions(role.root),
+        **(
+            {"chains": "cut"} if context.chains == "cut" else {}
+        ),  # else a graph is as those from before there was a choice
     }
 
 

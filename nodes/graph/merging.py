@@ -21,7 +21,7 @@ from dramaturg.nodes.graph.normalization import (
 )
 from dramaturg.nodes.index_steps import Answers, unless_overtaken
 from dramaturg.nodes.judgement import sentence
-from dramaturg.nodes.run import needs
+from dramaturg.nodes.run import by_rules, needs
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.documents.merges import PLAN, Merge, MergePlan, Why, read_plan, write_plan
 from dramaturg.stores.index.answers import answer_key
@@ -42,8 +42,17 @@ class NormalizationSettings(ChunkSettings):
     least_similarity: float = Field(
         default=-1, ge=-1, le=1, description="Pairs below this cosine are not asked about; -1: all are (the paper)."
     )
+    chains: Literal["whole", "cut"] = by_rules(
+        paper="whole",
+        ours="cut",
+        description="Names that are one only by way of others: whole: they are one, whatever was said of the two (the "
+        "paper, Algorithm 1); cut: a chain that holds a no is cut at its least certain match, so that a father and a "
+        "son do not become one by way of a surname, and one wrong no takes a group apart.",
+    )
     skip_joined: bool = Field(
-        default=False, description="Do not ask about pairs that are in one group already: fewer edges, same groups."
+        default=False,
+        description="Do not ask about pairs that are in one group already: the groups are the same, but for no's "
+        "that would have cut them.",
     )
     pairs_at_once: int = Field(
         default=1, ge=1, le=20, description="Pairs in one question, for models that can take it."
@@ -90,12 +99,18 @@ async def compare_entities(state: GraphDraftState, runtime: Runtime[Any]) -> dic
 
 async def entities_of(build: Build) -> list[Named]:
     """The entity database 𝒩, in its order."""
-    answers = await build.answers()
+    answers, decisions = await build.answers(), await decisions_of(build)
     before = cast("list[str]", answers.get(ORDER, []))
-    found = entities_in(mentions_in(await build.chunks(), answers), before)
+    mentions = mentions_in(await build.chunks(), answers, decisions.splits if decisions else ())
+    found = entities_in(mentions, before)
     if build.read is not None and ORDER in build.read:
         build.read[ORDER] = [entity.key for entity in found]  # that of before may hold names of a forgotten document
     return found
+
+
+async def decisions_of(build: Build) -> MergePlan | None:
+    """What a person has decided; nothing where names are not made one."""
+    return await asyncio.to_thread(read_plan, build.run.role.root) if build.run.settings.normalization else None
 
 
 async def pairs_of(entities: Sequence[Named], build: Build) -> list[Pair]:
@@ -178,16 +193,21 @@ async def explain(pairs: Sequence[Pair], build: Build) -> None:
 
 def matches_in(pairs: Iterable[Pair], answers: Mapping[str, JsonValue], least: float) -> list[EntityMatch]:
     """The edges of 𝒢: the pairs that were held for the same, from `least` on where there is a P(yes)."""
-    matches = []
+    return [one for one in verdicts_in(pairs, answers, least) if one.same]
+
+
+def verdicts_in(pairs: Iterable[Pair], answers: Mapping[str, JsonValue], least: float) -> list[EntityMatch]:
+    """What was found of all pairs that have an answer."""
+    verdicts = []
     for pair in pairs:
         verdict = answers.get(same_key(pair))
         if isinstance(verdict, dict):
             certainty = verdict.get("certainty")
             sure = float(certainty) if isinstance(certainty, int | float) else None
-            if verdict.get("same") if sure is None else sure >= least:
-                reason = str(answers.get(why_key(pair), ""))
-                matches.append(EntityMatch(pair.one.key, pair.other.key, round(pair.similarity, 4), sure, reason))
-    return matches
+            same = bool(verdict.get("same")) if sure is None else sure >= least
+            reason = str(answers.get(why_key(pair), ""))
+            verdicts.append(EntityMatch(pair.one.key, pair.other.key, round(pair.similarity, 4), sure, reason, same))
+    return verdicts
 
 
 def same_key(pair: Pair) -> str:
@@ -249,9 +269,11 @@ async def merge_plan(build: Build) -> MergePlan:
     for group in found.groups:
         names = found.names(group)
         name = found.given_name(group, card) or str(answers.get(name_key(names), names[0]))
-        merges.append(Merge(name=name, names=tuple(names), why=found.reasons(group)))
+        merges.append(Merge(name=name, names=tuple(names), why=found.why(group)))
     alone = tuple(one.name for one in merges if [*one.spellings()] == [normal_name(one.name)])
-    return MergePlan(merges=tuple(one for one in merges if len(one.spellings()) > 1), alone=alone)
+    merged = tuple(one for one in merges if len(one.spellings()) > 1)
+    splits = found.decisions.splits if found.decisions else ()
+    return MergePlan(merges=merged, alone=alone, splits=splits, apart=found.reasons(found.apart))
 
 
 class EntityGroups(NamedTuple):
@@ -259,7 +281,9 @@ class EntityGroups(NamedTuple):
 
     entities: Mapping[str, Named]
     groups: Sequence[Sequence[str]]
-    matches: Sequence[EntityMatch]
+    verdicts: Sequence[EntityMatch]
+    apart: Sequence[EntityMatch]
+    """Of the verdicts, the no's within chains that were cut for them, and the matches that were left out."""
     own: str | None
     """The entity that the role is, by its key; None if no document names the role."""
     decisions: MergePlan | None
@@ -269,24 +293,32 @@ class EntityGroups(NamedTuple):
         """The names in a group, as the documents write them."""
         return [self.entities[key].name for key in group]
 
+    def decision(self, group: Sequence[str]) -> Merge | None:
+        """What a person has decided about a group."""
+        merges = self.decisions.merges if self.decisions else ()
+        return next((one for one in merges if set(group) & set(one.spellings())), None)
+
     def given_name(self, group: Sequence[str], card: RoleCard) -> str | None:
         """The name of a group that a person has decided for, or that the role's card gives."""
-        for merge in self.decisions.merges if self.decisions else ():
-            if set(group) & set(merge.spellings()):
-                return merge.name
-        return card.name if self.own in group else None
+        decided = self.decision(group)
+        return decided.name if decided else card.name if self.own in group else None
 
-    def reasons(self, group: Sequence[str]) -> tuple[Why, ...]:
-        """The matches within a group."""
+    def why(self, group: Sequence[str]) -> tuple[Why, ...]:
+        """What was found of the names in a group, also before a person decided about them."""
+        decided, within = self.decision(group), [one for one in self.verdicts if {one.one, one.other} <= set(group)]
+        return (*(decided.why if decided else ()), *self.reasons(within))
+
+    def reasons(self, verdicts: Iterable[EntityMatch]) -> tuple[Why, ...]:
+        """Verdicts as a person reads them."""
         return tuple(
             Why(
-                names=(self.entities[match.one].name, self.entities[match.other].name),
-                similarity=match.similarity,
-                certainty=None if match.certainty is None else round(match.certainty, 4),
-                reason=match.reason,
+                names=(self.entities[one.one].name, self.entities[one.other].name),
+                same=one.same,
+                similarity=one.similarity,
+                certainty=None if one.certainty is None else round(one.certainty, 4),
+                reason=one.reason,
             )
-            for match in self.matches
-            if match.one in group and match.other in group
+            for one in verdicts
         )
 
 
@@ -297,17 +329,24 @@ async def groups_of(build: Build) -> EntityGroups:
     """
     run, entities = build.run, await entities_of(build)
     by_key = {one.key: one for one in entities}
-    decisions = await asyncio.to_thread(read_plan, run.role.root) if run.settings.normalization else None
+    decisions = await decisions_of(build)
     own = [key for key in own_keys(run.role.card, decisions) if key in by_key]
     own_key = own[0] if own else None
     if not run.settings.normalization or not entities:
-        return EntityGroups(by_key, [[key] for key in by_key], [], own_key, decisions)
+        return EntityGroups(by_key, [[key] for key in by_key], [], [], own_key, decisions)
     pairs = await pairs_of(entities, build)
     given = own_keys(run.role.card)
-    matches = [EntityMatch(own[0], key, reason=BY_CARD) for key in own[1:] if key in given]
-    matches += matches_in(pairs, await build.answers(), run.settings.least_certainty(run.chat))
+    verdicts = [EntityMatch(own[0], key, reason=BY_CARD) for key in own[1:] if key in given]
+    verdicts += verdicts_in(pairs, await build.answers(), run.settings.least_certainty(run.chat))
+    matches = [one for one in verdicts if one.same]
     decided = [list(merge.spellings()) for merge in decisions.groups()] if decisions else []
-    return EntityGroups(by_key, groups_with_decisions([*by_key], matches, decided), matches, own_key, decisions)
+    groups = whole = groups_with_decisions([*by_key], matches, decided)
+    if run.settings.chains == "cut":
+        refused = [(one.one, one.other) for one in verdicts if not one.same]
+        groups = groups_with_decisions([*by_key], matches, decided, refused)
+    chain, group = ({key: at for at, keys in enumerate(found) for key in keys} for found in (whole, groups))
+    apart = [one for one in verdicts if chain[one.one] == chain[one.other] and group[one.one] != group[one.other]]
+    return EntityGroups(by_key, groups, verdicts, apart, own_key, decisions)
 
 
 def own_keys(card: RoleCard, decisions: MergePlan | None = None) -> list[str]:

@@ -44,13 +44,14 @@ class Pair(NamedTuple):
 
 
 class EntityMatch(NamedTuple):
-    """Two entities that were held for the same: an edge of the entity graph 𝒢, by their keys."""
+    """What was found of two entities, by their keys: the same, an edge of the entity graph 𝒢, or not."""
 
     one: str
     other: str
     similarity: float | None = None
     certainty: float | None = None
     reason: str = ""
+    same: bool = True
 
 
 def merge_groups(names: Sequence[str], same: Iterable[tuple[str, str]]) -> list[list[str]]:
@@ -103,7 +104,10 @@ def candidate_pairs(entities: Sequence[Named], vectors: Vectors, k: int) -> list
 
 
 def groups_with_decisions(
-    keys: Sequence[str], matches: Iterable[EntityMatch], decided: Iterable[Sequence[str]]
+    keys: Sequence[str],
+    matches: Iterable[EntityMatch],
+    decided: Iterable[Sequence[str]],
+    refused: Iterable[tuple[str, str]] = (),
 ) -> list[list[str]]:
     """Put entities into groups by matches, and by what a person has decided, which no match overrules.
 
@@ -112,9 +116,11 @@ def groups_with_decisions(
         matches: who was held for the same.
         decided: groups of names that a person has settled. Two of them are never joined, also not by way of other
             names: the less certain match is left out.
+        refused: who was held for two. A chain of matches between them is cut at its least certain match; a match for
+            which nothing was compared, since the role's card has it, is not overruled.
 
     Returns:
-        Groups as those of `merge_groups`, and the same where nothing was decided.
+        Groups as those of `merge_groups`, and the same where nothing was decided or refused.
     """
     known = set(keys)
     settled = [[key for key in map(normal_name, names) if key in known] for names in decided]
@@ -123,15 +129,24 @@ def groups_with_decisions(
         joined.union(*group)
     owners = {joined[group[0]]: at for at, group in enumerate(settled) if group}
     kept = [(group[0], key) for group in settled for key in group[1:]]
+    foes: dict[str, set[str]] = {}
+    for one, other in refused:
+        foes.setdefault(joined[one], set()).add(other)
+        foes.setdefault(joined[other], set()).add(one)
 
     def certainty(match: EntityMatch) -> tuple[float, ...]:
         return tuple(1.0 if sure is None else sure for sure in (match.certainty, match.similarity))
 
     for match in sorted(matches, key=certainty, reverse=True):
-        held = {owners[root] for root in (joined[match.one], joined[match.other]) if root in owners}
-        if len(held) < 2:
-            joined.union(match.one, match.other)
-            kept.append((match.one, match.other))
-            for at in held:
-                owners[joined[match.one]] = at
+        one, other = joined[match.one], joined[match.other]
+        held = {owners[root] for root in (one, other) if root in owners}
+        opposed = match.similarity is not None and other in {joined[foe] for foe in foes.get(one, ())}
+        if one != other and (len(held) > 1 or opposed):
+            continue
+        joined.union(one, other)
+        kept.append((match.one, match.other))
+        root, against = joined[one], foes.get(one, set()) | foes.get(other, set())
+        foes[root] = against
+        for at in held:
+            owners[root] = at
     return merge_groups(keys, kept)

@@ -45,6 +45,20 @@ class RecallSettings(ScopeSettings):
     )
 
 
+class SentenceSettings(ChunkSettings):
+    """How much of the documents stands beside the graph."""
+
+    source_sentences: int = by_rules(
+        paper=0,
+        ours=6,
+        ge=0,
+        le=50,
+        description="The most sentences of the documents, those nearest to the question, that stand beside what was "
+        "recalled of the graph. The paper: 0, and what is no entity is lost; ours: 6, for at most a quarter of what is "
+        "shown, and an embedding of the question.",
+    )
+
+
 class RecalledEntity(TypedDict):
     """An entity of the graph that was recalled.
 
@@ -196,6 +210,56 @@ def entity_evidence(entity: Entity) -> dict[str, Any]:
         "description": entity.description,
         "statements": [one.model_dump() for one in entity.statements],
     }
+
+
+class SourceSentence(TypedDict):
+    """A sentence of a document, `document[start:end]`, with its cosine to the question."""
+
+    text: str
+    source: str
+    start: int
+    end: int
+    score: float
+
+
+class SentencesState(TypedDict):
+    """What stands beside the graph; a turn of an earlier version has none."""
+
+    sentences: NotRequired[
+        Annotated[list[SourceSentence], Field(description="The sentences of the documents nearest to the question.")]
+    ]
+
+
+class RecallSentencesState(RecallState, SentencesState):
+    """What recalling sentences reads and writes."""
+
+
+@needs(entities="scope_entities", standalone="make_self_contained")
+async def recall_sentences(state: RecallSentencesState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Recall the sentences nearest to the question: a fact that is no entity is in no description.
+
+    There are none for a question of which nothing is in scope, and in a graph of an earlier version.
+    """
+    run = await open_run(runtime, SentenceSettings)
+    graph = await graph_of_turn(run, state.get("graph_version"))
+    beyond = state["entities"] and all(one["strategy"] == "out of scope" for one in state["entities"])
+    if beyond or not run.settings.source_sentences or not graph.sentences:
+        return {"sentences": []}
+    model = await run.embedder()
+    vector = await model.embeddings.aembed_query(state["standalone"])
+    graph.require(model.name, len(vector))
+    near: dict[str, SourceSentence] = {}
+    for one, score in graph.search_sentences(vector, 2 * run.settings.source_sentences):  # some are there twice
+        place: SourceSentence = {
+            "text": one.text,
+            "source": one.source,
+            "start": one.start,
+            "end": one.end,
+            "score": score,
+        }
+        near.setdefault(one.text, place)
+    found = [*near.values()][: run.settings.source_sentences]
+    return {"sentences": found, "evidence": {"sentences": found}}
 
 
 class LocalSearchSettings(ChunkSettings):

@@ -6,7 +6,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from dramaturg.nodes.graph.build import ChunkSettings
-from dramaturg.nodes.graph.recall import LocalSearchSettings, LocalState, RecallState
+from dramaturg.nodes.graph.recall import LocalSearchSettings, LocalState, RecallState, SentencesState
 from dramaturg.nodes.graph.scoping import entity_text, graph_of_turn, of_strategy, own_node, relation_text
 from dramaturg.nodes.grounds import Grounds, grounds_of
 from dramaturg.nodes.reply import AskedState, ReplySettings, spoken
@@ -20,7 +20,7 @@ class GraphReplySettings(ReplySettings, ChunkSettings):
     """A reply that rests on a knowledge graph."""
 
 
-class ScopedReplyState(AskedState, RecallState):
+class ScopedReplyState(AskedState, RecallState, SentencesState):
     """What a reply within the role's boundaries reads."""
 
 
@@ -29,8 +29,8 @@ async def respond_in_scope(state: ScopedReplyState, runtime: Runtime[Any]) -> di
     """Answer from what was recalled, and decline what the role cannot know, in its own manner (RoleRAG 3.4)."""
     run = await open_run(runtime, GraphReplySettings)
     grounds = await scope_grounds(run, state)
-    reply = await spoken(run, state, "respond_in_scope", grounds, data={"knowledge": ""})
-    return {"messages": [reply], "usage": {"respond_in_scope": run.usage}}
+    reply, slips = await spoken(run, state, "respond_in_scope", grounds, data={"knowledge": ""})
+    return {"messages": [reply], "evidence": slips, "usage": {"respond_in_scope": run.usage}}
 
 
 @needs(**SCOPED)
@@ -61,8 +61,11 @@ async def scope_grounds(run: Run[ChunkSettings], state: ScopedReplyState) -> Gro
         "told": ", ".join(one["name"] for one in of_strategy(state["entities"], "told")),
         "unknown": "\n".join(f"- {one['name']}: {one['reason']}" for one in unknown),
     }
-    shown = ("question", "hypothetical", "entities", "out_of_scope", "specific", "general", "missing")
-    return grounds_of(state, {"knowledge": within(texts)}, limits=limits, shown=shown)
+    shown = ("question", "hypothetical", "entities", "out_of_scope", "specific", "general", "missing", "sentences")
+    told = [one["text"] for one in state.get("sentences") or () if not any(one["text"] in text for text in texts)]
+    beside = "\n".join(within(told, ALL // 4))
+    knowledge = [*within(texts, ALL - len(beside)), beside]
+    return grounds_of(state, {"knowledge": knowledge}, limits=limits, shown=shown)
 
 
 class LocalReplyState(AskedState, LocalState):
@@ -78,8 +81,8 @@ async def respond_from_graph(state: LocalReplyState, runtime: Runtime[Any]) -> d
     """Answer from the entities and relations that local search reached; nobody says what the role cannot know."""
     run = await open_run(runtime, LocalReplySettings)
     grounds = await local_grounds(run, state)
-    reply = await spoken(run, state, "respond_from_knowledge", grounds, data={"knowledge": ""})
-    return {"messages": [reply], "usage": {"respond_from_graph": run.usage}}
+    reply, slips = await spoken(run, state, "respond_from_knowledge", grounds, data={"knowledge": ""})
+    return {"messages": [reply], "evidence": slips, "usage": {"respond_from_graph": run.usage}}
 
 
 async def local_grounds(run: Run[ChunkSettings], state: LocalReplyState) -> Grounds:
@@ -91,11 +94,11 @@ async def local_grounds(run: Run[ChunkSettings], state: LocalReplyState) -> Grou
     return grounds_of(state, {"knowledge": within(texts)}, shown=("reached", "followed"))
 
 
-def within(texts: Sequence[str]) -> list[str]:
-    """As many texts as a prompt has room for."""
+def within(texts: Sequence[str], most: int = ALL) -> list[str]:
+    """As many texts as a prompt has room for, in characters; the first in any case."""
     shown: list[str] = []
     for text in texts:
-        if sum(map(len, shown)) + len(text) > ALL and shown:
+        if sum(map(len, shown)) + len(text) > most and shown:
             break
         shown.append(text)
     return shown

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 from dramaturg.models.chat import ChatModel, threshold
 from dramaturg.models.client import is_embedded
 from dramaturg.models.errors import UNANSWERED
-from dramaturg.models.extracted import Extracted
+from dramaturg.models.extracted import Extracted, cut_text
 from dramaturg.models.questions import Decision, decide, extract, write
 from dramaturg.nodes.graph.build import ChunkSettings, GraphVersion, graph_kind
 from dramaturg.nodes.graph.facts import AnyType, EntityName
@@ -199,7 +199,7 @@ def profile_of(role: Role, graph: KnowledgeGraph) -> str:
     if own is None:
         return role.card.profile
     names = ", ".join(entity.name for entity, _ in graph.neighbours(own)[:NEAREST])
-    return "\n".join(filter(None, [role.card.profile.strip(), graph.entity(own).description[:LONGEST], names]))
+    return "\n".join(filter(None, [role.card.profile.strip(), cut_text(graph.entity(own).description, LONGEST), names]))
 
 
 async def judged_together(
@@ -289,7 +289,7 @@ async def asked_again(
         except UNANSWERED:
             known = Decision(answer=False, probability=one["certainty"])
         again.append({"name": one["name"], "strength": relation.strength, "stands": not known.answer})
-        reason = relation.description[:LONGEST] if known.answer else one["reason"]
+        reason = cut_text(relation.description, LONGEST) if known.answer else one["reason"]
         plain = PlainName(name=one["name"], type=one["type"])
         kept.append(scoped(plain, reason, known.answer, one["level"], known.probability))
     return kept, again
@@ -304,12 +304,12 @@ def close_relation(name: str, run: Run[ScopeSettings], graph: KnowledgeGraph) ->
 
 def entity_text(entity: Entity) -> str:
     """An entity, as a model reads it."""
-    return f"{entity.name} ({entity.type}): {entity.description[:LONGEST]}"
+    return f"{entity.name} ({entity.type}): {cut_text(entity.description, LONGEST)}"
 
 
 def relation_text(relation: Relation) -> str:
     """A relation, as a model reads it."""
-    return f"{relation.source} – {relation.target}: {relation.description[:LONGEST]}"
+    return f"{relation.source} – {relation.target}: {cut_text(relation.description, LONGEST)}"
 
 
 def scoped(

@@ -1,6 +1,7 @@
 """The identity model 𝒞: a role's chronicle, what its conversation has changed in it, and its sentences (ID-RAG 3.2)."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -45,13 +46,15 @@ class IdentityChange(TypedDict):
     """What a turn has changed in a role's identity: a new triple, and the one that it replaces, if any.
 
     `salience` is from 1 to 10, `confidence` from 0 to 1, `approved` whether a person has agreed (None: nobody was
-    asked), and `evidence` what was said or seen.
+    asked), and `evidence` what was said or seen. Where the triple it replaces is a core one that it contradicts,
+    `replaces_too` is the one that the model named.
     """
 
     role: str
     turn: str
     triple: dict[str, Any]
     replaces: dict[str, Any] | None
+    replaces_too: NotRequired[dict[str, Any]]
     evidence: str
     salience: int
     confidence: float
@@ -136,19 +139,34 @@ async def chronicled_identity(run: Run[IdentitySettings], state: IdentityState) 
     )
 
 
-def apply_changes(triples: Sequence[Triple], changes: Iterable[IdentityChange]) -> list[Triple]:
+def apply_changes(triples: Sequence[Triple], changes: Sequence[IdentityChange]) -> list[Triple]:
     """The triples of a chronicle after the changes of a conversation, in the order in which they were made."""
-    known = list(triples)
-    for change in changes:
-        gone, new = change["replaces"], Triple.model_validate(change["triple"])
-        at = next((n for n, one in enumerate(known) if gone and triple_json(one) == gone), len(known))
-        known = [one for n, one in enumerate(known) if n != at]
-        same = next((n for n, one in enumerate(known) if triple_key(one) == triple_key(new)), None)
-        if same is None:
-            known.insert(at, new)
+    if not changes:
+        return [*triples]
+    known = dict(enumerate(triples))  # by place: what is new takes the place of what it replaces
+    places = defaultdict[tuple[str, str, str], list[int]](list)
+    for at, one in known.items():
+        places[triple_key(one)].append(at)
+
+    def take_out(gone: dict[str, Any] | None) -> int | None:
+        triple = Triple.model_validate(gone) if gone else None
+        alike = places[triple_key(triple)] if triple else []
+        place = next((one for one in alike if known[one] == triple), None)
+        if place is not None:
+            alike.remove(place)
+            del known[place]
+        return place
+
+    for last, change in enumerate(changes, start=len(known)):
+        place, new = take_out(change["replaces"]), Triple.model_validate(change["triple"])
+        take_out(change.get("replaces_too"))
+        alike = places[triple_key(new)]
+        if not alike:
+            alike.append(last if place is None else place)
+            known[alike[0]] = new
         elif new.core:
-            known[same] = known[same].model_copy(update={"core": True})
-    return known
+            known[alike[0]] = known[alike[0]].model_copy(update={"core": True})
+    return [known[place] for place in sorted(known)]
 
 
 def triple_key(triple: Triple) -> tuple[str, str, str]:

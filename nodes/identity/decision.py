@@ -5,12 +5,12 @@ from typing import Any
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
-from dramaturg.models.questions import choose, write, write_message
+from dramaturg.models.questions import choose
 from dramaturg.nodes.drafts import DraftState, drafts_of, ended, new_draft, revision_note
 from dramaturg.nodes.grounds import NO_GROUNDS, ground_text
 from dramaturg.nodes.identity.gate import GateSettings
 from dramaturg.nodes.identity.retrieval import IdentityRetrievalSettings, SelfImageState, identity_grounds
-from dramaturg.nodes.reply import ReplySettings, section, spoken
+from dramaturg.nodes.reply import ReplySettings, in_role, section, spoken
 from dramaturg.nodes.run import needs, open_run
 
 
@@ -41,7 +41,7 @@ async def act(state: DecisionState, runtime: Runtime[Any]) -> dict[str, Any]:
     run = await open_run(runtime, DecisionSettings)
     name, percept, before = run.role.card.name, state["percept"], drafts_of(state)
     known: dict[str, Any] = {"situation": state["situation"], "self_image": state["self_image"]}
-    question, note = {"question": state["question"]}, revision_note(before)
+    question, note, slips = {"question": state["question"]}, revision_note(before), dict[str, Any]()
     checkers = ["gate"] if run.settings.gate and not percept["options"] else []
     if percept["options"]:
         messages = run.prompt("choose_option").messages(role=name, data=question, **known)
@@ -49,15 +49,14 @@ async def act(state: DecisionState, runtime: Runtime[Any]) -> dict[str, Any]:
     elif percept["observations"] is not None:
         limits = section(run, "directed", note) if note else ""
         messages = run.prompt("take_action").messages(role=name, limits=limits, data=question, **known)
-        own = run.settings
-        text = await write(run.chat, messages, temperature=own.temperature, max_tokens=own.reply_tokens, quiet=True)
-        said = AIMessage(" ".join(text.split()))
+        deed, slips = await in_role(run, state, messages, quiet=True)
+        said = AIMessage(" ".join(deed.text.split()))
     else:
         limited = NO_GROUNDS | {"limits": {"directed": note}}
-        said = await spoken(run, state, "respond_from_identity", limited, quiet=bool(checkers), **known)
+        said, slips = await spoken(run, state, "respond_from_identity", limited, quiet=bool(checkers), **known)
     grounds = ground_text(identity_grounds(state), run.role.card.profile)
     drafts = [*before, new_draft(state, said, checkers)]
-    return {"drafts": drafts, "grounds": grounds, "asker": "", "usage": {"act": run.usage}}
+    return {"drafts": drafts, "grounds": grounds, "asker": "", "evidence": slips, "usage": {"act": run.usage}}
 
 
 @needs(question="read_turn", drafts="a node that drafts")
@@ -75,10 +74,6 @@ async def decline(state: DecisionState, runtime: Runtime[Any]) -> dict[str, Any]
     verdicts = drafts[-1]["verdicts"].values() if drafts else ()
     triple = next((one["details"].get("triple") for one in verdicts if one["outcome"] == "block"), None)
     data = {"question": state["question"], "statement": triple["sentence"] if triple else ""}
-    said = await write_message(
-        run.chat,
-        run.prompt("decline").messages(role=name, data=data),
-        temperature=run.settings.temperature,
-        max_tokens=run.settings.reply_tokens,
-    )
-    return {**ended(drafts, said.model_copy(update={"name": run.role.id})), "usage": {"decline": run.usage}}
+    said, slips = await in_role(run, state, run.prompt("decline").messages(role=name, data=data))
+    written = ended(drafts, said)
+    return {**written, "evidence": {**written.get("evidence", {}), **slips}, "usage": {"decline": run.usage}}

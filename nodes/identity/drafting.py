@@ -10,7 +10,7 @@ from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.extracted import Extracted, WholeNumber
 from dramaturg.models.questions import extract
-from dramaturg.nodes.graph.facts import numbered, sentences_of
+from dramaturg.nodes.graph.sentences import numbered, sentences_of
 from dramaturg.nodes.identity.chronicle import triple_key, triple_sentence
 from dramaturg.nodes.index_steps import Announce, Answers, answer_all
 from dramaturg.nodes.passages.index import stored
@@ -50,10 +50,11 @@ class FailedChunk(NamedTuple):
 
 
 class ChronicleDraft(NamedTuple):
-    """What the documents tell, in their order, and the chunks without a usable answer."""
+    """What the documents tell, in their order, the chunks without a usable answer, what was left out of the others."""
 
     triples: list[Triple]
     failed: list[FailedChunk]
+    dropped: list[str]
 
 
 async def draft_chronicle(
@@ -81,11 +82,14 @@ async def draft_chronicle(
         ModelError: the model cannot be reached or refuses every question.
     """
     drafted: dict[str, list[Triple]] = {}
+    dropped: dict[str, tuple[str, ...]] = {}
     errors: dict[str, str] = {}
 
     async def ask(chunk: StoredPassage) -> Answers:
         try:
-            drafted[chunk.id] = await drafted_triples(chat, chunk, role=role, language=language, relations=relations)
+            drafted[chunk.id], dropped[chunk.id] = await drafted_triples(
+                chat, chunk, role=role, language=language, relations=relations
+            )
         except UNANSWERED as error:
             errors[chunk.id] = str(error)
         return {}
@@ -97,17 +101,20 @@ async def draft_chronicle(
     found = distinct(triple for one in chunks for triple in drafted.get(one.id, ()))
     held = {triple_key(one) for one in known}
     failed = [FailedChunk(one.source, " > ".join(one.headings), errors[one.id]) for one in chunks if one.id in errors]
-    return ChronicleDraft([one for one in found if triple_key(one) not in held], failed)
+    left_out = [
+        f"{one.source}, {' > '.join(one.headings)}: {what}" for one in chunks for what in dropped.get(one.id, ())
+    ]
+    return ChronicleDraft([one for one in found if triple_key(one) not in held], failed, left_out)
 
 
 async def drafted_triples(
     chat: ChatModel, chunk: StoredPassage, *, role: str, language: str, relations: Mapping[str, str]
-) -> list[Triple]:
+) -> tuple[list[Triple], tuple[str, ...]]:
     """Ask what one chunk tells of the role's identity; see `draft_chronicle`.
 
     Returns:
-        Triples, each relation with an object once. Each `source` is the sentence that the model named, as the document
-        has it, after the document's name.
+        Triples, each relation with an object once, and what was left out of the answer. Each `source` is the sentence
+        that the model named, as the document has it, after the document's name.
 
     Raises:
         ModelError: there is no usable answer.
@@ -119,11 +126,12 @@ async def drafted_triples(
         role=role, most=MOST_TRIPLES, relations=offered, data={"text": numbered(chunk, spans)}
     )
     triples = []
-    for one in (await extract(chat, messages, drafted_among(len(spans)))).triples:
+    answer = await extract(chat, messages, drafted_among(len(spans)))
+    for one in answer.triples:
         begin, end = spans[one.sentence - 1]
         source = f"{chunk.source}: {' '.join(chunk.text[begin:end].split())}"
         triples.append(Triple(subject=role, source=source, **one.model_dump(exclude={"sentence"})))
-    return distinct(triples)
+    return distinct(triples), answer.dropped
 
 
 def drafted_among(sentences: int) -> type[DraftedTriples]:

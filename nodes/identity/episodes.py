@@ -15,7 +15,7 @@ from pydantic.json_schema import SkipJsonSchema
 from typing_extensions import TypedDict
 
 from dramaturg.nodes.identity.perception import DecisionInput, PerceptionState, is_reply, parse_time, search_text
-from dramaturg.nodes.run import RoleContext, needs, open_run
+from dramaturg.nodes.run import RoleContext, by_rules, needs, open_run, settings
 from dramaturg.nodes.text.similarity import cosines
 from dramaturg.nodes.turn import stranger_name
 from dramaturg.prompts import fence
@@ -27,12 +27,18 @@ Floats = NDArray[np.float64]
 
 
 class EpisodeSettings(RoleContext):
-    """Which memories come back, and how many are kept."""
+    """Which memories come back, how many are kept, and what else a working memory holds."""
 
     recalled_episodes: int = Field(default=25, ge=1, le=200, description="Memories that come back (the paper's k).")
     decay: float = Field(default=DECAY, gt=0, le=1, description="What is left of recency after an hour.")
     kept_episodes: int = Field(
         default=200, ge=0, le=5000, description="The most memories that a conversation adds; older ones fade. 0: none."
+    )
+    planning: bool = by_rules(
+        paper=True,
+        ours=False,
+        description="Whether what is ahead is planned before each deed, and the working memory holds the plan: a call "
+        "a deed. The paper's agents perceive, plan and act; without, deeds follow from memories alone.",
     )
 
 
@@ -62,6 +68,7 @@ class EpisodeState(PerceptionState):
     episodes: NotRequired[Episodes]
     recalled_episodes: Annotated[list[Episode], Field(description="The memories that came back, the oldest first, R.")]
     situation: Annotated[str, Field(description="What is remembered and perceived, as prompts show it: WM.")]
+    plans_ahead: Annotated[bool, Field(description="Whether a plan is made before this decision.")]
 
 
 @needs(question="read_turn", percept="perceive")
@@ -178,7 +185,9 @@ async def compose(state: EpisodeState, runtime: Runtime[Any]) -> dict[str, Any]:
         "now": percept["now"].replace("T", " "),
         "seen": "\n".join(f"- {one}" for one in percept["observations"] or []),
     }
-    return {"situation": "\n\n".join(fence(name, text) for name, text in parts.items() if text)}
+    situation = "\n\n".join(fence(name, text) for name, text in parts.items() if text)
+    deed = percept["observations"] is not None and not percept["options"]
+    return {"situation": situation, "plans_ahead": deed and settings(runtime, EpisodeSettings).planning}
 
 
 def dated(episode: Episode, now: str) -> str:
@@ -206,7 +215,7 @@ async def remember_episode(state: EpisodeState, runtime: Runtime[Any]) -> dict[s
     run = await open_run(runtime, EpisodeSettings)
     asked, reply = state["messages"][-2:]
     # Each on one line: nothing said can look like another memory, or like words of the other speaker.
-    said = [(stranger_name(run), state["question"]), (run.role.card.name, reply.text)]
+    said = [(asked.name or stranger_name(run), state["question"]), (run.role.card.name, reply.text)]
     new: Episode = {
         "id": str(asked.id),
         "at": state["percept"]["now"],

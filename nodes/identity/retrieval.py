@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 
 import numpy as np
 from langgraph.runtime import Runtime
-from pydantic import BaseModel, Field, StringConstraints, create_model
+from pydantic import Field, StringConstraints, create_model
 from typing_extensions import TypedDict
 
 from dramaturg.models.errors import UNANSWERED
@@ -18,12 +18,13 @@ from dramaturg.nodes.grounds import Grounds, grounds_of
 from dramaturg.nodes.identity.chronicle import Condition, IdentitySettings, IdentityState, chronicled_identity
 from dramaturg.nodes.identity.episodes import EpisodeState
 from dramaturg.nodes.identity.perception import search_text
-from dramaturg.nodes.run import Run, needs, open_run, settings
+from dramaturg.nodes.run import Run, RunContext, needs, open_run, settings
 from dramaturg.nodes.text.similarity import cosines
 from dramaturg.prompts import fence
 from dramaturg.stores.documents.chronicle import around
 
-MOST_RELATIONS = 3
+MOST_RELATIONS = 5  # of high priority: three, beside profession and is_politically, which are always included (A.7)
+MOST_MEDIUM = 20  # the paper sets none, a form that a server enforces needs one
 MOST_KEYWORDS = 4
 
 RelationalTriple: TypeAlias = tuple[str, str, str]
@@ -33,13 +34,9 @@ Rule: TypeAlias = Literal["paper", "released"]
 PARTS = ("high_priority", "medium_priority", "keywords")
 
 
-class IdentityRetrievalSettings(IdentitySettings):
-    """Where the identity in a prompt comes from, how it is looked for, and how much of it is wanted."""
+class IdentitySearchSettings(RunContext):
+    """How an identity is looked for in a chronicle, and how much of it is wanted."""
 
-    identity: Condition = Field(
-        default="id-rag",
-        description="id-rag: looked up in the chronicle; full: the whole chronicle; baseline: inferred from memories.",
-    )
     identity_retrieval: Literal["strategy", "embedding"] = Field(
         default="strategy",
         description="strategy: by relations and keywords that the model names; embedding: the sentences that are most "
@@ -52,13 +49,35 @@ class IdentityRetrievalSettings(IdentitySettings):
         default="paper", description="How a strategy finds triples: as the paper says, or as its released code does."
     )
     hops: int = Field(
-        default=0, ge=0, le=5, description="Neighbours that are added to what was found, by so many steps (r)."
+        default=0,
+        ge=0,
+        le=5,
+        description="Neighbours that are added to what was found, by so many steps (r). Where nothing else is near, "
+        "steps lead through the role itself, as far as triples are wanted.",
+    )
+
+
+SEARCH = tuple(name for name in IdentitySearchSettings.model_fields if name not in RunContext.model_fields)
+"""The names of these settings."""
+
+
+class IdentityRetrievalSettings(IdentitySearchSettings, IdentitySettings):
+    """Where the identity in a prompt comes from."""
+
+    identity: Condition = Field(
+        default="id-rag",
+        description="id-rag: looked up in the chronicle; full: the whole chronicle; baseline: inferred from memories.",
     )
     feeling: bool = Field(
         default=False,
         description="Whether the model first says how the role feels about its latest progress, from memories: a call.",
     )
-    context_tokens: int = Field(default=160, ge=16, le=2000, description="The most tokens of an inferred identity.")
+    context_tokens: int = Field(
+        default=1000,
+        ge=16,
+        le=2000,
+        description="The most tokens of what is made for the prompts, such as an inferred identity (the paper's).",
+    )
 
     @property
     def has_query(self) -> bool:
@@ -137,14 +156,13 @@ def identity_outcome(state: IdentityRetrievalState) -> Literal["look up", "infer
     return "infer" if state["inferred"] else "look up"
 
 
-def strategy_schema(relations: Sequence[str]) -> type[BaseModel]:
+def strategy_schema(relations: Sequence[str]) -> type[Extracted]:
     """The form of a strategy over some relations: no other can be named."""
     relation: Any = Literal.__getitem__(tuple(relations))
     keyword = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=40)]
-    names = Annotated[list[relation], Field(max_length=MOST_RELATIONS)]
     fields: dict[str, Any] = {
-        "high_priority": (names, ...),
-        "medium_priority": (names, ...),
+        "high_priority": (Annotated[list[relation], Field(max_length=MOST_RELATIONS)], ...),
+        "medium_priority": (Annotated[list[relation], Field(max_length=min(len(relations), MOST_MEDIUM))], ...),
         "keywords": (Annotated[list[keyword], Field(max_length=MOST_KEYWORDS)], ...),
     }
     return create_model("SearchStrategy", __base__=Extracted, **fields)
@@ -154,6 +172,8 @@ def strategy_schema(relations: Sequence[str]) -> type[BaseModel]:
 async def retrieve_identity(state: IdentityRetrievalState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Look the identity up: K⁽⁰⁾ by the strategy or by similarity, K⁽¹⁾ around it, or all of it.
 
+    A strategy that finds no triple gives way to similarity, and the evidence says so.
+
     Raises:
         RoleError: the role has no chronicle.
     """
@@ -162,22 +182,24 @@ async def retrieve_identity(state: IdentityRetrievalState, runtime: Runtime[Any]
     own, triples = run.settings, identity.triples
     # The state may hold the strategy of a turn that was taken with other settings.
     strategy = state.get("strategy") if own.has_query else None
-    if own.identity == "full":
-        how, found = "all", list(triples)
-    elif strategy is None:  # the top k by relevance(q, v), the cosine with what the role perceives
+    how, found = "all", list(triples)
+    if own.identity != "full" and strategy is not None:
+        known = {(one.subject, one.relation, one.object): one for one in triples}
+        hits = search_chronicle([*known], cast("Any", strategy), wanted=own.identity_triples, rule=own.identity_rule)
+        how, found = "strategy", [known[one] for one in hits]
+    if own.identity != "full" and (strategy is None or not found):
+        # The top k by relevance(q, v), the cosine with what the role perceives.
         texts = [identity.sentence(one) for one in triples]
         near = await cosines(await run.embedder(), search_text(state), texts)
         order = np.argsort(-np.asarray(near), kind="stable")[: own.identity_triples]
         how, found = "similarity", [triples[at] for at in order]
-    else:
-        known = {(one.subject, one.relation, one.object): one for one in triples}
-        hits = search_chronicle([*known], cast("Any", strategy), wanted=own.identity_triples, rule=own.identity_rule)
-        how, found = "strategy", [known[one] for one in hits]
-    neighbours = around(triples, found, own.hops, [identity.name])
+    room = max(own.identity_triples - len(found), 0)
+    neighbours = around(triples, found, own.hops, [identity.name], room)
     shown = [identity.triple_evidence(one) for one in found]
     shown += [{**identity.triple_evidence(one), "neighbour": True} for one in neighbours]
     runtime.stream_writer({"event": "identity", "triples": len(shown)})
-    evidence = {"identity": {"how": how, "query": strategy, "triples": shown, "of": len(triples)}}
+    fallback = {"fallback": "the query found no triple"} if strategy is not None and how == "similarity" else {}
+    evidence = {"identity": {"how": how, "query": strategy, "triples": shown, "of": len(triples), **fallback}}
     return {"identity": shown, "identity_text": identity.text([*found, *neighbours]), "evidence": evidence}
 
 

@@ -2,10 +2,12 @@
 
 The paper leaves its rules to future work. Here the model looks for evidence in what was asked, seen and done; what is
 salient and sure enough becomes a triple of this conversation. The chronicle itself is never written to, and a core
-triple is replaced only by what a person has approved.
+triple is replaced or contradicted only by what a person has approved. Whether it is contradicted is for the gate's
+question to say, and not for the model that looked for evidence.
 """
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired
 
 from langgraph.runtime import Runtime
@@ -18,28 +20,29 @@ from dramaturg.models.questions import extract
 from dramaturg.nodes.identity.chronicle import (
     Identity,
     IdentityChange,
-    IdentitySettings,
     IdentityState,
     identity_of,
     triple_json,
     triple_key,
 )
+from dramaturg.nodes.identity.gate import GateSettings, find_contradiction
 from dramaturg.nodes.identity.perception import day_of
-from dramaturg.nodes.identity.retrieval import Updates
-from dramaturg.nodes.run import needs, open_run
+from dramaturg.nodes.identity.retrieval import FoundIdentity, Updates
+from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.stores.documents.forms import Triple
 
 MOST_FINDINGS = 3
 MOST_CHANGES = 200
+MOST_STATEMENTS = 100  # that a model is shown to say which of them is replaced
 
 
-class UpdateSettings(IdentitySettings):
-    """Which changes count, and who must agree."""
+class UpdateSettings(GateSettings):
+    """Which changes count, and who must agree; what contradicts a core triple is found as the gate finds it."""
 
     approval: Literal["core", "all", "nobody"] = Field(
         default="core",
-        description="What a person must approve: what takes the place of a core triple, or every change. nobody: "
-        "nobody is there to ask, and core triples stay.",
+        description="What a person must approve: what takes the place of a core triple or contradicts one, or every "
+        "change. nobody: nobody is there to ask, and core triples stay.",
     )
     least_salience: int = Field(default=6, ge=1, le=10, description="From which salience, 1 to 10, a change counts.")
     least_confidence: float = Field(default=0.7, ge=0, le=1, description="From which confidence a change counts.")
@@ -49,6 +52,7 @@ class UpdateState(IdentityState):
     """What updating reads and writes."""
 
     updates: Updates
+    identity: FoundIdentity
     proposed: NotRequired[
         Annotated[list[IdentityChange], Field(description="Changes of the identity that wait for approval.")]
     ]
@@ -83,7 +87,8 @@ def update_outcome(state: UpdateState) -> Literal["reflect", "stay"]:
 async def reflect(state: UpdateState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Look for evidence in what was asked, seen and done, and propose changes.
 
-    Without a usable answer of the model the identity stays, and the evidence says why.
+    Without a usable answer of the model the identity stays, and the evidence says why. Each change that replaces no
+    core triple is held against all of them, a question of the gate: what contradicts one waits for a person.
 
     Raises:
         ModelError: the model cannot be reached or refuses every question.
@@ -92,7 +97,7 @@ async def reflect(state: UpdateState, runtime: Runtime[Any]) -> dict[str, Any]:
     identity = await identity_of(run, state)
     happened = "\n".join([*(state["percept"]["observations"] or []), state["question"]])
     data = {
-        "statements": identity.numbered(identity.triples),
+        "statements": identity.numbered(known := statements_of(identity, state)),
         "question": happened,
         "line": state["messages"][-1].text,
     }
@@ -100,14 +105,53 @@ async def reflect(state: UpdateState, runtime: Runtime[Any]) -> dict[str, Any]:
     proposed: list[IdentityChange] = []
     evidence: dict[str, Any]
     try:
-        answer = await extract(run.chat, messages, findings_among(len(identity.triples)))
+        answer = await extract(run.chat, messages, findings_among(len(known)))
         found, dropped = answer.findings, {"dropped": list(answer.dropped)} if answer.dropped else {}
-        proposed = changes_of(found, identity, state, run.settings)
+        proposed = changes_of(found, identity, known, state, run.settings)
         light = [{"object": one.object, "salience": one.salience, "confidence": one.confidence} for one in found]
         evidence = {"found": light, "proposed": len(proposed), **dropped}
     except UNANSWERED as error:
         evidence = {"error": str(error)}
+    weighed = await asyncio.gather(*(held_against_core(run, identity, one, state["question"]) for one in proposed))
+    proposed = [change for change, _ in weighed]
+    if not_weighed := [error for _, error in weighed if error]:
+        evidence["not_weighed"] = not_weighed
     return {"proposed": proposed, "evidence": {"reflection": evidence}, "usage": {"reflect": run.usage}}
+
+
+def statements_of(identity: Identity, state: UpdateState) -> list[Triple]:
+    """The triples that evidence is held against; of a long chronicle the core and what was looked up, then others."""
+    triples = identity.triples
+    if len(triples) <= MOST_STATEMENTS:
+        return [*triples]
+    near = {one["sentence"] for one in state.get("identity") or []}
+    first = sorted(
+        range(len(triples)), key=lambda at: (not triples[at].core, identity.sentence(triples[at]) not in near)
+    )
+    return [triples[at] for at in sorted(first[:MOST_STATEMENTS])]
+
+
+async def held_against_core(
+    run: Run[UpdateSettings], identity: Identity, change: IdentityChange, question: str
+) -> tuple[IdentityChange, str]:
+    """Have what contradicts a core triple ask for approval, to take its place; also what could not be weighed, and why.
+
+    Raises:
+        ModelError: the model cannot be reached or refuses every question.
+    """
+    core = [one for one in identity.triples if one.core]
+    named = change["replaces"]
+    if not core or (named or {}).get("core"):
+        return change, ""
+    line = identity.sentence(Triple.model_validate(change["triple"]))
+    try:
+        found = await find_contradiction(run, identity, core, {"question": question, "line": line})
+    except UNANSWERED as error:
+        return {**change, "asks": True}, str(error)
+    if found is None:
+        return change, ""
+    besides: Any = {"replaces_too": named} if named else {}
+    return {**change, "asks": True, "replaces": triple_json(found.triple), **besides}, ""
 
 
 def findings_among(statements: int) -> type[Findings]:
@@ -119,17 +163,18 @@ def findings_among(statements: int) -> type[Findings]:
 
 
 def changes_of(
-    found: list[Finding], identity: Identity, state: UpdateState, own: UpdateSettings
+    found: list[Finding], identity: Identity, shown: Sequence[Triple], state: UpdateState, own: UpdateSettings
 ) -> list[IdentityChange]:
     """The changes that salient and sure findings propose, without those that would change nothing.
 
-    Nothing is proposed that is known, was proposed before, or equals the triple that it would replace. What is new is
-    never core: that is for a person to write.
+    A finding names what it replaces by its number among those that were shown. Nothing is proposed that is known, was
+    proposed before, or equals the triple that it would replace. What is new is never core: that is for a person to
+    write.
     """
     changes: list[IdentityChange] = []
     new: list[Triple] = []
     for one in found:
-        gone = identity.triples[one.replaces - 1] if one.replaces else None
+        gone = shown[one.replaces - 1] if one.replaces else None
         triple = Triple(
             subject=identity.name,
             relation=one.relation,
@@ -231,7 +276,11 @@ async def update_identity(state: UpdateState, runtime: Runtime[Any]) -> dict[str
 
 def change_evidence(change: IdentityChange, number: int, identity: Identity) -> dict[str, Any]:
     """A change as a person reads it."""
-    gone = identity.triple_evidence(Triple.model_validate(change["replaces"])) if change["replaces"] else None
+    gone, too = (
+        identity.triple_evidence(Triple.model_validate(one)) if one else None
+        for one in (change["replaces"], change.get("replaces_too"))
+    )
     sentence = identity.sentence(Triple.model_validate(change["triple"]))
-    shown = {"number": number, "triple": change["triple"], "sentence": sentence, "replaces": gone}
+    shown: dict[str, Any] = {"number": number, "triple": change["triple"], "sentence": sentence, "replaces": gone}
+    shown |= {"replaces_too": too} if too else {}
     return shown | {name: change[name] for name in ("evidence", "salience", "confidence", "approved")}

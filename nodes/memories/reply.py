@@ -26,8 +26,10 @@ class MemoryReplyState(AskedState, EvidenceState):
 async def respond_from_memories(state: MemoryReplyState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Answer from the recalled memories, in the voice that they are told in."""
     run = await open_run(runtime, MemoryReplySettings)
-    reply = await spoken(run, state, "respond_from_memories", memory_grounds(run, state), data={"memories": ""})
-    return {"messages": [reply], "recalled_memories": [], "usage": {"respond_from_memories": run.usage}}
+    grounds = memory_grounds(run, state)
+    reply, slips = await spoken(run, state, "respond_from_memories", grounds, data={"memories": ""})
+    usage = {"respond_from_memories": run.usage}
+    return {"messages": [reply], "recalled_memories": [], "evidence": slips, "usage": usage}
 
 
 @needs(recalled_memories="recall_memories")

@@ -269,8 +269,8 @@ async def respond_from_strips(state: CorrectedState, runtime: Runtime[Any]) -> d
         ModelError: the model gave no reply.
     """
     run = await open_run(runtime, CorrectiveReplySettings)
-    reply = await spoken(run, state, "respond_from_knowledge", strip_grounds(state), data={"knowledge": ""})
-    evidence = {"knowledge": state["strips"]}  # in the place of the passages that were retrieved
+    reply, slips = await spoken(run, state, "respond_from_knowledge", strip_grounds(state), data={"knowledge": ""})
+    evidence = {**slips, "knowledge": state["strips"]}  # in the place of the passages that were retrieved
     return {"messages": [reply], "evidence": evidence, "usage": {"respond_from_strips": run.usage}}
 
 

@@ -62,8 +62,8 @@ async def respond_from_knowledge(state: KnowledgeState, runtime: Runtime[Any]) -
     """Answer from the retrieved passages alone (naive RAG, the baseline of AMADEUS Table 6)."""
     run = await open_run(runtime, GroundedReplySettings)
     grounds = await knowledge_grounds(run, state)
-    reply = await spoken(run, state, "respond_from_knowledge", grounds, data={"knowledge": ""})
-    return {"messages": [reply], "usage": {"respond_from_knowledge": run.usage}}
+    reply, slips = await spoken(run, state, "respond_from_knowledge", grounds, data={"knowledge": ""})
+    return {"messages": [reply], "evidence": slips, "usage": {"respond_from_knowledge": run.usage}}
 
 
 @needs(question="read_turn", candidates="retrieve", selected="judge", attributes="extract_attributes")
@@ -76,7 +76,8 @@ async def draft_with_attributes(state: AttributedDraftState, runtime: Runtime[An
     grounds, empty = await passage_grounds(run, state), {"attributes": "", "knowledge": ""}
     checkers = ["verifier"] if run.settings.verify else []
     written = await drafted(run, state, "respond_with_attributes", grounds, checkers=checkers, data=empty)
-    return {**written, **await remembered(run, state)}
+    memory = await remembered(run, state)
+    return {**written, **memory, "evidence": {**written["evidence"], **memory.get("evidence", {})}}
 
 
 @needs(candidates="retrieve", selected="judge", attributes="extract_attributes")

@@ -24,6 +24,7 @@ from dramaturg.nodes.world.world import (
     WorldSettings,
     WorldState,
     event,
+    left_out,
     logged,
     open_world,
     scenario_of,
@@ -37,7 +38,7 @@ UNKNOWN_IMPORTANCE = 3.0  # of a deed of which the game master gives no account
 class Outcome(Extracted):
     """{happens, noticed_by, talks_with, importance}: what comes of a deed."""
 
-    happens: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=400)]
+    happens: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000)]  # about 256 tokens
     noticed_by: list[str]
     talks_with: str
     importance: WholeNumber = Field(ge=1, le=10)
@@ -108,6 +109,7 @@ async def resolved(world: World[WorldSettings], deed: Deed, step: int) -> tuple[
         text=outcome.happens,
         noticed_by=[ids[name] for name in dict.fromkeys(outcome.noticed_by)],
         importance=outcome.importance,
+        **left_out(outcome),
     )
     importance = float(outcome.importance)
     return line, [Heard(agent=one, text=outcome.happens, importance=importance) for one in hearing]

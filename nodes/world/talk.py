@@ -12,9 +12,20 @@ from dramaturg.models.extracted import Extracted
 from dramaturg.models.questions import extract
 from dramaturg.nodes.run import needs
 from dramaturg.nodes.turn import UsageByNode
-from dramaturg.nodes.world.world import EventLog, Heard, HeardNow, Step, WorldSettings, event, logged, open_world
+from dramaturg.nodes.world.world import (
+    EventLog,
+    Heard,
+    HeardNow,
+    Step,
+    WorldSettings,
+    event,
+    left_out,
+    logged,
+    open_world,
+)
 from dramaturg.prompts import load
 
+SAID = 1000  # characters of a line, about the 256 tokens of the paper (5.2)
 TALK_IMPORTANCE = 4.0  # of what is said in a talk, from 1 to 10
 
 
@@ -60,7 +71,7 @@ class TalkState(TalkInput, TalkOutput):
 class Line(Extracted):
     """{line, leaves}: what is said, and whether whoever says it then leaves."""
 
-    line: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=400)]
+    line: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=SAID)]
     leaves: bool
 
 
@@ -89,7 +100,7 @@ async def say(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]:
     except UNANSWERED as error:
         log = logged(runtime, event(step, now, "silence", agent=speaker, to=other, error=str(error)))
         return {"left": True, "most_lines": most, "log": log, "usage": {"say": world.usage}}
-    log = logged(runtime, event(step, now, "line", agent=speaker, to=other, text=said.line))
+    log = logged(runtime, event(step, now, "line", agent=speaker, to=other, text=said.line, **left_out(said)))
     line = Said(agent=speaker, text=said.line)
     written = {"lines": [line], "left": said.leaves, "most_lines": most}
     return {**written, "log": log, "usage": {"say": world.usage}}

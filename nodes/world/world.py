@@ -17,9 +17,11 @@ from typing_extensions import TypedDict
 from dramaturg.models.chat import ChatModel, Usage, add_usage
 from dramaturg.models.client import name_of
 from dramaturg.models.environment import environment
+from dramaturg.models.extracted import Extracted
 from dramaturg.models.reading import normalize_word
 from dramaturg.nodes.identity.chronicle import Condition, IdentityChange
 from dramaturg.nodes.identity.episodes import Episode
+from dramaturg.nodes.identity.retrieval import SEARCH, IdentitySearchSettings
 from dramaturg.nodes.run import RunContext, chat_in, needs, settings
 from dramaturg.nodes.turn import UsageByNode
 from dramaturg.stores.documents.scenario import Scenario, read_scenario
@@ -28,8 +30,8 @@ from dramaturg.stores.library import open_role
 EVENT_IMPORTANCE = 5.0  # of what everybody notices, from 1 to 10
 
 
-class WorldSettings(RunContext):
-    """Which scenario is played, and for how long."""
+class WorldSettings(IdentitySearchSettings):
+    """Which scenario is played, for how long, and where the identities of its agents come from."""
 
     scenario: str = Field(
         default="riverbend", max_length=4096, description="A scenario of the package, or the path of a .yaml file."
@@ -83,6 +85,7 @@ HeardNow = Annotated[list[Heard], Field(description="What was heard in this step
 ChangesOfAgents = Annotated[
     dict[str, list[IdentityChange]], Field(description="How the identity of each agent has changed."), operator.or_
 ]
+PlansOfAgents = Annotated[dict[str, str], Field(description="What each agent means to do."), operator.or_]
 Votes = Annotated[dict[str, str], Field(description="For whom each agent has voted."), operator.or_]
 EventLog = Annotated[list[Event], Field(description="What has happened, line by line."), operator.add]
 
@@ -100,6 +103,7 @@ class WorldState(TypedDict):
     deeds: Annotated[list[Deed], Field(description="What the agents do in this step."), operator.add]
     heard: HeardNow
     agent_changes: ChangesOfAgents
+    agent_plans: PlansOfAgents
     votes: Votes
     log: EventLog
     usage: UsageByNode
@@ -116,6 +120,7 @@ class WorldInput(TypedDict, total=False):
     agent_lived: SkipJsonSchema[Lived]
     heard: Annotated[SkipJsonSchema[HeardNow], operator.add]
     agent_changes: Annotated[SkipJsonSchema[ChangesOfAgents], operator.or_]
+    agent_plans: Annotated[SkipJsonSchema[PlansOfAgents], operator.or_]
     votes: Annotated[SkipJsonSchema[Votes], operator.or_]
     log: Annotated[SkipJsonSchema[EventLog], operator.add]
     usage: Annotated[SkipJsonSchema[UsageByNode], add_usage]
@@ -202,6 +207,11 @@ def event(step: int, now: str, kind: str, **details: Any) -> Event:
     return {"step": step, "time": now, "kind": kind, **details}
 
 
+def left_out(answer: Extracted) -> dict[str, list[str]]:
+    """What a line of the log says of an answer that was not read whole."""
+    return {"dropped": list(answer.dropped)} if answer.dropped else {}
+
+
 def logged(runtime: Runtime[Any], *lines: Event) -> list[Event]:
     """Stream lines of the log, and return them for the log."""
     for line in lines:
@@ -218,6 +228,7 @@ def described(context: WorldSettings, scenario: Scenario) -> dict[str, Any]:
         "seed": context.seed,
         "model": name_of(context.chat_model),
         "agents": [one.role for one in scenario.agents],
+        **{name: getattr(context, name) for name in SEARCH},
     }
 
 

@@ -2,11 +2,10 @@
 
 import codecs
 import textwrap
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 
-import networkx as nx
 import yaml
 
 from dramaturg.stores.documents.forms import CHRONICLE, Chronicle, Triple
@@ -222,27 +221,37 @@ def _said(triple: Triple) -> tuple[str, str, str, str | None, str | None]:
     return normal_name(triple.subject), triple.relation, normal_name(triple.object), triple.since, triple.until
 
 
-def identity_graph(triples: Iterable[Triple]) -> "nx.MultiDiGraph[str]":
-    """Return the directed graph of some triples: an edge a triple, from subject to object, with the triple on it."""
-    graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
-    for at, triple in enumerate(triples):
-        graph.add_edge(triple.subject, triple.object, key=at, triple=triple)
-    return graph
-
-
-def around(triples: Sequence[Triple], found: Sequence[Triple], hops: int, hubs: Iterable[str] = ()) -> list[Triple]:
+def around(
+    triples: Sequence[Triple], found: Sequence[Triple], hops: int, hubs: Iterable[str] = (), room: int = 0
+) -> list[Triple]:
     """Return the triples within r hops of what was found, in their own order: K⁽¹⁾ without K⁽⁰⁾ (ID-RAG 3.3.2).
 
     A hop leads from a thing to all triples that it stands in, whichever way they point. Nothing spreads through `hubs`:
-    through the role itself, whom nearly every triple is about, everything is two hops from everything.
+    through the role itself, whom nearly every triple is about, everything is two hops from everything. Where nothing
+    else is near, as in a star, it does, as far as there is `room`, and what is reached by fewest hops comes first.
 
     Raises:
         ValueError: `hops` is negative.
     """
     if hops < 0:
         raise ValueError(f"A neighbourhood reaches 0 hops or more, not {hops}.")
-    graph = identity_graph(triples).to_undirected()
-    graph.remove_nodes_from([*hubs])
-    starts = [thing for triple in found for thing in (triple.subject, triple.object) if thing in graph]
-    near = {thing for layer in islice(nx.bfs_layers(graph, starts), hops) for thing in layer}
-    return [one for one in triples if one not in found and near & {one.subject, one.object}]
+    if not hops:
+        return []
+    standing = defaultdict[str, list[int]](list)
+    for at, one in enumerate(triples):
+        for thing in (one.subject, one.object):
+            standing[thing].append(at)
+    known = {*found}
+
+    def reached(closed: Iterable[str]) -> list[int]:
+        passed, near = {*closed}, dict[int, None]()
+        things = {thing for one in found for thing in (one.subject, one.object)}
+        for _ in range(hops):
+            things -= passed
+            passed |= things
+            layer = sorted({at for thing in things for at in standing.get(thing, ())} - near.keys())
+            near |= dict.fromkeys(layer)
+            things = {thing for at in layer for thing in (triples[at].subject, triples[at].object)}
+        return [at for at in near if triples[at] not in known]
+
+    return [triples[at] for at in sorted(reached(hubs) or reached(())[:room])]

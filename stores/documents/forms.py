@@ -170,6 +170,11 @@ def parse_card(data: bytes, role: Path) -> RoleCard:
     return parse_yaml(data, role / CARD, RoleCard, role)
 
 
+def parse_chronicle(data: bytes, role: Path) -> Chronicle:
+    """Return what the bytes of `chronicle.yaml` hold; nothing where there are none."""
+    return parse_yaml(data, role / CHRONICLE, Chronicle, role)
+
+
 def read_documents(role: Path) -> list[Document]:
     """Return the Markdown files of `persona/`, by name; hidden ones and folders are left out."""
     return [document(read_bytes(path, role), path, role) for path in document_paths(role)]
@@ -183,12 +188,6 @@ def read_dialogues(role: Path) -> list[DialogueLine]:
 def read_memories(role: Path) -> list[Memory]:
     """Return `memories.jsonl`; empty if there is none."""
     return _optional_lines(role / "memories.jsonl", Memory, role)
-
-
-def read_chronicle(role: Path) -> Chronicle:
-    """Return what `chronicle.yaml` holds; empty if there is none."""
-    path = role / CHRONICLE
-    return parse_yaml(read_bytes(path, role), path, Chronicle, role) if path.exists() else Chronicle()
 
 
 def read_questions(role: Path) -> list[Question]:

@@ -3,19 +3,24 @@
 `merge_plan.yaml` proposes and is derived; `merges.yaml` decides and is a source of the role like its documents.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Self
 
+import networkx as nx
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from dramaturg.stores.documents.changes import KeptDocuments
 from dramaturg.stores.documents.reading import parse_yaml
-from dramaturg.stores.errors import RoleFileError, did_you_mean
+from dramaturg.stores.documents.sources import document_paths
+from dramaturg.stores.errors import RoleFileError, StaleDraft, did_you_mean
 from dramaturg.stores.files import read_bytes, remove_file, sha256, sweep, write_bytes
 from dramaturg.stores.locks import role_lock
 from dramaturg.stores.names import normal_name
 
+PASSAGE = re.compile(r"(.+):(\d+)-(\d+)")
 PLAN = "merge_plan.yaml"
 DECISIONS = "merges.yaml"
 
@@ -25,9 +30,10 @@ class _Written(BaseModel):
 
 
 class Why(_Written):
-    """Two names that were held for one, and what speaks for it."""
+    """Two names that were compared: what was found, and what speaks for it."""
 
     names: tuple[str, str]
+    same: bool = True
     similarity: float | None = None
     """The cosine of what is said of the two; none where nothing was compared."""
     certainty: float | None = None
@@ -46,12 +52,60 @@ class Merge(_Written):
         """Return all names of the entity as they are compared, the canonical one among them."""
         return {normal_name(name): name for name in (*self.names, self.name)}
 
+    def parts_without(self, name: str) -> list[tuple[str, ...]]:
+        """Return the other names in parts, as they are joined without this one; first the part that the merge stays.
+
+        Only what this name alone joined falls apart: names that nothing joined were put there by a person, and stay.
+        """
+        out, names = normal_name(name), {normal_name(one): one for one in self.names}
+        pairs = [(normal_name(one.names[0]), normal_name(one.names[1])) for one in self.why if one.same]
+        graph: nx.Graph[str] = nx.Graph([pair for pair in pairs if names.keys() >= set(pair)])
+        bridged = set(nx.node_connected_component(graph, out)) - {out} if out in graph else set()
+        parts = [set(part) for part in nx.connected_components(graph.subgraph(bridged))] or [set()]
+        main = max(parts, key=lambda part: (normal_name(self.name) in part, len(part)))
+        main |= names.keys() - bridged - {out}
+        ordered = [main, *(one for one in parts if one is not main)]
+        return [tuple(names[key] for key in names if key in part) for part in ordered if part]
+
+
+class Split(_Written):
+    """A name that means something else in some places, where it goes by a name of its own."""
+
+    name: str = Field(min_length=1)
+    called: str = Field(min_length=1)
+    where: tuple[str, ...] = Field(min_length=1)
+    """Documents ("dog.md"), or passages of them by their characters ("life.md:120-340")."""
+
+    @model_validator(mode="after")
+    def _two_names(self) -> Self:
+        if normal_name(self.name) == normal_name(self.called):
+            raise ValueError(f"{self.called!r} is the name that is split: give it another name in these places")
+        return self
+
+    def holds(self, name: str, source: str, start: int) -> bool:
+        """Return whether a name that a document gives there is meant."""
+        if normal_name(name) != normal_name(self.name):
+            return False
+        return any(
+            document == source and begin <= start < (end or start + 1)
+            for document, begin, end in map(_place, self.where)
+        )
+
+
+def _place(where: str) -> tuple[str, int, int]:
+    """A document, and the characters of it that are meant; all of them where the end is 0."""
+    found = PASSAGE.fullmatch(where)
+    return (found[1], int(found[2]), int(found[3])) if found else (where, 0, 0)
+
 
 class MergePlan(_Written):
-    """Merges, and the names that stay alone. Between two names that are named here nobody else decides."""
+    """Merges, names that stay alone, and names that are split. Between two names of these nobody else decides."""
 
     merges: tuple[Merge, ...] = ()
     alone: tuple[str, ...] = ()
+    splits: tuple[Split, ...] = ()
+    apart: tuple[Why, ...] = ()
+    """Where a chain of matches held a no: the no's, and the matches that were left out for them. To be read only."""
 
     @model_validator(mode="after")
     def _each_name_once(self) -> Self:
@@ -64,31 +118,53 @@ class MergePlan(_Written):
         return self
 
     def groups(self) -> list[Merge]:
-        """Return the merges, and each name that stays alone and is in none of them as one of its own."""
+        """Return the merges, and each name that stays alone, or is split, and is in none of them as one of its own."""
         merged = {key for merge in self.merges for key in merge.spellings()}
-        left = {normal_name(name): name for name in self.alone if normal_name(name) not in merged}
+        split = [name for one in self.splits for name in (one.name, one.called)]
+        left = {normal_name(name): name for name in (*split, *self.alone) if normal_name(name) not in merged}
         return [*self.merges, *(Merge(name=name, names=(name,)) for name in left.values())]
 
+    def merge_of(self, name: str) -> Merge | None:
+        """Return the merge that holds a name."""
+        return next((one for one in self.merges if normal_name(name) in map(normal_name, one.names)), None)
+
+    def taking_in(self, found: Merge) -> "MergePlan":
+        """Return the plan with a merge that was made with it, in place of those that this holds."""
+        held = [one for one in self.merges if one.spellings().keys() & found.spellings().keys()]
+        decided = tuple(Why(names=(one.names[0], other)) for one in held for other in one.names[1:])
+        merge = found.model_copy(update={"why": (*found.why, *decided)})
+        merges = (*(one for one in self.merges if one not in held), merge)
+        alone = tuple(one for one in self.alone if normal_name(one) not in merge.spellings())
+        return self.model_copy(update={"merges": merges, "alone": alone})
+
     def without(self, name: str) -> "MergePlan":
-        """Return the plan with a name taken out of its merge."""
+        """Return the plan with a name taken out of its merge, and what only that name joined taken apart."""
         key = normal_name(name)
-        found = next((one for one in self.merges if key in map(normal_name, one.names)), None)
+        found = self.merge_of(name)
         if found is None:
             known = [one for merge in self.merges for one in merge.names]
             raise RoleFileError(f"No merge holds {name!r}{did_you_mean(name, known) or '.'}")
-        left = tuple(one for one in found.names if normal_name(one) != key)
-        called = found.name if normal_name(found.name) != key else next(iter(left), name)
-        why = tuple(one for one in found.why if key not in map(normal_name, one.names))
-        rest = (Merge(name=called, names=left, why=why),) if len(left) > 1 else ()
-        freed = (name,) if rest else (name, *left)
+        parts = found.parts_without(name)
+        called = [
+            found.name if normal_name(found.name) != key and at == 0 else part[0] for at, part in enumerate(parts)
+        ]
+        rest = tuple(
+            Merge(name=one, names=part, why=tuple(why for why in found.why if {*why.names} <= {*part}))
+            for one, part in zip(called, parts, strict=True)
+            if len(part) > 1
+        )
+        freed = (name, *(part[0] for part in parts if len(part) == 1))
         merges = tuple(one for one in self.merges if one is not found) + rest
-        return MergePlan(merges=merges, alone=tuple(dict.fromkeys((*self.alone, *freed))))
+        return self.model_copy(update={"merges": merges, "alone": tuple(dict.fromkeys((*self.alone, *freed)))})
 
 
 HEADERS = {
     PLAN: """\
 # Which names of {role} are to become one, and why. Move names between `names` and `alone`, give a merge
 # another `name`, take merges out or add some; then: dramaturg index {role} --method role-rag --apply
+# `why` has what the model said of two names; `same: false` is a no. `apart` has the no's within chains of names, and
+# the matches that were left out for them. Where a name means something else in some places, add:
+# splits: [{{name: Tom, called: Tom the dog, where: [dog.md, "life.md:120-340"]}}]
 """,
     DECISIONS: """\
 # Which names of {role} are one. Names that are here, in `merges` or in `alone`, are as they stand here; about
@@ -134,9 +210,16 @@ def accept_plan(role: Path, known: Iterable[str]) -> MergePlan:
 
 
 def _check(role: Path, plan: MergePlan, known: Mapping[str, str]) -> None:
+    documents = [path.name for path in document_paths(role)]
+    for where in (where for one in plan.splits for where in one.where):
+        if (document := _place(where)[0]) not in documents:
+            near = did_you_mean(document, documents) or "."
+            raise RoleFileError(f"{PLAN} of {role.name!r} splits a name where there is no document {document!r}{near}")
+    known = {**known, **{normal_name(one.called): one.called for one in plan.splits}}
     merged = {normal_name(name) for merge in plan.merges for name in merge.names}
     called = {normal_name(merge.name) for merge in plan.merges} - merged
-    for name in (*(name for merge in plan.merges for name in merge.names), *plan.alone):
+    split = (one.name for one in plan.splits)
+    for name in (*(name for merge in plan.merges for name in merge.names), *plan.alone, *split):
         if normal_name(name) not in known:
             near = did_you_mean(name, known.values()) or "."
             raise RoleFileError(f"{PLAN} of {role.name!r} names {name!r}, which no document does{near}")
@@ -150,6 +233,21 @@ def digest_of_decisions(role: Path) -> str:
     """Return the SHA-256 of the decisions; empty if there are none."""
     path = role / DECISIONS
     return sha256(read_bytes(path, role)) if path.exists() else ""
+
+
+def keep_decisions(role: Path, digest: str) -> None:
+    """Keep the decisions that a version was made by, so that it can be taken back; for callers that hold the lock.
+
+    Raises:
+        StaleDraft: they have changed since.
+    """
+    if digest_of_decisions(role) != digest:
+        raise StaleDraft(
+            f"{DECISIONS} of {role.name!r} was changed while it was indexed: "
+            f"run `dramaturg index {role.name} --method role-rag` again."
+        )
+    if digest:
+        KeptDocuments(role).keep(read_bytes(role / DECISIONS, role))
 
 
 def drop_plan(role: Path) -> None:

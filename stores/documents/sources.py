@@ -56,9 +56,10 @@ class Sources:
                     )
             self.make(changes)
 
-    def make(self, changes: Mapping[str, bytes | None]) -> None:
-        """Change files as `change` does, for callers that hold the role's lock."""
-        change_documents(self._role, {f"{self._folder}{name}": data for name, data in changes.items()})
+    def make(self, changes: Mapping[str, bytes | None], beside: Mapping[str, bytes | None] | None = None) -> None:
+        """Change files as `change` does, and others `beside` by their paths in the role, for who holds its lock."""
+        own = {f"{self._folder}{name}": data for name, data in changes.items()}
+        change_documents(self._role, {**own, **(beside or {})})
 
     def keep(self, sources: Mapping[str, str]) -> None:
         """Keep the files of a version, so that it can be taken back; for callers that hold the role's lock."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import JsonValue
 
+from dramaturg.stores.documents.merges import keep_decisions
 from dramaturg.stores.documents.sources import Sources
 from dramaturg.stores.errors import EmbeddingMismatch, MissingIndex, RoleError
 from dramaturg.stores.files import move_folder, remove, sha256, sweep, write_bytes
@@ -23,6 +24,7 @@ from dramaturg.stores.index.folder import (
     IndexKind,
     Manifest,
     Published,
+    decisions_in,
     drop_documents,
     version_id,
 )
@@ -216,6 +218,8 @@ class IndexBuilder(Generic[R]):
             if sources is not None:
                 made = self._folder.manifest(published) if published else self._open(draft).recipe
                 sources.keep(made.sources)
+                if (decisions := decisions_in(made.settings)) is not None:
+                    keep_decisions(self._folder.role, decisions)
             published = published or self._store(self._open(draft), counts, files or {}, texts, used)
             manifest: Manifest = self._kind.store.open(self._folder, published).manifest
             self._serve(published, done=draft)

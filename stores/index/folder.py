@@ -80,6 +80,15 @@ class Manifest(_Record):
         return (self.model_dump_json(indent=2) + "\n").encode()
 
 
+def decisions_in(settings: Mapping[str, JsonValue]) -> str | None:
+    """Return the checksum of the `merges.yaml` that a version with these settings was made by.
+
+    It is empty if there was none, and None if that has no part in the version.
+    """
+    digest = settings.get("merges")
+    return None if digest is None else str(digest)
+
+
 class Published(_Record):
     """A version, and the checksum of its manifest."""
 
@@ -289,9 +298,10 @@ class IndexFolder:
             raise self.damaged(" or ".join(self.kind.store.FILES))
         return manifest
 
-    def sources(self, published: Published) -> Mapping[str, str]:
-        """Return the checksum of each file that a version was made from, by its name, whatever the version holds."""
-        return self._manifest(published).sources
+    def made_from(self, published: Published) -> set[str]:
+        """Return the checksums of the files that a version was made from, whatever the version holds."""
+        manifest = self._manifest(published)
+        return {*manifest.sources.values(), decisions_in(manifest.settings) or ""}
 
     def content(self, published: Published, manifest: Manifest, name: str) -> bytes:
         """Return the bytes of a file of a version, after its size and checksum were compared."""
@@ -358,7 +368,7 @@ def drop_documents(index: IndexFolder) -> None:
             return
         for one in current.versions if current else ():
             try:
-                used.update(folder.sources(one).values())
+                used |= folder.made_from(one)
             except MissingIndex:
                 continue
             except DamagedIndex:

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
+from dramaturg.stores.documents.merges import Why
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.files import canonical
 from dramaturg.stores.index.folder import IndexKind, IndexStore, Manifest
 from dramaturg.stores.index.passages import PASSAGES_FILE, StoredPassage
 from dramaturg.stores.index.records import decode_records
-from dramaturg.stores.index.vectors import nearest, query_row, unpack
+from dramaturg.stores.index.vectors import nearest, part, query_row, unpack
 from dramaturg.stores.names import normal_name
 
 EntityType = Literal["character", "location", "organization", "event", "time", "object", "concept", "other"]
@@ -52,6 +53,8 @@ class Entity(_GraphRecord):
     names: tuple[str, ...] = Field(min_length=1)
     """All names that were found to mean it, as the documents write them; the canonical one first."""
     statements: tuple[Statement, ...] = ()
+    why: tuple[Why, ...] = ()
+    """What was found of its names, where several were made one; what an earlier version wrote has none."""
 
     @property
     def embedding_text(self) -> str:
@@ -92,7 +95,10 @@ class KnowledgeGraph(IndexStore):
         super().__init__(manifest, index)
         self.graph = graph
         self.passages: Sequence[StoredPassage] = tuple(passages)
+        self.sentences: Sequence[Statement] = graph.graph.get("sentences", ())
+        """Those of the documents; none in what an earlier version wrote."""
         self._names = list(graph)
+        self._near = part(index, 0, len(self._names)), part(index, len(self._names), index.ntotal)
         self._by_name = name_table(self.entities())
 
     @classmethod
@@ -143,11 +149,18 @@ class KnowledgeGraph(IndexStore):
             ValueError: k is below 1, or the vector is zero, not finite or of another dimension than the index.
         """
         query = query_row(vector, self.manifest.embedding.dimension, k)
-        return [(self._names[at], score) for at, score in nearest(self._index, query, k)]
+        return [(self._names[at], score) for at, score in nearest(self._near[0], query, k)]
+
+    def search_sentences(
+        self, vector: Sequence[float] | NDArray[np.floating[Any]], k: int
+    ) -> list[tuple[Statement, float]]:
+        """Return (sentence, cosine similarity) of the k nearest sentences of the documents; as `search` does."""
+        query = query_row(vector, self.manifest.embedding.dimension, k)
+        return [(self.sentences[at], score) for at, score in nearest(self._near[1], query, k)] if self.sentences else []
 
     def embedded_texts(self) -> list[str]:
-        """Return the texts that were embedded, in the order of the entities."""
-        return [entity.embedding_text for entity in self.entities()]
+        """Return the texts that were embedded: those of the entities in their order, then the sentences."""
+        return graph_texts(self.graph)
 
 
 _GRAPHS = ("graph", "graph-unmerged")  # both extract the same facts from the same chunks
@@ -162,14 +175,22 @@ def embedding_text(name: str, description: str) -> str:
     return f"{name}: {description}" if description else name
 
 
-def graph_of(entities: Iterable[Entity], relations: Iterable[Relation]) -> Graph:
+def graph_texts(graph: Graph) -> list[str]:
+    """Return the texts of a graph that are embedded."""
+    entities = [data["entity"].embedding_text for _, data in graph.nodes(data=True)]
+    return entities + [one.text for one in graph.graph.get("sentences", ())]
+
+
+def graph_of(entities: Iterable[Entity], relations: Iterable[Relation], sentences: Iterable[Statement] = ()) -> Graph:
     """Return Ĝ = {N̂, R̂} (RoleRAG, Equation 1): one edge for two entities, whichever is named first; no loops.
+
+    The sentences of the documents are an attribute of the graph.
 
     Raises:
         RoleError: an entity is there twice, or a relation has an end that is no entity, the same end twice, or is
             there twice.
     """
-    graph: Graph = Graph()
+    graph: Graph = Graph(sentences=tuple(sentences))
     for entity in entities:
         if entity.name in graph:
             raise RoleError(f"The entity {entity.name!r} is there twice: give each its own name.")
@@ -187,6 +208,7 @@ def encode_graph(graph: Graph) -> bytes:
     plain: Graph = Graph()
     plain.add_nodes_from((name, data["entity"].model_dump(mode="json")) for name, data in graph.nodes(data=True))
     plain.add_edges_from((a, b, data["relation"].model_dump(mode="json")) for a, b, data in graph.edges(data=True))
+    plain.graph["sentences"] = [one.model_dump(mode="json") for one in graph.graph.get("sentences", ())]
     # The ends of an edge are `a` and `b` there: `source` and `target` of a relation have an order.
     return canonical(nx.node_link_data(plain, name="id", source="a", target="b", edges="edges")) + b"\n"
 
@@ -201,9 +223,10 @@ def decode_graph(data: bytes) -> Graph:
         found = json.loads(data)
         entities = [Entity.model_validate(_without(node, "id")) for node in found["nodes"]]
         relations = [Relation.model_validate(_without(edge, "a", "b")) for edge in found["edges"]]
+        sentences = [Statement.model_validate(one) for one in found["graph"].get("sentences", ())]
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError("This is no knowledge graph.") from error
-    return graph_of(entities, relations)
+    return graph_of(entities, relations, sentences)
 
 
 def name_table(entities: Iterable[Entity]) -> Mapping[str, str]:

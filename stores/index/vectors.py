@@ -54,6 +54,16 @@ def unpack(data: bytes) -> Any:
     return index
 
 
+def part(index: Any, start: int, end: int) -> Any:
+    """Return the index of some of the rows of an index."""
+    import faiss
+
+    some = faiss.IndexFlatIP(index.d)
+    if end > start:
+        some.add(index.reconstruct_n(start, end - start))
+    return some
+
+
 def query_row(vector: Sequence[float] | NDArray[np.floating[Any]], dimension: int, k: int) -> Vectors:
     """Return a question's vector of shape (d,) as the row, of shape (1, d), that k neighbours are looked up for.
 

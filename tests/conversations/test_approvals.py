@@ -88,7 +88,7 @@ async def test_what_was_approved_is_her_identity_in_the_next_turn(talk: Conversa
     await talk.take_turn("two")
     model = talk.context.chat_model
     assert isinstance(model, ScriptedChatModel)
-    weighed = next(call.text for call in model.calls[4:] if "<statements>" in call.text)
+    weighed = next(call.text for call in model.calls[5:] if "<statements>" in call.text)
     assert SAILOR in model.calls[-1].text
     assert KEEPER not in weighed + model.calls[-1].text
 
@@ -97,7 +97,7 @@ async def test_the_next_message_approves_nothing_and_asks_no_model_for_it(talk: 
     await talk.take_turn("one")
     alone = calls(talk)
     await talk.take_turn("two")
-    assert calls(talk) == 2 * alone
+    assert calls(talk) == 2 * alone - 1  # what is known by then is not held against the core again
     assert await questions(talk) == ["one", "two"]
     first = (await talk.history())[0]
     assert first.reply == "I keep the light."

@@ -175,6 +175,7 @@ def test_a_run_that_is_over_asks_nothing(over: Path) -> None:
         ({"condition": "full"}, "was begun with condition 'id-rag', not 'full'"),
         ({"seed": 3}, "was begun with seed 0, not 3"),
         ({"steps": 3}, "was begun with steps 2, not 3"),
+        ({"identity_rule": "released"}, "was begun with identity_rule 'paper', not 'released'"),
     ],
 )
 def test_a_run_is_not_gone_on_with_as_another_one(over: Path, changed: dict[str, Any], says: str) -> None:
@@ -271,10 +272,19 @@ def test_the_command_branches(model: ScriptedChatModel, run: Command, tmp_path: 
     assert sum(one["kind"] == "branch" for one in written(tmp_path / "other.jsonl")) == 1
 
 
+def test_the_command_is_told_how_identities_are_looked_up(
+    model: ScriptedChatModel, run: Command, tmp_path: Path
+) -> None:
+    log = tmp_path / "run.jsonl"
+    code, _, err = run("simulate", "riverbend", "--steps=1", f"--log={log}", "--set=identity_rule=released")
+    assert (code, err) == (0, "")
+    assert written(log)[0].get("identity_rule") == "released"
+
+
 def test_a_dry_run_asks_nothing(model: ScriptedChatModel, run: Command) -> None:
     code, out, _ = run("simulate", "riverbend", "--dry-run")
     assert (code, model.calls) == (0, [])
-    assert "At most 216 questions: 140 for deeds, 56 in talks, 20 for votes." in out
+    assert "At most 251 questions: 175 for deeds, 56 in talks, 20 for votes." in out
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 LIBRARY = Library(EXAMPLES)
 CANDIDATES = ("alice", "bob")
 OFFICE = "fire_watch"
-PEOPLE = {"alice": 15, "bob": 15, "charlie": 12, "dorothy": 12, "ellen": 12}
-"""The agents and how much each remembers."""
+PEOPLE = {"alice": 40, "bob": 41, "charlie": 28, "dorothy": 27, "ellen": 27}
+"""The agents and how much each remembers: as much as in the released simulation, and more than comes back at once."""
 SCENARIO = EXAMPLES / "scenarios" / "riverbend.yaml"
 RUN = 8
 """So many words in a row, equal to those of a source, are copied."""

@@ -104,7 +104,7 @@ SCRIPT: dict[str, str | Callable[[str], str]] = {
     r"The sentences of the book": lambda text: "She knew of " + fenced("question", text),
     r"The entities as JSON": json.dumps({"entities": [SCOPE]}),
     r"(How well the line fits|How much these two matter in the scene), as JSON": SCORED,
-    r"how I, Ada Quill, stand to": "I have known him for long.",
+    r"how I, Ada Quill, stand to": json.dumps({"steps": ["So it seems."], "record": "I have known him for long."}),
     r"The one record": "All in all I know him.",
     r"The new notes": lambda text: f"They spoke of: {fenced('conversation', text)[:60]}",
     r"yes or no:$": "yes",
@@ -233,7 +233,16 @@ def test_the_role_opens_with_all_it_was_given(written: Path) -> None:
     assert there == expected("role")
 
 
-@pytest.mark.parametrize("method", INDEXES)
+def test_a_graph_is_read_as_it_is_and_gets_its_sentences_without_a_question(run: Run, stub: Endpoint) -> None:
+    reports = [json.loads(run("index", "ada", "--method", "role-rag", "--json")) for _ in range(2)]
+    assert reports[0]["version"] == reports[1]["version"] != expected("versions")["role-rag"]
+    assert chats(stub) == 0
+    run("graph", "ada", "--format", "json", "--open-file", "graph.json")
+    assert names_in(Path("graph.json")) == expected("names")
+    assert json.loads(Path("graph.json").read_text(encoding="utf-8"))["graph"]["sentences"]
+
+
+@pytest.mark.parametrize("method", [one for one in INDEXES if one != "role-rag"])
 def test_no_index_is_made_again(method: str, written: Path, run: Run, stub: Endpoint) -> None:
     before = indexes(written)
     report = json.loads(run("index", "ada", "--method", method, "--json"))
@@ -433,6 +442,7 @@ def as_named_now(export: str, method: str) -> list[Any]:
     for turn in turns:
         state = turn["state"]
         turn["state"] = {former.get(name, name): value for name, value in state.items() if former.get(name, name)}
+        turn.pop("user", None)  # who asked, which was not said then
     return turns
 
 

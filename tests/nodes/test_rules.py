@@ -81,4 +81,10 @@ def test_naive_rag_is_compared_with_both_splitters_that_the_paper_may_mean() -> 
     one = contestant("naive-rag-acts")
     papers = deviations(context_type("amadeus"))
     assert (one.method, one.kind().splitter) == ("naive-rag", "fixed")  # type: ignore[attr-defined]
-    assert one.settings == {name: papers[name][0] for name in ("splitter", "longest")}
+    assert one.described == {name: papers[name][0] for name in ("splitter", "longest")}
+
+
+def test_baselines_redraw_as_little_as_what_they_are_compared_with() -> None:
+    for name in ("vanilla", "profile", "naive-rag", "crag", "role-gpt", "graph-rag-local", "generative-agents"):
+        assert contestant(name).context(RoleContext(), "ada", 1).redraws == 0  # type: ignore[attr-defined]
+    assert contestant("ensemble").context(RoleContext(), "ada", 1).redraws == 2  # type: ignore[attr-defined]

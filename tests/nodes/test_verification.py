@@ -1,5 +1,6 @@
 """Drafts that are verified, revised and spoken: in DRMR, and in a workflow that adds the same nodes."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.models.errors import ModelTimeout, ModelUnavailable, PromptRefused
 from dramaturg.nodes import drafts, verification
+from dramaturg.stores.index.dialogues import DIALOGUE_KIND
 from dramaturg.stores.role import Role
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
 from dramaturg.workflows import amadeus, drmr
@@ -131,35 +133,69 @@ async def test_without_revisions_the_only_draft_is_spoken_and_said_not_to_have_p
     assert reply(output) == "Draft 1"
 
 
-async def test_a_turn_ends_with_the_best_draft_where_nothing_more_is_to_be_retrieved(role: Role) -> None:
-    output = await take(role, model := verified_by(3, 2), PARCEL, revisions=9)
-    scenes = [(one["scene"], one["revision"]) for one in output["evidence"]["dialogues"]]
-    assert scenes == [("parcel", 0), ("net", 0), ("supper", 0), ("old-lamp", 1), ("calm", 1)]
-    assert counted(model)["reply"] == 2
-    assert reply(output) == "Draft 1"
-    assert output["evidence"]["verification"]["revisions"] == 1
+def unread(role: Role, values: dict[str, Any]) -> list[str]:
+    """The scenes on the edges of the clique that no record was made from."""
+    told = {dialogue for record in values["memory_records"] for dialogue in record["dialogues"]}
+    clique = {*values["clique"]}
+    store = role.index(DIALOGUE_KIND).open(None)
+    on_edges = [one for one in store.dialogues if any({*pair} <= clique for pair in one.pairs)]
+    return [one.scene for one in on_edges if one.id not in told]
 
 
-@pytest.mark.parametrize(("notes", "drafts"), [(False, 1), (True, 2)])
-async def test_a_revision_with_nothing_new_to_record_drafts_again_only_if_it_is_told_why(
-    tmp_path: Path, notes: bool, drafts: int
+@pytest.mark.parametrize("rules", ["paper", "ours"])
+@pytest.mark.parametrize("user", ["tom", "Mr Pike", "Nell"])
+async def test_a_revision_reads_on_while_there_are_unread_dialogues_on_the_cliques_edges(
+    role: Role, user: str, rules: str
 ) -> None:
-    role = cast_role(tmp_path, {name: SCENES[name] for name in ("parcel", "calm")})
-    given = {"user_role": "tom", "notes": notes, "recalled_dialogues": 1}
+    talk = Talk(role, user_role=user, rules=rules, memory_dialogues=1, revisions=2)
+    for text in (PARCEL, SOUP, "And?"):
+        evidence = await talk.ask(text, model := verified_by(1))
+        told = [fenced("directed", text) for text in shown(model, "reply")]
+        assert evidence["verification"]["revisions"] == len(told) - 1
+        assert (len(told) == 3 and not any(told)) or not unread(role, await talk.values())
+        assert len(told) == 3 or told[-1:] == ["a 1"] * (rules == "ours") + [""] * (rules == "paper")
+
+
+async def test_what_a_revision_reads_on_is_in_the_evidence(tmp_path: Path) -> None:
+    gold = {f"gold {n}": (("Tom Quill", f"Gold {n}."), ("Ada Quill", f"No {n}.")) for n in range(3)}
+    calm = {f"calm {n}": (("Ada Quill", f"A calm {n}, so calm."),) for n in range(9)}
+    role = cast_role(tmp_path, {**gold, **calm})
+    output = await take(role, model := verified_by(1), "So calm?", user_role="tom", recalled_dialogues=1)
+    brought = [(one["scene"].split()[0], one["revision"]) for one in output["evidence"]["dialogues"]]
+    assert brought == [("gold", 0), ("calm", 1), ("calm", 1), ("gold", 1), ("gold", 1), ("calm", 2), ("calm", 2)]
+    told = [len(one["dialogues"]) for one in output["evidence"]["records"]]
+    assert told == [1, 2]
+    assert fenced("events", shown(model, "record")[1]).count("Tom Quill: Gold") == 2
+
+
+async def test_where_all_are_in_the_graph_a_revision_reads_those_that_no_record_was_made_from(role: Role) -> None:
+    given = {"user_role": "tom", "recalled_dialogues": 50, "revisions": 9, "memory_dialogues": 1}
+    output = await take(role, model := verified_by(1), PARCEL, **given)
+    assert unread(role, {"memory_records": output["evidence"]["records"], **output["evidence"]["relations"]}) == []
+    assert len(shown(model, "record")) > 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({}, ["", "a 3"]),
+        ({"rules": "paper"}, [""]),
+        ({"redraft": False}, [""]),
+        ({"rules": "paper", "redraft": True}, ["", "a 3"]),
+        ({"notes": True}, ["", "a 3", "a 2", "a 2"]),
+    ],
+)
+@pytest.mark.parametrize("role_memory", [True, False])
+async def test_where_nothing_is_left_the_reply_is_drafted_once_more_with_the_reason(
+    tmp_path: Path, settings: dict[str, Any], told: list[str], role_memory: bool
+) -> None:
+    role = cast_role(tmp_path, {"parcel": SCENES["parcel"]})
+    given = {"user_role": "tom", "recalled_dialogues": 1, "revisions": 3, "role_memory": role_memory, **settings}
     output = await take(role, model := verified_by(3, 2), PARCEL, **given)
-    brought = [(one["scene"], one["revision"]) for one in output["evidence"]["dialogues"]]
-    assert brought == [("parcel", 0), ("calm", 1)]  # Ada is alone in it: it is on no edge of the clique
-    assert counted(model) == {"edge": 1, "record": 1, "reply": drafts, "line": drafts}
+    assert [fenced("directed", text) for text in shown(model, "reply")] == told
+    assert counted(model).get("record", 0) == role_memory
     assert reply(output) == "Draft 1"
-
-
-async def test_a_revision_that_finds_only_what_was_told_before_ends_the_turn(role: Role) -> None:
-    talk = Talk(role, user_role="tom", recalled_dialogues=1, graph_dialogues=1, revision_dialogues=1)
-    await talk.ask(SOUP)
-    evidence = await talk.ask(PARCEL + " And the soup?", model := verified_by(3, 2))
-    assert [(one["scene"], one["revision"]) for one in evidence["dialogues"]] == [("parcel", 0), ("supper", 1)]
-    assert counted(model) == {"edge": 1, "record": 1, "reply": 1, "line": 1}
-    assert [one["text"] for one in evidence["drafts"]] == ["Draft 1"]
+    assert output["evidence"]["verification"]["revisions"] == len(told) - 1
 
 
 async def test_a_revision_looks_for_the_users_last_words_and_not_for_the_conversation(role: Role) -> None:
@@ -170,7 +206,30 @@ async def test_a_revision_looks_for_the_users_last_words_and_not_for_the_convers
     assert brought == [("parcel", 0), ("supper", 1)]
 
 
-# A score that cannot be had
+# A score, and one that cannot be had
+
+
+BLAND = {"en": "anybody", "zh": "谁都", "ko": "누구나"}
+
+
+@pytest.mark.parametrize("language", BLAND)
+async def test_a_line_is_scored_by_how_consistent_it_is_and_not_by_how_bland(role: Role, language: str) -> None:
+    await take(role, model := verified_by(5), PARCEL, language=language)
+    scale = [line for line in systems(model, "line")[0].splitlines() if re.match(r"[1-5](:|：)", line)]
+    assert len(scale) == 5
+    assert not any(BLAND[language] in line for line in scale)
+    assert BLAND[language] in systems(model, "line")[0]  # that it is no fault
+
+
+@pytest.mark.parametrize("length", [300, 301, 5000])
+async def test_a_long_reason_costs_no_verdict(role: Role, length: int) -> None:
+    said = "It fits. " * length
+    output = await take(role, model := verified_by(line=reasoned(5, said[:length])), PARCEL)
+    assert len(shown(model, "line")) == 1
+    (draft,) = output["evidence"]["drafts"]
+    assert (draft["score"], draft["error"]) == (5.0, "")
+    assert draft["reason"].startswith("It fits. It fits.")
+    assert draft.get("dropped", []) == ([] if length == 300 else ["reason: cut to 300 characters"])
 
 
 @pytest.mark.parametrize(
@@ -288,7 +347,7 @@ async def test_a_revision_of_drmr_is_shown_why_only_if_that_is_wanted(
     await take(role, model := verified_by(2, 4, 5), PARCEL, **settings)
     first, *revised = shown(model, "reply")
     assert "<directed>" not in first
-    assert [fenced("directed", text) for text in revised] == ["a 2"] * told + [""] * (not told)
+    assert [fenced("directed", text) for text in revised] == (["a 2", "a 4"] if told else ["", ""])
 
 
 async def test_each_revision_is_shown_the_reason_of_the_draft_before_it(role: Role) -> None:

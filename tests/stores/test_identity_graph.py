@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dramaturg.stores.documents.chronicle import around, identity_graph
+from dramaturg.stores.documents.chronicle import around
 from dramaturg.stores.documents.forms import Triple
 
 
@@ -38,15 +38,29 @@ def test_nothing_spreads_through_a_hub_and_all_through_who_is_none() -> None:
     assert around(ADA, [SOLD], 5, ["the lamp", "Mr Pike"]) == []
 
 
+def test_where_nothing_else_is_near_as_much_as_there_is_room_for_is_found_through_a_hub_nearest_first() -> None:
+    assert around(ADA, [FEARS], 2, ["Ada"], room=1) == [OWNS]
+    assert around(ADA, [FEARS], 2, ["Ada"], room=5) == [OWNS, SOLD]
+    assert around(ADA, [OWNS], 1, ["Ada"], room=5) == [SOLD]
+
+
 def test_a_hub_that_is_in_no_triple_is_no_matter() -> None:
     assert around([OWNS, SOLD], [OWNS], 1, ["Nobody"]) == [SOLD]
     assert around([], [], 3, ["Ada"]) == []
 
 
-def test_the_graph_has_an_edge_a_triple_also_between_the_same_two() -> None:
-    graph = identity_graph([OWNS, triple("Ada", "trims", "the lamp"), SOLD])
-    assert graph.number_of_edges() == 3
-    assert [data["triple"].relation for *_, data in graph.edges(["Ada"], data=True)] == ["owns", "trims"]
+def test_what_a_neighbourhood_costs_grows_with_the_chronicle_and_no_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = 0
+
+    def equal(one: Triple, other: object) -> bool:
+        nonlocal compared
+        compared += 1
+        return one.__dict__ == other.__dict__
+
+    monkeypatch.setattr(Triple, "__eq__", equal)
+    many = [triple("Ada", "likes", f"thing {number}") for number in range(600)]
+    assert around(many, many[::2], 2, ["Ada"]) == []
+    assert compared <= 3 * len(many)
 
 
 def test_less_than_no_hops_is_refused() -> None:

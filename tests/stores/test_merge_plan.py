@@ -1,12 +1,14 @@
 """The merge plan: written to be read, edited, carried out, and taken back without a question."""
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from dramaturg.stores.documents.merges import DECISIONS, PLAN, Merge, MergePlan, read_plan, write_plan
+from dramaturg.stores.documents.merges import DECISIONS, PLAN, Merge, MergePlan, Why, read_plan, write_plan
 from dramaturg.stores.errors import MissingIndex, RoleFileError
 from dramaturg.stores.role import Role
 
@@ -46,9 +48,9 @@ def plan(*merges: tuple[str, ...], alone: tuple[str, ...] = ()) -> MergePlan:
     return MergePlan(merges=tuple(Merge(name=name, names=names) for name, *names in merges), alone=alone)
 
 
-async def planned(role: Role, **given: Any) -> dict[str, Any]:
+async def planned(role: Role, model: ScriptedChatModel | None = None, **given: Any) -> dict[str, Any]:
     """Write a plan, and read it as a person does."""
-    await index(role, wishes={"plan": True}, **given)
+    await index(role, model, {"plan": True}, **given)
     return dict(yaml.safe_load((role.root / PLAN).read_text(encoding="utf-8")))
 
 
@@ -110,6 +112,61 @@ async def test_a_plan_is_carried_out_as_it_was_edited(role: Role) -> None:
     assert (read_plan(role.root), read_plan(role.root, PLAN)) == (edited, None)
     await index(role, again := graph_actor())
     assert again.calls == []
+
+
+MARLOWE = (
+    "# Kit\n\nKit Marlowe writes plays. John Marlowe mends shoes in Canterbury. Young Marlowe drinks with Tom. "
+    "Master Marlowe mends the shoes of Tom.\n"
+)
+FATHER, SON = {"John Marlowe", "Master Marlowe"}, {"Kit Marlowe", "Young Marlowe"}
+
+
+def marlowes(no: set[str]) -> ScriptedChatModel:
+    """Holds all Marlowes for one but two of them."""
+
+    def answer(text: str) -> str | None:
+        if part(text) == "facts":
+            found = re.findall(r"^\[(\d+)\] (.*)$", fenced("text", text), re.MULTILINE)
+            named = [(int(at), name) for at, told in found for name in re.findall(r"\w+ Marlowe", told)]
+            entities = [
+                {"name": name, "type": "character", "sentence": at, "description": f"{name}."} for at, name in named
+            ]
+            return json.dumps({"entities": entities, "relations": []})
+        if part(text) == "same":
+            two = {fenced(tag, text).split(":")[0] for tag in ("one", "other")}
+            return "no" if two == no else "yes"
+        return None
+
+    return graph_actor(answer)
+
+
+async def test_father_and_son_are_not_one_by_way_of_a_third(role: Role) -> None:
+    put(role, "life", MARLOWE)
+    no = {"Kit Marlowe", "John Marlowe"}
+    report = await index(role, marlowes(no))
+    assert served(role).find("Kit Marlowe") != served(role).find("John Marlowe")
+    assert report["cut"] > 0
+    assert report["noes"] == 1
+    paper = await index(role, marlowes(no), rules="paper")
+    assert groups(role) == {frozenset(FATHER | SON)}
+    assert (paper["cut"], paper["noes"]) == (0, 1)
+
+
+async def test_a_plan_shows_the_noes_beside_the_yeses(role: Role) -> None:
+    put(role, "life", MARLOWE)
+    found = await planned(role, model=marlowes({"Kit Marlowe", "John Marlowe"}))
+    noes = [{*one["names"]} for one in found.get("apart", ()) if one.get("same") is False]
+    assert noes == [{"Kit Marlowe", "John Marlowe"}]
+    left_out = [one for one in found.get("apart", ()) if one.get("same", True)]
+    groups_of = {name: at for at, merge in enumerate(found["merges"]) for name in merge["names"]}
+    assert left_out
+    assert all(groups_of.get(one["names"][0]) != groups_of.get(one["names"][1]) for one in left_out)
+    (role.root / PLAN).unlink()
+    whole = await planned(role, model=marlowes({"Kit Marlowe", "John Marlowe"}), chains="whole")
+    (merge,) = whole["merges"]
+    assert len(merge["why"]) == 6
+    assert [{*one["names"]} for one in merge["why"] if one.get("same") is False] == noes
+    assert "apart" not in whole
 
 
 async def test_a_plan_leaves_what_is_served_as_it_is(role: Role) -> None:
@@ -177,6 +234,37 @@ async def test_a_merge_is_taken_back_without_a_question(role: Role, name: str, l
     assert {part(call.text) for call in model.calls} <= {"summary"}
     alone = {"Ada Quill", "Gull Rock", "Petrel", "old lamp"}
     assert {one.name: set(one.names) for one in served(role).entities() if one.name not in alone} == left
+
+
+def joined_by(*pairs: str) -> tuple[Why, ...]:
+    """Yes's, each of two names of one letter; a no in brackets."""
+    return tuple(Why(names=(one[-2], one[-1]), **({"same": False} if one[0] == "!" else {})) for one in pairs)
+
+
+@pytest.mark.parametrize(
+    ("why", "out", "merges", "alone"),
+    [
+        (["AB", "BC"], "B", [], "BAC"),
+        (["AB", "BC", "CD"], "B", ["CD"], "BA"),
+        (["AB", "BC", "AC", "CD"], "B", ["ACD"], "B"),
+        (["AB", "BC", "CD", "DE"], "C", ["AB", "DE"], "C"),
+        (["AB", "BC", "CD", "DE"], "A", ["BCDE"], "A"),
+        (["AB", "BC", "!AC"], "B", [], "BAC"),
+        (["AB", "BC"], "D", ["ABC"], "D"),  # D was put there by a person, and joins nothing
+        (["BC", "CD"], "C", ["AB"], "CD"),  # A is the merge's name, put there by a person
+        ([], "B", ["ACD"], "B"),
+    ],
+)
+def test_a_bridge_that_is_taken_out_splits_what_only_it_joined(
+    why: list[str], out: str, merges: list[str], alone: str
+) -> None:
+    names = tuple(sorted({*"".join(why).replace("!", ""), *"".join(merges), *alone}))
+    found = MergePlan(merges=(Merge(name="A", names=names, why=joined_by(*why)),)).without(out)
+    assert ["".join(one.names) for one in found.merges] == merges
+    assert [one.name for one in found.merges] == [names[0] for names in merges]
+    assert "".join(found.alone) == alone
+    kept = [set(one) for one in why for merge in found.merges if set(one) <= set(merge.names)]
+    assert [set(reason.names) for one in found.merges for reason in one.why] == kept
 
 
 def test_what_no_merge_holds_cannot_be_taken_back() -> None:

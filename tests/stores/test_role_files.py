@@ -83,6 +83,17 @@ def test_the_card_is_read_again_when_it_changed(role: Role) -> None:
     assert role.card == RoleCard(name="Ida", aliases=("I", "II"), language="ko")
 
 
+def test_the_chronicle_is_parsed_again_when_it_changed(role: Role) -> None:
+    path = role.root / "chronicle.yaml"
+    path.write_text("triples: [{subject: Ada, relation: likes, object: tea, kind: preference}]", encoding="utf-8")
+    first = role.chronicle()
+    assert role.chronicle() is first
+    path.write_text("triples: [{subject: Ada, relation: likes, object: gin, kind: preference}]", encoding="utf-8")
+    assert [one.object for one in role.chronicle().triples] == ["gin"]
+    path.unlink()
+    assert role.chronicle() == Chronicle()
+
+
 @example(RoleCard(name="...", profile="\n", aliases=("a\n...\n", "\n\n")))
 @given(st.builds(RoleCard, name=printable.filter(bool), profile=printable, aliases=st.lists(printable).map(tuple)))
 def test_a_card_survives_its_file(card: RoleCard) -> None:

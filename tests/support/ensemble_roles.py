@@ -15,7 +15,7 @@ import identity_roles
 import scope_roles
 from fakes import ScriptedChatModel
 from roles import run_settings, small_role
-from scope_roles import Answer, judged, scoped
+from scope_roles import Answer, judged, remembered, scoped
 
 OWN_TO_ID_RAG = ("query", "reflected", "declined", "weighed")
 USUAL = {**scope_roles.USUAL, **{part: identity_roles.USUAL[part] for part in OWN_TO_ID_RAG}}
@@ -38,8 +38,8 @@ def cast(*entities: dict[str, Any], **parts: Answer) -> ScriptedChatModel:
 
     def answer(messages: list[BaseMessage]) -> str | Exception:
         part, text = asked(messages)
-        said = script[part]
-        return said(text) if callable(said) else said
+        said = script[part](text) if callable(script[part]) else script[part]
+        return remembered(said) if part == "record" and isinstance(said, str) else said
 
     return ScriptedChatModel(reply=answer)
 

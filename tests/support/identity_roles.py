@@ -34,6 +34,7 @@ WATCH = """triples:
 - {subject: The watch, relation: must, object: log every ship, kind: rule}
 """
 PARTS = {
+    "make_plan": "plan",
     "query_identity": "query",
     "respond_from_identity": "reply",
     "take_action": "deed",
@@ -74,6 +75,7 @@ def found(*findings: dict[str, Any]) -> str:
 
 
 USUAL: dict[str, Answer] = {
+    "plan": "She means to trim the lamp.",
     "query": sought("values"),
     "reply": "I keep the light.",
     "deed": "Ada Quill trims the lamp.",

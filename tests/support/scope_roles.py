@@ -41,6 +41,11 @@ def reasoned(score: int, reason: str = "so it seems") -> str:
     return json.dumps({"reason": reason, "score": score})
 
 
+def remembered(text: str) -> str:
+    """A model's answer to a question for a record of the role memory; one that is JSON, or empty, stays as it is."""
+    return json.dumps({"steps": ["So it seems."], "record": text}) if text and not text.startswith("{") else text
+
+
 # What a prompt fences says which part it is for.
 PARTS: dict[frozenset[str], str] = {
     frozenset(tags.split()): part
@@ -189,8 +194,8 @@ def player(*entities: dict[str, Any], **parts: Answer) -> ScriptedChatModel:
 
     def answer(messages: list[BaseMessage]) -> str | Exception:
         part, text = asked(messages)
-        said = script[part]
-        return said(text) if callable(said) else said
+        said = script[part](text) if callable(script[part]) else script[part]
+        return remembered(said) if part == "record" and isinstance(said, str) else said
 
     return ScriptedChatModel(reply=answer)
 

@@ -19,7 +19,7 @@ from fakes import ScriptedChatModel
 from roles import WordEmbeddings, fenced, said
 
 PARTS = (
-    *("query_identity", "infer_identity", "feel_progress", "take_action", "choose_option"),
+    *("make_plan", "query_identity", "infer_identity", "feel_progress", "take_action", "choose_option"),
     *("resolve_action", "say_line", "contradicts", "weigh_action", "why_contradicts", "reflect_identity"),
 )
 NAMES = ("Alice", "Bob", "Charlie", "Dorothy", "Ellen")
@@ -52,6 +52,7 @@ def outcome(_: str, text: str) -> str:
 
 USUAL: Mapping[str, Any] = {
     "query_identity": json.dumps({"high_priority": ["values"], "medium_priority": ["profession"], "keywords": []}),
+    "make_plan": lambda role, _: f"{role} means to walk.",
     "infer_identity": lambda role, _: f"{role} lives in Riverbend.",
     "feel_progress": lambda role, _: f"{role} feels well.",
     "take_action": deed,

@@ -119,6 +119,29 @@ async def test_a_user_is_found_by_id_name_or_alias_in_any_case(role: Role, named
     assert (fenced("profile", text), fenced("other", text)) == ("A keeper of few words.", "He sails the mail boat.")
 
 
+@pytest.mark.parametrize(
+    ("named", "user", "profile"),
+    [
+        ("Tom", "Tom", ""),  # an alias of the example morgan
+        ("George", "George", ""),  # of merry
+        ("Jim Hawkins", "Jim Hawkins", "cabin boy"),  # the name of an example
+        ("jim", "Jim Hawkins", "cabin boy"),  # its id
+        ("Squire", "Squire Trelawney", "squire"),  # an alias that nobody speaks under
+    ],
+)
+async def test_who_speaks_in_the_dialogues_comes_before_an_alias_of_an_example(
+    tmp_path: Path, named: str, user: str, profile: str
+) -> None:
+    speakers = ("Tom", "George", "Jim Hawkins")
+    role = cast_role(tmp_path, {name: ((name, "A parcel."), ("Ada Quill", "Good.")) for name in speakers})
+    (tmp_path / "tom" / "role.yaml").unlink()
+    output = await take(role, model := player(), PARCEL, user_role=named)
+    assert relations(output)["user_role"] == user
+    assert relations(output)["clique"] == sorted(["Ada Quill", user] * (user in speakers))
+    assert profile in fenced("other", shown(model, "reply")[0]).lower()
+    assert bool(profile) == bool(fenced("other", shown(model, "reply")[0]))
+
+
 @pytest.mark.parametrize("named", ["Mr Pike", "mr pike", "MR  PIKE"])
 async def test_who_only_speaks_in_the_dialogues_has_no_profile(role: Role, named: str) -> None:
     output = await take(role, model := player(), "The lamp?", user_role=named)
@@ -200,7 +223,7 @@ async def test_one_dialogue_shows_the_two_where_they_ever_speak_with_each_other(
 async def test_more_is_asked_for_than_there_is(role: Role) -> None:
     output = await take(role, model := player(line=scored(1)), PARCEL, user_role="tom", **ALL)
     assert sorted(scenes(output)) == sorted(APART_FROM_INN)
-    assert len(shown(model, "reply")) == 1
+    assert (len(shown(model, "record")), len(shown(model, "reply"))) == (2, 3)  # the last is told why
     assert output["evidence"]["verification"]["passed"] is False
 
 
@@ -217,8 +240,8 @@ async def test_a_role_that_speaks_in_no_dialogue_has_nothing_to_remember(tmp_pat
     role = cast_role(tmp_path, {"inn": SCENES["inn"]})
     output = await take(role, model := player(line=scored(1)), "Beer?")
     assert (scenes(output), relations(output)["roles"]) == ([], [])
-    assert counted(model) == {"reply": 1, "line": 1}
-    assert output["evidence"]["verification"] == {"passed": False, "spoken": 0, "revisions": 0, "alpha": 4.0}
+    assert counted(model) == {"reply": 2, "line": 2}
+    assert output["evidence"]["verification"] == {"passed": False, "spoken": 1, "revisions": 1, "alpha": 4.0}
 
 
 async def test_a_role_without_dialogues_says_what_to_do(tmp_path: Path) -> None:
@@ -273,6 +296,14 @@ async def test_a_model_that_nobody_can_reach_is_an_error(role: Role) -> None:
 async def test_no_reply_is_an_error(role: Role) -> None:
     with pytest.raises(UnusableAnswer):
         await take(role, player(reply=""), PARCEL)
+
+
+async def test_a_long_reason_of_an_edge_is_cut_and_said_to_be(role: Role) -> None:
+    said = reasoned(4, "They quarrel. " * 50)
+    output = await take(role, player(edge=said), PARCEL, user_role="tom", recalled_dialogues=1)
+    (found,) = relations(output)["edges"]
+    assert (found["score"], found["reason"][:13]) == (4.0, "They quarrel.")
+    assert output["evidence"]["edges_dropped"] == ["reason: cut to 300 characters"]
 
 
 # Which clique
@@ -348,10 +379,23 @@ async def test_role_gpt_answers_from_the_dialogues_that_were_brought_back(role: 
     assert counted(model) == {"reply": 1}
     (text,) = shown(model, "reply")
     assert fenced("dialogues", text).split("\n\n")[0].startswith("Tom Quill: A parcel from Leith")
-    assert (fenced("other", text), len(scenes(output))) == ("He sails the mail boat.", 3)
+    assert len(scenes(output)) == 3
     assert set(output["evidence"]) == {"dialogues"}
     assert set(output["usage"]) == {"respond_from_dialogues"}
     assert output["messages"][-1].name == "ada"
+
+
+@pytest.mark.parametrize("user", ["tom", "Mr Pike", ""])
+async def test_role_gpt_knows_of_the_user_no_more_than_a_name(role: Role, user: str) -> None:
+    output = await gpt(role, model := player(), user_role=user, recalled_dialogues=6)
+    (text,) = shown(model, "reply")
+    assert fenced("other", text) == ""
+    assert all("Ada Quill" in one["speakers"] for one in output["evidence"]["dialogues"])
+    question = "Too much beer at the inn? The soup at supper!"
+    given = run_settings(role.root.parent, player(), user_role=user, recalled_dialogues=1)
+    asked = {"messages": [HumanMessage(question)]}
+    output = await role_gpt.graph.ainvoke(asked, context=role_gpt.RoleGptContext(**given))
+    assert scenes(output) == ["supper"]  # and not the one of the two
 
 
 async def test_the_reply_of_role_gpt_is_streamed(role: Role) -> None:

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 
 from dramaturg.conversations.conversation import Conversation
+from dramaturg.conversations.json_lines import exported, imported
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.stores import library as libraries
 from dramaturg.stores.index.dialogues import DIALOGUE_KIND
@@ -24,8 +25,8 @@ from dramaturg.workflows import drmr, drmr_index
 
 from cast_roles import SCENES, Talk, cast_role, context, counted, lines_of, numbered, pairs_asked, scored, take
 from fakes import ScriptedChatModel
-from roles import fenced, run_settings, write_memories
-from scope_roles import player, reasoned, shown
+from roles import WordEmbeddings, fenced, run_settings, write_memories
+from scope_roles import asked, player, reasoned, shown
 
 PARCEL, LAMP, SOUP = "Where is the parcel from Leith?", "Who sold the lamp?", "How is the soup at supper?"
 WHOLE = {"memory_dialogues": 50}
@@ -269,6 +270,93 @@ async def test_dialogues_that_are_gone_leave_the_graph_and_the_record_stays(role
     assert evidence["relations"]["clique"] == []
     assert fenced("memory", shown(model, "reply")[0]).startswith("He brought me the parcel.")
     assert len((await talk.values())["known_dialogues"]) == 2
+
+
+# Who has said what
+
+
+SECRET = "I hid the gold under the lamp."
+
+
+def before_question(model: ScriptedChatModel) -> list[str]:
+    """What a reply is shown of the conversation before the question, message by message."""
+    (call,) = [call for call in model.calls if asked(call.messages)[0] == "reply"]
+    return [message.text for message in call.messages if message.type in {"human", "ai"}]
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "told"),
+    [
+        ("tom", "Mr Pike", f"Tom Quill: {SECRET}"),
+        ("tom", "", f"Tom Quill: {SECRET}"),
+        ("", "Mr Pike", f"this stranger: {SECRET}"),
+        ("tom", "Tom Quill", SECRET),
+        ("", "", SECRET),
+    ],
+)
+async def test_earlier_lines_carry_the_role_that_spoke_them_where_another_asks_now(
+    role: Role, first: str, then: str, told: str
+) -> None:
+    talk = Talk(role, user_role=first)
+    await talk.ask(SECRET)
+    await talk.ask("What do you know?", model := player(), user_role=then)
+    assert before_question(model)[0] == told
+
+
+class Listening(WordEmbeddings):
+    """Remembers what it was asked to embed."""
+
+    def embed_query(self, text: str) -> list[float]:
+        HEARD.append(text)
+        return super().embed_query(text)
+
+
+HEARD: list[str] = []
+
+
+async def test_a_conversation_is_embedded_with_the_names_of_those_who_spoke(role: Role) -> None:
+    talk = Talk(role, user_role="tom", embedding_model=Listening())
+    await talk.ask(SECRET)
+    await talk.ask("And the soup?", user_role="Mr Pike")
+    assert HEARD[-1].split("\n") == [
+        f"Tom Quill: {SECRET}",
+        "Ada Quill: I keep the light.",
+        "Mr Pike: And the soup?",
+    ]
+
+
+async def test_a_summary_is_made_of_lines_with_the_names_of_those_who_spoke(role: Role) -> None:
+    talk = Talk(role, user_role="tom", window=2)
+    await talk.ask(SECRET)
+    await talk.ask("And the soup?", model := player(), user_role="Mr Pike")
+    assert fenced("conversation", shown(model, "summary")[0]).split("\n")[0] == f"Tom Quill: {SECRET}"
+
+
+async def test_lines_of_an_earlier_version_are_those_of_who_asks_now(role: Role) -> None:
+    before = [HumanMessage(SECRET, id="1"), AIMessage("Ay.", id="2", name="ada")]
+    model = player()
+    given = context(role, model, user_role="tom", embedding_model=Listening())
+    await drmr.graph.ainvoke({"messages": [*before, HumanMessage("And?", id="3")]}, context=given)
+    assert before_question(model)[0] == SECRET
+    assert HEARD[-1].split("\n")[0] == f"Tom Quill: {SECRET}"
+
+
+async def test_who_spoke_is_in_an_exported_conversation(role: Role) -> None:
+    talk, again = Talk(role, user_role="tom"), Talk(role, user_role="Mr Pike")
+    await talk.ask(SECRET)
+    await imported(again, [line async for line in exported(talk)])
+    await again.ask("What do you know?", model := player())
+    assert before_question(model)[0] == f"Tom Quill: {SECRET}"
+
+
+async def test_what_another_role_said_on_the_thread_is_not_this_roles(role: Role, tmp_path: Path) -> None:
+    other = open_role("rose", tmp_path)
+    write_memories(other.root, (), dialogue=lines_of({"school": (("Tom Quill", "A parcel."), ("Rose", "A book!"))}))
+    talk = Talk(role, user_role="tom", embedding_model=Listening())
+    await talk.ask(PARCEL, player(reply="It is in the cellar."))
+    await talk.ask("Another parcel?", model := player(), role="rose")
+    assert "ada: It is in the cellar." in before_question(model)[0]
+    assert "ada: It is in the cellar." in HEARD[-1].split("\n")
 
 
 # A state of plain values that stays small

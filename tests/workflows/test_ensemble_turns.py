@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ensemble_roles import asked, cast
+from ensemble_roles import Talk, asked, cast
 
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
 from dramaturg.workflows.ensemble import EnsembleContext, build
 
+from cast_roles import cast_role
 from changing_roles import CORE, FREE, KEEPER, SAILOR, became
 from fakes import ScriptedChatModel
 from identity_roles import found
@@ -125,3 +126,17 @@ async def test_a_conversation_goes_on_after_a_turn_is_taken_back(begin: Begin) -
     output = await talk.take_turn("Three?")
     assert output["messages"][-1].text == "I keep the light."
     assert [turn.question for turn in await talk.history()] == [first.question, "Three?"]
+
+
+async def test_what_is_remembered_says_which_role_of_the_user_spoke(tmp_path: Path) -> None:
+    talk, secret = Talk(cast_role(tmp_path).root.parent), "I hid the gold under the lamp."
+    parts = {"parts": ["memories", "relations", "identity"]}
+    await talk.turn(cast(), secret, user_role="tom", **parts)
+    await talk.turn(model := cast(), "What do you know of the gold?", user_role="Mr Pike", **parts)
+    (call,) = [call for call in model.calls if asked(call.messages)[0] == "reply"]
+    earlier, *_ = (message.text for message in call.messages if message.type != "system")
+    assert earlier == f"Tom Quill: {secret}"
+    assert [one["text"].split("\n")[0] for one in (await talk.values())["episodes"]] == [
+        f"Tom Quill: {secret}",
+        "Mr Pike: What do you know of the gold?",
+    ]

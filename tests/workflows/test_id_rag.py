@@ -187,7 +187,6 @@ async def test_a_role_without_a_chronicle_says_what_to_do(tmp_path: Path, settin
         (sought("fears", medium=["values", "likes"]), {"identity_rule": "released"}, [CALM, LIGHT, SILENCE, STORMS]),
         (sought(keywords=["SEA"]), {}, [CALM]),
         (sought("fears", keywords=["storms"]), {"identity_rule": "released"}, [CALM, STORMS]),
-        (sought(), {}, []),
     ],
 )
 async def test_a_strategy_finds_triples(role: Path, query: str, settings: dict[str, Any], found: list[str]) -> None:
@@ -213,6 +212,19 @@ async def test_a_query_that_cannot_be_used_is_one_by_similarity_and_evidence_say
     assert identity(model) == [CALM]
     assert output["evidence"]["identity"]["how"] == "similarity"
     assert output["evidence"]["identity_query_error"]
+
+
+@pytest.mark.parametrize("query", [sought(), sought(keywords=["zebra"])])
+@pytest.mark.parametrize("rule", ["paper", "released"])
+async def test_a_query_that_finds_no_triple_falls_back_to_similarity_and_evidence_says_so(
+    role: Path, query: str, rule: str
+) -> None:
+    given = {"identity_triples": 1, "identity_rule": rule}
+    output = await take(role, model := decider(query=query), "Do you fear the sea?", **given)
+    assert identity(model) == [CALM]
+    found = output["evidence"]["identity"]
+    assert (found["how"], found["fallback"]) == ("similarity", "the query found no triple")
+    assert found["query"] is not None
 
 
 async def test_a_strategy_of_the_turn_before_is_no_evidence_of_a_turn_without_one(role: Path) -> None:
@@ -241,6 +253,22 @@ async def test_neighbours_of_what_is_found_are_added_by_hops_and_not_through_the
     assert len(identity(model)) == 1 + len(more)
 
 
+@pytest.mark.parametrize(
+    ("hops", "wanted", "found"),
+    [
+        (0, 8, [CALM]),
+        (1, 8, [CALM, KEEPER, LIGHT, SILENCE, STORMS]),
+        (5, 3, [CALM, KEEPER, LIGHT]),
+        (1, 1, [CALM]),
+    ],
+)
+async def test_in_a_star_hops_pass_through_the_role_as_far_as_triples_are_wanted(
+    role: Path, hops: int, wanted: int, found: list[str]
+) -> None:
+    await take(role, model := decider(query=sought("fears")), hops=hops, identity_triples=wanted)
+    assert identity(model) == found
+
+
 async def test_what_does_not_hold_on_the_day_is_not_known(role: Path) -> None:
     text = (role / "chronicle.yaml").read_text(encoding="utf-8")
     (role / "chronicle.yaml").write_text(text.replace("object: storms,", "object: storms, until: 2020,"), "utf-8")
@@ -257,6 +285,37 @@ async def test_how_a_role_feels_stands_beside_its_identity_for_one_turn(role: Pa
     output = await take(role, model := decider(), saver=saver)
     assert "<feeling>" not in shown(model, "reply")[0]
     assert "feeling" not in output["evidence"]
+
+
+@pytest.mark.parametrize("language", ["en", "zh", "ko"])
+async def test_a_query_is_told_what_the_paper_always_includes_and_has_room_for_it(role: Path, language: str) -> None:
+    relations = ["values", "believes", "likes", "profession", "is_politically", "fears", "owns"]
+    rows = (f"- {{subject: Ada Quill, relation: {one}, object: {one} x, kind: trait}}" for one in relations)
+    (role / "chronicle.yaml").write_text("\n".join(["triples:", *rows]), encoding="utf-8")
+    query = sought(*relations[:5], medium=relations)
+    output = await take(role, model := decider(query=query), language=language, identity_triples=7)
+    (text,) = shown(model, "query")
+    asked = text.rpartition("Ada Quill")[0].partition("owns")[2]  # after the list of relations
+    assert "profession" in asked.partition("JSON")[0]  # before the example
+    assert "is_politically" in asked.partition("JSON")[0]
+    assert len(output["evidence"]["identity"]["triples"]) == 7
+    assert "identity_query_dropped" not in output["evidence"]
+
+
+@pytest.mark.parametrize(("rules", "planned"), [("paper", 1), ("ours", 0)])
+async def test_a_deed_is_planned_by_the_papers_rules_and_the_plan_lives_on(
+    role: Path, rules: str, planned: int
+) -> None:
+    saver = InMemorySaver()
+    output = await take(role, model := decider(), "What now?", saver, rules=rules, **HOUR)
+    assert counted(model).get("plan", 0) == planned
+    assert output["evidence"].get("plan", "") == "She means to trim the lamp." * planned
+    assert ["<plan>" in shown(model, part)[0] for part in ("query", "deed")] == [bool(planned)] * 2
+    await take(role, model := decider(), "And you?", saver, rules=rules)
+    assert "plan" not in counted(model)
+    assert "<plan>" not in shown(model, "reply")[0]  # what is said is not planned
+    await take(role, model := decider(), "What now?", saver, rules=rules, **HOUR)
+    assert [fenced("plan", text) for text in shown(model, "plan")] == ["She means to trim the lamp."] * planned
 
 
 # What it perceives, says, does and chooses

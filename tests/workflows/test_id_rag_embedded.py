@@ -42,7 +42,7 @@ async def test_alice_is_asked(tmp_path: Path) -> None:
     assert evidence["identity"]["how"] == "strategy"
     assert set(evidence["identity"]["query"]) == {"high_priority", "medium_priority", "keywords"}
     assert evidence["identity"]["triples"]
-    assert len(evidence["episodes"]) == 15
+    assert len(evidence["episodes"]) == 25
     for attempt in evidence["gate"]["attempts"]:
         assert (attempt["triple"] is None) == (attempt["probability"] is None)
         assert attempt["error"] == ""

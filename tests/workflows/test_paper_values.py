@@ -1,6 +1,7 @@
 """The numbers of the papers are the defaults of the settings; where a default is ours, that is said here too."""
 
 import inspect
+import re
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from dramaturg.nodes.identity.episodes import DECAY
 from dramaturg.nodes.memories.bank import MemoryBank
 from dramaturg.nodes.reply import ReplySettings
 from dramaturg.nodes.verification import ALPHA, TEMPERATURE
+from dramaturg.prompts import load
 from dramaturg.workflows.methods import context_type
 from dramaturg.workflows.riverbend_agents import RiverbendContext
 
@@ -26,7 +28,11 @@ PAPERS: list[tuple[str, dict[str, Any]]] = [
     # 4.4: N = 3 dialogues for the role memory, K = 2 for a revision.
     ("drmr", {"recalled_dialogues": 3, "revision_dialogues": 2, "role_memory": True}),
     # 5.2: the 25 most salient memories. Equation of 3.3.2: as the paper says.
-    ("id-rag", {"recalled_episodes": 25, "identity_rule": "paper", "identity": "id-rag"}),
+    # 5.2: 1,000 tokens for what is made for the working memory, such as an identity that is inferred.
+    (
+        "id-rag",
+        {"recalled_episodes": 25, "identity_rule": "paper", "identity": "id-rag", "context_tokens": 1000},
+    ),
 ]
 """Settings by method."""
 
@@ -39,11 +45,17 @@ def test_a_method_is_set_as_in_its_paper(method: str, values: dict[str, Any]) ->
 
 def test_riverbend_is_set_as_in_the_paper() -> None:
     fields = RiverbendContext.model_fields
-    # ID-RAG 5.2: sampling temperature 0.5, 25 memories.
-    assert {name: fields[name].default for name in ("temperature", "recalled_episodes")} == {
-        "temperature": 0.5,
-        "recalled_episodes": 25,
-    }
+    # ID-RAG 5.2: sampling temperature 0.5, 25 memories, 256 tokens for a deed, 1,000 for what is made for the working
+    # memory.
+    values = {"temperature": 0.5, "recalled_episodes": 25, "action_tokens": 256, "context_tokens": 1000}
+    assert {name: fields[name].default for name in values} == values
+
+
+@pytest.mark.parametrize("language", ["en", "zh", "ko"])
+def test_who_is_inferred_from_memories_is_told_no_number_of_words(language: str) -> None:
+    """The paper's baseline is held to 1,000 tokens and to nothing else (5.2; A.1 has five lines)."""
+    text = load("infer_identity", language).sections[-1][1]
+    assert not re.search(r"at most|sentences|words|不超过|短句|句写|넘지|문장|낱말", text)
 
 
 def test_drmr_verifies_as_in_its_paper() -> None:

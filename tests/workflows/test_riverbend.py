@@ -113,6 +113,67 @@ async def test_every_key_that_a_node_writes_is_a_channel(tmp_path: Path) -> None
     assert nodes == {*NODES}
 
 
+# Perceive, plan, act
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_nobody_is_shown_all_that_it_remembers(runs: Any, agent: str) -> None:
+    shown = [
+        fenced("memories", one["situation"]).splitlines()
+        for one in of_kind(runs["id-rag"][0]["log"], "context")
+        if one["agent"] == agent
+    ]
+    assert [len(lines) for lines in shown] == [25] * 7  # of more: what is salient changes from hour to hour
+    assert len({tuple(lines) for lines in shown}) > 1
+
+
+def test_agents_plan_before_they_act_and_what_is_looked_up_rests_on_the_plan(tmp_path: Path) -> None:
+    model = townsfolk(make_plan=lambda role, text: f"{role} means to walk, since {hour(text)}.")
+    log = played(tmp_path, model, steps=2)["log"]
+    for at, of_context in groupby(of_kind(log, "context"), key=lambda one: one["time"][-5:]):
+        for one in of_context:
+            name = one["agent"].capitalize()
+            assert fenced("plan", one["situation"]) == f"{name} means to walk, since {at}."
+    for name in ("query_identity", "take_action", "infer_identity"):
+        assert all(f"{part(call.text)[1]} means to walk" in fenced("plan", call.text) for call in asked(model, name))
+    made = asked(model, "make_plan", "Alice")
+    assert [fenced("plan", call.text) for call in made] == ["", "Alice means to walk, since 09:00."]
+    assert all("to be elected mayor of Riverbend today" in fenced("question", call.text) for call in made)
+
+
+def test_agents_that_plan_nothing_ask_one_question_less(tmp_path: Path) -> None:
+    number = {}
+    for planning in (True, False):
+        played(tmp_path, model := townsfolk(), steps=1, planning=planning)
+        number[planning] = len(model.calls)
+    assert number[True] == number[False] + len(AGENTS)
+    assert not any("<plan>" in call.text for call in model.calls)
+
+
+# How an identity is looked up
+
+SEVERAL = json.dumps({"high_priority": ["values"], "medium_priority": ["believes", "supports"], "keywords": []})
+
+
+@pytest.mark.parametrize(
+    ("settings", "how", "number"),
+    [
+        ({}, "strategy", 6),
+        ({"identity_rule": "released"}, "strategy", 6),
+        ({"identity_triples": 2}, "strategy", 2),
+        ({"identity_triples": 2, "identity_rule": "released"}, "strategy", 6),
+        ({"identity_retrieval": "embedding", "identity_triples": 3}, "similarity", 3),
+    ],
+)
+def test_how_an_identity_is_looked_up_can_be_set(
+    tmp_path: Path, settings: dict[str, Any], how: str, number: int
+) -> None:
+    assert {"identity_rule", "identity_triples", "identity_retrieval", "hops"} <= RiverbendContext.model_fields.keys()
+    log = played(tmp_path, townsfolk(query_identity=SEVERAL), steps=1, talks=0, **settings)["log"]
+    (alice,) = (one["identity"] for one in of_kind(log, "context") if one["agent"] == "alice")
+    assert (alice["how"], len(alice["triples"])) == (how, number)
+
+
 # What the conditions have in common
 
 
@@ -170,8 +231,8 @@ def caps(calls: list[Call]) -> dict[str, set[Any]]:
 def test_answers_may_be_as_long_in_all_conditions(runs: Any) -> None:
     bounds = {condition: caps(runs[condition][1].calls) for condition in CONDITIONS}
     for condition in CONDITIONS:
-        assert bounds[condition]["take_action"] == {(80, 0.5)}
-        assert bounds[condition]["infer_identity"] == bounds[condition]["feel_progress"] == {(100, 0)}
+        assert bounds[condition]["take_action"] == {(256, 0.5)}
+        assert bounds[condition]["infer_identity"] == bounds[condition]["feel_progress"] == {(1000, 0)}
         common = bounds["id-rag"].keys() & bounds[condition].keys()
         assert {name: bounds[condition][name] for name in common} == {name: bounds["id-rag"][name] for name in common}
     assert "query_identity" in bounds["id-rag"].keys() - bounds["full"].keys() - bounds["baseline"].keys()

@@ -24,6 +24,19 @@ def test_the_evidence_of_each_part_stands_under_its_name() -> None:
     assert not any("anything" in line for line in lines)
 
 
+def test_what_was_drawn_again_is_told_with_what_became_of_it() -> None:
+    slips = [
+        {"slip": "echo", "text": "Are you lonely?", "outcome": "dropped"},
+        {"slip": "announcement", "text": "As Ada, I am.", "outcome": "cut", "error": "It is gone."},
+    ]
+    assert shown({"mine": {"slips": slips}}) == [
+        "mine",
+        "Not spoken (the question again): Are you lonely?",
+        "Spoken without its first words (the name of who speaks): As Ada, I am. Another draw failed: It is",
+        "gone.",
+    ]
+
+
 def test_what_a_checker_of_ones_own_said_is_told_draft_by_draft() -> None:
     attempts = [{"text": "My computer!", "verdict": "revise", "reason": "a computer", "error": ""}]
     told = "\n".join(shown({"no computers": {"attempts": attempts, "outcome": "revise"}}))

@@ -30,11 +30,19 @@ def test_every_part_of_the_evidence_has_its_place() -> None:
             "specific": [recalled, related],
             "reached": [{**recalled, "score": None}],
             "followed": [followed],
+            "sentences": [{"text": "He dreads the sea.", "source": "life.md", "start": 0, "end": 18, "score": 0.25}],
             "missing": [HOSTILE],
             "graph_warning": "An older version is read.",
         }
     )
-    for part in ("Understood as: Who is he?", "Hypothetical context", "0.80", "nearest 0.500", "[9] as described"):
+    for part in (
+        "Understood as: Who is he?",
+        "Hypothetical context",
+        "0.80",
+        "nearest 0.500",
+        "[9] as described",
+        "He dreads the sea.",
+    ):
         assert part in text
     assert "Jory – lamp" in text
     assert "He trims it." in text

@@ -113,6 +113,10 @@ def test_a_neighbour_and_a_source_are_told_below_the_triple() -> None:
     ("changed", "sentence"),
     [
         ({"how": "similarity", "query": None}, "Identity, most similar to what is asked: 2 of 7 triples"),
+        (
+            {"how": "similarity", "fallback": "the query found no triple"},
+            "Identity, most similar to what is asked, for the query found no triple: 2 of 7 triples",
+        ),
         ({"how": "all", "query": None}, "Identity, the whole chronicle: 2 of 7 triples"),
         ({"how": "inferred", "triples": [], "text": "A keeper."}, "Identity, inferred from memories: A keeper."),
     ],

@@ -251,10 +251,10 @@ def test_what_was_said_before_is_said_before(library: Path) -> None:
             "turns": [{"speaker": "Jory", "text": "Well?"}, {"speaker": "ADA QUILL", "text": "Hm."}],
         }
     )
-    assert [(one.type, one.text) for one in messages_of(question, role)] == [
-        ("human", "Well?"),
-        ("ai", "Hm."),
-        ("human", "(On the quay.)\nAnd then?"),
+    assert [(one.type, one.name, one.text) for one in messages_of(question, role)] == [
+        ("human", "Jory", "Well?"),
+        ("ai", None, "Hm."),
+        ("human", None, "(On the quay.)\nAnd then?"),
     ]
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
 
-from dramaturg.evaluation.simulation.log import Context, MeasuredRun, measured_run
+from dramaturg.evaluation.simulation.log import Context, LoggedRun, MeasuredRun, measured_run
 from dramaturg.evaluation.simulation.measures import take_all
 from dramaturg.evaluation.simulation.quiz import correctness, looked_up, quiz_messages, quiz_of
 from dramaturg.evaluation.simulation.tasks import Measure, agent_settings, known_of, planned
@@ -110,6 +110,15 @@ def test_a_lookup_that_fails_looks_by_similarity(tmp_path: Path, runs: dict[str,
     at = context_of("alice", runs["id-rag"])
     context = agent_settings(measure_settings(tmp_path, examiner(query_identity="no idea")), "alice")
     assert asyncio.run(looked_up(context, at, "For how many years have you done this work?"))
+
+
+def test_an_identity_is_looked_up_for_the_quiz_as_in_the_run(tmp_path: Path, runs: dict[str, MeasuredRun]) -> None:
+    short_quiz(tmp_path)
+    told = {**runs["id-rag"].about.model_dump(), "identity_retrieval": "embedding"}
+    run = runs["id-rag"]._replace(path=tmp_path / "run.jsonl", about=LoggedRun.model_validate(told))
+    tasks = plan(run, tmp_path, "recall_with_retrieval", model := examiner())
+    asyncio.run(take_all(tasks, measure_settings(tmp_path, model)))
+    assert len(model.calls) == len(tasks)  # by similarity: no question names what is to be looked for
 
 
 def test_a_model_that_cannot_be_reached_is_no_missing_answer(tmp_path: Path, runs: dict[str, MeasuredRun]) -> None:

@@ -167,6 +167,7 @@ async def test_published_dialogues(role: Role) -> None:
         "relations": 6,
         "edges": EDGES,
         "scored": 0,
+        "cut": 0,
         "failed": [],
         "calls": 0,
         "tokens": 0,
@@ -351,7 +352,7 @@ async def test_a_rebuild_embeds_and_scores_all_anew_while_the_old_is_served(role
     assert {*seen} == {first["version"]}
     assert (len(model.calls), sorted(words.texts)) == (EDGES, sorted(texts(role)))
     assert report["version"] != first["version"]
-    assert {score_in(in_version(role), key) for key in keys(role).values()} == {(1.0, "seen again")}
+    assert {score_in(in_version(role), key) for key in keys(role).values()} == {(1.0, "seen again", ())}
     again = await index(role, model := scoring(), SCORES, embedding_model=words)
     assert (model.calls, again["version"]) == ([], report["version"])
 
@@ -403,7 +404,7 @@ async def test_score_and_reason_apart_are_two_questions(role: Role) -> None:
     model = player(edge=lambda text: "4" if text.endswith("from 1 to 5:") else "They\n quarrel.")
     report = await index(role, model, SCORES, appraisal="apart")
     assert (report["calls"], report["scored"]) == (2 * EDGES, EDGES)
-    assert {score_in(in_version(role), key) for key in keys(role).values()} == {(4.0, "They quarrel.")}
+    assert {score_in(in_version(role), key) for key in keys(role).values()} == {(4.0, "They quarrel.", ())}
     again = await index(role, model := scoring(), SCORES, appraisal="together")
     assert (model.calls, again["version"]) == ([], report["version"])
 
@@ -471,7 +472,7 @@ async def test_scores_of_conversations_go_into_the_next_version(role: Role) -> N
     report = await index(role, model := scoring())
     assert (model.calls, report["scored"]) == ([], 4)
     assert {*in_version(role)} == {*kept}
-    assert {score_in(in_version(role), key) for key in kept} == {(5.0, "said in a talk")}
+    assert {score_in(in_version(role), key) for key in kept} == {(5.0, "said in a talk", ())}
     assert loose(role) == []
     assert {*known(role)} == {*kept}
 
@@ -538,7 +539,7 @@ async def test_a_rebuild_with_scores_that_was_killed_before_it_tidied_up_counts(
     assert len(loose(role)) == 1
     report = await index(Role(role.root), model := scoring())
     assert (model.calls, report["scored"]) == ([], EDGES)
-    assert {score_in(in_version(role), key) for key in keys(role).values()} == {(1.0, "so it seems")}
+    assert {score_in(in_version(role), key) for key in keys(role).values()} == {(1.0, "so it seems", ())}
 
 
 async def test_a_rebuild_without_scores_keeps_those_of_conversations_also_of_one_meanwhile(role: Role) -> None:
@@ -564,7 +565,7 @@ async def test_a_damaged_file_of_scores_is_asked_again(role: Role, damage: bytes
     assert known(role) == {}
     report = await index(role, model := scoring(), SCORES)
     assert (len(model.calls), report["scored"]) == (EDGES, EDGES)
-    assert score_in(in_version(role), kept[0]) == (float(usual("Ada Quill\nTom Quill")), "of Ad")
+    assert score_in(in_version(role), kept[0]) == (float(usual("Ada Quill\nTom Quill")), "of Ad", ())
 
 
 # What others do meanwhile

@@ -1,5 +1,6 @@
 """The role memory: what a record is made of, that none is there twice, and how old ones become one."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,38 @@ def test_what_is_appended_moves_what_says_the_same_to_the_end() -> None:
         record("A", "1", "4", turn="2"),
     ]
     assert before[0] == record("A", "1")
+
+
+# Steps before the record
+
+
+STEPS = ["I want the light to burn.", "Tom brought a parcel.", "He is my brother.", "Nell is on his side."]
+
+
+@pytest.mark.parametrize("language", ["en", "zh", "ko"])
+async def test_the_steps_are_written_before_the_record_and_are_not_remembered(role: Role, language: str) -> None:
+    written = json.dumps({"steps": STEPS, "record": "I trust him."})
+    output = await take(role, model := player(record=written), PARCEL, user_role="tom", language=language)
+    assert [one["text"] for one in output["evidence"]["records"]] == ["I trust him."]
+    assert memory(model) == "I trust him."
+    (call,) = [call for call in model.calls if "</events>" in call.text]
+    for text in (call.messages[0].text, call.messages[-1].text):  # the prompt, and the schema of the answer
+        assert 0 < text.index('"steps"') < text.index('"record"')
+
+
+@pytest.mark.parametrize(
+    ("written", "dropped"),
+    [
+        ({"steps": STEPS, "record": "I trust him. " * 400}, ["record: cut to 1200 characters"]),
+        ({"steps": [*STEPS, "And more."], "record": "I trust him."}, ["steps: 1 beyond 4 left out"]),
+        ({"record": "I trust him."}, []),
+    ],
+)
+async def test_a_record_is_kept_whatever_its_steps_are(role: Role, written: dict[str, Any], dropped: list[str]) -> None:
+    output = await take(role, player(record=json.dumps(written)), PARCEL, user_role="tom")
+    (made,) = output["evidence"]["records"]
+    assert made["text"].startswith("I trust him.")
+    assert output["evidence"].get("record_dropped", []) == dropped
 
 
 # A record that cannot be had

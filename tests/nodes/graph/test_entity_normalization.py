@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -203,6 +204,34 @@ def test_the_less_certain_edge_gives_in() -> None:
     assert groups_with_decisions("abc", [sure._replace(certainty=0.5), unsure], decided) == [["a"], ["b", "c"]]
     chained = [EntityMatch("a", "b", 0.9), EntityMatch("b", "d", 0.8), EntityMatch("d", "c", 0.7)]
     assert groups_with_decisions("abcd", chained, decided) == [["a", "b", "d"], ["c"]]
+
+
+def test_a_chain_that_holds_a_no_is_cut_at_its_weakest_edge() -> None:
+    chain = [EntityMatch("a", "b", 0.5, 0.9), EntityMatch("b", "c", 0.9, 0.8), EntityMatch("c", "d", 0.5, 0.95)]
+    cut = partial(groups_with_decisions, "abcd", decided=[])
+    assert cut(chain, refused=[]) == [["a", "b", "c", "d"]]
+    assert cut(chain, refused=[("d", "a")]) == [["a", "b"], ["c", "d"]]
+    assert cut(chain, refused=[("a", "c")]) == [["a", "b"], ["c", "d"]]
+    assert cut(chain, refused=[("b", "d")]) == [["a", "b"], ["c", "d"]]
+    round_it = [*chain, EntityMatch("a", "d", 0.5, 0.7)]
+    assert cut(round_it, refused=[("a", "c")]) == [["a", "b"], ["c", "d"]]
+    assert groups_with_decisions("abcd", chain, [["a", "d"]], [("d", "a")]) == [["a", "b", "c", "d"]]  # decided
+
+
+@quickly
+@given(edges_and_decisions(), st.lists(st.tuples(st.sampled_from(KEYS), st.sampled_from(KEYS)), max_size=6))
+def test_no_edge_joins_what_a_no_holds_apart(
+    found: tuple[list[EntityMatch], list[list[str]]], refused: list[tuple[str, str]]
+) -> None:
+    edges, decided = [edge._replace(similarity=edge.similarity or 0.0) for edge in found[0]], found[1]
+    whole = {key: at for at, names in enumerate(groups_with_decisions(KEYS, edges, decided)) for key in names}
+    groups = groups_with_decisions(KEYS, edges, decided, refused)
+    group = {key: at for at, names in enumerate(groups) for key in names}
+    owner = {key.lower(): at for at, names in enumerate(decided) for key in names}
+    for one, other in refused:
+        assert one == other or group[one] != group[other] or one in owner  # a person may have joined them
+    for names in groups if not any(decided) else ():
+        assert len({whole[key] for key in names}) == 1
 
 
 def test_decided_names_need_no_edge_and_their_spelling_does_not_count() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage
 
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.nodes.index_steps import answer_all
@@ -31,6 +32,7 @@ from graph_roles import (
     served,
 )
 from passage_samples import quick
+from roles import fenced
 
 
 @pytest.fixture(autouse=True)
@@ -137,3 +139,43 @@ async def test_two_that_index_at_once_make_one_version(role: Role, slow: str) ->
     assert len(list(role.root.glob("index/graph/versions/*"))) == 1
     assert list(role.root.glob("index/graph/drafts/*")) == []
     assert normal_name(LIFE.split(".")[1]) in normal_name(served(role).passages[0].text)
+
+
+def cut(text: str) -> AIMessage:
+    """An answer that ends at its token limit."""
+    return AIMessage(text, response_metadata={"finish_reason": "length"})
+
+
+@pytest.mark.parametrize(
+    ("answers", "description"),
+    [
+        (
+            [cut("Tom sails the Petrel for Mr. Penrose. He brings flour, and her brother who")],
+            "Tom sails the Petrel for Mr. Penrose.",
+        ),
+        ([cut("Tom is “Her brother.” He was a pupil of Mr. Penrose and")], "Tom is “Her brother.”"),
+        ([cut("汤姆驾驶海燕号。他是她的哥哥，每逢星期五")], "汤姆驾驶海燕号。"),
+        ([cut("Tom, her brother, who sails the"), "Tom sails. He is her brother."], "Tom sails. He is her brother."),
+        (
+            [cut("He sails. And then there is all of this which"), cut("He sails. He brings flour. He")],
+            "He sails. He brings flour.",
+        ),
+        ([cut("Tom, her brother, who sails the")] * 2, ""),
+    ],
+)
+async def test_a_description_that_met_its_limit_ends_with_a_sentence(
+    role: Role, answers: list[Any], description: str
+) -> None:
+    left = list(answers)
+    model = graph_actor(
+        lambda text: left.pop(0) if left and part(text) == "summary" and fenced("name", text) == "Her brother" else None
+    )
+    report = await index(role, model, concurrency=1)
+    found = served(role).entity("Her brother").description
+    if description:
+        assert (found, report["undescribed"]) == (description, 0)
+    else:  # what is told of him stands in its place as it is
+        assert "who sails the" not in found
+        assert "Note: Tom sails the Petrel." in found
+        assert report["undescribed"] == 1
+    assert not left

@@ -2,14 +2,30 @@
 
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from langchain_core.messages import BaseMessage
 
 from dramaturg.models.questions import Decision
+from dramaturg.nodes.graph.index import check_graph
 from dramaturg.stores.role import Role
 
-from graph_roles import JORY, TOM, asked, compared, graph_actor, graph_role, groups, index, means_same, part, served
+from graph_roles import (
+    JORY,
+    TOM,
+    asked,
+    compared,
+    graph_actor,
+    graph_role,
+    groups,
+    index,
+    means_same,
+    part,
+    served,
+    settings,
+)
 from passage_samples import quick
 from roles import fenced, said
 
@@ -73,9 +89,29 @@ async def test_summarize_above_leaves_short_descriptions_as_they_are(role: Role)
     assert "Note: Tom sails the Petrel." in description
 
 
-@pytest.mark.parametrize(("given", "most"), [({}, 120), ({"description_tokens": 33}, 33)])
+@pytest.mark.parametrize(("given", "most"), [({}, 300), ({"description_tokens": 33}, 33)])
 async def test_description_tokens_bound_a_summary(role: Role, given: dict[str, int], most: int) -> None:
     model = graph_actor()
     await index(role, model, **given)
     bounds = {call.parameters["max_tokens"] for call in model.calls if part(call.text) == "summary"}
     assert bounds == {most}
+
+
+TWO = {"Tom Quill", "Her brother"}
+
+
+def named_in(text: str) -> set[str]:
+    """The names of the two entries of a question."""
+    return {fenced(tag, text).split(":")[0] for tag in ("one", "other")}
+
+
+@pytest.mark.parametrize("holds_a_no", [False, True])
+async def test_a_graph_without_a_no_is_the_same_by_the_rules_of_the_paper(role: Role, holds_a_no: bool) -> None:
+    no = "no" if holds_a_no else "yes"
+    await index(role, graph_actor(lambda text: no if part(text) == "same" and named_in(text) >= TWO else None))
+    stale = {}
+    for rules in ("paper", "ours"):
+        runtime: Any = SimpleNamespace(context=settings(role, graph_actor(), rules=rules))
+        found = await check_graph({"graph_stale": False}, runtime)
+        stale[rules] = found["graph_stale"]
+    assert stale == {"paper": holds_a_no, "ours": False}

@@ -50,9 +50,10 @@ def asked(model: ScriptedChatModel) -> ChatModel:
 async def of_one(model: ScriptedChatModel, language: str = "en", **relations: str) -> list[Triple]:
     """Draft from the one chunk of Ada's life."""
     (chunk,) = chunks_of([document()])
-    return await drafted_triples(
+    triples, _ = await drafted_triples(
         asked(model), chunk, role=NAME, language=language, relations=relations or templates(language)
     )
+    return triples
 
 
 async def of_all(model: ScriptedChatModel, chunks: list[StoredPassage], **given: Any) -> ChronicleDraft:
@@ -143,6 +144,14 @@ async def test_of_an_answer_what_is_good_is_kept() -> None:
     found = await of_one(scripted(answer(*bad, statement(object="a light " * 40, subject="Tom"))))
     assert [len(one.object) <= 200 for one in found] == [True]
     assert len(model.calls) == 1
+
+
+async def test_what_was_left_out_of_an_answer_is_said_with_where_it_was() -> None:
+    model = by_year(lambda year: answer(statement(object=year), *[statement(kind="mood")] * (year == "year 1")))
+    found = await of_all(model, chunks_of([document(long_life())]))
+    assert [one.object for one in found.triples] == ["year 0", "year 1", "year 2"]
+    (said,) = getattr(found, "dropped", ())
+    assert said.startswith("life.md, Ada > Year 1: triples 2 kind")
 
 
 async def test_the_last_sentence_can_be_named() -> None:

@@ -43,8 +43,10 @@ from identity_roles import (
     in_turn,
     run,
     shown,
+    sought,
     state_of,
     take,
+    weighed,
 )
 from property_settings import property_settings
 from roles import fenced
@@ -76,7 +78,7 @@ async def answer(role: Path, saver: BaseCheckpointSaver[Any], value: Any, **give
 
 def waits_for(output: dict[str, Any]) -> dict[str, Any]:
     """What a graph that waits has asked."""
-    (one,) = output["__interrupt__"]
+    (one,) = output.get("__interrupt__", ()) or pytest.fail("The graph waits for nobody.")
     asked: dict[str, Any] = one.value
     return asked
 
@@ -123,7 +125,7 @@ async def test_what_a_turn_tells_is_her_identity_in_the_next(role: Path) -> None
         "proposed": 1,
     }
     assert as_json(output["evidence"]) == output["evidence"]
-    assert output["usage"]["reflect"]["calls"] == 1
+    assert output["usage"]["reflect"]["calls"] == 2  # what it tells, and whether it contradicts the core
     assert await known(role, saver) == [*ALL, TEA]
     kept = (await state_of(saver))["identity_changes"]
     assert as_json(kept) == kept
@@ -219,7 +221,7 @@ async def test_a_reflection_that_nobody_answers_can_be_gone_on_with(role: Path) 
     with pytest.raises(ModelUnavailable):
         await turn(role, saver, ModelUnavailable("nobody there"))
     await run(role, model := decider(reflected=found(finding("tea"))), saver, None, **ON)
-    assert counted(model) == {"reflected": 1}
+    assert counted(model) == {"reflected": 1, "weighed": 1}
     assert await known(role, saver) == [*ALL, TEA]
 
 
@@ -282,7 +284,7 @@ async def test_what_is_approved_becomes_so_and_what_is_not_does_not(
     changes = output["evidence"]["identity_changes"]
     assert [one["approved"] for one in changes] == [None, True][: len(changes)]
     assert output["evidence"]["declined"] == declined
-    assert output["usage"]["reflect"]["calls"] == 1
+    assert output["usage"]["reflect"]["calls"] == 2
     assert await known(role, saver) == identity
 
 
@@ -341,6 +343,97 @@ async def test_a_turn_after_one_that_waits_is_a_turn_and_nothing_was_approved(ro
     await turn(role, saver, found(finding("tea", 2)))
     assert await known(role, saver) == ALL
     await turn(role, saver, found())
+    assert await known(role, saver) == ALL
+
+
+async def test_of_a_long_chronicle_the_core_what_was_looked_up_and_the_first_are_shown(role: Path) -> None:
+    rows = [f"- {{subject: Ada Quill, relation: likes, object: thing {at}, kind: trait}}" for at in range(150)]
+    rows += ["- {subject: Ada Quill, relation: owns, object: a lamp, kind: trait}"]
+    rows += ["- {subject: Ada Quill, relation: values, object: rest, kind: value, core: true}"]
+    (role / "chronicle.yaml").write_text("\n".join(["triples:", *rows]), encoding="utf-8")
+    saver, on = InMemorySaver(), {"update": True, "gate": False}
+    model = decider(query=sought("owns"), reflected=found(finding("tea", 99)))
+    await take(role, model, "Tea?", saver, **on)
+    shown_ = fenced("statements", shown(model, "reflected")[0]).splitlines()
+    assert len(shown_) == 100
+    assert shown_[97:] == [
+        "98. Ada Quill likes thing 97.",
+        "99. Ada Quill owns a lamp.",
+        "100. Ada Quill holds dear rest.",
+    ]
+    (kept,) = (await state_of(saver))["identity_changes"]
+    assert kept["replaces"]["object"] == "a lamp"
+
+
+# What contradicts a core triple, named by the model or not
+
+SAILOR = finding("a sailor who has left the light for good", relation="profession")
+LEFT = "Ada Quill is by profession a sailor who has left the light for good."
+
+
+@pytest.mark.parametrize("appraisal", ["together", "apart"])
+async def test_what_contradicts_a_core_triple_waits_though_the_model_names_none(role: Path, appraisal: str) -> None:
+    saver = InMemorySaver()
+
+    def fits(text: str) -> str:
+        return "no" if (fenced("statement", text), fenced("line", text)) == (KEEPER, LEFT) else "yes"
+
+    model = decider(reflected=found(SAILOR, finding("tea")), weighed=contradicts(LEFT, 1), contradicts=fits)
+    output = await take(role, model, "Tea?", saver, **ON, appraisal=appraisal)
+    ((change),) = waits_for(output)["changes"]
+    assert (change["sentence"], change["replaces"]["sentence"]) == (LEFT, KEEPER)
+    assert await known(role, saver) == ALL
+
+
+def contradicts(line: str, statement: int) -> Answer:
+    """The gate finds that a line goes against a statement, and no other does."""
+    return lambda text: weighed(statement if fenced("line", text) == line else 0)
+
+
+async def test_what_the_gate_is_asked_of_is_the_core_alone(role: Path) -> None:
+    await take(role, model := decider(reflected=found(finding("tea"), finding("gin", 1))), "Tea?", **ON)
+    texts = shown(model, "weighed")  # what is to take the place of a core triple waits anyway
+    assert len(texts) == 1
+    text = texts[0]
+    assert fenced("statements", text).splitlines() == [f"1. {KEEPER}", f"2. {LIGHT}"]
+    assert (fenced("question", text), fenced("line", text)) == ("Tea?", TEA)
+
+
+@pytest.mark.parametrize(
+    ("replaces", "numbers", "identity"),
+    [
+        (0, [1], [LEFT, LIGHT, SILENCE, STORMS, CALM]),
+        (4, [1], [LEFT, LIGHT, SILENCE, CALM]),
+        (4, [], ALL),
+    ],
+)
+async def test_approved_it_takes_the_place_of_all_that_it_replaces(
+    role: Path, replaces: int, numbers: list[int], identity: list[str]
+) -> None:
+    saver = InMemorySaver()
+    model = decider(reflected=found(SAILOR | {"replaces": replaces}), weighed=weighed(1))
+    await take(role, model, "Tea?", saver, **ON)
+    await answer(role, saver, {"approved": numbers})
+    assert await known(role, saver) == identity
+    kept = (await state_of(saver)).get("identity_changes", [])
+    assert [one["triple"].get("core") for one in kept] == [True][: len(numbers)]
+
+
+async def test_where_nobody_is_asked_what_contradicts_a_core_triple_is_left(role: Path) -> None:
+    saver = InMemorySaver()
+    model = decider(reflected=found(SAILOR, finding("tea")), weighed=contradicts(LEFT, 1))
+    output = await take(role, model, "Tea?", saver, **ON, approval="nobody")
+    assert [one["sentence"] for one in output["evidence"]["identity_changes"]] == [TEA]
+    assert output["evidence"]["declined"] == 1
+
+
+async def test_what_nobody_can_weigh_waits_for_a_person_and_evidence_says_so(role: Path) -> None:
+    saver = InMemorySaver()
+    output = await take(role, decider(reflected=found(SAILOR), weighed="Hm."), "Tea?", saver, **ON)
+    ((change),) = waits_for(output)["changes"]
+    assert (change["sentence"], change["replaces"]) == (LEFT, None)
+    output = await answer(role, saver, {"approved": []})
+    assert output["evidence"]["reflection"]["not_weighed"]
     assert await known(role, saver) == ALL
 
 
@@ -427,6 +520,28 @@ def test_a_change_to_a_triple_that_the_chronicle_holds_no_more_is_an_addition() 
     old, other, new = (Triple(subject="Ada", relation="likes", object=one, kind="value") for one in "abc")
     assert apply_changes([other], [change(new, old)]) == [other, new]
     assert apply_changes([old.model_copy(update={"core": True})], [change(new, old)])[0].core
+
+
+def test_what_changes_cost_grows_with_them_and_with_the_chronicle_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    triples = [Triple(subject="Ada", relation="likes", object=f"thing {at}", kind="value") for at in range(200)]
+    changes = [
+        change(Triple(subject="Ada", relation="likes", object=f"new {at}", kind="value"), triples[-1 - at])
+        for at in range(50)
+    ]
+    dumped, dump = 0, Triple.model_dump
+
+    def counting(one: Triple, **given: Any) -> dict[str, Any]:
+        nonlocal dumped
+        dumped += 1
+        return dump(one, **given)
+
+    monkeypatch.setattr(Triple, "model_dump", counting)
+    after = apply_changes(triples, changes)
+    assert [one.object for one in after] == [
+        *(f"thing {at}" for at in range(150)),
+        *(f"new {at}" for at in reversed(range(50))),
+    ]
+    assert dumped <= 2 * (len(triples) + len(changes))
 
 
 # Branches

@@ -53,6 +53,13 @@ async def test_an_outcome_is_logged_by_ids_and_heard_by_whoever_noticed(tmp_path
     assert found["usage"]["resolve"]["calls"] == 1
 
 
+async def test_what_was_left_out_of_an_account_is_logged(tmp_path: Path) -> None:
+    found = await resolved(tmp_path, townspeople(resolve_action=comes("It rained.", "Bob", "the mayor")))
+    (line,) = found["log"]
+    assert line["noticed_by"] == ["bob"]
+    assert [one.partition(":")[0] for one in line.get("dropped", [])] == ["noticed_by 2"]
+
+
 async def test_whoever_notices_twice_hears_once(tmp_path: Path) -> None:
     model = townspeople(resolve_action=comes("It rained.", "Bob", "Bob", talks_with="Bob"))
     found = await resolved(tmp_path, model)

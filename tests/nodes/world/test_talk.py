@@ -47,6 +47,17 @@ async def test_a_talk_ends_with_the_line_of_whoever_leaves(tmp_path: Path) -> No
     assert len(model.calls) == 2
 
 
+async def test_a_line_may_be_as_long_as_the_paper_lets_it(tmp_path: Path) -> None:
+    long = "Well, " * 160 + "well."  # about 256 tokens
+    found = await talked(tmp_path, townspeople(say_line=line(long, leaves=True)))
+    assert lines(found) == [("alice", "dorothy", long)]
+
+
+async def test_what_was_cut_of_a_line_is_logged(tmp_path: Path) -> None:
+    found = await talked(tmp_path, townspeople(say_line=line("Well, " * 300, leaves=True)))
+    assert found["log"][0].get("dropped") == ["line: cut to 1000 characters"]
+
+
 async def test_both_remember_all_that_was_said_and_by_whom(tmp_path: Path) -> None:
     model = townspeople(say_line=in_turn(line("Well?"), line("No.", leaves=True)))
     found = await talked(tmp_path, model)

@@ -109,8 +109,8 @@ def test_a_memory_has_the_hour_at_which_it_happened(log: list[Any], model: Scrip
 
 def test_what_was_remembered_before_is_remembered_still(model: ScriptedChatModel) -> None:
     first, *_, last = (lines("memories", call) for call in deeds_of(model, "Dorothy"))
-    assert len(first) == 12
-    assert last[:12] == first
+    assert len(first) == 27
+    assert last[:27] == first
 
 
 def test_a_deed_is_known_to_whoever_did_it_and_to_nobody_who_did_not_notice(tmp_path: Path) -> None:
