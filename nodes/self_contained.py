@@ -54,7 +54,9 @@ async def make_self_contained(state: SelfContainedState, runtime: Runtime[Any]) 
     messages = run.prompt("self_contained").messages(role=run.role.card.name, data=data)
     try:
         written = await write(run.chat, messages, temperature=0, max_tokens=120, quiet=True)
-        standalone = clipped(said_in_full(" ".join(written.split()), question), LONGEST)
+        said = " ".join(written.split())
+        same = said.split() == question.split()  # whose line breaks stay
+        standalone = question if same else clipped(said_in_full(said, question), LONGEST)
         evidence = {"question": standalone} if standalone != question else {}
     except UNANSWERED as error:
         standalone, evidence = question, {"question_error": str(error)}

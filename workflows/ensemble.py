@@ -160,7 +160,8 @@ def prepared_parts(context: EnsembleContext) -> Sequence[Part]:
 
 async def understand(state: EnsembleState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Say the question in full, once for all parts; see `make_self_contained`."""
-    said = await make_self_contained({**state, "understood": ""}, runtime)
+    before: SelfContainedState = {**state, "understood": ""}  # type: ignore[typeddict-unknown-key]
+    said = await make_self_contained(before, runtime)
     return {**said, "understood": said["standalone"]}
 
 

@@ -246,8 +246,8 @@ def role_rows(records: Sequence[Retrieved]) -> StudyTable:
             cut = sum(not one.holding for one in of)
             room = wilson(int(sum(map(VALUES[f"recall in {ROOM} characters"], of))), len(of))
             rows.append((role, name, of[0].passages, of[0].overlapping, *numbers, recall, room, words, cut))
-    columns = ("role", "splitter", "passages", "overlapping", "mean", "variance")
-    columns += (f"recall at {K}", f"recall in {ROOM} characters", "words", "in no passage whole")
+    first = ("role", "splitter", "passages", "overlapping", "mean", "variance")
+    columns = (*first, f"recall at {K}", f"recall in {ROOM} characters", "words", "in no passage whole")
     return StudyTable("Each role", columns, tuple(rows))
 
 
@@ -255,7 +255,13 @@ def difference_rows(records: Sequence[Retrieved]) -> StudyTable:
     """ACTS, both of it, against the others on the same questions."""
     by = {name: of_splitter(records, name) for name in SPLITTERS}
     rows: list[tuple[Cell, ...]] = []
-    for first, other in (("acts", "fixed"), ("acts", "ats"), ("acts", "acts-document"), ("acts-document", "ats")):
+    pairs: tuple[tuple[Method, Method], ...] = (
+        ("acts", "fixed"),
+        ("acts", "ats"),
+        ("acts", "acts-document"),
+        ("acts-document", "ats"),
+    )
+    for first, other in pairs:
         for what, value in VALUES.items():
             sides = (
                 {role: [value(one) for one in of] for role, of in by[splitter].items()} for splitter in (first, other)

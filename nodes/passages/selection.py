@@ -190,7 +190,8 @@ async def judged_by_model(
             decision = await decide(run.chat, prompt.messages(role=run.role.card.name, data=data), threshold=above)
             verdict = passage_verdict(candidate, "yes" if decision.answer else "no", decision.probability)
         except (*UNANSWERED, ModelUnavailable, RequestRejected) as error:
-            verdict = {**passage_verdict(candidate, "failed", error=type(error).__name__), "problem": str(error)}
+            verdict = passage_verdict(candidate, "failed", error=type(error).__name__)
+            verdict["problem"] = str(error)
         announce(verdict)
         return verdict
 
@@ -216,7 +217,14 @@ def passage_verdict(
     candidate: Candidate, verdict: Literal["yes", "no", "failed"], certainty: float | None = None, error: str = ""
 ) -> PassageVerdict:
     """A judgement that counts, until the batch is done."""
-    return {**candidate, "verdict": verdict, "certainty": certainty, "error": error, "wasted": False}
+    return {
+        "passage": candidate["passage"],
+        "score": candidate["score"],
+        "verdict": verdict,
+        "certainty": certainty,
+        "error": error,
+        "wasted": False,
+    }
 
 
 def needed(accepted: Sequence[bool], slots: int) -> int:
