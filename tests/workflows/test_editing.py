@@ -46,7 +46,7 @@ def web(query: str) -> str:
 def numbered() -> Callable[[str], str]:
     """Write long records of which no two are the same."""
     numbers = count(1)
-    return lambda text: f"{next(numbers)} {'years I have known them ' * 8}"
+    return lambda text: json.dumps({"record": f"{next(numbers)} {'years I have known them ' * 8}"})
 
 
 # Settings and scripts under which every node of a graph runs.
@@ -78,12 +78,14 @@ RUNS: Mapping[str, tuple[Played, ...]] = {
         Played(TOM),
         Played({**SHORT, **TOM, "role_memory": False, "recalled_dialogues": 1, "revisions": 1}, POOR),
         Played({**TOM, "memory_length": 200, "memory_dialogues": 1, "notes": True}, {**POOR, "record": numbered()}),
+        Played({**TOM, "revisions": 4}, POOR),
     ),
     "drmr_index": (Played(wishes={"scores": True}),),
     "id_rag": (
         Played(),
         Played({**SHORT, "update": True, "feeling": True}, BECOMES),
         Played({"identity": "baseline", "gate": False}),
+        Played({"planning": True}, wishes={"observations": ["A boat is in sight."]}),
         Played({"changes_of_mind": 1}, {"weighed": weighed(1), "contradicts": "no"}),
     ),
     "riverbend": (Played({"steps": 3}),),
@@ -132,7 +134,7 @@ def begun(name: str, played: Played, library: Path) -> Run:
 
 def input_of(name: str, played: Played) -> dict[str, Any]:
     """What the run takes."""
-    return {"messages": list(TALK)} if "messages" in SERVED_INPUTS[name] else dict(played.wishes)
+    return ({"messages": list(TALK)} if "messages" in SERVED_INPUTS[name] else {}) | dict(played.wishes)
 
 
 SERVED_INPUTS = {
