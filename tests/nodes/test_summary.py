@@ -442,3 +442,23 @@ async def test_a_window_made_smaller_and_a_client_that_sends_everything_are_cut_
     assert "message 996." in shown
     assert "message 995." not in shown
     assert leaving(talk(1001), 5) == talk(996)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        (
+            "He is a friend, we meet at the inn, Jim and Silver, Jim and Silver, Jim and Silver,",
+            "He is a friend, we meet at the inn, Jim and Silver",
+        ),
+        (
+            "I trust him. He keeps the light. He keeps the light. He keeps the light. He keeps",
+            "I trust him. He keeps the light.",
+        ),
+        ("我信他，他守着灯，他守着灯塔的灯。他守着灯塔的灯。他守着灯塔的灯。", "我信他，他守着灯，他守着灯塔的灯。"),
+        ("He said no, and no, and no again.", "He said no, and no, and no again."),
+        ("He came. He came back. He stayed.", "He came. He came back. He stayed."),
+    ],
+)
+def test_of_notes_that_go_round_in_a_circle_one_round_is_kept(text: str, kept: str) -> None:
+    assert notes_in(text, 900).rstrip(", ") == kept
