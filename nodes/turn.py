@@ -90,6 +90,7 @@ A_MESSAGE = 1_600  # the most that is read of a message that leaves the window
 A_CONVERSATION = 16_000  # the most that is read of all of them
 
 
+ROUND = re.compile(r"(\w[^\n]{4,200}?)(?:[\s,.;:!?，。；：！？]*\1){2,}")  # what a small model says again and again
 ECHO = re.compile(
     r"</?(?:summary|conversation|profile|other|events|records)>"
 )  # small models like to answer between the tags of the prompt
@@ -238,12 +239,12 @@ def clipped(text: str, most: int) -> str:
 
 
 def notes_in(text: str, most: int) -> str:
-    """The notes in an answer, at most so many bytes, whatever the model made of the contract.
+    """The notes in an answer, at most so many bytes, whatever the model made of the contract; of a circle, one round.
 
     Raises:
         UnusableAnswer: there is nothing between the tags.
     """
-    notes = ECHO.sub("", text).strip()
+    notes = ROUND.sub(r"\1", ECHO.sub("", text)).strip()
     if not notes:
         msg = "The answer to a question for notes held tags and no text."
         raise UnusableAnswer(msg)
