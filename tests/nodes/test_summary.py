@@ -175,8 +175,14 @@ async def test_the_reply_outlives_a_summary_that_cannot_be_had(library: Path) ->
 
 
 async def test_a_summary_that_ignores_the_contract_is_cut_at_the_end_of_a_sentence(library: Path) -> None:
-    written = await folded(library, scripted("Tom wants a lamp. " * 200), talk(8), window=6, summary_tokens=10)
-    assert written["summary"] == "Tom wants a lamp. Tom wants a lamp. Tom wants a lamp."
+    written = await folded(
+        library,
+        scripted(" ".join(f"Tom wants {n} lamps." for n in range(10, 90))),
+        talk(8),
+        window=6,
+        summary_tokens=10,
+    )
+    assert written["summary"] == "Tom wants 10 lamps. Tom wants 11 lamps. Tom wants 12 lamps."
 
 
 @given(st.text(min_size=1), st.integers(6, 400))
