@@ -54,12 +54,15 @@ async def test_conversations_and_memories_are_their_owners(tmp_path: Path) -> No
     assert any(path.name.endswith(".memories.sqlite") for path in folder.iterdir())
 
 
-async def test_files_of_an_earlier_version_are_closed_when_they_are_opened(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("of_folders", "of_files"), [(0o777, 0o666), (0o750, 0o640)])
+async def test_files_of_an_earlier_version_are_closed_when_they_are_opened(
+    tmp_path: Path, of_folders: int, of_files: int
+) -> None:
     write_role(tmp_path)
     await talked(tmp_path)
     folder = tmp_path / ".conversations"
     for path in (folder, *folder.rglob("*")):
-        path.chmod(0o777 if path.is_dir() else 0o666)
+        path.chmod(of_folders if path.is_dir() else of_files)
     await talked(tmp_path)
     assert [one for one in open_to_others(folder) if ".lock " not in one] == []
 

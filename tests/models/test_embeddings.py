@@ -295,10 +295,11 @@ async def test_vectors_are_those_of_their_texts_in_whatever_order_they_come(vect
         lambda data: [*data, data[0]],
         lambda data: [{**data[0], "index": 1}, *data[1:]] if len(data) > 1 else data[:0],
         lambda data: [{**data[0], "embedding": data[0]["embedding"][1:]}, *data[1:]] if len(data) > 1 else [],
+        lambda data: [{**one, "index": one["index"] + 1} for one in data],
         lambda data: [{**one, "embedding": []} for one in data],
         lambda data: [{**one, "embedding": None} for one in data],
     ],
-    ids=["fewer", "none", "null", "more", "twice", "shorter", "empty", "null vector"],
+    ids=["fewer", "none", "null", "more", "twice", "shorter", "beyond", "empty", "null vector"],
 )
 async def test_what_are_not_the_vectors_of_the_texts_is_an_error(vectors_of: Any, change: Any) -> None:
     model = vectors_of(change)

@@ -102,6 +102,11 @@ def test_a_value_in_another_spelling_is_read(change: dict[str, Any], read: dict[
     assert found.dropped == ()
 
 
+def test_of_a_bad_item_the_first_fault_is_said() -> None:
+    found = read_extracted(Facts, facts({"name": " ", "kind": "weather", "sentence": 99}, TOM))
+    assert found.dropped == ("entities 1 name: String should have at least 1 character",)
+
+
 def test_keys_in_another_spelling_are_read() -> None:
     found = read_extracted(
         Facts, json.dumps({"Entities": [{"Name": "Tom", "KIND": "person", "sentence": 1}], "ties": []})
@@ -138,6 +143,11 @@ def test_a_cut_text_is_a_beginning_within_the_limit(text: str, most: int) -> Non
 )
 def test_prose_around_an_object_is_looked_through(around: str) -> None:
     assert names(read_extracted(Facts, around.replace("{}", facts(TOM)))) == ["Tom"]
+
+
+def test_of_several_objects_in_prose_the_longest_is_read() -> None:
+    said = f'First {{"entities": [], "ties": []}}, and now {facts(TOM)}. Or {{"ties": []}}?'
+    assert names(read_extracted(Facts, said)) == ["Tom"]
 
 
 def test_a_bare_list_is_sorted_into_the_lists_that_were_asked_for() -> None:
@@ -188,6 +198,14 @@ async def test_of_an_answer_that_was_cut_the_whole_items_are_kept() -> None:
     found = await extract(chat_model(model), [HumanMessage("Who?")], Facts)
     assert names(found) == ["Tom"]
     assert "the end: it was cut at the token limit" in found.dropped
+
+
+def test_the_item_at_which_an_answer_was_cut_is_left_out_though_it_looks_whole() -> None:
+    text = json.dumps({"ties": [], "entities": [TOM, {"kind": "person", "sentence": 2, "name": "Ada"}]})
+    text = text[: text.index("Ada") + 2]
+    with pytest.raises(InvalidAnswer) as error:
+        read_extracted(Facts, text, cut=True)
+    assert names(error.value.rest) == ["Tom"]
 
 
 async def test_a_form_reads_what_else_a_model_writes() -> None:

@@ -74,6 +74,7 @@ def test_an_evaluation_says_by_whose_rules_a_method_went() -> None:
         assert one.settings.get("rules", "paper") == "paper"
         assert bool(deviations(one.kind)) == ("rules" in one.settings)
         assert contestant(f"{name}-ours").settings["rules"] == "ours"
+        assert (one.described, contestant(f"{name}-ours").described) == ({}, {"rules": "ours"})
 
 
 def test_naive_rag_is_compared_with_both_splitters_that_the_paper_may_mean() -> None:

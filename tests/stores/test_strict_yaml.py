@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from dramaturg.stores.documents.forms import RoleCard
+from dramaturg.stores.documents.reading import DEPTH
 from dramaturg.stores.errors import RoleFileError
 from dramaturg.stores.library import Library
 
@@ -68,6 +69,16 @@ def test_what_is_more_than_plain_values_is_refused_in_a_sentence(library: Librar
 def test_a_reference_within_bounds_is_taken(library: Library) -> None:
     (library.root / "ada" / "role.yaml").write_text("name: &one Ada\nprofile: *one\n")
     assert library.role("ada").card.profile == "Ada"
+
+
+def test_levels_are_bounded(library: Library) -> None:
+    def nested(levels: int) -> str:
+        return f"profile: {'[' * levels}{']' * levels}"
+
+    for levels, says in ((DEPTH - 1, "must be text"), (DEPTH, f"more than {DEPTH} levels")):
+        (library.root / "ada" / "role.yaml").write_text(f"name: Ada\n{nested(levels)}")
+        with pytest.raises(RoleFileError, match=says):
+            _ = library.role("ada").card
 
 
 def test_a_date_is_text(library: Library) -> None:
