@@ -19,7 +19,7 @@ from scope_roles import asked, player, reasoned, shown
 
 PARCEL = "Where is the parcel from Leith?"
 EDGES = 8  # of the cast, in seven dialogues
-LONG = "He is my brother and brings the letters, " * 8  # no sentence ends in it: a record is cut after its last
+LONG = ", ".join(f"in his year {n} he brought me letters of his own" for n in range(1, 9))  # not a sentence ends in it
 PAIR = ["Ada Quill", "Mr Pike"]
 
 

@@ -218,7 +218,7 @@ def fenced_question(texts: list[str]) -> list[str]:
 
 async def test_records_that_are_too_long_become_one(talk: Talk) -> None:
     long = {"memory_length": 200, "memory_dialogues": 1}
-    model = cast(record=lambda text: f"I remember {len(text)} and more: {'the sea ' * 20}")
+    model = cast(record=lambda text: f"I remember {len(text)} and more: {' '.join(map(str, range(60)))}")
     nodes = [await talk.steps(model, f"{n}?", relations=long) for n in range(3)]
     assert "condense_memory" in nodes[-1] or "condense_memory" in nodes[-2]
     assert (await talk.values())["memory_records"][0]["text"] == "All in all I know them."
