@@ -90,7 +90,10 @@ A_MESSAGE = 1_600  # the most that is read of a message that leaves the window
 A_CONVERSATION = 16_000  # the most that is read of all of them
 
 
-ROUND = re.compile(r"(\w[^\n]{4,200}?)(?:[\s,.;:!?，。；：！？]*\1){2,}")  # what a small model says again and again
+ROUND = re.compile(
+    r"(\w[^\n]{4,200}?)(?:[\s,.;:!?，。；：！？]{0,20}\1){2,}"
+)  # what a small model says again and again
+ROUNDS = 4  # times as much as is kept: in a longer text nobody looks for a circle
 ECHO = re.compile(
     r"</?(?:summary|conversation|profile|other|events|records)>"
 )  # small models like to answer between the tags of the prompt
@@ -241,7 +244,7 @@ def notes_in(text: str, most: int) -> str:
     Raises:
         UnusableAnswer: there is nothing between the tags.
     """
-    notes = ROUND.sub(r"\1", ECHO.sub("", text)).strip()
+    notes = ROUND.sub(r"\1", ECHO.sub("", text)[: most * ROUNDS]).strip()
     if not notes:
         msg = "The answer to a question for notes held tags and no text."
         raise UnusableAnswer(msg)

@@ -22,7 +22,7 @@ LANGUAGES = ("en", "zh", "ko")
 LARGEST = 65_536  # bytes of a prompt of a user's own
 SECTION = re.compile(r"^# (system|user|assistant)[ \t]*\n", re.MULTILINE)
 COMMENT = re.compile(r"\A(?:\s*<!--.*?-->)*", re.DOTALL)
-TAG = re.compile(r"<(?=\s*/?\s*[A-Za-z_])")
+TAG = re.compile(r"<(?=\s*+(?:/\s*+)?[A-Za-z_])")  # possessive: a run of spaces is read once
 PARTICLES: Mapping[str, tuple[str, str]] = {
     "은(는)": ("은", "는"),
     "이(가)": ("이", "가"),
