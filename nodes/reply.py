@@ -11,6 +11,7 @@ from dramaturg.models.errors import ModelError
 from dramaturg.models.questions import write_message
 from dramaturg.models.reading import encodable
 from dramaturg.nodes.grounds import NO_GROUNDS, Grounds
+from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import Run, by_rules, needs, open_run
 from dramaturg.nodes.slips import WORSE, Slip, is_whole, opening, slip_in, without_announcement
 from dramaturg.nodes.turn import Question, SummaryState, WindowSettings, earlier_summary, stranger_name
@@ -21,9 +22,9 @@ from dramaturg.stores.names import normal_name
 class ReplySettings(WindowSettings):
     """How freely and how long a role speaks."""
 
-    temperature: float = Field(default=0.3, ge=0, le=2, description="Sampling temperature of the reply.")
-    reply_tokens: int = Field(default=250, ge=16, le=8192, description="The most tokens of a reply.")
-    redraws: int = by_rules(
+    temperature: Open[float] = Field(default=0.3, ge=0, le=2, description="Sampling temperature of the reply.")
+    reply_tokens: Open[int] = Field(default=250, ge=16, le=8192, description="The most tokens of a reply.")
+    redraws: Open[int] = by_rules(
         paper=0,
         ours=2,
         ge=0,

@@ -16,6 +16,7 @@ from dramaturg.models.chat import Usage, add_usage
 from dramaturg.models.errors import ModelError, UnusableAnswer
 from dramaturg.models.questions import write
 from dramaturg.models.reading import encodable
+from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import RoleContext, Run, open_run, settings
 from dramaturg.stores.role import Role
 
@@ -72,7 +73,7 @@ class StandaloneState(EvidenceState):
 class WindowSettings(RoleContext):
     """How much of a conversation stays in its state."""
 
-    window: int = Field(
+    window: Open[int] = Field(
         default=20, ge=2, le=400, description="Messages kept in the state, and shown the model before the question."
     )
 
@@ -102,7 +103,7 @@ ENDS = re.compile(r"[.!?…][\"'”’)»]*(?=\s|$)|[。！？][。！？…”�
 class SummarySettings(WindowSettings):
     """How long the summary of a conversation is."""
 
-    summary_tokens: int = Field(
+    summary_tokens: Open[int] = Field(
         default=160, ge=0, le=2000, description="The most tokens of the summary of what left the window; 0: none."
     )
 

@@ -29,9 +29,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(folder: Path) -> Iterator[httpx.Client]:
-    with endpoint() as stub, dev_server(folder, ROOT / "langgraph.json", stub.variables()) as url:
-        with httpx.Client(base_url=url, timeout=60) as client:
-            yield client
+    with (
+        endpoint() as stub,
+        dev_server(folder, ROOT / "langgraph.json", stub.variables()) as url,
+        httpx.Client(base_url=url, timeout=60) as client,
+    ):
+        yield client
 
 
 def stored(server: httpx.Client) -> list[int]:
