@@ -14,8 +14,8 @@ from dramaturg.nodes.grounds import NO_GROUNDS, Grounds
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import Run, by_rules, needs, open_run
 from dramaturg.nodes.slips import WORSE, Slip, is_whole, opening, slip_in, without_announcement
-from dramaturg.nodes.turn import Question, SummaryState, WindowSettings, earlier_summary, stranger_name
-from dramaturg.prompts import fence
+from dramaturg.nodes.turn import Question, SummaryState, WindowSettings, earlier_summary, shown_name, stranger_name
+from dramaturg.prompts import fence, untagged
 from dramaturg.stores.names import normal_name
 
 
@@ -188,7 +188,7 @@ def section(run: Run[Any], name: str, text: str) -> str:
 
 
 def earlier(messages: Sequence[AnyMessage], role: str = "", stranger: str = "") -> list[BaseMessage]:
-    """The conversation before the question, as plain text: clients send all kinds of content blocks.
+    """The conversation before the question, as plain text without tags: clients send all kinds of content blocks.
 
     A line of somebody else than the role and who asks now has its speaker in front.
 
@@ -201,11 +201,11 @@ def earlier(messages: Sequence[AnyMessage], role: str = "", stranger: str = "") 
     for message in messages[:-1]:
         if message.type not in {"human", "ai"} or not message.text.strip():
             continue
-        text, name = encodable(message.text), message.name
+        text, name = untagged(encodable(message.text)), message.name
         if message.type == "ai":
             another = bool(role and name) and name != role
-            lines.append(HumanMessage(f"{name}: {text}") if another else AIMessage(text))
+            lines.append(HumanMessage(f"{shown_name(str(name))}: {text}") if another else AIMessage(text))
         else:
             another = asks is not None and name is not None and normal_name(name) != normal_name(asks)
-            lines.append(HumanMessage(f"{name or stranger}: {text}" if another else text))
+            lines.append(HumanMessage(f"{shown_name(str(name)) or stranger}: {text}" if another else text))
     return lines

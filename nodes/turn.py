@@ -18,6 +18,7 @@ from dramaturg.models.questions import write
 from dramaturg.models.reading import encodable
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import RoleContext, Run, open_run, settings
+from dramaturg.prompts import one_line
 from dramaturg.stores.role import Role
 
 # A channel that several slices of a state have is described once. `Field` stands before the reducer: a reducer that is
@@ -97,6 +98,7 @@ ECHO = re.compile(
 )  # small models like to answer between the tags of the prompt
 
 
+LONGEST_NAME = 80  # characters
 ENDS = re.compile(r"[.!?…][\"'”’)»]*(?=\s|$)|[。！？][。！？…”’」』）》]*")
 
 
@@ -229,8 +231,13 @@ def transcript(messages: Sequence[AnyMessage], role: Role, stranger: str = "user
 def speaker(message: AnyMessage, role: Role, stranger: str = "user") -> str:
     """The name of who said it: another role's where two roles answer on one thread."""
     if message.type == "human":
-        return "user" if message.name is None else message.name or stranger
-    return role.card.name if message.name in {None, "", role.id} else str(message.name)
+        return "user" if message.name is None else shown_name(message.name) or stranger
+    return role.card.name if message.name in {None, "", role.id} else shown_name(str(message.name))
+
+
+def shown_name(name: str) -> str:
+    """The name that came with a message, in front of what was said: with a line in it, another would have said that."""
+    return one_line(name.replace(":", " ").replace("：", " "), LONGEST_NAME)
 
 
 def clipped(text: str, most: int) -> str:

@@ -21,7 +21,7 @@ from dramaturg.nodes.identity.perception import search_text
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import Run, RunContext, needs, open_run, settings
 from dramaturg.nodes.text.similarity import cosines
-from dramaturg.prompts import fence
+from dramaturg.prompts import fence, one_line
 from dramaturg.stores.documents.chronicle import around
 
 MOST_RELATIONS = 5  # of high priority: three, beside profession and is_politically, which are always included (A.7)
@@ -137,7 +137,7 @@ async def query_identity(state: IdentityRetrievalState, runtime: Runtime[Any]) -
     messages = run.prompt("query_identity").messages(
         role=identity.name,
         situation=state["situation"],
-        relations=", ".join(relations),
+        relations=", ".join(map(one_line, relations)),
         data={"question": state["question"]},
     )
     strategy: Strategy | None = None

@@ -37,10 +37,10 @@ async def structure(name: str, library: Path, word: str) -> list[list[str]]:
     made = context_type(name)(**context, embedding_model=WordEmbeddings())
     for messages in (sent, [HumanMessage(f"And now? {word}", name=f"Jory{word}")]):
         await graph.ainvoke({"messages": messages}, {"configurable": {"thread_id": "t"}}, context=made)
-    return [
+    return sorted(  # parts ask at the same time
         re.findall(r"<\s*/?\s*\w+", unicodedata.normalize("NFKC", call.text.replace("\u200b", "")))
         for call in model.calls
-    ]
+    )
 
 
 @pytest.mark.parametrize("name", METHODS)
