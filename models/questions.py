@@ -7,7 +7,7 @@ import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Any, TypeAlias, TypeVar, cast
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -33,6 +33,8 @@ from dramaturg.models.errors import UnusableAnswer
 from dramaturg.models.extracted import Form, read_extracted, whole_sentences
 from dramaturg.models.reading import (
     MAX_CHARACTERS,
+    NO,
+    YES,
     InvalidAnswer,
     begins_word,
     normalize_word,
@@ -47,10 +49,8 @@ from dramaturg.models.reading import (
 M = TypeVar("M", bound=BaseModel)
 Client: TypeAlias = Runnable[LanguageModelInput, AIMessage]
 
-YES = ("yes", "true", "是", "是的", "对", "예", "네")
 TAG = re.compile(r"<(?=\s*/?\s*[^\W\d])")
 MORE_CHANCE = 0.4  # of temperature, each time that the same text is drawn again
-NO = ("no", "false", "否", "不", "不是", "不对", "아니요", "아니오")
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,7 @@ async def extract(
     return await ask_formatted(chat, question, answer_format, temperature=temperature)
 
 
-@cache
+@lru_cache(maxsize=256)
 def _json_schema(schema: type[BaseModel]) -> dict[str, Any]:
     """That of a contract, which would take longer to make than to send."""
     return schema.model_json_schema()
