@@ -39,19 +39,19 @@ def guard(auth: Auth) -> Auth:
         sent = {"context": value["kwargs"].get("context")}  # also what was sent as `configurable`
         await require_open_of(value["assistant_id"], sent, FROM_THE_SERVER)
 
-    @auth.on.assistants.create
-    @auth.on.assistants.update
     async def _assistant(ctx: Any, value: Any) -> None:
         await require_open_of(value.get("graph_id") or value.get("assistant_id"), value)
 
-    @auth.on.crons.create
-    @auth.on.crons.update
     async def _cron(ctx: Any, value: Any) -> None:
         payload = value.get("payload") or {}
         if any(given_in(payload)):
             assistant = payload.get("assistant_id") or await assistant_of_cron(str(value["cron_id"]))
             await require_open_of(assistant, payload, FROM_THE_SERVER)
 
+    auth.on.assistants.create(_assistant)
+    auth.on.assistants.update(_assistant)
+    auth.on.crons.create(_cron)
+    auth.on.crons.update(_cron)
     return auth
 
 

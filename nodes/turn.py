@@ -96,9 +96,7 @@ ROUND = re.compile(r"(\w[^\n]{4,200}?)(?:[\s,.;:!?，。；：！？]*\1){2,}") 
 ECHO = re.compile(
     r"</?(?:summary|conversation|profile|other|events|records)>"
 )  # small models like to answer between the tags of the prompt
-
-
-LONGEST_NAME = 80  # characters
+LONGEST_NAME = 80  # characters of a name that came with a message
 
 
 class SummarySettings(WindowSettings):
