@@ -9,7 +9,6 @@ import pytest
 from pydantic import Field
 
 import dramaturg.evaluation
-import dramaturg.examples.flows
 import dramaturg.nodes
 import dramaturg.workflows
 from dramaturg.models.environment import environment
@@ -21,6 +20,7 @@ from dramaturg.workflows.ensemble import EnsembleContext
 from dramaturg.workflows.riverbend_agents import RiverbendContext
 
 FROM_A_SERVER: Any = {"configurable": {"graph_id": "amadeus", "assistant_id": "1"}}
+PACKAGES = ("dramaturg.nodes.", "dramaturg.workflows.", "dramaturg.evaluation.")
 NAMES_A_PLACE = {"library", "chat_model", "embedding_model", "prompts", "answer_cache", "scenario", "web_search"}
 
 
@@ -38,10 +38,10 @@ def contexts(kind: type[RunContext] = RunContext) -> Iterator[type[RunContext]]:
 
 @pytest.fixture(scope="module")
 def every_context() -> set[type[RunContext]]:
-    for package in (dramaturg.nodes, dramaturg.workflows, dramaturg.evaluation, dramaturg.examples.flows):
+    for package in (dramaturg.nodes, dramaturg.workflows, dramaturg.evaluation):
         for module in walk_packages(package.__path__, f"{package.__name__}."):
             import_module(module.name)
-    return {kind for kind in contexts() if kind.__module__.startswith("dramaturg.")}
+    return {kind for kind in contexts() if kind.__module__.startswith(PACKAGES)}
 
 
 def test_every_setting_is_marked_open_or_closed(every_context: set[type[RunContext]]) -> None:
