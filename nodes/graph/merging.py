@@ -159,7 +159,8 @@ def next_pairs(
 def verdicts_on(pairs: int) -> type[BaseModel]:
     """The form of an answer on so many pairs."""
     fields: Any = {f"pair_{at}": (PairVerdict, ...) for at in range(1, pairs + 1)}
-    return create_model("Verdicts", **fields)  # type: ignore[no-any-return]
+    form: type[BaseModel] = create_model("Verdicts", **fields)
+    return form
 
 
 async def ask_pairs(pairs: Sequence[Pair], build: Build) -> None:
