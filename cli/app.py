@@ -1,5 +1,6 @@
 """The command: its parts, and how an error becomes a sentence and an exit code."""
 
+import logging
 import sqlite3
 import sys
 from collections.abc import Callable, Mapping
@@ -12,7 +13,7 @@ from dramaturg.cli.drawing import emotions, graph, relations
 from dramaturg.cli.evaluation import evaluate, interview, studies
 from dramaturg.cli.flows import new_flow
 from dramaturg.cli.library import chronicle, indexing, memories, persona, roles
-from dramaturg.cli.output import note, screen, sentence
+from dramaturg.cli.output import Notes, note, screen, sentence
 from dramaturg.cli.simulation import log, measure, simulate
 from dramaturg.cli.talk import chat, transcripts
 from dramaturg.models.errors import ModelError, WeightsError
@@ -94,6 +95,8 @@ def main() -> None:
     are not as they must be; 3 the chat model gave no answer; 4 weights are missing or damaged; 5 an index or a
     conversation is damaged; 130 interrupted.
     """
+    warnings, log = Notes(logging.WARNING), logging.getLogger("dramaturg")
+    log.addHandler(warnings)
     try:
         app()
     except KeyboardInterrupt:
@@ -101,3 +104,5 @@ def main() -> None:
     except (ValueError, RuntimeError, OSError, sqlite3.Error) as error:
         note(f"Error: {sentence(error)}", style="red")
         sys.exit(next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 2))
+    finally:
+        log.removeHandler(warnings)

@@ -357,17 +357,18 @@ def read_text(message: AIMessage) -> Written:
 
 async def streamed(client: Client, messages: Sequence[BaseMessage], curtain: Curtain) -> AIMessage:
     """Put a streamed message together; it is shown as the curtain has it."""
-    message = AIMessageChunk(content="")
+    message, parts, length = AIMessageChunk(content=""), list[AIMessageChunk](), 0
     stream = cast("AsyncGenerator[AIMessage]", client.astream(list(messages), curtain.config))
     async with aclosing(stream):
         async for part in stream:
             # A model that does not stream gives its whole message, which is no chunk.
             chunk = part if isinstance(part, AIMessageChunk) else AIMessageChunk(**part.model_dump(exclude={"type"}))
-            message += chunk
-            await curtain.heed(message.text)
-            if len(message.text) > MAX_CHARACTERS:
+            parts.append(chunk)
+            length += len(text := chunk.text)
+            await curtain.heed_part(text)
+            if length > MAX_CHARACTERS:
                 break
-    return message
+    return message + parts  # once: joined part by part, a long text is copied as often as it has parts
 
 
 def with_parameters(client: BaseChatModel, parameters: dict[str, Any]) -> Client:

@@ -14,7 +14,15 @@ from dramaturg.nodes.grounds import NO_GROUNDS, Grounds
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import Run, by_rules, needs, open_run
 from dramaturg.nodes.slips import WORSE, Slip, is_whole, opening, slip_in, without_announcement
-from dramaturg.nodes.turn import Question, SummaryState, WindowSettings, earlier_summary, shown_name, stranger_name
+from dramaturg.nodes.turn import (
+    LONGEST_MESSAGE,
+    Question,
+    SummaryState,
+    WindowSettings,
+    earlier_summary,
+    shown_name,
+    stranger_name,
+)
 from dramaturg.prompts import fence, untagged
 from dramaturg.stores.names import normal_name
 
@@ -201,7 +209,7 @@ def earlier(messages: Sequence[AnyMessage], role: str = "", stranger: str = "") 
     for message in messages[:-1]:
         if message.type not in {"human", "ai"} or not message.text.strip():
             continue
-        text, name = untagged(encodable(message.text)), message.name
+        text, name = untagged(encodable(message.text[:LONGEST_MESSAGE])), message.name
         if message.type == "ai":
             another = bool(role and name) and name != role
             lines.append(HumanMessage(f"{shown_name(str(name))}: {text}") if another else AIMessage(text))

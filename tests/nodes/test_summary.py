@@ -468,3 +468,8 @@ async def test_a_window_made_smaller_and_a_client_that_sends_everything_are_cut_
 )
 def test_of_notes_that_go_round_in_a_circle_one_round_is_kept(text: str, kept: str) -> None:
     assert notes_in(text, 900).rstrip(", ") == kept
+
+
+@pytest.mark.parametrize("piece", ["a", "a ", " ", "a,,,,,,,,,,,,,,", "灯", "<summary>", "They met. "])
+def test_of_notes_of_any_length_so_much_is_kept_as_may_be(piece: str) -> None:
+    assert len(notes_in("They met." + piece * (200_000 // len(piece)), 960).encode()) <= 960
