@@ -77,6 +77,14 @@ class AnswerFormat(Generic[T]):
 
 async def ask(chat: ChatModel, question: ModelQuestion[T], answer: Callable[[BaseChatModel], Awaitable[T]]) -> T:
     """Take the answer from disk, or have it from the model within the deadline and keep it."""
+    try:
+        return await _asked(chat, question, answer)
+    except ModelError:
+        chat.account.record_unanswered()
+        raise
+
+
+async def _asked(chat: ChatModel, question: ModelQuestion[T], answer: Callable[[BaseChatModel], Awaitable[T]]) -> T:
     if chat.cache is None:
         return await in_turn(chat, answer)
     key = cache_key(chat.identity, question.kind, question.messages, question.parameters)

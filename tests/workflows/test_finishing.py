@@ -154,6 +154,36 @@ async def test_memories_none_of_which_has_a_vector_are_embedded_again(tmp_path: 
     assert "memories_without_vector" not in output["evidence"]
 
 
+async def test_what_fell_back_in_a_part_that_then_failed_is_asked_again(indexed: Path, kept: ConversationSaver) -> None:
+    model = whole_cast(hypothetical=UnusableAnswer("Nothing of use."), scope=ModelUnavailable("503"))
+    talk = talking("ensemble", indexed, model, kept)
+    with pytest.raises(ModelUnavailable):
+        await talk.take_turn(QUESTION)
+    talk.change(chat_model=whole_cast())
+    output = await talk.finish()
+    assert output["evidence"]["hypothetical"] == "The lamp was trimmed at dusk."
+
+
+async def test_what_fell_back_beside_a_node_that_failed_is_asked_again(
+    indexed: Path, kept: ConversationSaver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embeddings = Troubled(lambda vector: vector[:-1])
+
+    async def late(text: str) -> list[float]:
+        await asyncio.sleep(0.1)  # the mood has fallen back by then
+        return embeddings.embed_query(text)
+
+    monkeypatch.setattr(embeddings, "aembed_query", late)
+    model = whole_cast(mood=UnusableAnswer("Nothing of use."))
+    talk = talking("emotional-rag", indexed, model, kept, embedding_model=embeddings)
+    with pytest.raises(ValueError, match="1023 dimensions"):
+        await talk.take_turn(QUESTION)
+    embeddings.bad = None
+    talk.change(chat_model=whole_cast())
+    output = await talk.finish()
+    assert output["evidence"]["mood"]["emotions"]
+
+
 @pytest.mark.parametrize("method", METHODS)
 async def test_what_fell_back_before_a_turn_failed_is_asked_again(
     indexed: Path, kept: ConversationSaver, method: str
