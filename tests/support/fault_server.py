@@ -2,6 +2,8 @@
 
 import json
 import math
+import socket
+import struct
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -64,7 +66,7 @@ class Exchange(BaseHTTPRequestHandler):
         text = f"{code}: the key {SECRET} of this request"
         self.send(json.dumps({"error": {"message": text, "type": "fault", "code": code}}).encode(), status, **headers)
 
-    def say(self, content: Any, ended: str = "stop", logprobs: Any = None, **message: Any) -> None:
+    def say(self, content: Any, ended: str | None = "stop", logprobs: Any = None, **message: Any) -> None:
         """Answer as asked: in one piece or as a stream."""
         said = {"role": "assistant", "content": content, **message}
         if self.asked.get("stream"):
@@ -84,6 +86,21 @@ class Exchange(BaseHTTPRequestHandler):
             word = chunk({"content": "la "}) if body and self.asked.get("stream") else b" "
             self.wfile.write(word)
             self.wfile.flush()
+
+    def break_off(self, *ends: bytes) -> None:
+        """Stream the beginning of an answer, then these marks of its end, and hang up as if all were well."""
+        self.begin(kind="text/event-stream")
+        self.wfile.write(chunk({"role": "assistant", "content": "Good eve"}))
+        for end in ends:
+            self.wfile.write(end)
+
+    def reset(self) -> None:
+        """Hang up without a farewell."""
+        self.wfile.flush()
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.close_connection = True
+        self.rfile.close()
+        self.connection.close()
 
     def drop(self) -> None:
         """Promise a body and hang up in the middle of it."""
@@ -122,7 +139,7 @@ def chunk(delta: dict[str, Any] | None, ended: str | None = None) -> bytes:
     return b"data: " + json.dumps(whole).encode() + b"\n\n"
 
 
-def events(said: dict[str, Any], ended: str) -> Iterator[bytes]:
+def events(said: dict[str, Any], ended: str | None) -> Iterator[bytes]:
     content = said["content"]
     yield chunk({"role": "assistant", **said, "content": content[:5] if isinstance(content, str) else content})
     if isinstance(content, str) and content[5:]:
@@ -166,6 +183,16 @@ FAULTS: dict[str, Callable[[Exchange], Any]] = {
     "drip": lambda exchange: exchange.drip(body=False),
     "drip of tokens": lambda exchange: exchange.drip(body=True),
     "drop": lambda exchange: exchange.drop(),
+    # Ends of a stream.
+    "no end": lambda exchange: exchange.break_off(),
+    "no end, but a cost": lambda exchange: exchange.break_off(chunk(None)),
+    "no [DONE]": lambda exchange: exchange.break_off(chunk({"content": "ning."}), chunk({}, "stop")),
+    "no reason": lambda exchange: exchange.break_off(chunk({"content": "ning."}), b"data: [DONE]\n\n"),
+    "no reason, in parts": lambda exchange: exchange.break_off(
+        chunk({"content": "ning."}), b"data: ", b"[DO", b"NE]\r", b"\n\r\n"
+    ),
+    "[DONE] said": lambda exchange: exchange.break_off(chunk({"content": "data: [DONE]\n\ndata: [DONE]"})),
+    "reset in the middle": lambda exchange: (exchange.break_off(), exchange.reset()),
     # Statuses.
     "429": lambda exchange: exchange.error(429),
     "429 retry later": lambda exchange: exchange.error(429, Retry_After="3600"),
@@ -181,6 +208,7 @@ FAULTS: dict[str, Callable[[Exchange], Any]] = {
     "html": lambda exchange: exchange.send(f"<html>{SECRET}</html>".encode(), kind="text/html"),
     "truncated": lambda exchange: exchange.send(b'{"id": "x", "choices": [{"ind'),
     "error in 200": lambda exchange: exchange.send(json.dumps({"error": {"message": SECRET}}).encode()),
+    "whole, no reason": says(str, ended=None),
     "choices empty": lambda exchange: exchange.send(json.dumps(completion([])).encode()),
     "choices null": lambda exchange: exchange.send(json.dumps(completion(None)).encode()),
     "choices of numbers": lambda exchange: exchange.send(json.dumps(completion([1, 2])).encode()),
