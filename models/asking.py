@@ -32,6 +32,7 @@ from dramaturg.models.errors import (
     model_error,
 )
 from dramaturg.models.reading import InvalidAnswer, NoProbabilities, Undecided, first_token, text_of
+from dramaturg.models.stream_ends import heeding_ends
 
 T = TypeVar("T")
 
@@ -144,7 +145,7 @@ async def in_turn(chat: ChatModel, answer: Callable[[BaseChatModel], Awaitable[T
     async with chat.limit:
         try:
             async with asyncio.timeout(chat.deadline):
-                return await answer(client)
+                return await answer(heeding_ends(client))
         except TimeoutError:
             pass
     msg = f"The model {chat.name!r} did not answer within {chat.deadline:g} s: allow a longer deadline."

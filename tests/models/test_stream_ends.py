@@ -62,7 +62,7 @@ async def test_a_reset_in_the_middle_is_no_answer(server: FaultServer) -> None:
 @pytest.mark.parametrize("client", [own_client, users_client])
 @pytest.mark.parametrize("fault", ["no [DONE]", "no reason", "no reason, in parts"])
 async def test_one_mark_of_the_end_is_enough(server: FaultServer, fault: str, client: Any) -> None:
-    assert await write(chat_model(client(server, fault)), MESSAGES) == "Good evening."
+    assert await write(chat_model(client(server, fault)), MESSAGES) == "Good evening, my dear friend."
 
 
 async def test_an_answer_in_one_piece_is_whole_without_a_reason(server: FaultServer) -> None:

@@ -149,6 +149,9 @@ def events(said: dict[str, Any], ended: str | None) -> Iterator[bytes]:
     yield b"data: [DONE]\n\n"
 
 
+REST = chunk({"content": "ning, my dear friend."})
+
+
 def says(make: Callable[[str], Any], **how: Any) -> Callable[[Exchange], None]:
     """Answer with something made of the good answer."""
     return lambda exchange: exchange.say(make(GOOD[exchange.kind]), **how)
@@ -175,6 +178,16 @@ def at_first(fault: Callable[[Exchange], None]) -> Callable[[Exchange], None]:
     return lambda exchange: fault(exchange) if exchange.hit == 1 else exchange.say(GOOD[exchange.kind])
 
 
+ENDS: dict[str, Callable[[Exchange], Any]] = {
+    "no end": lambda exchange: exchange.break_off(),
+    "no end, but a cost": lambda exchange: exchange.break_off(chunk(None)),
+    "no [DONE]": lambda exchange: exchange.break_off(REST, chunk({}, "stop")),
+    "no reason": lambda exchange: exchange.break_off(REST, b"data: [DONE]\n\n"),
+    "no reason, in parts": lambda exchange: exchange.break_off(REST, b"data: ", b"[DO", b"NE]\r", b"\n\r\n"),
+    "[DONE] said": lambda exchange: exchange.break_off(chunk({"content": "data: [DONE]\n\ndata: [DONE]"})),
+    "reset in the middle": lambda exchange: (exchange.break_off(), exchange.reset()),
+}
+"""How streams end."""
 FAULTS: dict[str, Callable[[Exchange], Any]] = {
     "none": says(str),
     "kept alive": says(str),
@@ -183,16 +196,7 @@ FAULTS: dict[str, Callable[[Exchange], Any]] = {
     "drip": lambda exchange: exchange.drip(body=False),
     "drip of tokens": lambda exchange: exchange.drip(body=True),
     "drop": lambda exchange: exchange.drop(),
-    # Ends of a stream.
-    "no end": lambda exchange: exchange.break_off(),
-    "no end, but a cost": lambda exchange: exchange.break_off(chunk(None)),
-    "no [DONE]": lambda exchange: exchange.break_off(chunk({"content": "ning."}), chunk({}, "stop")),
-    "no reason": lambda exchange: exchange.break_off(chunk({"content": "ning."}), b"data: [DONE]\n\n"),
-    "no reason, in parts": lambda exchange: exchange.break_off(
-        chunk({"content": "ning."}), b"data: ", b"[DO", b"NE]\r", b"\n\r\n"
-    ),
-    "[DONE] said": lambda exchange: exchange.break_off(chunk({"content": "data: [DONE]\n\ndata: [DONE]"})),
-    "reset in the middle": lambda exchange: (exchange.break_off(), exchange.reset()),
+    **ENDS,
     # Statuses.
     "429": lambda exchange: exchange.error(429),
     "429 retry later": lambda exchange: exchange.error(429, Retry_After="3600"),
