@@ -8,8 +8,9 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
 SECRET = "sk-planted-0123456789abcdef"  # the key, which every error of the server repeats
@@ -255,11 +256,12 @@ FAULTS: dict[str, Callable[[Exchange], Any]] = {
 class FaultServer(ThreadingHTTPServer):
     """Serves every fault until it is closed; `asked` has the fault and the body of each request."""
 
+    exchange = Exchange
     daemon_threads = True
     block_on_close = False
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Exchange)
+        super().__init__(("127.0.0.1", 0), self.exchange)
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.hits: Counter[str] = Counter()
         self.ended = threading.Event()
@@ -272,10 +274,13 @@ class FaultServer(ThreadingHTTPServer):
         """Clients hang up; that is what is tested."""
 
 
+S = TypeVar("S", bound=FaultServer)
+
+
 @contextmanager
-def serving() -> Iterator[FaultServer]:
+def served(kind: type[S]) -> Iterator[S]:
     """Run a server, for a fixture."""
-    server = FaultServer()
+    server = kind()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:
@@ -285,3 +290,6 @@ def serving() -> Iterator[FaultServer]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+serving = partial(served, FaultServer)
