@@ -32,7 +32,7 @@ from dramaturg.models.errors import (
     model_error,
 )
 from dramaturg.models.reading import InvalidAnswer, NoProbabilities, Undecided, first_token, text_of
-from dramaturg.models.stream_ends import heeding_ends
+from dramaturg.models.stream_ends import BrokenOff, heeding_ends
 
 T = TypeVar("T")
 
@@ -230,7 +230,7 @@ class FormattedCall(Generic[T]):
         call = self.client.bind(**ONE_TOKEN).ainvoke(list(self.messages), QUIET)
         try:
             return await counted(self.chat, call, lambda message: weigh(first_token(message)))
-        except UnusableAnswer:
+        except (UnusableAnswer, BrokenOff):
             raise Undecided from None
 
     async def by_schema(self) -> T:

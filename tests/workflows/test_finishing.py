@@ -184,6 +184,24 @@ async def test_what_fell_back_beside_a_node_that_failed_is_asked_again(
     assert output["evidence"]["mood"]["emotions"]
 
 
+async def test_a_web_search_that_failed_before_the_turn_did_is_made_again(
+    indexed: Path, kept: ConversationSaver
+) -> None:
+    def search(query: str) -> str:
+        if finished:
+            return "Keepers love storms."
+        raise ConnectionError
+
+    finished: list[bool] = []
+    model = whole_cast(verdict='{"answer": "no"}', reply=ModelUnavailable("503"))
+    talk = talking("crag", indexed, model, kept, web_search=search)
+    with pytest.raises(ModelUnavailable):
+        await talk.take_turn(QUESTION)
+    finished.append(True)
+    talk.change(chat_model=whole_cast(verdict='{"answer": "no"}'))
+    assert (await talk.finish())["evidence"]["web_search"] == "found"
+
+
 @pytest.mark.parametrize("method", METHODS)
 async def test_what_fell_back_before_a_turn_failed_is_asked_again(
     indexed: Path, kept: ConversationSaver, method: str
