@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast
 
 from langgraph.runtime import Runtime
@@ -167,6 +167,7 @@ def without_answer(
     return [one for one in chunks if facts_key(one) not in known and (retry or failure_key(one) not in known)]
 
 
+@lru_cache(maxsize=128)
 def facts_about(count: int, most: int, *, quoted: bool) -> type[BaseModel]:
     """The form of an answer on so many sentences: a fact names one of them, and is described unless that is quoted."""
     fields: dict[str, Any] = {"sentence": (WholeNumber, Field(ge=1, le=count))}
