@@ -122,8 +122,8 @@ def corrective_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
     query = f", for {printable(evidence['query'])}" if "query" in evidence else ""
     yield Text(f"Web search: {evidence['web_search']}{error}{query}", style="dim")
     table = table_of("Knowledge: what was kept", "confidence", "strip")
-    for one in evidence["knowledge"]:
-        table.add_row(decimal(one["confidence"]), passage_text(one))
+    for one in evidence["knowledge"]:  # passages, where the turn has failed before they were refined
+        table.add_row(decimal(one.get("confidence")), passage_text(one))
     yield table
 
 

@@ -5,16 +5,18 @@ was not answered is finished when the endpoint is well. Turns keep their deadlin
 """
 
 import asyncio
+import io
 import sys
 import time
 import traceback
 from collections.abc import Callable, Coroutine, Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import pytest
 from all_methods import whole_role
-from ill_endpoint import ALL_FAULTS, REPLIES, IllEndpoint, ill_endpoint
+from ill_endpoint import ALL_FAULTS, REPLIES, WITHOUT_END, IllEndpoint, ill_endpoint
 
 from dramaturg.cli.app import main
 from dramaturg.conversations.conversation import Conversation
@@ -27,32 +29,21 @@ from fault_server import SECRET
 
 T = TypeVar("T")
 QUESTION = "Do storms make you afraid, and what does Tom say of it?"
-DEADLINE = 0.5  # of a question
-TURN_DEADLINE = 3.0
-SETTINGS = {"deadline": DEADLINE} | (
-    {"turn_deadline": TURN_DEADLINE} if "turn_deadline" in RoleContext.model_fields else {}
-)
+TURN_DEADLINE = 3.0 if "turn_deadline" in RoleContext.model_fields else None
 GRACE = 2.0  # seconds that a turn may take beyond its deadline
+WELL: dict[str, float] = {"deadline": 60}
+WAITING: dict[str, float] = {"deadline": 0.5} | ({"turn_deadline": TURN_DEADLINE} if TURN_DEADLINE else {})
+"""The settings with an endpoint that does not come to an end."""
 QUICK = [
     ("amadeus", "503"),
     ("amadeus", "vectors: shorter"),
     ("vanilla", "no end"),
     ("vanilla", "401"),
-    ("vanilla", "html"),
-    ("naive-rag", "reset in the middle"),
 ]
 """A sample."""
-MATRIX = [
-    pytest.param(method, fault, marks=[] if (method, fault) in QUICK else [pytest.mark.crash])
-    for method in METHODS
-    for fault in ALL_FAULTS
-]
 
-pytestmark = [
-    # The client library warns of messages that are not made as they should be, before it fails on them.
-    pytest.mark.filterwarnings("ignore:Pydantic serializer warnings:UserWarning"),
-    pytest.mark.parametrize(("method", "fault"), MATRIX),
-]
+# The client library warns of messages that are not made as they should be, before it fails on them.
+pytestmark = pytest.mark.filterwarnings("ignore:Pydantic serializer warnings:UserWarning")
 
 
 class House(NamedTuple):
@@ -62,8 +53,12 @@ class House(NamedTuple):
     endpoint: IllEndpoint
     prepared: set[str]
 
+    @property
+    def settings(self) -> dict[str, float]:
+        return WAITING if self.endpoint.fault in WITHOUT_END else WELL
+
     def context(self, method: str) -> RoleContext:
-        return flow(method).context(role="ada", library=str(self.library), **SETTINGS)
+        return flow(method).context(role="ada", library=str(self.library), **self.settings)
 
     def run(self, method: str, thread: str, act: Callable[[Conversation], Coroutine[Any, Any, T]]) -> T:
         """Do something on a thread."""
@@ -91,17 +86,18 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     with pytest.MonkeyPatch.context() as patch, ill_endpoint() as endpoint:
         for module in (client, embeddings):  # what the client library does again is told by its own tests
             patch.setattr(module, "RETRIES", 0)
-        patch.setattr(embeddings, "TIMEOUT", DEADLINE)
+        patch.setattr(embeddings, "TIMEOUT", 3.0)
         yield House(library, endpoint, set())
 
 
 def kept(began: float, fault: str) -> bool:
     """Whether a turn has kept its deadline."""
-    return "turn_deadline" not in SETTINGS or time.monotonic() - began < TURN_DEADLINE + GRACE
+    bound = TURN_DEADLINE + GRACE if TURN_DEADLINE and fault in WITHOUT_END else 60
+    return time.monotonic() - began < bound
 
 
-def test_in_process(house: House, method: str, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    house.prepare(method, monkeypatch)
+def by_conversation(house: House, method: str, fault: str) -> None:
+    """Take a turn in process, and finish it when the endpoint is well."""
     thread = f"api {method} {fault}"
     house.endpoint.fault, began = fault, time.monotonic()
     output, error = None, None
@@ -126,35 +122,57 @@ def test_in_process(house: House, method: str, fault: str, monkeypatch: pytest.M
     assert house.run(method, thread, lambda talk: talk.unfinished()) is None
 
 
-def test_by_the_command(
-    house: House, method: str, fault: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def command(*typed: str) -> tuple[int, str]:
-        """Chat with these lines; gives the exit code, and what was printed."""
-        lines = iter([*typed, "/quit"])
-        monkeypatch.setattr("rich.console.Console.input", lambda *_: next(lines))
-        options = [part for name, value in SETTINGS.items() for part in ("--set", f"{name}={value}")]
-        arguments = ["chat", "ada", "--method", method, "--thread", f"command {method} {fault}", *options]
-        monkeypatch.setattr(sys, "argv", ["dramaturg", *arguments])
-        code: object = 0
-        try:
-            main()
-        except SystemExit as ended:
-            code = ended.code or 0
-        said = capsys.readouterr()
-        return int(str(code)), said.out + said.err
+def by_command(house: House, method: str, fault: str) -> None:
+    """Take a turn in a chat, and finish it in another one when the endpoint is well."""
+    thread = f"command {method} {fault}"
 
-    house.prepare(method, monkeypatch)
+    def chat(*typed: str) -> tuple[int, str]:
+        """Chat with these lines; gives the exit code, and what was printed."""
+        lines, said, code = iter([*typed, "/quit"]), io.StringIO(), 0
+        options = [part for name, value in house.settings.items() for part in ("--set", f"{name}={value}")]
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(said), redirect_stderr(said):
+            patch.setattr("rich.console.Console.input", lambda *_: next(lines))
+            patch.setattr(sys, "argv", ["dramaturg", "chat", "ada", "--method", method, "--thread", thread, *options])
+            try:
+                main()
+            except SystemExit as ended:
+                code = int(str(ended.code or 0))
+        return code, said.getvalue()
+
     house.endpoint.fault, began = fault, time.monotonic()
-    code, said = command(QUESTION, "/evidence")
+    code, said = chat(QUESTION, "/evidence")
     assert kept(began, fault)
     house.endpoint.fault = ""
-    again_code, again = command("/retry") if "/retry" in said else (0, said)
+    again_code, again = chat("/retry") if "/retry" in said else (0, said)
     assert (code, again_code) == (0, 0)
     for text in (said, again):
         assert "Traceback" not in text
         assert SECRET not in text
     assert any(reply in again for reply in REPLIES)
-    turns = house.run(method, f"command {method} {fault}", lambda talk: talk.history())
+    turns = house.run(method, thread, lambda talk: talk.history())
     assert len(turns) == 1
     assert turns[0].reply in REPLIES
+
+
+DOORS = {"api": by_conversation, "command": by_command}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(("method", "fault"), QUICK)
+def test_a_sample(house: House, method: str, fault: str, door: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    house.prepare(method, monkeypatch)
+    DOORS[door](house, method, fault)
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("fault", ALL_FAULTS)
+def test_every_method(house: House, fault: str, door: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = {}
+    for method in METHODS:
+        house.prepare(method, monkeypatch)
+        try:
+            DOORS[door](house, method, fault)
+        except AssertionError as error:
+            failed[method] = error
+    assert failed == {}

@@ -11,8 +11,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from fault_server import FAULTS, REST, SECRET, Exchange, FaultServer, chunk, completion, served
 from stub_endpoint import USAGE, vectors
 
-REPLIES = ("I keep the light.", "Good evening, my dear friend.")
-"""What is said as a whole: by the cast, and by a fault that can be borne."""
+REPLIES = ("I keep the light.", "Good evening, my dear friend.", "Good evening, my\ufffd dear friend.")
+"""What is said as a whole: by the cast, and by faults that can be borne."""
 STATUSES = (400, 401, 403, 404, 405, 408, 409, 413, 422, 429, 500, 501, 502, 503, 504)
 SPEAKERS: dict[str, type[BaseMessage]] = {"system": SystemMessage, "user": HumanMessage, "assistant": AIMessage}
 LONG = 10_000_000
