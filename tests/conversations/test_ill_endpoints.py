@@ -176,3 +176,23 @@ def test_every_method(house: House, fault: str, door: str, monkeypatch: pytest.M
         except AssertionError as error:
             failed[method] = error
     assert failed == {}
+
+
+INDEXING = ("400", "401", "503", "html", "null", "choices empty", "no end", "not UTF-8", "empty")
+INDEXING += ("vectors: 503", "vectors: html", "vectors: zeros", "vectors: NaN", "vectors: one too few", "vectors: null")
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("fault", INDEXING)
+def test_a_role_that_is_indexed_in_the_turn(house: House, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = {}
+    for method in ("amadeus", "role-rag", "emotional-rag", "drmr", "naive-rag", "crag", "graph-rag-local", "ensemble"):
+        library = house.library.parent / f"{method} {fault}".replace(":", "")
+        whole_role(library)
+        one = House(library, house.endpoint, {method})
+        one.prepare(method, monkeypatch)
+        try:
+            by_conversation(one, method, fault)
+        except AssertionError as error:
+            failed[method] = error
+    assert failed == {}

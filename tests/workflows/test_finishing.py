@@ -154,6 +154,22 @@ async def test_memories_none_of_which_has_a_vector_are_embedded_again(tmp_path: 
     assert "memories_without_vector" not in output["evidence"]
 
 
+@pytest.mark.parametrize("batch", [1, 3, 64])
+@pytest.mark.parametrize("by", ["finish", "the graph itself"])
+async def test_passages_without_a_vector_are_embedded_again(tmp_path: Path, by: str, batch: int) -> None:
+    whole_role(tmp_path)
+    embeddings = Troubled(lambda vector: [0.0] * len(vector))
+    talk = talking("amadeus", tmp_path, whole_cast(), embedding_model=embeddings, embedding_batch=batch)
+    with pytest.raises(ValueError, match="gave no usable vector for"):
+        await talk.take_turn(QUESTION)
+    embeddings.bad = None
+    if by == "finish":
+        output = await talk.finish()
+    else:
+        output = await talk.thread.graph.ainvoke(None, talk.thread.address(), context=talk.context)
+    assert output["messages"][-1].text == "I keep the light."
+
+
 async def test_what_fell_back_in_a_part_that_then_failed_is_asked_again(indexed: Path, kept: ConversationSaver) -> None:
     model = whole_cast(hypothetical=UnusableAnswer("Nothing of use."), scope=ModelUnavailable("503"))
     talk = talking("ensemble", indexed, model, kept)
