@@ -145,7 +145,7 @@ async def in_turn(chat: ChatModel, answer: Callable[[BaseChatModel], Awaitable[T
     async with chat.limit:
         try:
             async with asyncio.timeout(chat.deadline):
-                return await answer(heeding_ends(client))
+                return await answer(heeding_ends(client) if speaks_openai(client) else client)
         except TimeoutError:
             pass
     msg = f"The model {chat.name!r} did not answer within {chat.deadline:g} s: allow a longer deadline."
