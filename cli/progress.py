@@ -165,7 +165,12 @@ class Stage:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+        self.end()
+
+    def end(self) -> None:
+        """End the line that is spoken."""
         if self.speaking:
+            self.speaking = False
             screen.print()
 
     def show(self, part: StreamPart[Any, Any]) -> None:

@@ -33,6 +33,7 @@ from dramaturg.models.errors import (
     model_error,
 )
 from dramaturg.models.reading import InvalidAnswer, NoProbabilities, Undecided, first_token, text_of
+from dramaturg.models.stream_ends import BrokenOff, heeding_ends
 
 T = TypeVar("T")
 
@@ -83,6 +84,14 @@ class AnswerFormat(Generic[T]):
 
 async def ask(chat: ChatModel, question: ModelQuestion[T], answer: Callable[[BaseChatModel], Awaitable[T]]) -> T:
     """Take the answer from disk, or have it from the model within the deadline and keep it."""
+    try:
+        return await _asked(chat, question, answer)
+    except ModelError:
+        chat.account.record_unanswered()
+        raise
+
+
+async def _asked(chat: ChatModel, question: ModelQuestion[T], answer: Callable[[BaseChatModel], Awaitable[T]]) -> T:
     if chat.cache is None:
         return await in_turn(chat, answer)
     key = cache_key(chat.identity, question.kind, question.messages, question.parameters)
@@ -165,7 +174,7 @@ async def in_turn(chat: ChatModel, answer: Callable[[BaseChatModel], Awaitable[T
     async with chat.limit:
         try:
             async with asyncio.timeout(chat.deadline):
-                return await answer(client)
+                return await answer(heeding_ends(client) if speaks_openai(client) else client)
         except TimeoutError:
             pass
     msg = f"The model {chat.name!r} did not answer within {chat.deadline:g} s: allow a longer deadline."
@@ -250,7 +259,7 @@ class FormattedCall(Generic[T]):
         call = self.client.bind(**ONE_TOKEN).ainvoke(list(self.messages), QUIET)
         try:
             return await counted(self.chat, call, lambda message: weigh(first_token(message)))
-        except UnusableAnswer:
+        except (UnusableAnswer, BrokenOff):
             raise Undecided from None
 
     async def by_schema(self) -> T:

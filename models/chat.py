@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NotRequired, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.load import dumpd
@@ -26,6 +26,8 @@ class Usage(TypedDict):
 
     `calls` were sent to the model, `failures` of them gave no usable answer; `cached` questions were answered from
     disk; `seconds` is the sum over calls, also of those that ran at once. Tokens are those that the server reported.
+    `unanswered` is there only where questions stayed without an answer: a turn that fails is not finished from what
+    took the place of one.
     """
 
     calls: int
@@ -34,6 +36,7 @@ class Usage(TypedDict):
     prompt_tokens: int
     completion_tokens: int
     seconds: float
+    unanswered: NotRequired[int]
 
 
 @dataclass
@@ -46,6 +49,7 @@ class Account:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
+    unanswered: int = 0
 
     def record(self, seconds: float, *, usable: bool, tokens: UsageMetadata | None = None) -> None:
         """Count one call, answered or not."""
@@ -60,9 +64,13 @@ class Account:
         """Count one question that was answered from disk."""
         self.cached += 1
 
+    def record_unanswered(self) -> None:
+        """Count one question that has no answer."""
+        self.unanswered += 1
+
     def usage(self) -> Usage:
         """What was counted so far."""
-        return cast("Usage", asdict(self))
+        return cast("Usage", {name: count for name, count in asdict(self).items() if count or name != "unanswered"})
 
 
 MEASURED: Mapping[tuple[str, str], float] = {
@@ -150,7 +158,8 @@ def add_usage(left: dict[str, Usage], right: dict[str, Usage]) -> dict[str, Usag
 
 def total(one: Usage, other: Usage) -> Usage:
     """Sum two usages field by field."""
-    return Usage(
+    unanswered = one.get("unanswered", 0) + other.get("unanswered", 0)
+    summed = Usage(
         calls=one["calls"] + other["calls"],
         cached=one["cached"] + other["cached"],
         failures=one["failures"] + other["failures"],
@@ -158,6 +167,7 @@ def total(one: Usage, other: Usage) -> Usage:
         completion_tokens=one["completion_tokens"] + other["completion_tokens"],
         seconds=one["seconds"] + other["seconds"],
     )
+    return {**summed, "unanswered": unanswered} if unanswered else summed
 
 
 def threshold(model: str, question: str, setting: float | None = None, *, unmeasured: float = 0.5) -> float:

@@ -36,8 +36,10 @@ from dramaturg.cli.talk.chat_commands import (
 )
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.opening import open_conversation
+from dramaturg.conversations.turns import Turn
 
 T = TypeVar("T")
+UNANSWERED = "/retry answers it; another message takes it back"
 HELP = "/help shows what else can be done here, /quit ends the chat"
 ThreadOption = Annotated[str, typer.Option("--thread", help="Name of the conversation; it goes on where it stopped.")]
 EvidenceOption = Annotated[bool, typer.Option("--evidence", help="Print why each reply is as it is, and its cost.")]
@@ -92,7 +94,13 @@ async def shown(talk: Conversation, question: str, *, evidence: bool) -> dict[st
     screen.print()
     screen.print(f"You: {printable(question)}", style="bold")
     with await stage_of(talk) as stage:
-        output = await talk.take_turn(question, stage.show)
+        try:
+            output = await talk.take_turn(question, stage.show)
+        except (ValueError, RuntimeError):
+            if stage.speaking and await not_answered(talk):
+                stage.end()
+                screen.print("This is not the whole reply: it is not kept.", style="dim")
+            raise
     if evidence:
         screen.print(evidence_view(output["evidence"]))
     return output
@@ -152,7 +160,15 @@ async def obeyed(talk: Conversation, line: str) -> list[Change]:
         return changes_in(await talk.waiting()) if await waiting_turn(talk) != before else []
     except (ValueError, RuntimeError) as error:
         screen.print(sentence(error), style="red", soft_wrap=True)
+        if await not_answered(talk):
+            screen.print(f"The last question has no whole reply: {UNANSWERED}.", style="dim", soft_wrap=True)
         return []
+
+
+async def not_answered(talk: Conversation) -> Turn | None:
+    """The last turn, if it has no reply; one that has is ended by the next message."""
+    turn = await talk.unfinished()
+    return turn if turn and turn.reply is None else None
 
 
 async def waiting_turn(talk: Conversation) -> str | None:
@@ -166,10 +182,9 @@ async def recall(talk: Conversation) -> None:
     for turn in (await talk.history())[-1:]:
         screen.print(f"You: {printable(turn.question)}", style="dim", soft_wrap=True)
         screen.print(f"{await speaker(talk)}: {printable(turn.reply or '')}", style="dim", soft_wrap=True)
-    unfinished = await talk.unfinished()
-    if unfinished and unfinished.reply is None:  # one with its reply is ended by the next message
+    if unfinished := await not_answered(talk):
         screen.print(f"Not answered yet: {printable(unfinished.question)}", soft_wrap=True)
-        screen.print("/retry answers it; another message takes it back.", style="dim")
+        screen.print(f"{UNANSWERED}.", style="dim")
     if changes := changes_in(await talk.waiting()):
         show_changes(changes)
         screen.print(LATER, style="dim", soft_wrap=True)

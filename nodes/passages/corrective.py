@@ -212,6 +212,8 @@ async def search_web(state: WebSearchState, runtime: Runtime[Any]) -> dict[str, 
     """
     run = await open_run(runtime, WebSearchSettings)
     pages, evidence = await search_pages(run.settings, state["query"])
+    if evidence["web_search"] == "failed":
+        run.chat.account.record_unanswered()  # a turn that fails now is not finished without the pages
     strips: list[Strip] = []
     for page in pages:
         headings = [page.title] if page.title else []

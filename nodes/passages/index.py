@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 
 from dramaturg.nodes.index_steps import (
     DraftFolder,
+    NoVector,
     Overtaken,
     PublishedVersion,
     Rebuild,
@@ -119,16 +120,25 @@ async def split_persona(state: IndexingState, runtime: Runtime[Any]) -> dict[str
 
 @needs(draft="split_persona", index="split_persona")
 async def embed_passages(state: IndexingState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Embed the next passages that have no vector yet, and save them."""
+    """Embed the next passages that have no vector yet, and save them.
+
+    Raises:
+        ModelError: the embedding model cannot be reached.
+        NoVector: it gave some of them no direction.
+    """
     run = await open_run(runtime, IndexingSettings)
     builder = run.role.index(passage_kind(run.settings.splitter)).builder
-    left = 0
+    left, without = 0, list[str]()
     try:
         async for done, total in embed_batches(run, builder, state["draft"], run.settings.embedding_batch):
             left = total - done
+            still = await asyncio.to_thread(builder.unembedded, state["draft"])
+            without = still[: len(still) - left]  # of this batch, which came first
             break
     except MissingIndex:
         return {"unembedded": 0}  # somebody else was faster with the same draft: publishing finds out
+    if without:
+        raise NoVector((await run.embedder()).name, without)
     total = state["index"]["embedded"]
     runtime.stream_writer({"event": "embedded", "done": total - left, "total": total})
     return {"unembedded": left}

@@ -15,7 +15,7 @@ from dramaturg.models.client import openai_compatible
 from dramaturg.models.errors import ModelError, ModelRefused, ModelTimeout, ModelUnavailable, UnusableAnswer
 from dramaturg.models.questions import Decision, Rating, choose, decide, extract, rate, write
 
-from fault_server import FAULTS, SECRET, FaultServer, serving
+from fault_server import ENDS, FAULTS, SECRET, FaultServer, serving
 
 # The client library warns of messages that are not made as they should be, before it fails on them.
 pytestmark = [
@@ -250,5 +250,11 @@ async def test_a_text_that_was_begun_is_not_asked_for_again(server: FaultServer)
 
 async def test_every_fault_is_tested() -> None:
     elsewhere = {"hang", "drip", "drip of tokens", "NUL and surrogate", "escaped NUL", "logprobs"}
-    elsewhere |= {"kept alive", "logprobs of something else", "logprobs without alternatives"}
+    elsewhere |= {
+        *ENDS,
+        "whole, no reason",
+        "kept alive",
+        "logprobs of something else",
+        "logprobs without alternatives",
+    }
     assert set(FAULTS) == TYPED.keys() | ANSWERED.keys() | elsewhere
