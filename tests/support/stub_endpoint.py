@@ -5,13 +5,13 @@ import json
 import re
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import numpy as np
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import convert_to_messages
 
 from roles import WordEmbeddings, actor
 
@@ -25,12 +25,14 @@ class Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         server = self.server
         assert isinstance(server, Endpoint)
+        kind = "embeddings" if self.path.endswith("/embeddings") else "chat"
         server.asked.append(body)
-        if self.path.endswith("/embeddings"):
+        if fault := server.faults.get(kind):
+            return fault(self)
+        if kind == "embeddings":
             return self.send({"object": "list", "model": "words", "data": vectors(body), "usage": USAGE})
         time.sleep(server.latency)
-        text = "\n".join(str(message["content"]) for message in body["messages"])
-        answer = server.model.reply([HumanMessage(text)])
+        answer = server.model.reply(convert_to_messages(body["messages"]))
         return self.stream(str(answer)) if body.get("stream") else self.send(completion({"content": answer}))
 
     def send(self, body: Any) -> None:
@@ -41,6 +43,11 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
+    def handle_one_request(self) -> None:
+        """Read a request; clients of silent servers hang up."""
+        with suppress(ConnectionError):
+            super().handle_one_request()
+
     def stream(self, text: str) -> None:
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
@@ -48,6 +55,15 @@ class Handler(BaseHTTPRequestHandler):
         for word in re.split(r"(?<= )", text):
             self.wfile.write(b"data: " + json.dumps(completion({"content": word}, "delta")).encode() + b"\n\n")
         self.wfile.write(b"data: [DONE]\n\n")
+
+    def fail(self, status: int, **headers: str) -> None:
+        """Answer with a status, and a text that repeats the key."""
+        body = json.dumps({"error": {"message": f"of {self.headers['Authorization']}"}}).encode()
+        self.send_response(status)
+        for name, value in {"Content-Length": str(len(body)), **headers}.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
         pass
@@ -67,7 +83,10 @@ def vectors(body: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 class Endpoint(ThreadingHTTPServer):
-    """The server; `latency` is in seconds and may be changed while it runs."""
+    """The server; `latency` is in seconds and may be changed while it runs, as may the `faults` of "chat" or "embeddings".
+
+    A fault may wait for `ended`, that nobody waits for it when the test is over.
+    """
 
     daemon_threads = True
 
@@ -75,6 +94,8 @@ class Endpoint(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.model = actor()
         self.latency = 0.0
+        self.faults: dict[str, Callable[[Handler], None]] = {}
+        self.ended = threading.Event()
         self.asked: list[dict[str, Any]] = []
 
     def variables(self) -> dict[str, str]:
@@ -96,6 +117,7 @@ def endpoint() -> Iterator[Endpoint]:
     try:
         yield server
     finally:
+        server.ended.set()
         server.shutdown()
         server.server_close()
         thread.join()

@@ -1,0 +1,190 @@
+"""A turn is over within its deadline, whatever its endpoint does, and does not go on asking one that is gone (S6, S7)."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage
+
+from dramaturg.models.errors import ModelError, ModelTimeout
+from dramaturg.workflows.methods import METHODS, chat_graph, context_type
+
+from all_methods import whole_cast, whole_role
+from stub_endpoint import Endpoint, Handler, endpoint
+
+SECONDS = 0.6  # of a turn
+PATIENCE = 4.0  # of a server that says nothing
+
+
+def silent(handler: Handler) -> None:
+    server: Any = handler.server
+    server.ended.wait(PATIENCE)
+
+
+def dripping(handler: Handler) -> None:
+    """Send a blank now and then, which keeps a client's read timeout quiet."""
+    server: Any = handler.server
+    handler.send_response(200)
+    handler.send_header("Content-Type", "text/event-stream")
+    handler.end_headers()
+    while not server.ended.wait(0.05):
+        handler.wfile.write(b": \n")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Endpoint, Path]]:
+    """An endpoint that plays all parts, and a role with files for every method."""
+    library = tmp_path_factory.mktemp("library")
+    whole_role(library)
+    with endpoint() as running:
+        running.model = whole_cast()
+        yield running, library
+
+
+@pytest.fixture
+def stage(whole: tuple[Endpoint, Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Endpoint, Path]]:
+    running, _ = whole
+    for name, value in running.variables().items():
+        monkeypatch.setenv(name, value)
+    yield whole
+    running.faults, running.latency = {}, 0.0
+
+
+async def turn(stage: tuple[Endpoint, Path], method: str, **settings: Any) -> Any:
+    context = context_type(method)(role="ada", library=str(stage[1]), **settings)
+    return await chat_graph(method).compile().ainvoke({"messages": [HumanMessage("Who is Tom?")]}, context=context)
+
+
+DEADLINE_KNOWN = "turn_deadline" in context_type("vanilla").model_fields
+
+
+async def timed(stage: tuple[Endpoint, Path], method: str, **settings: Any) -> tuple[Any, float]:
+    """A turn's output or error, and its seconds; what the turn reads is there before."""
+    await turn(stage, method)
+    server = stage[0]
+    server.faults, faults = {}, settings.pop("faults", {})
+    server.faults, server.latency = faults, settings.pop("latency", 0.0)
+    server.asked.clear()
+    settings = {k: v for k, v in settings.items() if k in context_type(method).model_fields}
+    begun = time.monotonic()
+    try:
+        output = await turn(stage, method, **settings)
+    except ModelError as error:
+        output = error
+    return output, time.monotonic() - begun
+
+
+FAULTS: dict[str, dict[str, Callable[[Handler], None]]] = {
+    "chat silent": {"chat": silent},
+    "chat dripping": {"chat": dripping},
+    "embeddings silent": {"embeddings": silent},
+    "embeddings dripping": {"embeddings": dripping},
+    "all silent": {"chat": silent, "embeddings": silent},
+}
+CASES = [
+    pytest.param(method, fault, marks=[] if (method, fault) in QUICK else [pytest.mark.crash])
+    for QUICK in [{("amadeus", "chat silent"), ("ensemble", "embeddings silent"), ("vanilla", "chat dripping")}]
+    for method in METHODS
+    for fault in FAULTS
+]
+
+
+@pytest.mark.parametrize(("method", "fault"), CASES)
+async def test_a_turn_is_over_within_its_deadline(stage: Any, method: str, fault: str) -> None:
+    output, seconds = await timed(stage, method, faults=FAULTS[fault], turn_deadline=SECONDS)
+    assert seconds < SECONDS + 2
+    if isinstance(output, Exception):
+        assert isinstance(output, ModelTimeout)
+        assert "turn_deadline" in str(output)
+    else:
+        assert output["messages"][-1].text
+
+
+@pytest.mark.parametrize("method", ["amadeus", "emotional-rag"])
+async def test_embeddings_obey_the_deadline_of_a_question(stage: Any, method: str) -> None:
+    output, seconds = await timed(stage, method, faults={"embeddings": silent}, deadline=0.2)
+    assert seconds < 1.5
+    assert isinstance(output, ModelTimeout)
+
+
+SLOW = [pytest.param(one, marks=[] if one == "amadeus" else [pytest.mark.crash]) for one in METHODS]
+
+
+@pytest.mark.parametrize("method", SLOW)
+async def test_what_does_not_fit_is_left_out_and_the_role_replies(stage: Any, method: str) -> None:
+    """Each answer takes a third of what is not kept for the reply."""
+    output, seconds = await timed(stage, method, latency=0.3, turn_deadline=1.5, attempts=1, concurrency=1)
+    assert seconds < 1.5 + 2
+    assert not isinstance(output, Exception), output
+    assert output["messages"][-1].text
+
+
+def gone(status: int, **headers: str) -> Callable[[Handler], None]:
+    return lambda handler: handler.fail(status, **headers)
+
+
+REFUSED = [
+    pytest.param(method, status, marks=[] if method == "amadeus" else [pytest.mark.crash])
+    for method in METHODS
+    for status in (401, 403, 404)
+]
+
+
+@pytest.mark.parametrize(("method", "status"), REFUSED)
+async def test_who_refuses_all_is_not_asked_again_in_the_turn(stage: Any, method: str, status: int) -> None:
+    error, _ = await timed(stage, method, faults={"chat": gone(status)}, concurrency=2)
+    assert isinstance(error, ModelError)
+    server = stage[0]
+    asked = [body for body in server.asked if "messages" in body]
+    assert len(asked) <= 2  # what was on its way
+    where = server.variables()["OPENAI_BASE_URL"]
+    assert str(status) in str(error)
+    assert f"{where}/chat/completions" in str(error)
+    assert ("OPENAI_API_KEY" if status < 404 else "DRAMATURG_CHAT_MODEL") in str(error)
+    assert "stub\"" not in str(error)
+    assert "later" not in str(error)
+    server.faults = {}
+    assert (await turn(stage, method))["messages"][-1].text
+
+
+def reset(handler: Handler) -> None:
+    """Hang up without a word."""
+    handler.close_connection = True
+
+
+@pytest.mark.parametrize("method", ["amadeus", "role-rag"])
+async def test_who_cannot_be_reached_is_not_asked_again_in_the_turn(stage: Any, method: str) -> None:
+    error, _ = await timed(stage, method, faults={"chat": reset}, concurrency=1)
+    assert isinstance(error, ModelError)
+    assert len([body for body in stage[0].asked if "messages" in body]) <= 3  # one question, which is sent again
+    assert "OPENAI_BASE_URL" in str(error)
+
+
+async def test_a_servers_wish_for_a_pause_is_kept_and_fewer_are_sent_at_once(stage: Any) -> None:
+    """The first answers are "too many": what comes then comes after the pause, and one at a time at first."""
+    server, times, most = stage[0], list[float](), 0
+
+    def busy(handler: Handler) -> None:
+        times.append(time.monotonic())
+        if len(times) <= 4:
+            return handler.fail(429, Retry_After="1")
+        del server.faults["chat"]
+        return handler.fail(429, Retry_After="0")
+
+    output, _ = await timed(stage, "amadeus", faults={"chat": busy}, concurrency=4)
+    assert not isinstance(output, Exception), output
+    first, *rest = times
+    assert not any(first + 0.2 < one < first + 0.95 for one in rest)
+    assert len([one for one in times if one > first + 0.9]) <= 2, most
+
+
+async def test_a_pause_beyond_the_turn_is_not_waited_for(stage: Any) -> None:
+    error, seconds = await timed(stage, "amadeus", faults={"chat": gone(429, Retry_After="3600")}, concurrency=1)
+    assert isinstance(error, ModelError)
+    assert seconds < 2
+    assert len([body for body in stage[0].asked if "messages" in body]) == 1
+    assert "3600 s" in str(error)
+    stage[0].faults = {}
+    assert (await turn(stage, "amadeus"))["messages"][-1].text
