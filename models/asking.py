@@ -5,9 +5,11 @@ An answer in a fixed format is had by log-probabilities, by a JSON schema that t
 
 import asyncio
 import json
+import math
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.resources import files
@@ -24,7 +26,6 @@ from dramaturg.models.answer_cache import cache_key
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import (
     ModelError,
-    ModelTimeout,
     RequestRejected,
     UnusableAnswer,
     WeightsError,
@@ -32,6 +33,7 @@ from dramaturg.models.errors import (
     model_error,
 )
 from dramaturg.models.reading import InvalidAnswer, NoProbabilities, Undecided, first_token, text_of
+from dramaturg.models.turn_clock import within
 
 T = TypeVar("T")
 
@@ -129,18 +131,19 @@ def without_control(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
 
 
 async def in_turn(chat: ChatModel, answer: Callable[[BaseChatModel], Awaitable[T]]) -> T:
-    """Wait for the turn, then have the answer within the deadline. Starting the client does not count."""
+    """Wait for the turn, then have the answer within the deadline. Starting the client does not count.
+
+    In the turn of a conversation, waiting counts too: see `dramaturg.models.turn_clock`.
+    """
     client = chat.model
     if not isinstance(client, BaseChatModel):  # in a thread: that reads files, and may start the embedded model
         client = await typed_errors(asyncio.to_thread(lambda: chat.client), chat.name)
-    async with chat.limit:
-        try:
-            async with asyncio.timeout(chat.deadline):
-                return await answer(client)
-        except TimeoutError:
-            pass
-    msg = f"The model {chat.name!r} did not answer within {chat.deadline:g} s: allow a longer deadline."
-    raise ModelTimeout(msg)
+    bounded = partial(within, chat.clock, asked=chat.shared, name=chat.name, reply=chat.replies)
+    async with bounded(math.inf) if chat.clock else nullcontext(), chat.limit, bounded(chat.deadline):
+        value = await answer(client)
+    if chat.clock and chat.replies:
+        chat.clock.replied = True
+    return value
 
 
 async def typed_errors(call: Awaitable[T], name: str) -> T:

@@ -172,7 +172,7 @@ async def embed_batches(
     without = list[str]()
     for start in range(0, len(left), size):
         batch = left[start : start + size]
-        vectors = np.array(await model.embeddings.aembed_documents(batch), np.float32)
+        vectors = (await model.documents(batch, faulty=True)).astype(np.float32)
         usable = with_direction(vectors)
         without += [text for text, had in zip(batch, usable, strict=True) if not had]
         given = [text for text in batch if text not in without]

@@ -130,7 +130,7 @@ async def encode_meaning(state: QueryState, runtime: Runtime[Any]) -> dict[str, 
     The vector leaves the state when memories are recalled.
     """
     model = await (await open_run(runtime, StrategySettings)).embedder()
-    vector = await model.embeddings.aembed_query(state["question"])
+    vector = await model.query(state["question"])
     return {"query_vector": unit_rows([vector])[0].tolist()}
 
 

@@ -195,7 +195,7 @@ def test_things_of_closed_loops_are_forgotten() -> None:
 
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 def test_a_client_outlives_an_event_loop(server: FaultServer) -> None:
-    model = client.openai_compatible("m", server.url("kept alive", "extract"), KEY, max_retries=0)
+    model = client.openai_compatible("m", server.url("kept alive", "extract"), KEY, retries=0)
     for _ in range(3):
         assert asyncio.run(extract(chat_model(model), MESSAGES, Person)).born == 1770
     connections()._pools._things.clear()

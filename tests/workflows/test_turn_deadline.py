@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from all_methods import whole_cast, whole_role
 from langchain_core.messages import HumanMessage
 
 from dramaturg.models.errors import ModelError, ModelTimeout
 from dramaturg.workflows.methods import METHODS, chat_graph, context_type
 
-from all_methods import whole_cast, whole_role
 from stub_endpoint import Endpoint, Handler, endpoint
 
 SECONDS = 0.6  # of a turn
@@ -143,7 +143,7 @@ async def test_who_refuses_all_is_not_asked_again_in_the_turn(stage: Any, method
     assert str(status) in str(error)
     assert f"{where}/chat/completions" in str(error)
     assert ("OPENAI_API_KEY" if status < 404 else "DRAMATURG_CHAT_MODEL") in str(error)
-    assert "stub\"" not in str(error)
+    assert 'stub"' not in str(error)
     assert "later" not in str(error)
     server.faults = {}
     assert (await turn(stage, method))["messages"][-1].text

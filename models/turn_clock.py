@@ -1,0 +1,96 @@
+"""How long a turn may take, and which models it does not ask again."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+
+from dramaturg.models.errors import ModelError, ModelTimeout
+
+REPLY_SHARE = 1 / 3
+"""Of a turn, kept for the reply until there is one."""
+
+question_ends: ContextVar[float | None] = ContextVar("question_ends", default=None)
+"""When the question that is being asked is given up, by the monotonic clock: nobody waits for a server beyond that."""
+
+
+class TurnClock:
+    """The time of one turn, shared by all that ask in it, and how models have failed in it.
+
+    A live object of a run: a turn that is gone on with begins another.
+
+    Args:
+        seconds: of the turn.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.replied = False
+        self.failures: dict[int, tuple[ModelError, float]] = {}
+        """By a model: how it failed, and until when it will."""
+        self._end = time.monotonic() + seconds
+        self._stopped_by, self._stopped_at = 0, 0.0
+
+    def rest(self, *, reply: bool = False) -> float:
+        """Seconds that are left for a question of the turn, or for its `reply`."""
+        now = self._stopped_at if self._stopped_by else time.monotonic()
+        return self._end - now - (0 if reply or self.replied else REPLY_SHARE * self.seconds)
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Let time stand still, for indexing."""
+        if not self._stopped_by:
+            self._stopped_at = time.monotonic()
+        self._stopped_by += 1
+        try:
+            yield
+        finally:
+            self._stopped_by -= 1
+            if not self._stopped_by:
+                self._end += time.monotonic() - self._stopped_at
+
+
+@asynccontextmanager
+async def within(
+    clock: TurnClock | None, deadline: float, asked: object, name: str, *, reply: bool = False
+) -> AsyncIterator[None]:
+    """Ask a model within a deadline, while its turn has time and the model has not failed for good in it.
+
+    Args:
+        clock: of the turn; None: nothing but the deadline bounds the question.
+        deadline: seconds.
+        asked: the model, by which its failures are known.
+        name: of the model.
+        reply: whether this is the turn's reply.
+
+    Raises:
+        ModelError: as it failed before in this turn, and would again.
+        ModelTimeout: the time is over.
+    """
+    rest = clock.rest(reply=reply) if clock else deadline
+    bound, now = min(deadline, rest), time.monotonic()
+    failed, until = clock.failures.get(id(asked), (None, 0.0)) if clock else (None, 0.0)
+    if failed and until > now + bound:
+        raise type(failed)(str(failed))
+    ends = question_ends.set(now + bound)
+    try:
+        if bound <= 0:
+            raise TimeoutError
+        async with asyncio.timeout(bound):
+            if until > now:
+                await asyncio.sleep(until - now)
+            yield
+        return
+    except TimeoutError:
+        pass
+    except ModelError as error:
+        if clock and error.lasts:
+            clock.failures[id(asked)] = error, time.monotonic() + error.lasts
+        raise
+    finally:
+        question_ends.reset(ends)
+    if clock and rest < deadline:
+        msg = f"The turn's {clock.seconds:g} s leave no time for an answer of the model {name!r}"
+        raise ModelTimeout(f"{msg}: allow a longer turn_deadline, or choose a faster model.")
+    raise ModelTimeout(f"The model {name!r} did not answer within {deadline:g} s: allow a longer deadline.")
