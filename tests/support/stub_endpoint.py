@@ -83,9 +83,9 @@ def vectors(body: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 class Endpoint(ThreadingHTTPServer):
-    """The server; `latency` is in seconds and may be changed while it runs, as may the `faults` of "chat" or "embeddings".
+    """The server; `latency` is in seconds and may be changed while it runs.
 
-    A fault may wait for `ended`, that nobody waits for it when the test is over.
+    So may the `faults` of "chat" and "embeddings"; one may wait for `ended`, which the end of a test sets.
     """
 
     daemon_threads = True
