@@ -33,7 +33,7 @@ from dramaturg.models.errors import (
     model_error,
 )
 from dramaturg.models.reading import InvalidAnswer, NoProbabilities, Undecided, first_token, text_of
-from dramaturg.models.turn_clock import within
+from dramaturg.models.turn_clock import REPLY_SHARE, within
 
 T = TypeVar("T")
 
@@ -138,7 +138,8 @@ async def in_turn(chat: ChatModel, answer: Callable[[BaseChatModel], Awaitable[T
     client = chat.model
     if not isinstance(client, BaseChatModel):  # in a thread: that reads files, and may start the embedded model
         client = await typed_errors(asyncio.to_thread(lambda: chat.client), chat.name)
-    bounded = partial(within, chat.clock, asked=chat.shared, name=chat.name, reply=chat.replies)
+    kept = 0 if chat.replies else REPLY_SHARE
+    bounded = partial(within, chat.clock, asked=chat.shared, name=chat.name, kept=kept)
     async with bounded(math.inf) if chat.clock else nullcontext(), chat.limit, bounded(chat.deadline):
         value = await answer(client)
     if chat.clock and chat.replies:

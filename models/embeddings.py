@@ -23,7 +23,7 @@ from dramaturg.models.errors import (
     provider_errors,
 )
 from dramaturg.models.reading import encodable
-from dramaturg.models.turn_clock import TurnClock, within
+from dramaturg.models.turn_clock import EMBEDDING_SHARE, TurnClock, within
 from dramaturg.models.weights import find
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Embedder:
         return self._looked_at(texts, given, dimension, faulty=faulty)
 
     async def _asked(self, call: Callable[[], Awaitable[Any]]) -> Any:
-        async with within(self.clock, self.deadline, self.embeddings, self.name):
+        async with within(self.clock, self.deadline, self.embeddings, self.name, EMBEDDING_SHARE):
             try:
                 return await call()
             except provider_errors() as error:  # of somebody else's client; ours raises our own

@@ -10,6 +10,8 @@ from dramaturg.models.errors import ModelError, ModelTimeout
 
 REPLY_SHARE = 1 / 3
 """Of a turn, kept for the reply until there is one."""
+EMBEDDING_SHARE = 1 / 6
+"""The same from embeddings, for which nothing can stand in: slow questions before them leave them time."""
 
 question_ends: ContextVar[float | None] = ContextVar("question_ends", default=None)
 """When the question that is being asked is given up, by the monotonic clock: nobody waits for a server beyond that."""
@@ -32,10 +34,10 @@ class TurnClock:
         self._end = time.monotonic() + seconds
         self._stopped_by, self._stopped_at = 0, 0.0
 
-    def rest(self, *, reply: bool = False) -> float:
-        """Seconds that are left for a question of the turn, or for its `reply`."""
+    def rest(self, kept: float = REPLY_SHARE) -> float:
+        """Seconds that are left for a question, where a share of the turn is kept for the reply."""
         now = self._stopped_at if self._stopped_by else time.monotonic()
-        return self._end - now - (0 if reply or self.replied else REPLY_SHARE * self.seconds)
+        return self._end - now - (0 if self.replied else kept * self.seconds)
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
@@ -53,7 +55,7 @@ class TurnClock:
 
 @asynccontextmanager
 async def within(
-    clock: TurnClock | None, deadline: float, asked: object, name: str, *, reply: bool = False
+    clock: TurnClock | None, deadline: float, asked: object, name: str, kept: float = REPLY_SHARE
 ) -> AsyncIterator[None]:
     """Ask a model within a deadline, while its turn has time and the model has not failed for good in it.
 
@@ -62,13 +64,13 @@ async def within(
         deadline: seconds.
         asked: the model, by which its failures are known.
         name: of the model.
-        reply: whether this is the turn's reply.
+        kept: the share of the turn that is left for the reply; of the reply itself 0.
 
     Raises:
         ModelError: as it failed before in this turn, and would again.
         ModelTimeout: the time is over.
     """
-    rest = clock.rest(reply=reply) if clock else deadline
+    rest = clock.rest(kept) if clock else deadline
     bound, now = min(deadline, rest), time.monotonic()
     failed, until = clock.failures.get(id(asked), (None, 0.0)) if clock else (None, 0.0)
     if failed and until > now + bound:

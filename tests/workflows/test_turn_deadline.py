@@ -12,6 +12,7 @@ from langchain_core.messages import HumanMessage
 from dramaturg.models.errors import ModelError, ModelTimeout
 from dramaturg.workflows.methods import METHODS, chat_graph, context_type
 
+from roles import WordEmbeddings, run_settings
 from stub_endpoint import Endpoint, Handler, endpoint
 
 SECONDS = 0.6  # of a turn
@@ -184,3 +185,29 @@ async def test_a_pause_beyond_the_turn_is_not_waited_for(stage: Any) -> None:
     assert "3600 s" in str(error)
     stage[0].faults = {}
     assert (await turn(stage, "amadeus"))["messages"][-1].text
+
+
+class Broken(WordEmbeddings):
+    """The words' model, which gives one vector too few, or one that is not a number."""
+
+    def __init__(self, broken: Callable[[list[list[float]]], Any]) -> None:
+        self.broken = broken
+
+    def embed_documents(self, texts: list[str]) -> Any:
+        return self.broken(super().embed_documents(texts))
+
+
+Broken.__name__ = WordEmbeddings.__name__  # the same model, by name
+
+
+@pytest.mark.parametrize("method", ["amadeus", "emotional-rag", "drmr", "role-rag", "id-rag"])
+@pytest.mark.parametrize(
+    "broken",
+    [lambda rows: rows[:-1], lambda rows: [*rows, rows[0]], lambda rows: [rows[0][:-1], *rows[1:]]],
+    ids=["fewer", "more", "several lengths"],
+)
+async def test_vectors_that_are_not_those_of_the_texts_are_an_error(broken: Any, method: str, tmp_path: Path) -> None:
+    whole_role(tmp_path)
+    context = context_type(method)(**run_settings(tmp_path, whole_cast(), embedding_model=Broken(broken)))
+    with pytest.raises(ModelError, match="The embedding model 'WordEmbeddings:words' did not give"):
+        await chat_graph(method).compile().ainvoke({"messages": [HumanMessage("Who is Tom?")]}, context=context)
