@@ -315,7 +315,7 @@ async def test_what_are_not_the_vectors_of_the_texts_is_an_error(vectors_of: Any
 class Given(Embeddings):
     """Somebody else's model, that gives what it is told."""
 
-    model = "somebody's"
+    model = "theirs"
 
     def __init__(self, vectors: Any) -> None:
         self.vectors = vectors
@@ -333,14 +333,14 @@ class Given(Embeddings):
     ids=["none", "fewer", "more", "several lengths", "empty", "no rows", "no numbers", "not the index's"],
 )
 async def test_whatever_model_gives_them_vectors_are_counted_and_measured(vectors: Any) -> None:
-    with pytest.raises(UnusableAnswer, match=r"'Given:somebody's' did not give 2 vectors of 2 numbers"):
+    with pytest.raises(UnusableAnswer, match=r"'Given:theirs' did not give 2 vectors of 2 numbers"):
         await embedder(Given(vectors), "en").documents(["the lamp", "the log"], dimension=2)
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), None])
 async def test_a_text_whose_vector_is_not_finite_is_named(number: Any) -> None:
     model = embedder(Given([[1.0, 2.0], [number, 2.0]]), "en")
-    with pytest.raises(UnusableAnswer, match=r"'Given:somebody's' gave numbers that are not finite for “the log”"):
+    with pytest.raises(UnusableAnswer, match=r"'Given:theirs' gave numbers that are not finite for “the log”"):
         await model.documents(["the lamp", "the log"])
     assert np.isfinite((await model.documents(["the lamp", "the log"], faulty=True)).all(axis=1)).tolist()
     with pytest.raises(UnusableAnswer, match="not finite for “the lamp”"):

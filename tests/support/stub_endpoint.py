@@ -27,9 +27,15 @@ class Handler(BaseHTTPRequestHandler):
         assert isinstance(server, Endpoint)
         kind = "embeddings" if self.path.endswith("/embeddings") else "chat"
         server.asked.append(body)
+        self.body = body
         if fault := server.faults.get(kind):
             return fault(self)
-        if kind == "embeddings":
+        self.answer(body)
+
+    def answer(self, body: dict[str, Any]) -> None:
+        """Do what is asked."""
+        server: Any = self.server
+        if self.path.endswith("/embeddings"):
             return self.send({"object": "list", "model": "words", "data": vectors(body), "usage": USAGE})
         time.sleep(server.latency)
         answer = server.model.reply(convert_to_messages(body["messages"]))

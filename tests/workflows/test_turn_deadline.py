@@ -106,16 +106,23 @@ async def test_embeddings_obey_the_deadline_of_a_question(stage: Any, method: st
     assert isinstance(output, ModelTimeout)
 
 
+def silent_but_for_texts(handler: Handler) -> None:
+    """Answer no question that has a form, only what is written: the reply."""
+    return handler.answer(handler.body) if handler.body.get("stream") else silent(handler)
+
+
 SLOW = [pytest.param(one, marks=[] if one == "amadeus" else [pytest.mark.crash]) for one in METHODS]
 
 
+@pytest.mark.parametrize("slow", [{"latency": 0.3}, {"faults": {"chat": silent_but_for_texts}}], ids=["slow", "silent"])
 @pytest.mark.parametrize("method", SLOW)
-async def test_what_does_not_fit_is_left_out_and_the_role_replies(stage: Any, method: str) -> None:
-    """Each answer takes a third of what is not kept for the reply."""
-    output, seconds = await timed(stage, method, latency=0.3, turn_deadline=1.5, attempts=1, concurrency=1)
+async def test_what_does_not_fit_is_left_out_and_the_role_replies(stage: Any, method: str, slow: Any) -> None:
+    output, seconds = await timed(stage, method, turn_deadline=1.5, attempts=1, concurrency=2, **slow)
     assert seconds < 1.5 + 2
     assert not isinstance(output, Exception), output
     assert output["messages"][-1].text
+    if method == "amadeus":
+        assert "have no verdict (ModelTimeout: " in output["evidence"]["selection_error"]
 
 
 def gone(status: int, **headers: str) -> Callable[[Handler], None]:
