@@ -121,7 +121,7 @@ async def test_what_does_not_fit_is_left_out_and_the_role_replies(stage: Any, me
     assert seconds < 1.5 + 2
     assert not isinstance(output, Exception), output
     assert output["messages"][-1].text
-    if method == "amadeus":
+    if method == "amadeus" and "faults" in slow:
         assert "have no verdict (ModelTimeout: " in output["evidence"]["selection_error"]
 
 
