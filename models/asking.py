@@ -9,7 +9,6 @@ import math
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.resources import files
@@ -140,7 +139,7 @@ async def in_turn(chat: ChatModel, answer: Callable[[BaseChatModel], Awaitable[T
         client = await typed_errors(asyncio.to_thread(lambda: chat.client), chat.name)
     kept = 0 if chat.replies else REPLY_SHARE
     bounded = partial(within, chat.clock, asked=chat.shared, name=chat.name, kept=kept)
-    async with bounded(math.inf) if chat.clock else nullcontext(), chat.limit, bounded(chat.deadline):
+    async with bounded(math.inf), chat.limit, bounded(chat.deadline):
         value = await answer(client)
     if chat.clock and chat.replies:
         chat.clock.replied = True

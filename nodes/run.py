@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import math
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, nullcontext
@@ -253,8 +254,8 @@ class CompiledWorkflow(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
         context = kind(**(given or {})) if given is None or isinstance(given, dict) else given
         if isinstance(context, RoleContext):
             outer, context = context._opened, context.model_copy()
-            clock = None if self._prepares else (outer and outer.clock) or TurnClock(context.turn_deadline)
-            context._opened = Opened(context, outer, clock=clock)
+            clock = TurnClock(math.inf) if self._prepares else outer and outer.clock
+            context._opened = Opened(context, outer, clock=clock or TurnClock(context.turn_deadline))
         return context
 
 
