@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import cache, partial
 from importlib import import_module
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import openai
 
@@ -127,13 +127,12 @@ class ConnectionsPerLoop(openai.DefaultAsyncHttpxClient):
         pace = self._paces.get().setdefault((request.url.netloc, request.headers.get("authorization")), Pace())
         sent = 0
         while True:
+            sent, response = sent + 1, cast("Any", None)
             async with pace.place():
-                sent += 1
                 try:
                     response = await pool.send(request, **parameters)
                 except LOST:
-                    response, pause = None, pause_after(None, sent, self._retries)
-                    if pause is None:
+                    if (pause := pause_after(None, sent, self._retries)) is None:
                         raise
                 else:
                     pause = pause_after(response, sent, self._retries)
@@ -142,7 +141,7 @@ class ConnectionsPerLoop(openai.DefaultAsyncHttpxClient):
                 return response
             if response is not None:
                 await response.aclose()
-            if response is None or response.status_code != 429:
+            if response is None or response.status_code != 429:  # after that the pace has the pause
                 await asyncio.sleep(pause)
 
 
@@ -157,12 +156,11 @@ class BlockingConnections(openai.DefaultHttpxClient):
         """Send a request."""
         sent = 0
         while True:
-            sent += 1
+            sent, response = sent + 1, cast("Any", None)
             try:
                 response = super().send(request, **parameters)
             except LOST:
-                response, pause = None, pause_after(None, sent, self._retries)
-                if pause is None:
+                if (pause := pause_after(None, sent, self._retries)) is None:
                     raise
             else:
                 pause = pause_after(response, sent, self._retries)

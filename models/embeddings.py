@@ -57,7 +57,8 @@ class Embedder:
         Raises:
             ModelError: the model cannot be reached, takes too long, or gives no vector of finite numbers.
         """
-        return self._looked_at([text], [await self._asked(lambda: self.embeddings.aembed_query(text))])[0]
+        vector: Vectors = self._looked_at([text], [await self._asked(lambda: self.embeddings.aembed_query(text))])[0]
+        return vector
 
     async def documents(self, texts: Sequence[str], *, dimension: int | None = None, faulty: bool = False) -> Vectors:
         """The vectors of texts, of shape (n, d).

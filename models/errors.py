@@ -132,7 +132,7 @@ def model_error(error: Exception, name: str, kind: str = "chat") -> ModelError:
         "name": name,
         "seen": " at ".join(filter(None, (what, address_of(error)))),
         "setting": SETTINGS[kind],
-        "later": "later" if wished is None else f"in {wished:g} s",
+        "later": f"in {wished:g} s" if wished else "later",
     }
     if meant is ModelUnavailable and isinstance(error, unreachable()):
         return lasting(ModelUnavailable(UNREACHABLE.format(**told)), math.inf)

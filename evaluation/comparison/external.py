@@ -180,7 +180,8 @@ class Worker:
     async def _embed(self, message: Mapping[str, Any]) -> list[list[float]]:
         if message["query"]:
             return [(await self._model.query(text)).tolist() for text in message["texts"]]
-        return (await self._model.documents(message["texts"])).tolist()
+        vectors: list[list[float]] = (await self._model.documents(message["texts"])).tolist()
+        return vectors
 
     async def _say(self, message: Mapping[str, Any]) -> None:
         entry = self._process.stdin
