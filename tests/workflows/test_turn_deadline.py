@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from all_methods import whole_cast, whole_role
 from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
 
+from dramaturg.conversations.conversation import Conversation
 from dramaturg.models.errors import ModelError, ModelTimeout
 from dramaturg.workflows.methods import METHODS, chat_graph, context_type
 
@@ -125,6 +127,20 @@ async def test_what_does_not_fit_is_left_out_and_the_role_replies(stage: Any, me
         assert "have no verdict (ModelTimeout: " in output["evidence"]["selection_error"]
 
 
+async def test_a_turn_that_is_finished_has_its_time_anew(stage: Any) -> None:
+    await turn(stage, "amadeus")
+    server, library = stage
+    context = context_type("amadeus")(role="ada", library=str(library), turn_deadline=3)
+    conversation = Conversation(chat_graph("amadeus"), InMemorySaver(), context, "talk")
+    conversation.change(turn_deadline=0.3)
+    server.faults = {"chat": silent}
+    with pytest.raises(ModelTimeout, match=r"turn's 0\.3 s"):
+        await conversation.take_turn("Who is Tom?")
+    server.faults = {}
+    conversation.change(turn_deadline=3)
+    assert (await conversation.finish())["messages"][-1].text
+
+
 def gone(status: int, **headers: str) -> Callable[[Handler], None]:
     return lambda handler: handler.fail(status, **headers)
 
@@ -158,7 +174,7 @@ def reset(handler: Handler) -> None:
     handler.close_connection = True
 
 
-@pytest.mark.parametrize("method", ["amadeus", "role-rag"])
+@pytest.mark.parametrize("method", ["amadeus", "role-rag", "crag"])
 async def test_who_cannot_be_reached_is_not_asked_again_in_the_turn(stage: Any, method: str) -> None:
     error, _ = await timed(stage, method, faults={"chat": reset}, concurrency=1)
     assert isinstance(error, ModelError)
