@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import numpy as np
-from langchain_core.messages import convert_to_messages
+from langchain_core.messages import HumanMessage, convert_to_messages
 
 from roles import WordEmbeddings, actor
 
@@ -39,7 +39,10 @@ class Handler(BaseHTTPRequestHandler):
         if self.path.endswith("/embeddings"):
             return self.send({"object": "list", "model": "words", "data": vectors(body), "usage": USAGE})
         time.sleep(server.latency)
-        answer = server.model.reply(convert_to_messages(body["messages"]))
+        messages = convert_to_messages(body["messages"])
+        if server.joins:
+            messages = [HumanMessage("\n".join(message.text for message in messages))]
+        answer = server.model.reply(messages)
         return self.stream(str(answer)) if body.get("stream") else self.send(completion({"content": answer}))
 
     def send(self, body: Any) -> None:
@@ -100,6 +103,7 @@ class Endpoint(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.model = actor()
+        self.joins = True  # all messages into one, before its model is asked
         self.latency = 0.0
         self.faults: dict[str, Callable[[Handler], None]] = {}
         self.ended = threading.Event()

@@ -42,7 +42,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Endpoint, 
     library = tmp_path_factory.mktemp("library")
     whole_role(library)
     with endpoint() as running:
-        running.model = whole_cast()
+        running.model, running.joins = whole_cast(), False
         yield running, library
 
 
