@@ -17,8 +17,10 @@ from pydantic import SecretStr
 from typing_extensions import TypedDict
 
 from dramaturg.models.answer_cache import AnswerCache, open_answers
-from dramaturg.models.client import PerLoop, chat_client, endpoint_name, name_of, slots
+from dramaturg.models.client import chat_client, endpoint_name, name_of, slots
+from dramaturg.models.connections import PerLoop
 from dramaturg.models.environment import Environment, environment
+from dramaturg.models.turn_clock import TurnClock
 
 
 class Usage(TypedDict):
@@ -115,6 +117,10 @@ class ChatModel:
     language: str = "en"
     seed: int | None = None
     account: Account = field(default_factory=Account)
+    clock: TurnClock | None = None
+    """Of the turn in which it is asked; None: its questions are bounded by their deadline alone."""
+    replies: bool = False
+    """Whether its answer is the turn's reply."""
 
     @property
     def client(self) -> BaseChatModel:

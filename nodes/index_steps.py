@@ -169,10 +169,11 @@ async def embed_batches(
         NoVector: it gave some texts no direction; all others are kept.
     """
     left, model = await asyncio.to_thread(builder.unembedded, draft, texts), await run.embedder()
-    without = list[str]()
+    without, dimension = list[str](), None
     for start in range(0, len(left), size):
         batch = left[start : start + size]
-        vectors = np.array(await model.embeddings.aembed_documents(batch), np.float32)
+        vectors = (await model.documents(batch, dimension=dimension, faulty=True)).astype(np.float32)
+        dimension = vectors.shape[1]
         usable = with_direction(vectors)
         without += [text for text, had in zip(batch, usable, strict=True) if not had]
         given = [text for text in batch if text not in without]

@@ -137,7 +137,7 @@ async def encode_meaning(state: QueryState, runtime: Runtime[Any]) -> dict[str, 
     """
     run = await open_run(runtime, StrategySettings)
     model, store = await run.embedder(), await memories_of(run, state.get("memories_version"))
-    vector = await model.embeddings.aembed_query(state["question"])
+    vector = await model.query(state["question"])
     store.require(model.name, len(vector))
     return {"query_vector": unit_rows([vector])[0].tolist()}
 

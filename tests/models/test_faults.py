@@ -56,7 +56,7 @@ def server() -> Iterator[FaultServer]:
 
 
 def asked_of(server: FaultServer, fault: str, kind: str, *, retries: int = 0, **bounds: Any) -> ChatModel:
-    model = openai_compatible("m", server.url(fault, kind), SECRET, max_retries=retries)
+    model = openai_compatible("m", server.url(fault, kind), SECRET, retries=retries)
     return chat_model(model, **{"deadline": 20, **bounds})
 
 
@@ -165,7 +165,7 @@ async def test_the_deadline_bounds_all_attempts(server: FaultServer, fault: str,
 
 
 async def test_no_server(server: FaultServer, unused_tcp_port: int) -> None:
-    model = openai_compatible("m", f"http://127.0.0.1:{unused_tcp_port}/v1", SECRET, max_retries=0)
+    model = openai_compatible("m", f"http://127.0.0.1:{unused_tcp_port}/v1", SECRET, retries=0)
     assert isinstance(await error_of(ASK["rate"](chat_model(model))), ModelUnavailable)
 
 
