@@ -1,0 +1,63 @@
+"""What the short commands import: nothing that only a conversation or an index needs, by its name and not by a clock."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from roles import small_role
+
+HEAVY = {
+    *("faiss", "httpx", "langchain", "langchain_core", "langchain_openai", "langgraph", "langsmith", "matplotlib"),
+    *("networkx", "numpy", "openai", "pandas", "scipy", "sentence_transformers", "sklearn", "torch", "xllamacpp"),
+}
+PROGRAM = """\
+import sys
+from dramaturg.cli.app import main
+try:
+    main()
+except SystemExit as ended:
+    print("ended with", ended.code or 0, file=sys.stderr)
+print("imported", *sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
+"""
+
+
+def started(library: Path, *arguments: str, **variables: str) -> tuple[str, list[str], set[str]]:
+    """Run the command as a process; gives its output, how it ended, and the packages that it imported."""
+    ended = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *arguments],
+        env={**os.environ, "DRAMATURG_LIBRARY": str(library), "COLUMNS": "200", **variables},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    *said, imported = ended.stderr.splitlines()
+    return ended.stdout, said, set(imported.split()[1:])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shows"),
+    [
+        ("--version", "0."),
+        ("--help", "What a role knows"),
+        ("roles", "Ada"),
+        ("roles --help", "List the roles of the library"),
+        ("new kit --name Kit", "Write Markdown into"),
+        ("models list --json", "minilm"),
+        ("--show-completion bash", "_DRAMATURG_COMPLETE"),
+    ],
+)
+def test_nothing_heavy_is_imported_for(arguments: str, shows: str, tmp_path: Path) -> None:
+    small_role(tmp_path)
+    out, said, imported = started(tmp_path, *arguments.split())
+    assert shows in out + "".join(said)
+    assert imported & HEAVY == set()
+
+
+def test_nothing_heavy_is_imported_to_complete_a_name(tmp_path: Path) -> None:
+    words = {"_DRAMATURG_COMPLETE": "complete_bash", "COMP_WORDS": "dramaturg cha", "COMP_CWORD": "1"}
+    out, _, imported = started(tmp_path, **words)
+    assert out.split() == ["chat"]
+    assert imported & HEAVY == set()
