@@ -27,7 +27,8 @@ from dramaturg.nodes.run import RoleContext
 from dramaturg.stores.documents.merges import Merge, MergePlan, read_plan, write_plan
 from dramaturg.stores.index.graph import GRAPH_KIND, UNMERGED_GRAPH_KIND, KnowledgeGraph
 from dramaturg.stores.library import open_role
-from dramaturg.workflows.methods import METHODS, Preparation, context_type, index_kinds, preparations
+from dramaturg.workflows.methods import Preparation, context_type, index_kinds, preparations
+from dramaturg.workflows.names import METHODS
 
 WITHOUT = {
     "memory": ("Memories without a mood or a vector; --retry asks them again", "memory"),

@@ -1,4 +1,4 @@
-"""What the short commands import: nothing that only a conversation or an index needs, by its name and not by a clock."""
+"""What the short commands import: nothing that only a conversation or an index needs."""
 
 import os
 import subprocess
@@ -7,14 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from dramaturg.cli.app import COMMANDS, imported
+
 from roles import small_role
 
 HEAVY = {
-    *("faiss", "httpx", "langchain", "langchain_core", "langchain_openai", "langgraph", "langsmith", "matplotlib"),
+    *("faiss", "langchain", "langchain_core", "langchain_openai", "langgraph", "langsmith", "matplotlib"),
     *("networkx", "numpy", "openai", "pandas", "scipy", "sentence_transformers", "sklearn", "torch", "xllamacpp"),
 }
 PROGRAM = """\
 import sys
+sys.argv[0] = "dramaturg"
 from dramaturg.cli.app import main
 try:
     main()
@@ -61,3 +64,8 @@ def test_nothing_heavy_is_imported_to_complete_a_name(tmp_path: Path) -> None:
     out, _, imported = started(tmp_path, **words)
     assert out.split() == ["chat"]
     assert imported & HEAVY == set()
+
+
+def test_the_list_of_commands_says_what_they_say_of_themselves() -> None:
+    listed = {name: about for commands in COMMANDS.values() for name, (_, about) in commands.items()}
+    assert listed == {name: imported(name).help.splitlines()[0] for name in listed}
