@@ -130,9 +130,7 @@ def test_the_wheel_runs_where_it_is_installed(wheel: Path, tmp_path: Path) -> No
     python = tmp_path / "env" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
     command = [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
     site = Path(subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip())
-    others = [
-        path for path in sys.path if path.endswith("site-packages")
-    ]  # the package itself is only linked there
+    others = [path for path in sys.path if path.endswith("site-packages")]  # the package itself is only linked there
     (site / "others.pth").write_text("\n".join(others))
     pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps", "--no-index"]
     subprocess.run([*pip, str(wheel)], check=True, capture_output=True)
