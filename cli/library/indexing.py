@@ -20,13 +20,16 @@ from dramaturg.cli.options import (
     context_for,
     library_path,
 )
-from dramaturg.cli.output import print_json, printable, screen, table_of
+from dramaturg.cli.output import note, print_json, printable, screen, table_of
 from dramaturg.cli.progress import WORK, bars
 from dramaturg.nodes.index_steps import IndexingCost
 from dramaturg.nodes.run import RoleContext
 from dramaturg.stores.documents.merges import Merge, MergePlan, read_plan, write_plan
+from dramaturg.stores.documents.originals import unread_sentence
 from dramaturg.stores.index.graph import GRAPH_KIND, UNMERGED_GRAPH_KIND, KnowledgeGraph
+from dramaturg.stores.learning import take_in
 from dramaturg.stores.library import open_role
+from dramaturg.stores.role import Role
 from dramaturg.workflows.methods import Preparation, context_type, index_kinds, preparations
 from dramaturg.workflows.names import METHODS
 
@@ -72,6 +75,8 @@ def index(
         raise ValueError(f"The index of {method} has no --{wish}: add --method {have}, or leave it out.")
     if plan and apply:
         raise ValueError("Write the plan first (--plan), read and edit it, then carry it out (--apply).")
+    if any(one.kind.sources == "persona" for one in parts.values()):
+        read_originals(open_role(role, library_path(library)), dry_run=dry_run)
     given = {"rebuild": rebuild, **{wish: True for wish, wanted in wishes.items() if wanted}}
     if plan:  # which is no indexing
         parts = {title: one for title, one in parts.items() if one.takes("plan")}
@@ -85,6 +90,18 @@ def index(
         return
     reports = asyncio.run(made(parts, given))
     print_json(for_program(reports)) if as_json else screen.print(reports_view(role, reports))
+
+
+def read_originals(role: Role, *, dry_run: bool) -> None:
+    """Make documents of what lies in persona/ in other forms, and say what is not read; a dry run only says it."""
+    if dry_run:
+        made, said = [], [unread_sentence(role.root)]
+    else:
+        made, said = take_in(role)
+    for one in made:
+        note(f"Read into {one.document}: {one.after:,} characters. It is yours to edit; the file it was made of stays.")
+    for line in filter(None, said):
+        note(line)
 
 
 def cost_line(cost: IndexingCost) -> str:

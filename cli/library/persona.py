@@ -22,7 +22,7 @@ from dramaturg.cli.options import (
     context_for,
     library_path,
 )
-from dramaturg.cli.output import print_json, screen
+from dramaturg.cli.output import note, print_json, screen
 from dramaturg.nodes.graph.index import preview_graph
 from dramaturg.nodes.passages.index import preview
 from dramaturg.stores import learning
@@ -39,7 +39,9 @@ PREVIEWS: Mapping[str, Callable[..., Awaitable[Any]]] = {"amadeus_index": previe
 
 def learn(
     role: RoleArgument,
-    files: Annotated[list[Path], typer.Argument(help="Markdown or plain text files.", show_default=False)],
+    files: Annotated[
+        list[Path], typer.Argument(help="Markdown, plain text, PDF, Word, EPUB or HTML.", show_default=False)
+    ],
     as_name: Annotated[
         str | None, typer.Option("--as", metavar="NAME", help="The document's name in persona/.")
     ] = None,
@@ -53,7 +55,10 @@ def learn(
     if as_name is not None and len(files) > 1:
         raise ValueError("--as names one document: learn one file at a time.")
     context, opened = context_for(method, role, library, settings), open_role(role, library_path(library))
-    documents = [learning.document_from(file, as_name) for file in files]
+    found = [learning.incoming(file, as_name) for file in files]
+    documents = [(one.name, one.data) for one in found]
+    for line in (line for one in found for line in one.missing):
+        note(line)
     if dry_run:
         changes = learning.changes(opened, documents)
         reports = asyncio.run(costs_of(preparations(method, context), dict(documents)))
@@ -92,13 +97,17 @@ def forget(
         learning.the_document(opened, source)  # says which there are
     if not (left or for_good):
         raise ValueError(f"{source} is all that {role!r} knows: learn something else first, or forget it --for-good.")
+    files = learning.originals_of(opened, source)
     if not yes:
         end = ", and erase every version that can be taken back?" if for_good else "?"
-        typer.confirm(f"Forget {source} of {role}{end}", abort=True, err=True)
+        typer.confirm(f"Forget {' and '.join([source, *files * for_good])} of {role}{end}", abort=True, err=True)
     changes = [learning.forget(opened, source)] if there else []
     reports = asyncio.run(indexed(context, method)) if left else {}
     if for_good:
+        learning.erase_originals(opened, source)
         erase_past(opened)
+    elif files:
+        note(f"{', '.join(files)} stays in persona/, and is not read again unless it changes.")
     tell(role, changes, reports, as_json)
 
 

@@ -22,6 +22,7 @@ from dramaturg.cli.options import (
 )
 from dramaturg.cli.output import errors, print_json, printable, screen
 from dramaturg.stores.documents.forms import RoleCard
+from dramaturg.stores.documents.originals import originals, taken, unread
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError
 from dramaturg.stores.library import Library, examples, open_role
 from dramaturg.stores.role import Role
@@ -45,7 +46,9 @@ def roles(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     for row in rows:
         own = row["where"] == "library"
         bare = card_only(shelf.root / row["role"] if own else files("dramaturg.examples") / row["role"])
-        table.add_row(row["role"], printable(row["name"]), row["where"] + ", card only" * bare)
+        waiting = {one.name for one in originals(shelf.root / row["role"])} - {*taken(shelf.root / row["role"])}
+        where = row["where"] + ", card only" * bare + f", {len(waiting)} file(s) not read" * bool(waiting)
+        table.add_row(row["role"], printable(row["name"]), where)
     screen.print(table)
     for problem in filter(None, (row.get("error") for row in rows)):
         errors.print(printable(problem))
@@ -110,6 +113,7 @@ def described(role: Role) -> dict[str, Any]:
         "documents": [
             f"{d.name}: {len(d.text):,} characters, longest paragraph {longest_paragraph(d.text):,}" for d in documents
         ],
+        "not read": [one.name for one in unread(role.root)],
         "dialogue lines": len(role.dialogues()),
         "memories": len(role.memories()),
         "identity triples": len(role.chronicle().triples),

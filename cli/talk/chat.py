@@ -22,7 +22,7 @@ from dramaturg.cli.options import (
     UserRoleOption,
     context_for,
 )
-from dramaturg.cli.output import print_json, printable, read, screen, sentence
+from dramaturg.cli.output import note, print_json, printable, read, screen, sentence
 from dramaturg.cli.talk.chat_commands import (
     LATER,
     Change,
@@ -36,6 +36,8 @@ from dramaturg.cli.talk.chat_commands import (
 )
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.opening import open_conversation
+from dramaturg.stores.documents.originals import unread, unread_sentence
+from dramaturg.stores.library import open_role
 
 T = TypeVar("T")
 HELP = "/help shows what else can be done here, /quit ends the chat"
@@ -60,7 +62,16 @@ def ask(
     """Ask a role one question or several; without --thread the conversation is forgotten afterwards."""
     named = {"chat_model": model, "strategy": strategy, "user_role": user_role, "prompts": prompts}
     context = context_for(method, role, library, settings, **named)
+    say_unread(context)
     asyncio.run(answered(method, context, questions, thread, evidence=evidence, as_json=as_json))
+
+
+def say_unread(context: Any) -> None:
+    """Name files in persona/ that wait to be read; before a role is indexed, all that are not."""
+    root = open_role(context.role, context.library).root
+    found = unread(root)
+    if any(one.readable for one in found) or (found and not (root / "index").exists()):
+        note(unread_sentence(root), style="dim")
 
 
 async def answered(
@@ -112,6 +123,7 @@ def chat(
     """Talk to a role; the conversation goes on where it stopped, also after a restart."""
     named = {"chat_model": model, "strategy": strategy, "user_role": user_role, "prompts": prompts}
     context = context_for(method, role, library, settings, **named)
+    say_unread(context)
     # Lines are read outside of the event loop, which would keep Ctrl-C from the prompt.
     with asyncio.Runner() as runner:
         opened = open_conversation(method, context, thread)
