@@ -18,15 +18,23 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import ErrorDetails
 
-from dramaturg.models.reading import THOUGHTS, InvalidAnswer, cleaned, normalize_word, object_in
+from dramaturg.models.reading import (
+    NO,
+    SENTENCE_END,
+    THOUGHTS,
+    YES,
+    InvalidAnswer,
+    cleaned,
+    normalize_word,
+    object_in,
+)
 
 PASSES = 8  # an error that was mended may uncover another one
 NOTES = 20  # of what was left out
-SENTENCE_END = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s|$)|[。！？]+[”’」』）]*")
 ABBREVIATED = re.compile(
     r"\b(?:[A-Z]|Mrs?|Ms|Dr|St|Sr|Jr|Prof|Capt|Col|Gen|Lt|Rev|[Nn]o|[Oo]p|[Vv]ol|ca|cf|e\.g|i\.e)\.$"
 )
-WORDS = {"是": True, "对": True, "예": True, "네": True, "否": False, "不": False, "不是": False, "아니요": False}
+YES_OR_NO = dict.fromkeys(YES, True) | dict.fromkeys(NO, False)
 
 Path = tuple[int | str, ...]
 Form = Callable[[Any], Any]
@@ -146,7 +154,7 @@ def mend(kind: type[BaseModel], value: dict[str, Any], error: ErrorDetails, note
             options = {normalize_word(one): one for one in get_args(annotation_at(kind, path)) if isinstance(one, str)}
             better = options.get(normalize_word(given))
         case (("bool_parsing" | "bool_type"), str()):
-            better = WORDS.get(normalize_word(given))
+            better = YES_OR_NO.get(normalize_word(given))
         case _:
             return False
     if better is None:

@@ -6,7 +6,7 @@ Each raises a `ModelError` where there is no answer; see `dramaturg.models.error
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Any, TypeAlias, TypeVar, cast
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -32,6 +32,8 @@ from dramaturg.models.errors import UnusableAnswer
 from dramaturg.models.extracted import Form, read_extracted, whole_sentences
 from dramaturg.models.reading import (
     MAX_CHARACTERS,
+    NO,
+    YES,
     InvalidAnswer,
     begins_word,
     normalize_word,
@@ -46,9 +48,7 @@ from dramaturg.models.reading import (
 M = TypeVar("M", bound=BaseModel)
 Client: TypeAlias = Runnable[LanguageModelInput, AIMessage]
 
-YES = ("yes", "true", "是", "是的", "对", "예", "네")
 MORE_CHANCE = 0.4  # of temperature, each time that the same text is drawn again
-NO = ("no", "false", "否", "不", "不是", "不对", "아니요", "아니오")
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,7 @@ async def extract(
     return await ask_formatted(chat, question, answer_format, temperature=temperature)
 
 
-@cache
+@lru_cache(maxsize=256)
 def _json_schema(schema: type[BaseModel]) -> dict[str, Any]:
     """That of a contract, which would take longer to make than to send."""
     return schema.model_json_schema()

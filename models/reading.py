@@ -17,6 +17,9 @@ FIELD = "<|>"  # between the fields of a record: the form of GraphRAG, which Rol
 BETWEEN_RECORDS = re.compile(r"\)\s*(?:##)?\s*\(|##|\n")
 THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
 MIN_MASS = 0.05  # of the named answers together: with less, the model is about to say something else
+YES = ("yes", "true", "是", "是的", "对", "예", "네")
+NO = ("no", "false", "否", "不", "不是", "不对", "아니요", "아니오")
+SENTENCE_END = re.compile(r"[.!?…]+[\"'”’)\]»]*(?=\s|$)|[。！？]+[。！？…”’」』）》]*")
 PUNCTUATION = " \t\r\n\"'`*_.,:;!?()[]{}<>。，：、！？「」"
 
 

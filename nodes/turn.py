@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 from dramaturg.models.chat import Usage, add_usage
 from dramaturg.models.errors import ModelError, UnusableAnswer
 from dramaturg.models.questions import write
-from dramaturg.models.reading import encodable
+from dramaturg.models.reading import SENTENCE_END, encodable
 from dramaturg.nodes.run import RoleContext, Run, open_run, settings
 from dramaturg.stores.role import Role
 
@@ -94,9 +94,6 @@ ROUND = re.compile(r"(\w[^\n]{4,200}?)(?:[\s,.;:!?，。；：！？]*\1){2,}") 
 ECHO = re.compile(
     r"</?(?:summary|conversation|profile|other|events|records)>"
 )  # small models like to answer between the tags of the prompt
-
-
-ENDS = re.compile(r"[.!?…][\"'”’)»]*(?=\s|$)|[。！？][。！？…”’」』）》]*")
 
 
 class SummarySettings(WindowSettings):
@@ -248,13 +245,13 @@ def notes_in(text: str, most: int) -> str:
     if not notes:
         msg = "The answer to a question for notes held tags and no text."
         raise UnusableAnswer(msg)
-    return whole_sentences(notes, most)
+    return sentences_within(notes, most)
 
 
-def whole_sentences(text: str, most: int) -> str:
+def sentences_within(text: str, most: int) -> str:
     """The sentences that end within so many bytes of UTF-8; the text up to there if none does."""
     begun = text.encode()[:most].decode(errors="ignore")
-    ends = [match.end() for match in ENDS.finditer(begun)]
+    ends = [match.end() for match in SENTENCE_END.finditer(begun)]
     return begun[: ends[-1]] if ends else begun
 
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast
 
 from langgraph.runtime import Runtime
@@ -138,6 +138,7 @@ def needs_facts(chunk: StoredPassage, answers: Mapping[str, JsonValue], *, retry
     return facts_key(chunk) not in answers and (retry or failure_key(chunk) not in answers)
 
 
+@lru_cache(maxsize=128)
 def facts_about(count: int, most: int, *, quoted: bool) -> type[BaseModel]:
     """The form of an answer on so many sentences: a fact names one of them, and is described unless that is quoted."""
     fields: dict[str, Any] = {"sentence": (WholeNumber, Field(ge=1, le=count))}

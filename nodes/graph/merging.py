@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Container, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple, cast
 
 from langgraph.runtime import Runtime
@@ -151,6 +152,13 @@ def next_pairs(
     return apart[: chat.concurrency * settings.pairs_at_once]
 
 
+@lru_cache(maxsize=128)
+def verdicts_on(pairs: int) -> type[BaseModel]:
+    """The form of an answer on so many pairs."""
+    fields: Any = {f"pair_{at}": (PairVerdict, ...) for at in range(1, pairs + 1)}
+    return create_model("Verdicts", **fields)  # type: ignore[no-any-return]
+
+
 async def ask_pairs(pairs: Sequence[Pair], build: Build) -> None:
     """Ask about pairs, one or several in a question; the reasons of several come with the answers."""
     settings, chat, run = build.run.settings, build.run.chat, build.run
@@ -165,8 +173,7 @@ async def ask_pairs(pairs: Sequence[Pair], build: Build) -> None:
     async def ask_several(batch: Sequence[Pair]) -> Answers:
         listed = (f"[{at}] {pair.one.entry}\n[{at}] {pair.other.entry}" for at, pair in enumerate(batch, start=1))
         messages = run.prompt("same_entities").messages(count=len(batch), data={"pairs": "\n\n".join(listed)})
-        fields = {f"pair_{at}": (PairVerdict, ...) for at in range(1, len(batch) + 1)}
-        found = await extract(chat, messages, create_model("Verdicts", **fields))  # type: ignore[call-overload]
+        found = await extract(chat, messages, verdicts_on(len(batch)))
         answers: dict[str, JsonValue] = {}
         for pair, (_, verdict) in zip(batch, found, strict=True):
             answers[same_key(pair)] = {"same": verdict.same, "certainty": None}

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
@@ -134,6 +135,7 @@ async def drafted_triples(
     return distinct(triples), answer.dropped
 
 
+@lru_cache(maxsize=128)
 def drafted_among(sentences: int) -> type[DraftedTriples]:
     """The form of an answer on so many sentences."""
     number: Any = (WholeNumber, Field(ge=1, le=sentences))

@@ -6,6 +6,7 @@ was looked up of it. What contradicts one of them is revised, or blocked.
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple
 
 from langgraph.runtime import Runtime
@@ -138,6 +139,7 @@ async def find_contradiction(
     return Contradiction(triples[found.statement - 1], found.reason) if found.statement else None
 
 
+@lru_cache(maxsize=128)
 def judgement_among(statements: int) -> type[ContradictedStatement]:
     """The form of an answer that names one of so many statements."""
     number: Any = (WholeNumber, Field(ge=0, le=statements))

@@ -4,6 +4,7 @@ Where there is no chronicle to search, or none is to be, the identity is inferre
 """
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
 import numpy as np
@@ -142,7 +143,7 @@ async def query_identity(state: IdentityRetrievalState, runtime: Runtime[Any]) -
     strategy: Strategy | None = None
     evidence: dict[str, Any] = {}
     try:
-        found = await extract(run.chat, messages, strategy_schema(relations))
+        found = await extract(run.chat, messages, strategy_schema(tuple(relations)))
         strategy = cast("Strategy", found.model_dump(exclude={"dropped"}))
         evidence = {"identity_query_dropped": list(found.dropped)} if found.dropped else {}
     except UNANSWERED as error:
@@ -156,9 +157,10 @@ def identity_outcome(state: IdentityRetrievalState) -> Literal["look up", "infer
     return "infer" if state["inferred"] else "look up"
 
 
-def strategy_schema(relations: Sequence[str]) -> type[Extracted]:
+@lru_cache(maxsize=128)
+def strategy_schema(relations: tuple[str, ...]) -> type[Extracted]:
     """The form of a strategy over some relations: no other can be named."""
-    relation: Any = Literal.__getitem__(tuple(relations))
+    relation: Any = Literal.__getitem__(relations)
     keyword = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=40)]
     fields: dict[str, Any] = {
         "high_priority": (Annotated[list[relation], Field(max_length=MOST_RELATIONS)], ...),

@@ -8,6 +8,7 @@ question to say, and not for the model that looked for evidence.
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Annotated, Any, Literal, NotRequired
 
 from langgraph.runtime import Runtime
@@ -154,6 +155,7 @@ async def held_against_core(
     return {**change, "asks": True, "replaces": triple_json(found.triple), **besides}, ""
 
 
+@lru_cache(maxsize=128)
 def findings_among(statements: int) -> type[Findings]:
     """The form of an answer that names only statements that there are."""
     replaces: Any = (WholeNumber, Field(ge=0, le=statements))

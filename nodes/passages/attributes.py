@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import sha256
 from itertools import islice
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired
@@ -154,6 +154,7 @@ async def extract_attributes(state: AttributeState, runtime: Runtime[Any]) -> di
     }
 
 
+@lru_cache(maxsize=128)
 def findings(passages: int) -> type[Findings]:
     """The form of an answer on so many passages: an attribute names one of them."""
     number = Annotated[
