@@ -1,11 +1,14 @@
 """`dramaturg learn`, `forget` and `edit`: what a role knows, changed."""
 
+from __future__ import annotations
+
 import asyncio
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 import typer
@@ -23,17 +26,19 @@ from dramaturg.cli.options import (
     library_path,
 )
 from dramaturg.cli.output import note, print_json, screen
-from dramaturg.nodes.graph.index import preview_graph
-from dramaturg.nodes.passages.index import preview
 from dramaturg.stores import learning
 from dramaturg.stores.errors import RoleBusy, RoleError, StorageError
 from dramaturg.stores.files import sha256
 from dramaturg.stores.library import open_role
 from dramaturg.stores.role import Role
-from dramaturg.stores.versions import erase_past, holding
-from dramaturg.workflows.methods import Preparation, preparations
 
-PREVIEWS: Mapping[str, Callable[..., Awaitable[Any]]] = {"amadeus_index": preview, "role_rag_index": preview_graph}
+if TYPE_CHECKING:
+    from dramaturg.workflows.methods import Preparation
+
+PREVIEWS: Mapping[str, str] = {
+    "amadeus_index": "dramaturg.nodes.passages.index:preview",
+    "role_rag_index": "dramaturg.nodes.graph.index:preview_graph",
+}
 """What says what indexing would cost after a change of documents; other indexes are made of other files."""
 
 
@@ -52,6 +57,8 @@ def learn(
     as_json: JsonOption = False,
 ) -> None:
     """Teach a role documents: they are copied into its persona, and what is new in them is indexed."""
+    from dramaturg.workflows.methods import preparations
+
     if as_name is not None and len(files) > 1:
         raise ValueError("--as names one document: learn one file at a time.")
     context, opened = context_for(method, role, library, settings), open_role(role, library_path(library))
@@ -71,7 +78,7 @@ def learn(
 async def costs_of(parts: Mapping[str, Preparation], changes: dict[str, bytes | None]) -> dict[str, dict[str, Any]]:
     """What indexing would cost; nothing where a method has no index."""
     return {
-        title: dict(await PREVIEWS[one.name](one.context, changes))
+        title: dict(await resolve_name(PREVIEWS[one.name])(one.context, changes))
         for title, one in parts.items()
         if one.name in PREVIEWS
     }
@@ -90,6 +97,8 @@ def forget(
     as_json: JsonOption = False,
 ) -> None:
     """Let a role forget a document: it is taken out of its persona and its index."""
+    from dramaturg.stores.versions import erase_past, holding
+
     context, opened = context_for(method, role, library, settings), open_role(role, library_path(library))
     left = [name for name in opened.persona.names() if name != source]
     there = source in opened.persona.names()

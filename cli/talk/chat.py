@@ -1,10 +1,12 @@
 """`dramaturg ask` and `dramaturg chat`: turns of a conversation, streamed, with evidence on demand."""
 
+from __future__ import annotations
+
 import asyncio
 import time
 from collections.abc import Coroutine
 from itertools import takewhile
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -34,10 +36,11 @@ from dramaturg.cli.talk.chat_commands import (
     speaker,
     stage_of,
 )
-from dramaturg.conversations.conversation import Conversation
-from dramaturg.conversations.opening import open_conversation
 from dramaturg.stores.documents.originals import unread, unread_sentence
 from dramaturg.stores.library import open_role
+
+if TYPE_CHECKING:
+    from dramaturg.conversations.conversation import Conversation
 
 T = TypeVar("T")
 HELP = "/help shows what else can be done here, /quit ends the chat"
@@ -78,6 +81,8 @@ async def answered(
     method: str, context: Any, questions: list[str], thread: str, *, evidence: bool, as_json: bool
 ) -> None:
     """Take one turn a question, and print each as it comes."""
+    from dramaturg.conversations.opening import open_conversation
+
     usage = []
     async with open_conversation(method, context, thread) as talk:
         for question in questions:
@@ -121,6 +126,8 @@ def chat(
     settings: SettingsOption = None,
 ) -> None:
     """Talk to a role; the conversation goes on where it stopped, also after a restart."""
+    from dramaturg.conversations.opening import open_conversation
+
     named = {"chat_model": model, "strategy": strategy, "user_role": user_role, "prompts": prompts}
     context = context_for(method, role, library, settings, **named)
     say_unread(context)

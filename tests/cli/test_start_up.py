@@ -17,20 +17,21 @@ HEAVY = {
 }
 PROGRAM = """\
 import sys
-sys.argv[0] = "dramaturg"
 from dramaturg.cli.app import main
-try:
-    main()
-except SystemExit as ended:
-    print("ended with", ended.code or 0, file=sys.stderr)
+for arguments in sys.argv[1:]:
+    sys.argv = ["dramaturg", *arguments.split()]
+    try:
+        main()
+    except SystemExit as ended:
+        print("ended with", ended.code or 0, file=sys.stderr)
 print("imported", *sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
 """
 
 
-def started(library: Path, *arguments: str, **variables: str) -> tuple[str, list[str], set[str]]:
-    """Run the command as a process; gives its output, how it ended, and the packages that it imported."""
+def started(library: Path, *commands: str, **variables: str) -> tuple[str, list[str], set[str]]:
+    """Run commands in one new process; gives their output, how they ended, and the packages that were imported."""
     ended = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *arguments],
+        [sys.executable, "-c", PROGRAM, *commands],
         env={**os.environ, "DRAMATURG_LIBRARY": str(library), "COLUMNS": "200", **variables},
         capture_output=True,
         text=True,
@@ -54,14 +55,27 @@ def started(library: Path, *arguments: str, **variables: str) -> tuple[str, list
 )
 def test_nothing_heavy_is_imported_for(arguments: str, shows: str, tmp_path: Path) -> None:
     small_role(tmp_path)
-    out, said, imported = started(tmp_path, *arguments.split())
+    out, said, imported = started(tmp_path, arguments)
     assert shows in out + "".join(said)
+    assert imported & HEAVY == set()
+
+
+LIGHT = (
+    *("chat", "ask", "conversations", "export", "import", "roles", "new", "show", "index", "learn", "forget", "edit"),
+    *("unmerge", "versions", "undo", "new-flow", "doctor", "models", "models pull"),
+)
+
+
+def test_nothing_heavy_is_imported_for_the_help_of_commands(tmp_path: Path) -> None:
+    out, said, imported = started(tmp_path, *(f"{command} --help" for command in LIGHT))
+    assert said == ["ended with 0"] * len(LIGHT)
+    assert out.count("Usage:") == len(LIGHT)
     assert imported & HEAVY == set()
 
 
 def test_nothing_heavy_is_imported_to_complete_a_name(tmp_path: Path) -> None:
     words = {"_DRAMATURG_COMPLETE": "complete_bash", "COMP_WORDS": "dramaturg cha", "COMP_CWORD": "1"}
-    out, _, imported = started(tmp_path, **words)
+    out, _, imported = started(tmp_path, "", **words)
     assert out.split() == ["chat"]
     assert imported & HEAVY == set()
 
