@@ -23,8 +23,8 @@ from dramaturg.cli.options import (
     library_path,
 )
 from dramaturg.cli.output import note, print_json, printable, screen, table_of
-from dramaturg.cli.progress import WORK, bars
-from dramaturg.stores.documents.originals import unread_sentence
+from dramaturg.cli.progress import WORK, bars, waiting
+from dramaturg.stores.documents.originals import unread, unread_sentence
 from dramaturg.stores.learning import take_in
 from dramaturg.stores.library import open_role
 from dramaturg.workflows.names import METHODS
@@ -100,10 +100,11 @@ def index(
 
 def read_originals(role: Role, *, dry_run: bool) -> None:
     """Make documents of what lies in persona/ in other forms, and say what is not read; a dry run only says it."""
-    if dry_run:
+    if dry_run or not (names := [one.name for one in unread(role.root) if one.readable]):
         made, said = [], [unread_sentence(role.root)]
     else:
-        made, said = take_in(role)
+        with waiting(f"Reading {', '.join(names)} …"):
+            made, said = take_in(role)
     for one in made:
         note(f"Read into {one.document}: {one.after:,} characters. It is yours to edit; the file it was made of stays.")
     for line in filter(None, said):

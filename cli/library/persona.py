@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,7 +27,9 @@ from dramaturg.cli.options import (
     library_path,
 )
 from dramaturg.cli.output import note, print_json, screen
+from dramaturg.cli.progress import waiting
 from dramaturg.stores import learning
+from dramaturg.stores.documents.originals import PACKED
 from dramaturg.stores.errors import RoleBusy, RoleError, StorageError
 from dramaturg.stores.files import sha256
 from dramaturg.stores.library import open_role
@@ -62,10 +65,8 @@ def learn(
     if as_name is not None and len(files) > 1:
         raise ValueError("--as names one document: learn one file at a time.")
     context, opened = context_for(method, role, library, settings), open_role(role, library_path(library))
-    found = [learning.incoming(file, as_name) for file in files]
+    found = [read_in(file, as_name) for file in files]
     documents = [(one.name, one.data) for one in found]
-    for line in (line for one in found for line in one.missing):
-        note(line)
     if dry_run:
         changes = learning.changes(opened, documents)
         reports = asyncio.run(costs_of(preparations(method, context), dict(documents)))
@@ -73,6 +74,15 @@ def learn(
         changes = learning.learn(opened, documents)
         reports = asyncio.run(indexed(context, method))
     tell(role, changes, reports, as_json)
+
+
+def read_in(file: Path, as_name: str | None) -> learning.Incoming:
+    """Read a file, and say what in it could not be read."""
+    with waiting(f"Reading {file.name} …") if file.suffix.lower() in PACKED else nullcontext():
+        found = learning.incoming(file, as_name)
+    for line in found.missing:
+        note(line)
+    return found
 
 
 async def costs_of(parts: Mapping[str, Preparation], changes: dict[str, bytes | None]) -> dict[str, dict[str, Any]]:

@@ -38,13 +38,13 @@ def pdf(pages: Sequence[Sequence[Row]], bookmarks: Sequence[tuple[str, int]] = (
             "/Resources << /Font << /F1 3 0 R >> >> >>"
         )
         objects.append(f"<< /Length {len(content)} >>\nstream\n{content}\nendstream")
-    made, places = b"%PDF-1.4\n", []
+    made, places = bytearray(b"%PDF-1.4\n"), []
     for number, one in enumerate(objects, start=1):
         places.append(len(made))
         made += f"{number} 0 obj\n{one}\nendobj\n".encode("cp1252")
     table = "".join(f"{place:010d} 00000 n \n" for place in places)
     end = f"xref\n0 {len(places) + 1}\n0000000000 65535 f \n{table}trailer\n<< /Size {len(places) + 1} /Root 1 0 R >>\n"
-    return made + f"{end}startxref\n{len(made)}\n%%EOF\n".encode()
+    return bytes(made) + f"{end}startxref\n{len(made)}\n%%EOF\n".encode()
 
 
 def word(paragraphs: Sequence[tuple[str, str]], before: str = "") -> bytes:
