@@ -154,7 +154,7 @@ class Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that is called, in place of what stands for it in lists."""
         name, listed, rest = super().resolve_command(ctx, args)
-        return name, listed and imported(listed.name), rest
+        return name, listed and imported(str(listed.name)), rest
 
 
 def imported(name: str) -> Any:

@@ -100,14 +100,16 @@ def index(
 
 def read_originals(role: Role, *, dry_run: bool) -> None:
     """Make documents of what lies in persona/ in other forms, and say what is not read; a dry run only says it."""
-    if dry_run or not (names := [one.name for one in unread(role.root) if one.readable]):
-        made, said = [], [unread_sentence(role.root)]
-    else:
-        with waiting(f"Reading {', '.join(names)} …"):
-            made, said = take_in(role)
+    names = [one.name for one in unread(role.root) if one.readable]
+    if dry_run or not names:
+        if sentence := unread_sentence(role.root):
+            note(sentence)
+        return
+    with waiting(f"Reading {', '.join(names)} …"):
+        made, said = take_in(role)
     for one in made:
         note(f"Read into {one.document}: {one.after:,} characters. It is yours to edit; the file it was made of stays.")
-    for line in filter(None, said):
+    for line in said:
         note(line)
 
 

@@ -139,10 +139,9 @@ def _bookmarked(reader: Any, lines: Sequence[Line]) -> dict[int, int]:
     try:
         for title, page, level in _bookmarks(reader, reader.outline):
             wanted = _letters(title)
-            if at := next((at for at in pages.get(page, ()) if _letters(lines[at].text) == wanted and wanted), None):
-                levels.setdefault(at, level)
-            elif at == 0:
-                levels.setdefault(0, level)
+            place = next((at for at in pages.get(page, ()) if wanted and _letters(lines[at].text) == wanted), None)
+            if place is not None:
+                levels.setdefault(place, level)
     except MemoryError:
         raise
     except Exception:  # noqa: BLE001 (damaged bookmarks: headings are told by their letters)
