@@ -14,6 +14,8 @@ BOOKMARKS = 10_000
 LARGER = 1.15
 """How much larger than most of the text a line is that counts as a heading, where there are no bookmarks."""
 LONGEST = 120  # letters of such a heading
+PARAGRAPH = 2_000
+"""Letters after which a paragraph ends with its sentence, where nothing in the PDF shows its end."""
 _NUMBER = re.compile(r"\W*(page|p\.)?\s*([0-9]{1,5}|[ivxl]{1,7})(\s*(of|/)\s*[0-9]{1,5})?\W*", re.IGNORECASE)
 _ITEM = re.compile(r"([•◦▪*–-]|\(?[0-9]{1,3}[.)])\s")
 _END = re.compile(r"[.!?:…。！？]['\"”’»)\]]*$")
@@ -181,29 +183,35 @@ def _larger(lines: Sequence[Line]) -> dict[int, int]:
 
 
 def _markdown(lines: Sequence[Line], levels: Mapping[int, int]) -> str:
-    """Paragraphs of the lines: one ends with a sentence in a short line, before a heading and before an item."""
+    """Paragraphs of the lines: one ends with a sentence, in a short line, at the end of a page or when it is long."""
     widths = sorted(len(one.text) for at, one in enumerate(lines) if at not in levels)
     usual = widths[len(widths) * 9 // 10] if widths else 0
-    parts: list[str] = []
-    ended = True
+    parts: list[list[str]] = []
+    open_, length = False, 0
     for at, one in enumerate(lines):
         if level := levels.get(at):
             if levels.get(at - 1) == level and one.text[:1].islower():  # a heading that goes on in a second line
-                parts[-1] += f" {one.text}"
+                parts[-1].append(f" {one.text}")
             else:
-                parts.append(f"{'#' * min(level, 6)} {one.text}")
-            ended = True
+                parts.append([f"{'#' * min(level, 6)} {one.text}"])
+            open_ = False
             continue
-        if ended or _ITEM.match(one.text):
-            parts.append(re.sub(r"^(#+\s)", r"\\\1", one.text))  # no heading of ours
+        if open_ and not _ITEM.match(one.text):
+            _join(parts[-1], one.text)
         else:
-            parts[-1] = _joined(parts[-1], one.text)
-        ended = bool(_END.search(one.text)) and len(one.text) < 0.8 * usual
-    return "\n\n".join(parts) + "\n"
+            parts.append([re.sub(r"^(#+\s)", r"\\\1", one.text)])  # no heading of ours
+            length = 0
+        length += len(one.text)
+        last = at + 1 == len(lines) or lines[at + 1].page > one.page
+        open_ = not (_END.search(one.text) and (len(one.text) < 0.8 * usual or last or length > PARAGRAPH))
+    return "\n\n".join(map("".join, parts)) + "\n"
 
 
-def _joined(before: str, after: str) -> str:
-    """A line after another one: a word that was divided is whole again, and no space comes between Chinese signs."""
-    if before.endswith("-") and before[-2:-1].isalpha() and after[:1].islower():
-        return before[:-1] + after
-    return before + ("" if max(ord(before[-1]), ord(after[0])) >= 0x2E80 else " ") + after
+def _join(before: list[str], after: str) -> None:
+    """Put a line after others: a word that was divided is whole again, and no space comes between Chinese signs."""
+    end = before[-1]
+    if end.endswith("-") and end[-2:-1].isalpha() and after[:1].islower():
+        before[-1] = end[:-1]
+    elif max(ord(end[-1]), ord(after[0])) < ord("\u2e80"):
+        before.append(" ")
+    before.append(after)

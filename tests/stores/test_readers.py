@@ -47,6 +47,14 @@ def test_numbers_of_pages_and_what_pages_begin_with_are_no_text_and_said() -> No
     assert read.missing == ["the line 'My life' at the edge of 8 pages is left out"]
 
 
+def test_a_paragraph_ends_with_its_page_and_where_it_is_long_with_a_sentence() -> None:
+    pages = [[(11, "Ada keeps the light, and it is the same each night.")] * 30 for _ in range(5)]
+    found = read_pdf(pdf_of(pages)).text.split("\n\n")
+    assert len(found) == 5
+    found = read_pdf(pdf_of([pages[0] * 10])).text.split("\n\n")
+    assert 2_000 < len(found[0]) < 2_200
+
+
 def test_a_line_that_looks_like_a_heading_in_markdown_is_none() -> None:
     assert read_pdf(pdf_of([[(11, "# not a heading")]])).text == "\\# not a heading\n"
 
