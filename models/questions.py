@@ -3,6 +3,7 @@
 Each raises a `ModelError` where there is no answer; see `dramaturg.models.errors` for the kinds.
 """
 
+import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -48,6 +49,7 @@ from dramaturg.models.reading import (
 M = TypeVar("M", bound=BaseModel)
 Client: TypeAlias = Runnable[LanguageModelInput, AIMessage]
 
+TAG = re.compile(r"<(?=\s*/?\s*[^\W\d])")
 MORE_CHANCE = 0.4  # of temperature, each time that the same text is drawn again
 
 
@@ -169,7 +171,8 @@ async def choose(chat: ChatModel, messages: Sequence[BaseMessage], options: Sequ
     if not options or len({normalize_word(option) for option in options}) < len(options):
         msg = "A choice needs options that differ."
         raise ValueError(msg)
-    listed = "\n".join(f"{number}. {option}" for number, option in enumerate(options, 1))
+    lines = (TAG.sub("‹", " ".join(option.split())) for option in options)  # they may stand in a document
+    listed = "\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1))
     schema = short_answer_schema({"type": "integer", "minimum": 1, "maximum": len(options)})
     weigh = (lambda tokens: most_probable(tokens, options)) if len(options) <= 9 else None
     return await ask_formatted(

@@ -16,7 +16,9 @@ from dramaturg.models.chat import Usage, add_usage
 from dramaturg.models.errors import ModelError, UnusableAnswer
 from dramaturg.models.questions import write
 from dramaturg.models.reading import SENTENCE_END, encodable
+from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import RoleContext, Run, open_run, settings
+from dramaturg.prompts import one_line
 from dramaturg.stores.role import Role
 
 # A channel that several slices of a state have is described once. `Field` stands before the reducer: a reducer that is
@@ -72,7 +74,7 @@ class StandaloneState(EvidenceState):
 class WindowSettings(RoleContext):
     """How much of a conversation stays in its state."""
 
-    window: int = Field(
+    window: Open[int] = Field(
         default=20, ge=2, le=400, description="Messages kept in the state, and shown the model before the question."
     )
 
@@ -94,12 +96,13 @@ ROUND = re.compile(r"(\w[^\n]{4,200}?)(?:[\s,.;:!?，。；：！？]*\1){2,}") 
 ECHO = re.compile(
     r"</?(?:summary|conversation|profile|other|events|records)>"
 )  # small models like to answer between the tags of the prompt
+LONGEST_NAME = 80  # characters of a name that came with a message
 
 
 class SummarySettings(WindowSettings):
     """How long the summary of a conversation is."""
 
-    summary_tokens: int = Field(
+    summary_tokens: Open[int] = Field(
         default=160, ge=0, le=2000, description="The most tokens of the summary of what left the window; 0: none."
     )
 
@@ -225,8 +228,13 @@ def transcript(messages: Sequence[AnyMessage], role: Role, stranger: str = "user
 def speaker(message: AnyMessage, role: Role, stranger: str = "user") -> str:
     """The name of who said it: another role's where two roles answer on one thread."""
     if message.type == "human":
-        return "user" if message.name is None else message.name or stranger
-    return role.card.name if message.name in {None, "", role.id} else str(message.name)
+        return "user" if message.name is None else shown_name(message.name) or stranger
+    return role.card.name if message.name in {None, "", role.id} else shown_name(str(message.name))
+
+
+def shown_name(name: str) -> str:
+    """The name that came with a message, in front of what was said: with a line in it, another would have said that."""
+    return one_line(name.replace(":", " ").replace("：", " "), LONGEST_NAME)
 
 
 def clipped(text: str, most: int) -> str:

@@ -22,6 +22,7 @@ from dramaturg.nodes.graph.normalization import (
 )
 from dramaturg.nodes.index_steps import Answers, unless_overtaken
 from dramaturg.nodes.judgement import sentence
+from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.run import by_rules, needs
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.documents.merges import PLAN, Merge, MergePlan, Why, read_plan, write_plan
@@ -36,29 +37,31 @@ BY_CARD = "role.yaml gives both as names of the role."
 class NormalizationSettings(ChunkSettings):
     """How names are compared."""
 
-    neighbours: int = Field(default=3, ge=1, le=50, description="Nearest entities that each one is compared with (k).")
-    same_above: float | None = Field(
+    neighbours: Closed[int] = Field(
+        default=3, ge=1, le=50, description="Nearest entities that each one is compared with (k)."
+    )
+    same_above: Closed[float | None] = Field(
         default=None, ge=0, le=1, description="Least P(yes) for the same entity; default: as measured for the model."
     )
-    least_similarity: float = Field(
+    least_similarity: Closed[float] = Field(
         default=-1, ge=-1, le=1, description="Pairs below this cosine are not asked about; -1: all are (the paper)."
     )
-    chains: Literal["whole", "cut"] = by_rules(
+    chains: Closed[Literal["whole", "cut"]] = by_rules(
         paper="whole",
         ours="cut",
         description="Names that are one only by way of others: whole: they are one, whatever was said of the two (the "
         "paper, Algorithm 1); cut: a chain that holds a no is cut at its least certain match, so that a father and a "
         "son do not become one by way of a surname, and one wrong no takes a group apart.",
     )
-    skip_joined: bool = Field(
+    skip_joined: Closed[bool] = Field(
         default=False,
         description="Do not ask about pairs that are in one group already: the groups are the same, but for no's "
         "that would have cut them.",
     )
-    pairs_at_once: int = Field(
+    pairs_at_once: Closed[int] = Field(
         default=1, ge=1, le=20, description="Pairs in one question, for models that can take it."
     )
-    reasons: bool = Field(default=True, description="Have the model say why two names mean the same.")
+    reasons: Closed[bool] = Field(default=True, description="Have the model say why two names mean the same.")
 
     def least_certainty(self, chat: ChatModel) -> float:
         """From which P(yes) two entities are the same: the setting, or what was measured for the model."""
@@ -156,7 +159,8 @@ def next_pairs(
 def verdicts_on(pairs: int) -> type[BaseModel]:
     """The form of an answer on so many pairs."""
     fields: Any = {f"pair_{at}": (PairVerdict, ...) for at in range(1, pairs + 1)}
-    return create_model("Verdicts", **fields)  # type: ignore[no-any-return]
+    form: type[BaseModel] = create_model("Verdicts", **fields)
+    return form
 
 
 async def ask_pairs(pairs: Sequence[Pair], build: Build) -> None:

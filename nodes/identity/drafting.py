@@ -16,7 +16,7 @@ from dramaturg.nodes.identity.chronicle import triple_key, triple_sentence
 from dramaturg.nodes.index_steps import Announce, Answers, answer_all
 from dramaturg.nodes.passages.index import stored
 from dramaturg.nodes.text.splitter import plain, sections, split_document
-from dramaturg.prompts import load
+from dramaturg.prompts import load, one_line
 from dramaturg.stores.documents.forms import Document, Triple
 from dramaturg.stores.index.passages import StoredPassage
 
@@ -122,7 +122,8 @@ async def drafted_triples(
     """
     spans = sentences_of(chunk)
     examples = (Triple(subject=role, relation=relation, object="…", kind="trait") for relation in relations)
-    offered = "\n".join(f"{one.relation}: {triple_sentence(one, language, relations)}" for one in examples)
+    lines = (f"{one.relation}: {triple_sentence(one, language, relations)}" for one in examples)
+    offered = "\n".join(map(one_line, lines))
     messages = load("draft_chronicle", language).messages(
         role=role, most=MOST_TRIPLES, relations=offered, data={"text": numbered(chunk, spans)}
     )
