@@ -25,6 +25,8 @@ from dramaturg.stores.files import (
 
 CHANGE = "index/change.json"
 """What is written down of a change that has begun and is not done."""
+TAKEN = "index/originals.json"
+"""What documents were made of; of what is in index/, it alone changes with them."""
 SET_ASIDE = "index/change.*.set_aside"
 """What was written down of changes that cannot be finished."""
 _log = logging.getLogger(__name__)
@@ -135,7 +137,7 @@ def _writable(role: Path, name: str) -> Path:
     path, steps = role / name, name.split("/")
     no_path = f"{name[:80]!r} cannot be the path of a file of a role: take letters, digits, spaces, - and _."
     try:
-        if "\0" in name or not name.encode() or {"", ".", ".."} & {*steps} or steps[0] == "index":
+        if "\0" in name or not name.encode() or {"", ".", ".."} & {*steps} or (steps[0] == "index" and name != TAKEN):
             raise RoleError(no_path)
         if inside(path.parent, role) and path.is_dir() and not path.is_symlink():
             raise RoleError(f"{name} of {role.name!r} is a folder: move it away, or take another name.")

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from dramaturg.stores.documents.changes import TAKEN
 from dramaturg.stores.documents.sources import finish_begun_change
 from dramaturg.stores.errors import RoleError, RoleFileError
 from dramaturg.stores.files import read_bytes, read_if_there, sha256
@@ -17,7 +18,6 @@ PACKED = (".pdf", ".docx", ".epub", ".html", ".htm", ".xhtml")
 """What the extra `documents` reads."""
 TEXTS = (".markdown", ".txt", ".text")
 """What is Markdown already, under another name."""
-TAKEN = "index/originals.json"
 WAIT = 600
 """Seconds after which a reader that neither ends nor works is ended."""
 
