@@ -5,15 +5,17 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 import yaml
 
 from dramaturg.models.environment import environment
-from dramaturg.nodes.run import RoleContext
 from dramaturg.stores.documents.reading import read_yaml
-from dramaturg.workflows.methods import METHODS, context_type, flow
+from dramaturg.workflows.names import METHODS
+
+if TYPE_CHECKING:
+    from dramaturg.nodes.run import RoleContext
 
 AMADEUS, ROLE_RAG, EMOTIONAL_RAG, DRMR = "amadeus", "role-rag", "emotional-rag", "drmr"
 
@@ -26,6 +28,8 @@ def method_named(text: str) -> str:
     """
     name = own_named(text)
     if name not in METHODS:
+        from dramaturg.workflows.methods import flow
+
         flow(name)
     return name
 
@@ -102,12 +106,14 @@ def library_path(library: Path | None) -> Path:
 
 def context_for(
     method: str, role: str, library: Path | None, settings: Sequence[str] | None, **named: Any
-) -> RoleContext:
+) -> "RoleContext":
     """Put the context of a run together; what is named and empty was not given.
 
     Raises:
         ValueError: a setting is unknown or out of its bounds, or the method has no such option.
     """
+    from dramaturg.workflows.methods import context_type
+
     options, kind = {name: value for name, value in named.items() if value}, context_type(method)
     if missing := options.keys() - kind.model_fields.keys():
         have = " or ".join(other for other in METHODS if missing <= context_type(other).model_fields.keys())

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from langgraph.types import StreamPart
 from rich.filesize import decimal as size
 from rich.progress import (
     BarColumn,
@@ -22,6 +21,9 @@ from rich.text import Text
 
 from dramaturg.cli.evidence.relations import points
 from dramaturg.cli.output import errors, excerpt, note, printable, screen
+
+if TYPE_CHECKING:
+    from langgraph.types import StreamPart
 
 Event = Mapping[str, Any]
 Show = Callable[[str, int, int | None], None]
@@ -173,7 +175,7 @@ class Stage:
             self.speaking = False
             screen.print()
 
-    def show(self, part: StreamPart[Any, Any]) -> None:
+    def show(self, part: "StreamPart[Any, Any]") -> None:
         """Show one part of the stream."""
         if part["type"] == "custom":
             self.progress(part["data"])

@@ -21,9 +21,9 @@ from dramaturg.nodes.turn import clipped
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, StaleDraft
 from dramaturg.stores.index.builder import IndexBuilder
 from dramaturg.stores.index.folder import S
+from dramaturg.stores.index.opened import Index
 from dramaturg.stores.index.records import R
 from dramaturg.stores.index.vectors import with_direction
-from dramaturg.stores.role import Index
 
 PATIENCE = 50  # times that an index is made again because its sources were changed meanwhile
 AT_ONCE = 32  # answers that are written together

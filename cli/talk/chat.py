@@ -1,10 +1,12 @@
 """`dramaturg ask` and `dramaturg chat`: turns of a conversation, streamed, with evidence on demand."""
 
+from __future__ import annotations
+
 import asyncio
 import time
 from collections.abc import Coroutine
 from itertools import takewhile
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -22,7 +24,7 @@ from dramaturg.cli.options import (
     UserRoleOption,
     context_for,
 )
-from dramaturg.cli.output import print_json, printable, read, screen, sentence
+from dramaturg.cli.output import note, print_json, printable, read, screen, sentence
 from dramaturg.cli.talk.chat_commands import (
     LATER,
     Change,
@@ -34,9 +36,12 @@ from dramaturg.cli.talk.chat_commands import (
     speaker,
     stage_of,
 )
-from dramaturg.conversations.conversation import Conversation
-from dramaturg.conversations.opening import open_conversation
-from dramaturg.conversations.turns import Turn
+from dramaturg.stores.documents.originals import unread, unread_sentence
+from dramaturg.stores.library import open_role
+
+if TYPE_CHECKING:
+    from dramaturg.conversations.conversation import Conversation
+    from dramaturg.conversations.turns import Turn
 
 T = TypeVar("T")
 UNANSWERED = "/retry answers it; another message takes it back"
@@ -62,13 +67,24 @@ def ask(
     """Ask a role one question or several; without --thread the conversation is forgotten afterwards."""
     named = {"chat_model": model, "strategy": strategy, "user_role": user_role, "prompts": prompts}
     context = context_for(method, role, library, settings, **named)
+    say_unread(context)
     asyncio.run(answered(method, context, questions, thread, evidence=evidence, as_json=as_json))
+
+
+def say_unread(context: Any) -> None:
+    """Name files in persona/ that wait to be read; before a role is indexed, all that are not."""
+    root = open_role(context.role, context.library).root
+    found = unread(root)
+    if any(one.readable for one in found) or (found and not (root / "index").exists()):
+        note(unread_sentence(root), style="dim")
 
 
 async def answered(
     method: str, context: Any, questions: list[str], thread: str, *, evidence: bool, as_json: bool
 ) -> None:
     """Take one turn a question, and print each as it comes."""
+    from dramaturg.conversations.opening import open_conversation
+
     usage = []
     async with open_conversation(method, context, thread) as talk:
         for question in questions:
@@ -118,8 +134,11 @@ def chat(
     settings: SettingsOption = None,
 ) -> None:
     """Talk to a role; the conversation goes on where it stopped, also after a restart."""
+    from dramaturg.conversations.opening import open_conversation
+
     named = {"chat_model": model, "strategy": strategy, "user_role": user_role, "prompts": prompts}
     context = context_for(method, role, library, settings, **named)
+    say_unread(context)
     # Lines are read outside of the event loop, which would keep Ctrl-C from the prompt.
     with asyncio.Runner() as runner:
         opened = open_conversation(method, context, thread)

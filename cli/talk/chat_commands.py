@@ -1,8 +1,10 @@
 """What a line in a chat does: a message to the role, a command behind a slash, or the approval of what waits."""
 
+from __future__ import annotations
+
 import shlex
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from rich.table import Table
 from rich.text import Text
@@ -11,9 +13,10 @@ from dramaturg.cli.evidence.identity import change_text
 from dramaturg.cli.evidence.reply import evidence_view, usage_table
 from dramaturg.cli.output import printable, read, screen
 from dramaturg.cli.progress import Stage
-from dramaturg.conversations.conversation import Conversation
-from dramaturg.conversations.turns import Turn
-from dramaturg.nodes.run import run_of
+
+if TYPE_CHECKING:
+    from dramaturg.conversations.conversation import Conversation
+    from dramaturg.conversations.turns import Turn
 
 T = TypeVar("T")
 Change = Mapping[str, Any]
@@ -41,6 +44,8 @@ async def obey(talk: Conversation, line: str) -> None:
 
 async def speaker(talk: Conversation) -> str:
     """The name of the role."""
+    from dramaturg.nodes.run import run_of
+
     return (await run_of(talk.context)).role.card.name
 
 

@@ -18,7 +18,8 @@ from dramaturg.prompts import digest_of
 from dramaturg.stores.errors import did_you_mean
 from dramaturg.stores.files import canonical
 from dramaturg.stores.role import Role
-from dramaturg.workflows.methods import METHODS, context_type
+from dramaturg.workflows.methods import context_type
+from dramaturg.workflows.names import METHODS
 
 WEB = "web_search"
 PARTS = ("passages", "scope", "memories", "relations", "identity")

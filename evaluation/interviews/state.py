@@ -18,7 +18,8 @@ from dramaturg.models.client import name_of
 from dramaturg.nodes.open_settings import Closed, Open
 from dramaturg.nodes.run import Name, RoleContext, run_of
 from dramaturg.prompts import digest_of
-from dramaturg.workflows.methods import METHODS, Flow, flow
+from dramaturg.workflows.methods import Flow, flow
+from dramaturg.workflows.names import METHODS
 
 Judging = Literal["expert_rating", "option_conversion", "self_report"]
 

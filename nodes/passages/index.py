@@ -27,6 +27,7 @@ from dramaturg.nodes.run import needs, open_run, run_of
 from dramaturg.nodes.text.resplit import kept_length, split_again
 from dramaturg.nodes.text.splitter import Passage, Window, longest_paragraph, split_document
 from dramaturg.stores.documents.forms import Document, document
+from dramaturg.stores.documents.originals import unread_sentence
 from dramaturg.stores.errors import MissingIndex
 from dramaturg.stores.index.folder import IndexStore
 from dramaturg.stores.index.graph import KnowledgeGraph
@@ -178,7 +179,7 @@ async def read_persona(
     passages, lengths = await asyncio.to_thread(split_documents, documents, context, before)
     if not passages:
         msg = f"The role {role.id!r} has no persona yet: write Markdown into its folder persona/ and index it again."
-        raise ValueError(msg)
+        raise ValueError(f"{msg} {unread_sentence(role.root)}".strip())
     return passages, lengths, {one.name: one.sha256 for one in documents}
 
 
