@@ -26,6 +26,10 @@ class Handler(BaseHTTPRequestHandler):
         server = self.server
         assert isinstance(server, Endpoint)
         server.asked.append(body)
+        if self.path.endswith(server.silent):
+            server.held.append(self.path)
+            while self.path.endswith(server.silent):
+                time.sleep(0.05)
         if self.path.endswith("/embeddings"):
             return self.send({"object": "list", "model": "words", "data": vectors(body), "usage": USAGE})
         time.sleep(server.latency)
@@ -67,7 +71,7 @@ def vectors(body: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 class Endpoint(ThreadingHTTPServer):
-    """The server; `latency` is in seconds and may be changed while it runs."""
+    """The server; `latency` is in seconds and may be changed while it runs, and so may what gets no answer at all."""
 
     daemon_threads = True
 
@@ -75,6 +79,8 @@ class Endpoint(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.model = actor()
         self.latency = 0.0
+        self.silent: tuple[str, ...] = ()
+        self.held: list[str] = []
         self.asked: list[dict[str, Any]] = []
 
     def variables(self) -> dict[str, str]:
