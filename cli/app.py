@@ -4,6 +4,7 @@ import sqlite3
 import sys
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
+from typing import Any
 
 import typer
 
@@ -14,6 +15,7 @@ from dramaturg.cli.flows import new_flow
 from dramaturg.cli.library import chronicle, indexing, memories, persona, roles
 from dramaturg.cli.output import note, screen, sentence
 from dramaturg.cli.simulation import log, measure, simulate
+from dramaturg.cli.stopping import STOPPED, stopping
 from dramaturg.cli.talk import chat, transcripts
 from dramaturg.models.errors import ModelError, WeightsError
 from dramaturg.stores.errors import DamagedConversations, DamagedIndex
@@ -32,6 +34,7 @@ EXIT_CODES: Mapping[type[Exception], int] = {
     DamagedConversations: 5,
     sqlite3.Error: 5,
 }
+USAGE_ERROR: Any = typer.BadParameter.__base__  # older versions have it from click
 COMMANDS: Mapping[str, Mapping[str, Callable[..., None]]] = {
     "Talk": {
         "chat": chat.chat,
@@ -94,10 +97,23 @@ def main() -> None:
     are not as they must be; 3 the chat model gave no answer; 4 weights are missing or damaged; 5 an index or a
     conversation is damaged; 130 interrupted.
     """
-    try:
-        app()
-    except KeyboardInterrupt:
-        sys.exit(130)
-    except (ValueError, RuntimeError, OSError, sqlite3.Error) as error:
-        note(f"Error: {sentence(error)}", style="red")
-        sys.exit(next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 2))
+    with stopping:
+        try:
+            code = app(prog_name="dramaturg", standalone_mode=False)
+        except USAGE_ERROR as error:
+            code = 2
+            if message := error.format_message().removesuffix("."):  # help is printed already
+                where = f": see {error.ctx.command_path} --help" if error.ctx else ""
+                note(f"Error: {message}{where}.", style="red")
+        except typer.Abort as no:
+            code = STOPPED if isinstance(no.__context__, KeyboardInterrupt) else 1
+            if code == 1:
+                note("Nothing was done.")
+        except KeyboardInterrupt:
+            code = STOPPED
+        except (ValueError, RuntimeError, OSError, sqlite3.Error) as error:
+            note(f"Error: {sentence(error)}", style="red")
+            code = next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 2)
+        if code == STOPPED:
+            stopping.end()
+    sys.exit(code)

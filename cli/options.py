@@ -1,6 +1,7 @@
 """Options that several commands share, and how they become a context."""
 
 import os
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -98,6 +99,13 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a progr
 def library_path(library: Path | None) -> Path:
     """The library that is meant."""
     return library or environment().library
+
+
+def command_line(*words: str, method: str = AMADEUS, library: Path | str | None = None) -> str:
+    """A command to be typed, with the options that lead to the same method and library."""
+    by = [] if method == AMADEUS else ["--method", method]
+    among = [] if library is None or Path(library) == environment().library else ["--library", str(library)]
+    return shlex.join(["dramaturg", *words, *by, *among])
 
 
 def context_for(

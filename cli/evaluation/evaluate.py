@@ -27,6 +27,7 @@ from dramaturg.cli.options import (
 )
 from dramaturg.cli.output import note, print_json, printable, screen
 from dramaturg.cli.progress import bars, counting
+from dramaturg.cli.stopping import stopping
 from dramaturg.evaluation.comparison.estimates import estimated, of_indexes
 from dramaturg.evaluation.comparison.plan import Wanted, planned, read_plan
 from dramaturg.evaluation.comparison.records import RecordFile
@@ -139,15 +140,13 @@ def whole(text: str) -> int:
 
 
 def run(evaluation: Evaluation) -> None:
-    """Ask under a progress bar. Stopped, or out of calls, the report is of what is there."""
+    """Ask under a progress bar. Out of calls, the report is of what is there."""
+    stopping.promise(f"Answers so far are kept, and the same command goes on with them: --out {evaluation.folder}")
     try:
         with bars() as show:
             asyncio.run(evaluate(evaluation, partial(counting, show)))
     except Capped as error:
         note(str(error), "yellow")
-    except KeyboardInterrupt:
-        note(f"Stopped. The same command goes on: --out {evaluation.folder}", "dim")
-        raise
 
 
 def show_report(folder: Path, *, as_json: bool) -> None:

@@ -20,8 +20,9 @@ from dramaturg.cli.options import (
     library_path,
     settings_of,
 )
-from dramaturg.cli.output import note, print_json, printable, screen, table_of
+from dramaturg.cli.output import print_json, printable, screen, table_of
 from dramaturg.cli.progress import bars, counting
+from dramaturg.cli.stopping import stopping
 from dramaturg.evaluation.interviews.asking import respondent_context
 from dramaturg.evaluation.interviews.run import interviewed, questions
 from dramaturg.evaluation.interviews.state import InterviewContext, InterviewOutput
@@ -95,19 +96,16 @@ def context_of(library: Path | None, given: list[str] | None, **named: Any) -> I
 
 def held(context: InterviewContext, file: Path, wanted: dict[str, int]) -> InterviewOutput:
     """Hold the interview under a progress bar."""
-    try:
-        with bars() as show:
-            done = dict.fromkeys(STAGES, 0)  # what is there from an earlier run that stopped is not counted
-            begun = {node: counting(show, name, wanted[name]) for node, name in STAGES.items()}
+    stopping.promise(f"Answers so far are kept, and the same command goes on with them: --out {file}")
+    with bars() as show:
+        done = dict.fromkeys(STAGES, 0)  # what is there from an earlier run that stopped is not counted
+        begun = {node: counting(show, name, wanted[name]) for node, name in STAGES.items()}
 
-            def announce(node: str, calls: int) -> None:
-                done[node] += calls
-                begun[node](done[node])
+        def announce(node: str, calls: int) -> None:
+            done[node] += calls
+            begun[node](done[node])
 
-            return asyncio.run(interviewed(context, file, announce))
-    except KeyboardInterrupt:
-        note(f"Stopped. The same command goes on: --out {printable(str(file))}", "dim")
-        raise
+        return asyncio.run(interviewed(context, file, announce))
 
 
 def tell(wanted: dict[str, int], *, as_json: bool) -> None:

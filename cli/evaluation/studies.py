@@ -12,6 +12,7 @@ from rich.table import Table
 from dramaturg.cli.options import JsonOption, LibraryOption, library_path, names_in
 from dramaturg.cli.output import errors, print_json, printable, require_place, screen, table_of, write_whole
 from dramaturg.cli.progress import bars
+from dramaturg.cli.stopping import stopping
 from dramaturg.evaluation.metrics.type_metrics import Recomputed, recomputed
 from dramaturg.evaluation.studies.report import (
     STUDIES,
@@ -77,6 +78,7 @@ def page_at(out: Path) -> str:
 
 def finished(wanted: Sequence[Study], bench: Bench, library: Path) -> list[Finished]:
     """Run studies under a progress bar."""
+    stopping.promise("What was indexed and answered is kept, and the same command goes on with it.")
     with bench.held(), bars() as announce:
         copy_roles(bench, library)
         return asyncio.run(run(wanted, replace(bench, announce=announce)))

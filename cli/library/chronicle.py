@@ -12,6 +12,7 @@ from dramaturg.cli.library.indexing import failures_table, report_line
 from dramaturg.cli.options import JsonOption, LibraryOption, ModelOption, RoleArgument, library_path, one_wish
 from dramaturg.cli.output import errors, note, one_line, print_json, printable, screen, table_of
 from dramaturg.cli.progress import bars, counting
+from dramaturg.cli.stopping import stopping
 from dramaturg.models.chat import Usage
 from dramaturg.nodes.identity.chronicle import templates, triple_sentence
 from dramaturg.nodes.identity.drafting import ChronicleDraft, chunks_of, draft_chronicle
@@ -145,6 +146,7 @@ def make_draft(known: KnownChronicle, model: str, *, dry_run: bool, again: bool,
         return
     if not again:
         refuse_second_draft(known.role.root)
+    stopping.promise("Nothing of this draft is kept: the same command begins it anew.")
     found, usage = asyncio.run(drafted(known, chunks, model))
     if found.triples:
         write_draft(known.role.root, found.triples, again=again)

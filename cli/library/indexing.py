@@ -17,11 +17,13 @@ from dramaturg.cli.options import (
     PromptsOption,
     RoleArgument,
     SettingsOption,
+    command_line,
     context_for,
     library_path,
 )
 from dramaturg.cli.output import print_json, printable, screen, table_of
 from dramaturg.cli.progress import WORK, bars
+from dramaturg.cli.stopping import stopping
 from dramaturg.nodes.index_steps import IndexingCost
 from dramaturg.nodes.run import RoleContext
 from dramaturg.stores.documents.merges import Merge, MergePlan, read_plan, write_plan
@@ -82,6 +84,7 @@ def index(
         for title, cost in costs.items():
             screen.print(f"{title}: {cost_line(cost)}" if len(costs) > 1 else cost_line(cost), soft_wrap=True)
         return
+    stopping.promise("Answers and vectors so far are kept, and the same command goes on with them.")
     reports = asyncio.run(made(parts, given))
     print_json(for_program(reports)) if as_json else screen.print(reports_view(role, reports))
 
@@ -134,7 +137,9 @@ def takes(parts: Mapping[str, Preparation], wish: str) -> bool:
 
 
 async def indexed(context: RoleContext, method: str) -> dict[str, dict[str, Any]]:
-    """Prepare a role for a method; a method without an index has nothing to report."""
+    """Prepare a role whose files have changed for a method; a method without an index has nothing to report."""
+    again = command_line("index", context.role, method=method, library=context.library)
+    stopping.promise(f"The role's files are changed, what was indexed of them is kept, and `{again}` goes on.")
     return await made(preparations(method, context), {"rebuild": False})
 
 

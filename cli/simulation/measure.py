@@ -20,6 +20,7 @@ from dramaturg.cli.output import (
     write_whole,
 )
 from dramaturg.cli.progress import bars, counting
+from dramaturg.cli.stopping import stopping
 from dramaturg.evaluation.metrics.curves import TITLES, Point, picture
 from dramaturg.evaluation.metrics.figures import new_figure
 from dramaturg.evaluation.simulation.log import MeasuredRun, measured_run
@@ -73,6 +74,7 @@ def measure(
     if dry_run:
         tell(questions(tasks), as_json=as_json)
         return
+    stopping.promise("Scores so far are kept, and the same command goes on with them.")
     scores = asyncio.run(measured(tasks, context)) if tasks else {}
     curves = all_curves(runs, tasks, scores)
     if plot:

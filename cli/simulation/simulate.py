@@ -9,6 +9,7 @@ from rich.text import Text
 
 from dramaturg.cli.options import JsonOption, LibraryOption, ModelOption, SettingsOption, library_path, settings_of
 from dramaturg.cli.output import note, print_json, printable, screen
+from dramaturg.cli.stopping import stopping
 from dramaturg.conversations.simulation import open_simulation
 from dramaturg.nodes.world.world import Event, names_of, scenario_of, steps_of
 
@@ -48,11 +49,8 @@ def simulate(
     file = log or Path(f"{Path(scenario).stem}-{condition}-{seed}.jsonl")
     if bool(source) != bool(after):
         raise ValueError("A branch needs both: --from LOG --after STEP.")
-    try:
-        asyncio.run(played(context, file, source, after, as_json=as_json))
-    except KeyboardInterrupt:
-        note(f"Stopped. The same command goes on: --log {file}", "dim")
-        raise
+    stopping.promise(f"What was played is kept, and the same command goes on with it: --log {file}")
+    asyncio.run(played(context, file, source, after, as_json=as_json))
 
 
 def context_of(library: Path | None, given: list[str] | None, **named: Any) -> "RiverbendContext":

@@ -20,9 +20,11 @@ from dramaturg.cli.options import (
     SettingsOption,
     StrategyOption,
     UserRoleOption,
+    command_line,
     context_for,
 )
 from dramaturg.cli.output import print_json, printable, read, screen, sentence
+from dramaturg.cli.stopping import stopping
 from dramaturg.cli.talk.chat_commands import (
     LATER,
     Change,
@@ -38,6 +40,8 @@ from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.opening import open_conversation
 
 T = TypeVar("T")
+UNANSWERED = "Your question is kept: /retry answers it, another message takes it back."
+END = "Ctrl-C at the prompt, or /quit, ends the chat."
 HELP = "/help shows what else can be done here, /quit ends the chat"
 ThreadOption = Annotated[str, typer.Option("--thread", help="Name of the conversation; it goes on where it stopped.")]
 EvidenceOption = Annotated[bool, typer.Option("--evidence", help="Print why each reply is as it is, and its cost.")]
@@ -60,6 +64,9 @@ def ask(
     """Ask a role one question or several; without --thread the conversation is forgotten afterwards."""
     named = {"chat_model": model, "strategy": strategy, "user_role": user_role, "prompts": prompts}
     context = context_for(method, role, library, settings, **named)
+    again = command_line("chat", role, *(["--thread", thread] if thread else []), method=method, library=library)
+    kept = f"What was asked is kept, and /retry answers it in: {again}"
+    stopping.promise(kept if thread else "Of a conversation without --thread nothing is kept.")
     asyncio.run(answered(method, context, questions, thread, evidence=evidence, as_json=as_json))
 
 
@@ -112,27 +119,37 @@ def chat(
     """Talk to a role; the conversation goes on where it stopped, also after a restart."""
     named = {"chat_model": model, "strategy": strategy, "user_role": user_role, "prompts": prompts}
     context = context_for(method, role, library, settings, **named)
+    among = [] if thread == "default" else ["--thread", thread]
+    again = command_line("chat", role, *among, method=method, library=library)
     # Lines are read outside of the event loop, which would keep Ctrl-C from the prompt.
     with asyncio.Runner() as runner:
         opened = open_conversation(method, context, thread)
         talk = runner.run(opened.__aenter__())
+        stopping.promise(f"What was said is kept, and `{again}` goes on.", goes_on=True)
         try:
             screen.print(HELP, style="dim")
             runner.run(recall(talk))
             while (line := next_line()) not in {None, "/quit", "/exit"}:
-                changes = interruptible(runner, obeyed(talk, line or ""))
+                changes = interruptible(runner, talk, obeyed(talk, line or ""))
                 if changes and (numbers := ask_for_approval(changes)) is not None:
-                    interruptible(runner, obeyed(talk, f"/approve {' '.join(map(str, numbers)) or 'none'}"))
+                    interruptible(runner, talk, obeyed(talk, f"/approve {' '.join(map(str, numbers)) or 'none'}"))
+            if stopping.is_asked:
+                stopping.leave(0)  # what was stopped may still run in a thread
+        except KeyboardInterrupt:
+            stopping.leave()
+            raise
         finally:
             runner.run(opened.__aexit__(None, None, None))
 
 
-def interruptible(runner: asyncio.Runner, turn: Coroutine[Any, Any, T]) -> T | None:
+def interruptible(runner: asyncio.Runner, talk: Conversation, turn: Coroutine[Any, Any, T]) -> T | None:
     """Run what a line asks for; Ctrl-C ends that, and not the conversation."""
     try:
         return runner.run(turn)
     except KeyboardInterrupt:
-        screen.print("Stopped: this is not kept. Ctrl-C at the prompt, or /quit, ends the chat.", style="dim")
+        unfinished = runner.run(talk.unfinished())
+        kept = UNANSWERED if unfinished and unfinished.reply is None else "The conversation is as it was."
+        screen.print(f"Stopped. {kept} {END}", style="dim", soft_wrap=True)
         return None
 
 
@@ -169,7 +186,7 @@ async def recall(talk: Conversation) -> None:
     unfinished = await talk.unfinished()
     if unfinished and unfinished.reply is None:  # one with its reply is ended by the next message
         screen.print(f"Not answered yet: {printable(unfinished.question)}", soft_wrap=True)
-        screen.print("/retry answers it; another message takes it back.", style="dim")
+        screen.print("/retry answers it, another message takes it back.", style="dim")
     if changes := changes_in(await talk.waiting()):
         show_changes(changes)
         screen.print(LATER, style="dim", soft_wrap=True)

@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -24,6 +25,15 @@ def build(*_):
     pathlib.Path("held").touch()
     time.sleep(60)
 client.build = build
+"""
+PULLING = """
+import pathlib
+from dramaturg.cli import setup
+pull = setup.pull
+def pulling(*arguments, **named):
+    pathlib.Path("held").touch()
+    return pull(*arguments, hub="HUB", **named)
+setup.pull = pulling
 """
 EMBEDDING = """
 import pathlib, time
@@ -61,7 +71,7 @@ def begun(stub: Endpoint, library: Path, *arguments: str, before: str = "") -> s
 
 
 def interrupted(process: subprocess.Popen[str], stub: Endpoint, folder: Path) -> tuple[str, str]:
-    """Send Ctrl-C when a request is with the endpoint; what was printed, and the end within the time that is allowed."""
+    """Send Ctrl-C when a request is with the endpoint; what was printed by then."""
     wait_for(process, lambda: bool(stub.held) or (folder / "held").exists())
     time.sleep(0.2)
     process.send_signal(signal.SIGINT)
@@ -86,16 +96,26 @@ def wait_for(process: subprocess.Popen[str], seen: Callable[[], bool]) -> None:
     ("arguments", "path", "kept"),
     [
         (("index", "ada"), EMBEDDINGS, "the same command goes on"),
-        (("index", "ada", "--rebuild"), EMBEDDINGS, "the index of before is read until then"),
         (("index", "ada", "--method", "drmr", "--scores"), CHAT, "the same command goes on"),
-        (("index", "ada", "--method", "role-rag"), CHAT, "the same command goes on"),
-        (("learn", "ada", "new.md"), EMBEDDINGS, "new.md is learned .* dramaturg index ada"),
-        (("evaluate", "--role", "ada", "--methods", "profile"), CHAT, "the same command goes on .* run"),
-        (("interview", "ada", "--method", "profile"), CHAT, r"the same command goes on .* ada-profile-four-letters\.json"),
+        (("learn", "ada", "new.md"), EMBEDDINGS, "files are changed.*`dramaturg index ada` goes on"),
+        (
+            ("evaluate", "--role", "ada", "--methods", "profile"),
+            CHAT,
+            "the same command goes on with them: .*run",
+        ),
+        (
+            ("interview", "ada", "--method", "profile"),
+            CHAT,
+            r"goes on .* ada-profile-four-letters\.json",
+        ),
         (("simulate", "riverbend"), CHAT, r"the same command goes on .* riverbend-id-rag-0\.jsonl"),
         (("studies", "scope-detection", "--role", "silver", "--model", "auto"), CHAT, "the same command goes on"),
         (("ask", "ada", "Who?", "--method", "profile"), CHAT, "nothing is kept"),
-        (("ask", "ada", "Who?", "--method", "profile", "--thread", "a b"), CHAT, r"chat ada .*--thread 'a b'.*/retry"),
+        (
+            ("ask", "ada", "Who?", "--method", "profile", "--thread", "a b"),
+            CHAT,
+            "chat ada --thread 'a b' --method profile",
+        ),
         (("doctor",), CHAT, "Stopped"),
     ],
     ids=lambda one: " ".join(one[:3]) if isinstance(one, tuple) else "",
@@ -104,6 +124,7 @@ def test_ctrl_c_ends_a_command_in_seconds(
     silent: Endpoint, tmp_path: Path, arguments: tuple[str, ...], path: str, kept: str
 ) -> None:
     small_role(tmp_path)
+    (tmp_path / "ada" / "questions.jsonl").write_text('{"question": "Who?", "reference": "Ada."}\n')
     (tmp_path / "new.md").write_text("# A dog\n\nAda has a dog.\n")
     silent.silent = (path,)
     process = begun(silent, tmp_path, *arguments)
@@ -129,11 +150,22 @@ def test_what_a_thread_does_is_not_waited_for(silent: Endpoint, tmp_path: Path, 
 
 
 @pytest.mark.slow
+def test_what_was_pulled_is_kept(silent: Endpoint, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as hub:  # which takes connections and says nothing
+        address = f"http://127.0.0.1:{hub.getsockname()[1]}"
+        process = begun(silent, tmp_path, "models", "pull", "minilm", before=PULLING.replace("HUB", address))
+        out, err = interrupted(process, silent, tmp_path)
+    assert process.returncode == 130
+    assert "Traceback" not in out + err
+    assert err.splitlines()[-1] == "Stopped. What was brought is kept, and the same command goes on with it."
+
+
+@pytest.mark.slow
 def test_a_turn_that_was_stopped_is_named_and_finished_at_the_next_start(silent: Endpoint, tmp_path: Path) -> None:
     small_role(tmp_path)
     silent.silent = (CHAT,)
     chat = begun(silent, tmp_path, "chat", "ada", "--method", "profile")
-    assert chat.stdin and chat.stdout
+    assert chat.stdin
     chat.stdin.write("Who are you?\n")
     chat.stdin.flush()
     out, err = interrupted(chat, silent, tmp_path)  # which ends the turn; and the input then ends the chat
@@ -153,7 +185,8 @@ def test_a_chat_is_left_though_a_thread_is_stuck(silent: Endpoint, tmp_path: Pat
     assert chat.stdin
     chat.stdin.write("Who are you?\n")
     chat.stdin.flush()
-    _, err = interrupted(chat, silent, tmp_path)
+    out, err = interrupted(chat, silent, tmp_path)
+    assert "/retry answers it" in out
     assert (chat.returncode, "Traceback" in err) == (0, False)
 
 
@@ -168,4 +201,4 @@ def test_ctrl_c_at_the_prompt_ends_the_chat(silent: Endpoint, tmp_path: Path) ->
     chat.send_signal(signal.SIGINT)
     _, err = chat.communicate(timeout=PATIENCE)
     assert chat.returncode == 130
-    assert err.strip() == "Stopped. What was said is kept: dramaturg chat ada --method profile goes on."
+    assert err.strip() == "Stopped. What was said is kept, and `dramaturg chat ada --method profile` goes on."

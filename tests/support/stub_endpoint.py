@@ -30,6 +30,7 @@ class Handler(BaseHTTPRequestHandler):
             server.held.append(self.path)
             while self.path.endswith(server.silent):
                 time.sleep(0.05)
+            return None
         if self.path.endswith("/embeddings"):
             return self.send({"object": "list", "model": "words", "data": vectors(body), "usage": USAGE})
         time.sleep(server.latency)
