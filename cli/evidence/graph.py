@@ -26,6 +26,8 @@ def graph_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
             yield table(evidence[name])
     if missing := evidence.get("missing"):
         yield Text(f"Nothing is written of: {printable(', '.join(missing))}", style="yellow")
+    if "question_kept" in evidence:
+        yield Text(f"The question stands as it was asked: {evidence['question_kept']}", style="dim")
     for name in ("question_error", "hypothetical_error", "entities_error", "graph_warning"):
         if name in evidence:
             yield Text(printable(evidence[name]), style="yellow")
