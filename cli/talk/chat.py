@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Coroutine
+from functools import partial
 from itertools import takewhile
 from typing import Annotated, Any, TypeVar
 
@@ -33,8 +34,8 @@ from dramaturg.cli.talk.chat_commands import (
     how_to_approve,
     obey,
     show_changes,
+    shown,
     speaker,
-    stage_of,
 )
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.opening import open_conversation
@@ -78,7 +79,7 @@ async def answered(
     async with open_conversation(method, context, thread) as talk:
         for question in questions:
             began = time.perf_counter()
-            output = await (talk.take_turn(question) if as_json else shown(talk, question, evidence=evidence))
+            output = await (talk.take_turn(question) if as_json else asked(talk, question, evidence=evidence))
             usage.append(output["usage"])
             waiting = await talk.waiting()
             if as_json:
@@ -94,12 +95,11 @@ async def answered(
         screen.print(usage_table(usage))
 
 
-async def shown(talk: Conversation, question: str, *, evidence: bool) -> dict[str, Any]:
+async def asked(talk: Conversation, question: str, *, evidence: bool) -> dict[str, Any]:
     """Take one turn, and show what happens and the reply as it is spoken."""
     screen.print()
     screen.print(f"You: {printable(question)}", style="bold")
-    with await stage_of(talk) as stage:
-        output = await talk.take_turn(question, stage.show)
+    output = await shown(talk, partial(talk.take_turn, question), "" if evidence else "--evidence")
     if evidence:
         screen.print(evidence_view(output["evidence"]))
     return output

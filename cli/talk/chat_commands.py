@@ -2,16 +2,19 @@
 
 import shlex
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from rich.table import Table
 from rich.text import Text
 
+from dramaturg.cli.evidence.fallbacks import fallback_line
 from dramaturg.cli.evidence.identity import change_text
 from dramaturg.cli.evidence.reply import evidence_view, usage_table
 from dramaturg.cli.output import printable, read, screen
 from dramaturg.cli.progress import Stage
 from dramaturg.conversations.conversation import Conversation
+from dramaturg.conversations.thread import Show
 from dramaturg.conversations.turns import Turn
 from dramaturg.nodes.run import run_of
 
@@ -31,8 +34,7 @@ class Command(NamedTuple):
 async def obey(talk: Conversation, line: str) -> None:
     """Do what a line says: a command, or a message to the role."""
     if not line.startswith("/"):
-        with await stage_of(talk) as stage:
-            await talk.take_turn(line, stage.show)
+        await shown(talk, partial(talk.take_turn, line))
         return
     name, _, rest = line.partition(" ")
     command = COMMANDS.get(name)
@@ -44,9 +46,21 @@ async def speaker(talk: Conversation) -> str:
     return (await run_of(talk.context)).role.card.name
 
 
-async def stage_of(talk: Conversation) -> Stage:
-    """What shows a turn of the role."""
-    return Stage(await speaker(talk))
+async def shown(
+    talk: Conversation, turn: Callable[[Show], Awaitable[dict[str, Any]]], more: str = "/evidence"
+) -> dict[str, Any]:
+    """Take a turn, and show what happens, the reply as it is spoken, and what it had to do without.
+
+    Args:
+        talk: the conversation.
+        turn: takes it; it is told what to show.
+        more: what shows all of the evidence; empty: that is shown anyway.
+    """
+    with Stage(await speaker(talk)) as stage:
+        output = await turn(stage.show)
+    if more and (line := fallback_line(output["evidence"], more)):
+        screen.print(line, style="dim", soft_wrap=True)
+    return output
 
 
 async def evidence(talk: Conversation, _: str) -> None:
@@ -99,16 +113,14 @@ async def go_on_after(talk: Conversation, turn: Turn) -> None:
 async def regenerate(talk: Conversation, number: str) -> None:
     """Have a turn, or the last one, answered anew."""
     turn = chosen(await talk.history(), number, "/again [N]") if number else None
-    with await stage_of(talk) as stage:
-        await talk.regenerate(turn.id if turn else None, stage.show)
+    await shown(talk, partial(talk.regenerate, turn.id if turn else None))
 
 
 async def edit(talk: Conversation, rest: str) -> None:
     """Ask something else in the place of a turn."""
     number, _, text = rest.partition(" ")
     turn = chosen(await talk.history(), number, "/edit N TEXT")
-    with await stage_of(talk) as stage:
-        await talk.edit(turn.id, needed(text.strip(), "/edit N TEXT"), stage.show)
+    await shown(talk, partial(talk.edit, turn.id, needed(text.strip(), "/edit N TEXT")))
 
 
 async def delete(talk: Conversation, number: str) -> None:
@@ -123,8 +135,7 @@ async def retry(talk: Conversation, _: str) -> None:
     if changes := changes_in(await talk.waiting()):
         show_changes(changes)
         raise ValueError("The last turn waits and has not failed: /approve answers it.")
-    with await stage_of(talk) as stage:
-        await talk.finish(stage.show)
+    await shown(talk, talk.finish)
 
 
 async def approve(talk: Conversation, numbers: str) -> None:
