@@ -115,8 +115,7 @@ def bars(first: str = "", *, sizes: bool = False) -> Iterator[Show]:
 
 
 def counting(show: Show, work: str, total: int) -> Callable[[int], None]:
-    """Show a kind of work at its beginning, and return what is told how much of it is done."""
-    show(work, 0, total)
+    """What is told how much of a kind of work is done, 0 where it begins, and shows it."""
     return lambda done: show(work, done, total)
 
 

@@ -21,10 +21,10 @@ from dramaturg.cli.options import (
     settings_of,
 )
 from dramaturg.cli.output import print_json, printable, screen, table_of
-from dramaturg.cli.progress import bars, counting
+from dramaturg.cli.progress import bars
 from dramaturg.cli.stopping import stopping
 from dramaturg.evaluation.interviews.asking import respondent_context
-from dramaturg.evaluation.interviews.run import interviewed, questions
+from dramaturg.evaluation.interviews.run import STAGES, interviewed, questions, so_far
 from dramaturg.evaluation.interviews.state import InterviewContext, InterviewOutput
 from dramaturg.nodes.run import RoleContext
 from dramaturg.workflows.methods import file_name, flow
@@ -35,7 +35,6 @@ Judging = StrEnum(
     {"expert_rating": "expert_rating", "option_conversion": "option_conversion", "self_report": "self_report"},
 )
 Refusals = StrEnum("Refusals", {"leave_out": "leave_out", "midpoint": "midpoint"})
-STAGES = {"ask": "replies", "judge": "judgements"}
 
 
 def interview(
@@ -98,12 +97,13 @@ def held(context: InterviewContext, file: Path, wanted: dict[str, int]) -> Inter
     """Hold the interview under a progress bar."""
     stopping.promise(f"Answers so far are kept, and the same command goes on with them: --out {file}")
     with bars() as show:
-        done = dict.fromkeys(STAGES, 0)  # what is there from an earlier run that stopped is not counted
-        begun = {node: counting(show, name, wanted[name]) for node, name in STAGES.items()}
+        done = so_far(file.expanduser().absolute())
+        for node, name in STAGES.items():
+            show(name.capitalize(), done[node], wanted[name])
 
-        def announce(node: str, calls: int) -> None:
-            done[node] += calls
-            begun[node](done[node])
+        def announce(node: str, _: int) -> None:
+            done[node] += 1
+            show(STAGES[node].capitalize(), done[node], wanted[STAGES[node]])
 
         return asyncio.run(interviewed(context, file, announce))
 

@@ -94,8 +94,16 @@ def cost_line(cost: IndexingCost) -> str:
     asked = f"{cost.questions:,} questions to the model about {cost.characters:,} characters of them"
     if not cost.questions:
         asked = "no question to the model" if cost.there else "there is nothing to index"
+    embedded = f"; {cost.to_embed:,} texts to embed{how_long(cost.embedding_seconds)}" if cost.to_embed else ""
     later = f"; {cost.later}" if cost.later and cost.there else ""
-    return f"{cost.there:,} {cost.unit}: {asked}{later}."
+    return f"{cost.there:,} {cost.unit}: {asked}{embedded}{later}."
+
+
+def how_long(seconds: float | None) -> str:
+    """A time that was estimated; none at an endpoint."""
+    if seconds is None:
+        return " at the endpoint"
+    return f", about {max(1, round(seconds))} s" if seconds < 90 else f", about {round(seconds / 60)} min"
 
 
 async def costs_of(parts: Mapping[str, Preparation], given: Mapping[str, bool]) -> dict[str, IndexingCost]:
@@ -154,6 +162,8 @@ async def made(parts: Mapping[str, Preparation], given: Mapping[str, bool]) -> d
                 event: Any = part["data"]
                 if part["type"] == "values":
                     reports[title] = event.get("index", reports.get(title, {}))
+                elif event["event"] == "split" and event["embedded"]:
+                    show(WORK["vectors"], event["passages"] - event["embedded"], event["passages"])
                 elif event.get("total"):
                     show(WORK.get(event.get("what", ""), WORK["vectors"]), event["done"], event["total"])
     return reports

@@ -36,6 +36,7 @@ from dramaturg.evaluation.simulation.measures import (
     unknown,
 )
 from dramaturg.evaluation.simulation.tasks import QUESTIONS, Measure, MeasureSettings, Task, planned
+from dramaturg.nodes.index_steps import after
 
 Logs = Annotated[list[Path], typer.Argument(help="Logs that dramaturg simulate wrote.", show_default=False)]
 PlotOption = Annotated[Path | None, typer.Option("--plot", help="Draw all measures into this file.")]
@@ -104,8 +105,8 @@ async def all_tasks(runs: Sequence[MeasuredRun], wanted: Sequence[Measure], cont
 async def measured(tasks: Sequence[Task], context: MeasureSettings) -> Scores:
     """Take the measures under a progress bar."""
     with bars() as show:
-        left = len(unknown(tasks, known_scores(tasks)))
-        return await take_all(tasks, context, counting(show, "Taking scores", left))
+        left, wanted = len(unknown(tasks, known_scores(tasks))), len(unknown(tasks, {}))
+        return await take_all(tasks, context, after(wanted - left, counting(show, "Taking scores", wanted)))
 
 
 def questions(tasks: Sequence[Task]) -> dict[str, int]:

@@ -99,7 +99,8 @@ async def extract_facts(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
     """
     build = await open_build(state, runtime, ExtractionSettings)
     run, answers, retry = build.run, await build.answers(), bool(state.get("retry"))
-    left = {facts_key(one): one for one in await build.chunks() if needs_facts(one, answers, retry=retry)}
+    chunks = await build.chunks()
+    left = {facts_key(one): one for one in chunks if needs_facts(one, answers, retry=retry)}
     chat = replace(run.chat, deadline=run.settings.extraction_deadline)
     most, quoted = run.settings.most(chat), run.settings.quotes(chat)
     prompt = run.prompt("quote_facts" if quoted else "extract_facts")
@@ -119,7 +120,8 @@ async def extract_facts(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
             return {failure_key(chunk): str(error)}
         return {facts_key(chunk): found.model_dump(mode="json")}
 
-    await build.ask_all("facts", left, ask)
+    before = len({facts_key(one) for one in chunks}) - len(left)
+    await build.ask_all("facts", left, ask, before=before)
     return {"normalized": run.settings.normalization, "usage": {"extract_facts": run.usage}}
 
 
