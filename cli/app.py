@@ -102,7 +102,9 @@ def main() -> None:
             code = app(prog_name="dramaturg", standalone_mode=False)
         except USAGE_ERROR as error:
             code = 2
-            if message := error.format_message().removesuffix("."):  # help is printed already
+            if (
+                message := error.format_message().removesuffix(".").replace("Value error, ", "")
+            ):  # help is printed already
                 where = f": see {error.ctx.command_path} --help" if error.ctx else ""
                 note(f"Error: {message}{where}.", style="red")
         except typer.Abort as no:

@@ -6,14 +6,16 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 import yaml
+from pydantic import BaseModel
 
 from dramaturg.models.environment import environment
 from dramaturg.nodes.run import RoleContext
 from dramaturg.stores.documents.reading import read_yaml
+from dramaturg.stores.errors import did_you_mean
 from dramaturg.workflows.methods import METHODS, context_type, flow
 
 AMADEUS, ROLE_RAG, EMOTIONAL_RAG, DRMR = "amadeus", "role-rag", "emotional-rag", "drmr"
@@ -117,13 +119,31 @@ def context_for(
         ValueError: a setting is unknown or out of its bounds, or the method has no such option.
     """
     options, kind = {name: value for name, value in named.items() if value}, context_type(method)
+    given = settings_of(settings)
+    require_known(kind, given, method)
     if missing := options.keys() - kind.model_fields.keys():
         have = " or ".join(other for other in METHODS if missing <= context_type(other).model_fields.keys())
         raise ValueError(
             f"The method {method} has no --{min(missing).replace('_', '-')}: add --method {have}, or leave it out."
         )
-    given = options | settings_of(settings)
-    return kind.model_validate({"role": role, "library": str(library_path(library)), **given})
+    return kind.model_validate({"role": role, "library": str(library_path(library)), **options, **given})
+
+
+def require_known(kind: type[BaseModel], given: Mapping[str, Any], of: str, before: str = "") -> None:
+    """Refuse a setting that there is not, and name those near it, or all.
+
+    Raises:
+        ValueError: there is no such setting.
+    """
+    fields = kind.model_fields
+    for name, value in given.items():
+        if name not in fields:
+            known = did_you_mean(name, fields) or f"; there are: {', '.join(sorted(fields))}."
+            raise ValueError(f"{of} has no setting {before + name!r}{known}")
+        types = (fields[name].annotation, *get_args(fields[name].annotation))
+        part = next((one for one in types if isinstance(one, type) and issubclass(one, BaseModel)), None)
+        if part and isinstance(value, Mapping):
+            require_known(part, value, of, f"{before}{name}.")
 
 
 def settings_of(given: Sequence[str] | None) -> dict[str, Any]:

@@ -1,7 +1,11 @@
 """`dramaturg graph`: what a role knows, as a picture, a page, a file for other programs, or tables."""
 
 import json
+import os
 import re
+import shutil
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
@@ -43,6 +47,8 @@ from dramaturg.stores.library import open_role
 from dramaturg.workflows.methods import index_kinds
 
 STRONGEST = 15
+SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")  # without one of them Linux has nothing to show a file on
+OPENING = 3.0  # seconds in which xdg-open says that it could not
 
 
 def graphml(graph: KnowledgeGraph, role_node: str | None) -> bytes:
@@ -149,10 +155,26 @@ def write_out(path: Path, data: bytes, *, open_it: bool) -> None:
     write_whole(path, data)
     if not open_it:
         note(f"Wrote {path}.")
-    elif typer.launch(str(path.resolve())):
-        note(f"Wrote {path}; there is nothing here to open it with.")
-    else:
+    elif opened(path.resolve()):
         note(f"Wrote {path} and opened it.")
+    else:
+        note(f"Wrote {path}; there is nothing here to open it with.")
+
+
+def opened(path: Path) -> bool:
+    """Open a file in the system's viewer; False where nothing has opened."""
+    opener = shutil.which("xdg-open")
+    if sys.platform != "linux" or not opener:
+        return typer.launch(str(path)) == 0
+    if not any(os.environ.get(name) for name in SCREENS):
+        return False
+    viewer = subprocess.Popen(  # noqa: S603 - the system's own, and a file that we have written
+        [opener, str(path)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        return viewer.wait(OPENING) == 0
+    except subprocess.TimeoutExpired:  # it is the viewer itself
+        return True
 
 
 def tables(known: KnowledgeGraph, role_node: str | None) -> Iterable[RenderableType]:

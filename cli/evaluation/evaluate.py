@@ -25,7 +25,7 @@ from dramaturg.cli.options import (
     names_in,
     own_named,
 )
-from dramaturg.cli.output import note, print_json, printable, screen
+from dramaturg.cli.output import NUMBERS, note, print_json, printable, require_extra, screen
 from dramaturg.cli.progress import bars, counting
 from dramaturg.cli.stopping import stopping
 from dramaturg.evaluation.comparison.estimates import estimated, of_indexes
@@ -121,6 +121,7 @@ def evaluate_command(
         found = [*asyncio.run(of_indexes(evaluation)), *estimated(evaluation, RecordFile(out).read())]
         print_json([one._asdict() for one in found]) if as_json else screen.print(estimate_table(found))
         return
+    require_extra("evaluate", *NUMBERS)
     run(evaluation)
     show_report(out, as_json=as_json)
 
@@ -129,6 +130,7 @@ def report(
     run: Annotated[Path, typer.Argument(help="The folder of a run.", show_default=False)], as_json: JsonOption = False
 ) -> None:
     """Write the report of a run anew from its records, without any model, and show its numbers."""
+    require_extra("evaluate", *NUMBERS)
     show_report(run, as_json=as_json)
 
 

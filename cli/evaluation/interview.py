@@ -18,6 +18,7 @@ from dramaturg.cli.options import (
     RoleArgument,
     SettingsOption,
     library_path,
+    require_known,
     settings_of,
 )
 from dramaturg.cli.output import print_json, printable, screen, table_of
@@ -86,6 +87,7 @@ def interview(
 def context_of(library: Path | None, given: list[str] | None, **named: Any) -> InterviewContext:
     """Put the context together: a setting that every run has is the interview's, any other one the method's."""
     more = settings_of(given)
+    require_known(named["method"].context, more, named["method"].name)
     shared = {name: more.pop(name) for name in [*more] if name in RoleContext.model_fields}
     named = {"library": str(library_path(library)), **named, **shared, "method_settings": more}
     context = InterviewContext.model_validate(named)

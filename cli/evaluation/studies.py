@@ -10,7 +10,17 @@ import typer
 from rich.table import Table
 
 from dramaturg.cli.options import JsonOption, LibraryOption, library_path, names_in
-from dramaturg.cli.output import errors, print_json, printable, require_place, screen, table_of, write_whole
+from dramaturg.cli.output import (
+    NUMBERS,
+    errors,
+    print_json,
+    printable,
+    require_extra,
+    require_place,
+    screen,
+    table_of,
+    write_whole,
+)
 from dramaturg.cli.progress import bars
 from dramaturg.cli.stopping import stopping
 from dramaturg.evaluation.metrics.type_metrics import Recomputed, recomputed
@@ -51,6 +61,7 @@ def studies(
 ) -> None:
     """Measure what methods look up, on copies of the roles; what was made for an earlier run is used again."""
     wanted = studies_of(names or ())
+    require_extra("evaluate", *NUMBERS)
     page = page_at(out) if out else ""
     bench = Bench(environment().cache / "studies", names_in("--role", roles), model)
     new, done = bench.is_new, finished(wanted, bench, library_path(library))
@@ -109,6 +120,7 @@ def show(one: Finished) -> None:
 
 def published(as_json: JsonOption = False) -> None:
     """Compute the papers' tables of types again (AMADEUS, Tables 4 and 5), and say where they are off."""
+    require_extra("evaluate", *NUMBERS)
     found = recomputed()
     if as_json:
         print_json([{**one._asdict(), "errata": one.errata()} for one in found])

@@ -14,6 +14,7 @@ from dramaturg.cli.options import (
     JsonOption,
     LibraryOption,
     MethodOption,
+    ModelOption,
     PromptsOption,
     RoleArgument,
     SettingsOption,
@@ -48,6 +49,7 @@ FAILED = 10  # rows that are listed
 def index(
     role: RoleArgument,
     method: MethodOption = AMADEUS,
+    model: ModelOption = "auto",
     rebuild: Annotated[bool, typer.Option(help="Make all of it anew; the old is served until then.")] = False,
     plan: Annotated[bool, typer.Option("--plan", help="Only write down which names would become one.")] = False,
     apply: Annotated[bool, typer.Option("--apply", help="Merge names by that plan, as you have edited it.")] = False,
@@ -63,7 +65,7 @@ def index(
     as_json: JsonOption = False,
 ) -> None:
     """Prepare a role for a method; only what changed is done again."""
-    context = context_for(method, role, library, settings, prompts=prompts)
+    context = context_for(method, role, library, settings, prompts=prompts, chat_model=model)
     parts = preparations(method, context)
     if not parts:
         raise ValueError(f"The method {method!r} has no index: there is nothing to prepare.")
@@ -115,12 +117,16 @@ def unmerge(
     role: RoleArgument,
     name: Annotated[str, typer.Argument(help="The name that is to stand for itself again.")],
     method: MethodOption = ROLE_RAG,
+    model: ModelOption = "auto",
     library: LibraryOption = None,
     settings: SettingsOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Take a merge of names back: the name becomes an entity of its own again, and stays one."""
-    context, opened = context_for(method, role, library, settings), open_role(role, library_path(library))
+    context, opened = (
+        context_for(method, role, library, settings, chat_model=model),
+        open_role(role, library_path(library)),
+    )
     graphs = [one for one in index_kinds(method, context) if one in (GRAPH_KIND, UNMERGED_GRAPH_KIND)] or [GRAPH_KIND]
     plan = read_plan(opened.root)
     if plan is None or plan.merge_of(name) is None:  # the model has made it

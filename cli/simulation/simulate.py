@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from dramaturg.cli.options import JsonOption, LibraryOption, ModelOption, SettingsOption, library_path, settings_of
+from dramaturg.cli.options import (
+    JsonOption,
+    LibraryOption,
+    ModelOption,
+    SettingsOption,
+    library_path,
+    require_known,
+    settings_of,
+)
 from dramaturg.cli.output import note, print_json, printable, screen
 from dramaturg.cli.stopping import stopping
 from dramaturg.conversations.simulation import open_simulation
@@ -57,7 +65,9 @@ def context_of(library: Path | None, given: list[str] | None, **named: Any) -> "
     """Put the context of a run together."""
     from dramaturg.workflows.riverbend_agents import RiverbendContext
 
-    return RiverbendContext.model_validate({"library": str(library_path(library)), **named, **settings_of(given)})
+    settings = settings_of(given)
+    require_known(RiverbendContext, settings, "The simulation")
+    return RiverbendContext.model_validate({"library": str(library_path(library)), **named, **settings})
 
 
 async def played(context: "RiverbendContext", file: Path, source: Path | None, after: int, *, as_json: bool) -> None:

@@ -90,7 +90,8 @@ async def answered(
                 more = {"waiting": waiting, "seconds": round(time.perf_counter() - began, 3)}
                 print_json({**turn, "evidence": output["evidence"], "usage": output["usage"], **more})
             elif changes := changes_in(waiting):
-                screen.print(how_to_approve(changes, context.role, method, thread), style="yellow", soft_wrap=True)
+                command = command_line("chat", context.role, "--thread", thread, method=method, library=context.library)
+                screen.print(how_to_approve(changes, thread, command), style="yellow", soft_wrap=True)
     if evidence and not as_json:
         screen.print(usage_table(usage))
 

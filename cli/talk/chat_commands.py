@@ -1,6 +1,5 @@
 """What a line in a chat does: a message to the role, a command behind a slash, or the approval of what waits."""
 
-import shlex
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -220,10 +219,9 @@ def ask_for_approval(changes: Sequence[Change]) -> list[int] | None:
     return approved
 
 
-def how_to_approve(changes: Sequence[Change], role: str, method: str, thread: str) -> str:
+def how_to_approve(changes: Sequence[Change], thread: str, command: str) -> str:
     """That something waits after a question of `dramaturg ask`, and how it is answered."""
     number = f"{len(changes)} change{'s' * (len(changes) != 1)} of who the role is"
     if not thread:
         return f"This would be asked about, but nobody can answer: {number}. Name the conversation with --thread."
-    command = shlex.join(["dramaturg", "chat", role, "--method", method, "--thread", thread])
     return printable(f"Waits to be approved, before the next question: {number}. Answer with /approve in: {command}")

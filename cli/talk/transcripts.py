@@ -1,7 +1,6 @@
 """`dramaturg conversations`, `export` and `import`: what was said, listed and carried elsewhere."""
 
 import asyncio
-import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,7 +8,15 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from dramaturg.cli.options import AMADEUS, JsonOption, LibraryOption, MethodOption, RoleArgument, context_for
+from dramaturg.cli.options import (
+    AMADEUS,
+    JsonOption,
+    LibraryOption,
+    MethodOption,
+    RoleArgument,
+    command_line,
+    context_for,
+)
 from dramaturg.cli.output import note, print_json, printable, screen, write_whole
 from dramaturg.conversations.json_lines import exported, imported
 from dramaturg.conversations.opening import open_conversation, threads_of
@@ -25,7 +32,8 @@ def conversations(role: RoleArgument, library: LibraryOption = None, as_json: Js
         print_json(found)
         return
     if not found:
-        screen.print(f"There are none with {role} yet: begin one with dramaturg chat {role}.")
+        begin = command_line("chat", role, library=library)
+        screen.print(f"There are none with {role} yet: begin one with {begin}.", soft_wrap=True)
         return
     table = Table("conversation", title=f"Conversations with {role}")
     for thread in found:
@@ -59,7 +67,7 @@ def import_(
     """Take up a conversation from JSON lines, under a name that has none yet."""
     lines = read_text(file).split("\n")
     turns = asyncio.run(taken_in(method, context_for(method, role, library, None), thread, lines))
-    command = shlex.join(["dramaturg", "chat", role, "--method", method, "--thread", thread])
+    command = command_line("chat", role, "--thread", thread, method=method, library=library)
     screen.print(printable(f"{turns} turns. Go on with: {command}"), soft_wrap=True)
 
 
