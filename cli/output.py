@@ -49,7 +49,7 @@ def print_json(value: Any) -> None:
 
 def note(text: str, style: str = "") -> None:
     """Print what is no result, on standard error."""
-    errors.print(printable(text), style=style, soft_wrap=True)
+    errors.print(text, style=style, soft_wrap=True)
 
 
 def read(prompt: str) -> str | None:

@@ -21,7 +21,7 @@ from rich.progress import (
 from rich.text import Text
 
 from dramaturg.cli.evidence.relations import points
-from dramaturg.cli.output import errors, excerpt, note, printable, screen
+from dramaturg.cli.output import errors, excerpt, note, screen
 
 Event = Mapping[str, Any]
 Show = Callable[[str, int, int | None], None]
@@ -214,6 +214,6 @@ class Stage:
             self.speaking = True
             screen.print(f"{self.speaker}: ", style="bold green", end="")
         elif text and message != self.message:
-            screen.print(f"\n{printable(who)}: ", style="bold green", end="")
+            screen.print(f"\n{who}: ", style="bold green", end="")
         self.message = message if text else self.message
-        screen.print(printable(text), end="", soft_wrap=True)
+        screen.print(text, end="", soft_wrap=True)

@@ -32,7 +32,7 @@ from dramaturg.cli.options import (
     context_for,
     library_path,
 )
-from dramaturg.cli.output import note, print_json, printable, screen, table_of, write_whole
+from dramaturg.cli.output import note, print_json, screen, table_of, write_whole
 from dramaturg.stores.index.graph import (
     GRAPH_KIND,
     TYPES,
@@ -200,10 +200,10 @@ def types_table(known: KnowledgeGraph) -> Table:
 
 def relations_table(known: KnowledgeGraph, role_node: str) -> Table:
     """What is closest to the role."""
-    title = f"The strongest relations of {printable(role_node)}"
+    title = f"The strongest relations of {role_node}"
     table = table_of(title, "strength", "entity", "type", "relation")
     for entity, relation in known.neighbours(role_node)[:STRONGEST]:
-        table.add_row(str(relation.strength), printable(entity.name), entity.type, printable(relation.description))
+        table.add_row(str(relation.strength), entity.name, entity.type, relation.description)
     return table
 
 
@@ -211,8 +211,8 @@ def names_table(known: KnowledgeGraph) -> Table:
     """The entities that the documents call by several names."""
     table = table_of("Merged names", "entity", "also")
     for entity in known.entities():
-        if others := [printable(name) for name in entity.names if name != entity.name]:
-            table.add_row(printable(entity.name), ", ".join(others))
+        if others := [name for name in entity.names if name != entity.name]:
+            table.add_row(entity.name, ", ".join(others))
     return table
 
 

@@ -25,7 +25,7 @@ from dramaturg.cli.options import (
     names_in,
     own_named,
 )
-from dramaturg.cli.output import NUMBERS, note, print_json, printable, require_extra, screen
+from dramaturg.cli.output import NUMBERS, note, print_json, require_extra, screen
 from dramaturg.cli.progress import bars, counting
 from dramaturg.cli.stopping import stopping
 from dramaturg.evaluation.comparison.estimates import estimated, of_indexes
@@ -170,4 +170,4 @@ def show_report(folder: Path, *, as_json: bool) -> None:
         note("This run is invalid: interviews lack too much, or are not over; the report says which.", "yellow")
     if not found.valid:
         note("This run is invalid: too much is missing; the same command asks for it.", "yellow")
-    screen.print(f"Wrote {printable(' and '.join(map(str, written)))}.", soft_wrap=True)
+    screen.print(f"Wrote {' and '.join(map(str, written))}.", soft_wrap=True)

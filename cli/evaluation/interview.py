@@ -21,7 +21,7 @@ from dramaturg.cli.options import (
     require_known,
     settings_of,
 )
-from dramaturg.cli.output import print_json, printable, screen, table_of
+from dramaturg.cli.output import print_json, screen, table_of
 from dramaturg.cli.progress import bars
 from dramaturg.cli.stopping import stopping
 from dramaturg.evaluation.interviews.asking import respondent_context
@@ -122,14 +122,14 @@ def tell(wanted: dict[str, int], *, as_json: bool) -> None:
 def show(output: InterviewOutput) -> None:
     """Print a line a dimension."""
     about = output["about"]
-    title = printable(f"{about['role']} by {about['method']}, {about['instrument']}: {output['type']}")
+    title = f"{about['role']} by {about['method']}, {about['instrument']}: {output['type']}"
     table = table_of(title, "dimension", "score", "batches", "spread of batches", "spread of repeats", "letter")
     table.min_width = len(title)
     for name, one in output["scores"].items():
         spreads = [spread for spread in one["intra_std"] if spread is not None]
         spread = number(sum(spreads) / len(spreads) if spreads else None)
         cells = (number(one["score"]), str(sum(map(len, one["batches"]))), spread, number(one["inter_std"]))
-        table.add_row(printable(name), *cells, one["letter"])
+        table.add_row(name, *cells, one["letter"])
     screen.print(table)
 
 
@@ -150,7 +150,7 @@ def notes(output: InterviewOutput, file: Path, judge: str) -> Iterator[str]:
     yield f"{judged}: {missing}.{refused} Flagged replies: {flags}."
     tokens = sum(one["prompt_tokens"] + one["completion_tokens"] for one in used)
     cost = f"{sum(one['calls'] for one in used):,} calls, {tokens:,} tokens"
-    yield f"{cost}. All that was said is in {printable(str(file))}."
+    yield f"{cost}. All that was said is in {file!s}."
     if output["about"]["limit"]:
         yield "Only a part of the inventory was asked: this is a trial and no measurement."
     if not judge and output["about"]["judging"] != "self_report":

@@ -14,7 +14,6 @@ from dramaturg.cli.output import (
     NUMBERS,
     errors,
     print_json,
-    printable,
     require_extra,
     require_place,
     screen,
@@ -68,7 +67,7 @@ def studies(
     if out:
         picture = plotted(out, done)
         write_whole(out, within(page, markdown(done, bench.roles, picture, new=new)).encode())
-        errors.print(f"Wrote {printable(str(out))}.", soft_wrap=True)
+        errors.print(f"Wrote {out!s}.", soft_wrap=True)
     if as_json:
         print_json([as_record(one) for one in done])
         return
@@ -112,7 +111,7 @@ def show(one: Finished) -> None:
     for table in one.findings.tables:
         shape = table_of(table.title, *table.columns)
         for row in table.rows:
-            shape.add_row(*(printable(shown(cell)) for cell in row))
+            shape.add_row(*(shown(cell) for cell in row))
         screen.print(shape)
     for line in one.findings.limits:
         screen.print(f"- {line}")

@@ -22,7 +22,7 @@ from dramaturg.cli.options import (
     context_for,
     library_path,
 )
-from dramaturg.cli.output import print_json, printable, screen, table_of
+from dramaturg.cli.output import print_json, screen, table_of
 from dramaturg.cli.progress import WORK, bars
 from dramaturg.cli.stopping import stopping
 from dramaturg.nodes.index_steps import IndexingCost
@@ -219,7 +219,7 @@ def failures_table(failed: Sequence[Mapping[str, str]]) -> Table:
 def first_of(rows: Sequence[Mapping[str, str]], table: Table, *columns: str) -> Table:
     """A table with the first few rows, and how many more there are."""
     for one in rows[:FAILED]:
-        table.add_row(*(printable(one[column]) for column in columns))
+        table.add_row(*(one[column] for column in columns))
     if len(rows) > FAILED:
         table.add_row("…", *[""] * (len(columns) - 2), f"and {len(rows) - FAILED} more")
     return table

@@ -23,7 +23,7 @@ from dramaturg.cli.options import (
     context_for,
     library_path,
 )
-from dramaturg.cli.output import errors, print_json, printable, screen
+from dramaturg.cli.output import errors, print_json, screen
 from dramaturg.nodes.run import RoleContext
 from dramaturg.nodes.text.splitter import longest_paragraph
 from dramaturg.stores import versions as stored
@@ -54,10 +54,10 @@ def roles(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     for row in rows:
         own = row["where"] == "library"
         bare = card_only(shelf.root / row["role"] if own else files("dramaturg.examples") / row["role"])
-        table.add_row(row["role"], printable(row["name"]), row["where"] + ", card only" * bare)
+        table.add_row(row["role"], row["name"], row["where"] + ", card only" * bare)
     screen.print(table)
     for problem in filter(None, (row.get("error") for row in rows)):
-        errors.print(printable(problem))
+        errors.print(problem)
 
 
 def name_or_error(role: Role) -> dict[str, str]:

@@ -13,7 +13,6 @@ from dramaturg.cli.output import (
     note,
     picture_format,
     print_json,
-    printable,
     require_place,
     screen,
     table_of,
@@ -170,7 +169,7 @@ def cost_table(runs: Sequence[MeasuredRun]) -> Table:
     for run in runs:
         found, whole = costs(run), total(costs(run))
         numbers = (f"{getattr(whole, unit):,}" for unit in UNITS)
-        table.add_row(printable(run.path.name), run.about.condition, str(len(found)), *numbers)
+        table.add_row(run.path.name, run.about.condition, str(len(found)), *numbers)
     return table
 
 

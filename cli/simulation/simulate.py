@@ -16,7 +16,7 @@ from dramaturg.cli.options import (
     require_known,
     settings_of,
 )
-from dramaturg.cli.output import note, print_json, printable, screen
+from dramaturg.cli.output import note, print_json, screen
 from dramaturg.cli.stopping import stopping
 from dramaturg.conversations.simulation import open_simulation
 from dramaturg.nodes.world.world import Event, names_of, scenario_of, steps_of
@@ -110,15 +110,15 @@ def as_line(event: Event) -> Text | None:
     agent = event.get("agent", "")
     match event["kind"]:
         case "event":
-            return Text(printable(event["text"]), style="italic")
+            return Text(event["text"], style="italic")
         case "action":
-            return Text.assemble((f"{agent}: ", "bold green"), printable(event["text"]))
+            return Text.assemble((f"{agent}: ", "bold green"), event["text"])
         case "change":
-            return Text(f"  {agent} has changed: {printable(event['text'])}", style="yellow")
+            return Text(f"  {agent} has changed: {event['text']}", style="yellow")
         case "outcome":
-            return Text(f"  {agent}: {printable(event['text'] or event.get('error', ''))}", style="dim")
+            return Text(f"  {agent}: {event['text'] or event.get('error', '')}", style="dim")
         case "line":
-            return Text.assemble((f"  {agent} to {event['to']}: ", "cyan"), f"“{printable(event['text'])}”")
+            return Text.assemble((f"  {agent} to {event['to']}: ", "cyan"), f"“{event['text']}”")
         case "vote":
             return Text(f"  {agent} votes for {event['choice'] or 'nobody yet'}", style="magenta")
         case "result":

@@ -24,7 +24,7 @@ from dramaturg.cli.options import (
     command_line,
     context_for,
 )
-from dramaturg.cli.output import print_json, printable, read, screen, sentence
+from dramaturg.cli.output import print_json, read, screen, sentence
 from dramaturg.cli.stopping import stopping
 from dramaturg.cli.talk.chat_commands import (
     LATER,
@@ -99,7 +99,7 @@ async def answered(
 async def asked(talk: Conversation, question: str, *, evidence: bool) -> dict[str, Any]:
     """Take one turn, and show what happens and the reply as it is spoken."""
     screen.print()
-    screen.print(f"You: {printable(question)}", style="bold")
+    screen.print(f"You: {question}", style="bold")
     output = await shown(talk, partial(talk.take_turn, question), "" if evidence else "--evidence")
     if evidence:
         screen.print(evidence_view(output["evidence"]))
@@ -182,11 +182,11 @@ async def waiting_turn(talk: Conversation) -> str | None:
 async def recall(talk: Conversation) -> None:
     """Show where a conversation stopped."""
     for turn in (await talk.history())[-1:]:
-        screen.print(f"You: {printable(turn.question)}", style="dim", soft_wrap=True)
-        screen.print(f"{await speaker(talk)}: {printable(turn.reply or '')}", style="dim", soft_wrap=True)
+        screen.print(f"You: {turn.question}", style="dim", soft_wrap=True)
+        screen.print(f"{await speaker(talk)}: {turn.reply or ''}", style="dim", soft_wrap=True)
     unfinished = await talk.unfinished()
     if unfinished and unfinished.reply is None:  # one with its reply is ended by the next message
-        screen.print(f"Not answered yet: {printable(unfinished.question)}", soft_wrap=True)
+        screen.print(f"Not answered yet: {unfinished.question}", soft_wrap=True)
         screen.print("/retry answers it, another message takes it back.", style="dim")
     if changes := changes_in(await talk.waiting()):
         show_changes(changes)

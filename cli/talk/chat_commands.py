@@ -10,7 +10,7 @@ from rich.text import Text
 from dramaturg.cli.evidence.fallbacks import fallback_line
 from dramaturg.cli.evidence.identity import change_text
 from dramaturg.cli.evidence.reply import evidence_view, usage_table
-from dramaturg.cli.output import printable, read, screen
+from dramaturg.cli.output import read, screen
 from dramaturg.cli.progress import Stage
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.thread import Show
@@ -75,14 +75,14 @@ async def usage(talk: Conversation, _: str) -> None:
 async def model(talk: Conversation, name: str) -> None:
     """Take another chat model."""
     talk.change(chat_model=needed(name, "/model NAME"))
-    screen.print(f"From now on: {printable(name)}", style="dim")
+    screen.print(f"From now on: {name}", style="dim")
 
 
 async def history(talk: Conversation, _: str) -> None:
     """List the turns of this branch."""
     table = Table("", "you", await speaker(talk))
     for number, turn in enumerate(await talk.history(), start=1):
-        table.add_row(str(number), printable(turn.question), printable(turn.reply or ""))
+        table.add_row(str(number), turn.question, turn.reply or "")
     screen.print(table)
 
 
@@ -99,14 +99,14 @@ async def branches(talk: Conversation, number: str) -> None:
         return
     table = Table("", "turns", "last question", "reply")
     for at, branch in enumerate(found, start=1):
-        table.add_row(str(at), str(len(branch)), printable(branch[-1].question), printable(branch[-1].reply or ""))
+        table.add_row(str(at), str(len(branch)), branch[-1].question, branch[-1].reply or "")
     screen.print(table)
 
 
 async def go_on_after(talk: Conversation, turn: Turn) -> None:
     """Have the next message follow a turn."""
     await talk.fork(turn.id)
-    screen.print(f"The conversation goes on after: {printable(turn.question)}", style="dim")
+    screen.print(f"The conversation goes on after: {turn.question}", style="dim")
 
 
 async def regenerate(talk: Conversation, number: str) -> None:
@@ -126,7 +126,7 @@ async def delete(talk: Conversation, number: str) -> None:
     """Erase a turn and all that followed it."""
     turn = chosen(await talk.history(), number, "/delete N")
     await talk.delete(turn.id)
-    screen.print(f"Erased from here on: {printable(turn.question)}", style="dim")
+    screen.print(f"Erased from here on: {turn.question}", style="dim")
 
 
 async def retry(talk: Conversation, _: str) -> None:
@@ -224,4 +224,4 @@ def how_to_approve(changes: Sequence[Change], thread: str, command: str) -> str:
     number = f"{len(changes)} change{'s' * (len(changes) != 1)} of who the role is"
     if not thread:
         return f"This would be asked about, but nobody can answer: {number}. Name the conversation with --thread."
-    return printable(f"Waits to be approved, before the next question: {number}. Answer with /approve in: {command}")
+    return f"Waits to be approved, before the next question: {number}. Answer with /approve in: {command}"

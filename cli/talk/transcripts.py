@@ -17,7 +17,7 @@ from dramaturg.cli.options import (
     command_line,
     context_for,
 )
-from dramaturg.cli.output import note, print_json, printable, screen, write_whole
+from dramaturg.cli.output import note, print_json, screen, write_whole
 from dramaturg.conversations.json_lines import exported, imported
 from dramaturg.conversations.opening import open_conversation, threads_of
 
@@ -37,7 +37,7 @@ def conversations(role: RoleArgument, library: LibraryOption = None, as_json: Js
         return
     table = Table("conversation", title=f"Conversations with {role}")
     for thread in found:
-        table.add_row(printable(thread))
+        table.add_row(thread)
     screen.print(table)
 
 
@@ -68,7 +68,7 @@ def import_(
     lines = read_text(file).split("\n")
     turns = asyncio.run(taken_in(method, context_for(method, role, library, None), thread, lines))
     command = command_line("chat", role, "--thread", thread, method=method, library=library)
-    screen.print(printable(f"{turns} turns. Go on with: {command}"), soft_wrap=True)
+    screen.print(f"{turns} turns. Go on with: {command}", soft_wrap=True)
 
 
 def read_text(file: Path) -> str:

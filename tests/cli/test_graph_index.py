@@ -196,7 +196,7 @@ def test_undo_takes_back_what_was_decided_about_names(run: Command, stub: Endpoi
     assert calls(stub, run, "undo", "ada", *settings) == 0
     assert (names(run), decisions.exists()) == (merged, False)
     assert served(run, *settings) == first
-    code, out, _ = run("undo", "ada", *settings)  # and forth again
+    code, out, _ = run("undo", "ada", "--yes", *settings)  # and forth again
     assert (code, names(run), decisions.read_text(encoding="utf-8")) == (0, apart, text)
     assert f"({served(run, *settings)[:8]})" in out
     assert "merges.yaml" in out
