@@ -34,8 +34,8 @@ chat: $(VENV)/.demo
 
 studio: $(VENV)/.dev
 	$(BIN)/dramaturg models pull
-	LANGGRAPH_STRICT_MSGPACK=true LANGGRAPH_CLI_NO_ANALYTICS=1 LANGSMITH_TRACING=false \
-	  $(BIN)/langgraph dev --no-browser --no-reload --n-jobs-per-worker 10
+	DRAMATURG_OPEN_SETTINGS=all LANGGRAPH_STRICT_MSGPACK=true LANGGRAPH_CLI_NO_ANALYTICS=1 LANGSMITH_TRACING=false \
+	  $(BIN)/langgraph dev --host 127.0.0.1 --no-browser --no-reload --n-jobs-per-worker 10
 
 # A worker a core, each with whole files. Compiled tests are kept, whatever the environment says: it takes each worker
 # ten seconds to rewrite all asserts.

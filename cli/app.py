@@ -1,5 +1,6 @@
 """The command: its parts, and how an error becomes a sentence and an exit code."""
 
+import logging
 import sqlite3
 import sys
 from collections.abc import Callable, Mapping
@@ -13,7 +14,7 @@ from dramaturg.cli.drawing import emotions, graph, relations
 from dramaturg.cli.evaluation import evaluate, interview, studies
 from dramaturg.cli.flows import new_flow
 from dramaturg.cli.library import chronicle, indexing, memories, persona, roles
-from dramaturg.cli.output import note, screen, sentence
+from dramaturg.cli.output import Notes, note, screen, sentence
 from dramaturg.cli.simulation import log, measure, simulate
 from dramaturg.cli.stopping import STOPPED, stopping
 from dramaturg.cli.talk import chat, transcripts
@@ -97,15 +98,16 @@ def main() -> None:
     are not as they must be; 3 the chat model gave no answer; 4 weights are missing or damaged; 5 an index or a
     conversation is damaged; 130 interrupted.
     """
+    warnings, log = Notes(logging.WARNING), logging.getLogger("dramaturg")
+    log.addHandler(warnings)
     with stopping:
         try:
             code = app(prog_name="dramaturg", standalone_mode=False)
         except USAGE_ERROR as error:
             code = 2
-            if (
-                message := error.format_message().removesuffix(".").replace("Value error, ", "")
-            ):  # help is printed already
-                where = f": see {error.ctx.command_path} --help" if error.ctx else ""
+            message = error.format_message().removesuffix(".").replace("Value error, ", "")
+            where = f": see {error.ctx.command_path} --help" if error.ctx else ""
+            if message:  # else help is printed already
                 note(f"Error: {message}{where}.", style="red")
         except typer.Abort as no:
             code = STOPPED if isinstance(no.__context__, KeyboardInterrupt) else 1
@@ -116,6 +118,8 @@ def main() -> None:
         except (ValueError, RuntimeError, OSError, sqlite3.Error) as error:
             note(f"Error: {sentence(error)}", style="red")
             code = next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 2)
+        finally:
+            log.removeHandler(warnings)
         if code == STOPPED:
             stopping.end()
     sys.exit(code)

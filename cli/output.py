@@ -4,6 +4,7 @@ Names, texts and settings come from people and models, so nothing is read as mar
 """
 
 import json
+import logging
 import sqlite3
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
@@ -50,6 +51,14 @@ def print_json(value: Any) -> None:
 def note(text: str, style: str = "") -> None:
     """Print what is no result, on standard error."""
     errors.print(text, style=style, soft_wrap=True)
+
+
+class Notes(logging.Handler):
+    """Prints warnings as notes."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one."""
+        note(record.getMessage(), "yellow")
 
 
 def read(prompt: str) -> str | None:

@@ -1,16 +1,19 @@
 """A conversation as JSON lines: to be kept, read by other programs, and taken up again elsewhere."""
 
+import json
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any, Literal, get_type_hints
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.channels import BinaryOperatorAggregate
+from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.constants import END
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Overwrite
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
 from dramaturg.conversations.conversation import Conversation
+from dramaturg.conversations.evidence import misfits
 from dramaturg.conversations.turns import Turn
 
 NOT_EXPORTED = frozenset({"remembered"})
@@ -40,7 +43,7 @@ class TurnLine(_Line):
     """Who asked, "" for a stranger; None: nobody has said it."""
     reply: str
     reply_id: str = Field(min_length=1)
-    window: int = Field(ge=0)
+    window: int = Field(ge=0, le=100_000)
     """How many messages were in the state."""
     state: dict[str, JsonValue]
 
@@ -85,7 +88,7 @@ async def imported(conversation: Conversation, lines: Iterable[str]) -> int:
         raise ValueError(msg)
     require_ids(turns)
     turns = [as_named_now(conversation.thread.graph, line) for line in turns]
-    require_state(conversation.thread.graph, turns)
+    require_state(conversation.thread.graph, turns, conversation.saver.serde)
     async with conversation.turn():
         done = await conversation.history()
         begun = await conversation.saver.aget_tuple(conversation.thread.address()) is not None
@@ -171,20 +174,29 @@ def as_named_now(graph: CompiledStateGraph[Any, Any, Any, Any], line: TurnLine) 
     return line.model_copy(update={"state": state})
 
 
-def require_state(graph: CompiledStateGraph[Any, Any, Any, Any], turns: Iterable[TurnLine]) -> None:
+def require_state(
+    graph: CompiledStateGraph[Any, Any, Any, Any], turns: Iterable[TurnLine], serializer: SerializerProtocol
+) -> None:
     """Refuse a state that is not the workflow's.
 
     Raises:
-        ValueError: a value has no place in it, or is of another kind.
+        ValueError: a value has no place in it, is of another kind, or cannot be kept.
     """
     kinds = {name: TypeAdapter(hint) for name, hint in get_type_hints(graph.builder.state_schema).items()}
     for number, line in enumerate(turns, start=2):
         for name, value in line.state.items():
             try:
-                kinds[name].validate_python(value)
+                kinds[name].validate_json(json.dumps(value), strict=True)
+                serializer.dumps_typed(value)
             except (KeyError, ValidationError) as error:
                 msg = f"Line {number}: {name!r} does not fit this workflow: import with the method of the export."
                 raise ValueError(msg) from error
+            except (TypeError, ValueError, OverflowError) as error:
+                msg = f"Line {number}: {name!r} cannot be kept ({error}): take it out of the file."
+                raise ValueError(msg) from error
+            if name == "evidence" and (wrong := misfits(value)):  # type: ignore[arg-type]  # a mapping by its kind
+                msg = f"Line {number}: evidence.{next(iter(wrong.values()))}. Take it out of the file."
+                raise ValueError(msg)
 
 
 def exported_state(state: Mapping[str, Any]) -> dict[str, Any]:

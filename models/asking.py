@@ -7,10 +7,11 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.resources import files
+from itertools import groupby, pairwise
 from string import Template
 from typing import Any, Generic, TypeVar, cast
 
@@ -40,11 +41,16 @@ ONE_TOKEN = {"max_tokens": 1, "logprobs": True, "top_logprobs": 20, "temperature
 MAX_TOKENS = 4096  # of an answer in a format; the deadline bounds it too
 CHARACTERS_REPEATED = 2000  # of its invalid answer that a model is shown again
 LANGUAGES = ("en", "zh", "ko")
-# What chat templates take for the end of a message and the like: Qwen, Llama, Gemma, Mistral, DeepSeek, GLM, gpt-oss.
+# What chat templates take for the end of a message and the like: Qwen, Llama, Gemma, Mistral, DeepSeek, GLM, gpt-oss,
+# Command-R, EXAONE, MiniMax, Nemotron, Seed, Baichuan, and what models of code fill in by.
 CONTROL = re.compile(
     r"<(?=[|｜][^|｜<>\n]{1,60}[|｜]>|</?SYS>>"
-    r"|/?(?:s|bos|eos|pad|unk|mask|think|tool_call|tool_response|start_of_turn|end_of_turn|start_of_image|end_of_image)>)"
-    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS|ARGS|IMG|gMASK|sMASK)\])",
+    r"|/?(?:s|bos|eos|pad|unk|mask|sep|cls|sop|eop|eoh|eoa|think|tools?|tool_calls?|tool_response|fim_[a-z]{1,20}"
+    r"|(?:start|end)_of_[a-z]{1,20}|[a-z]{1,20}_token|[a-z]{1,20}_soft_token|unused\d{1,5}|(?:reserved|extra_id|special)_\d{1,5}"
+    r"|seed:[a-z_:]{1,40})>)"
+    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|AVAILABLE_TOOLS|CALL_ID|ARGS|IMG|IMG_BREAK|IMG_END"
+    r"|AUDIO|BEGIN_AUDIO|MODEL_SETTINGS|THINK|PREFIX|MIDDLE|SUFFIX|gMASK|sMASK)\]|\|[^|\[\]\n]{1,60}\|\]|e~\[)"
+    r"|\](?=~!?b[\[\]])",
     re.IGNORECASE,
 )
 JOINER = "\u2060"
@@ -113,19 +119,42 @@ async def ask_formatted(
 def without_control(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """The messages with an invisible character in what a chat template would take for a token of its own.
 
-    Users, documents and models write the texts of messages: a text must not end its message, or begin another.
+    Users, documents and models write the texts of messages: a text must not end its message, or begin another, and
+    neither must texts of a message that follow each other.
     """
 
     def shown(content: Any) -> Any:
         if isinstance(content, str):
-            return CONTROL.sub(rf"\g<0>{JOINER}", content)
-        if isinstance(content, list):
-            return [shown(one) for one in content]
-        return (
-            {**content, "text": shown(content["text"])} if isinstance(content, dict) and "text" in content else content
-        )
+            return next(marked([content]))
+        parts: list[Any] = []
+        for is_text, following in groupby(content, lambda part: text_in(part) is not None):
+            run = list(following)
+            if is_text:
+                texts = marked([str(text_in(part)) for part in run])
+                run = [
+                    one if isinstance(part, str) else {**part, "text": one}
+                    for part, one in zip(run, texts, strict=True)
+                ]
+            parts += run
+        return parts
 
-    return [one.model_copy(update={"content": shown(one.content)}) for one in messages]
+    named = [one.model_copy(update={"name": next(marked([one.name]))}) if one.name else one for one in messages]
+    return [one.model_copy(update={"content": shown(one.content)}) for one in named]
+
+
+def text_in(part: Any) -> str | None:
+    """The text of a part of a message; None: it has none."""
+    text = part.get("text") if isinstance(part, dict) else part
+    return text if isinstance(text, str) else None
+
+
+def marked(texts: Sequence[str]) -> Iterator[str]:
+    """Each of some texts that are read as one, with an invisible character in what is a token there."""
+    ends, begin = [match.end() for match in CONTROL.finditer("".join(texts))], 0
+    for text in texts:
+        inside = [end - begin for end in ends if begin < end <= begin + len(text)]
+        yield JOINER.join(text[one:other] for one, other in pairwise([0, *inside, len(text)]))
+        begin += len(text)
 
 
 async def in_turn(chat: ChatModel, answer: Callable[[BaseChatModel], Awaitable[T]]) -> T:

@@ -29,6 +29,7 @@ class Curtain:
         self.config = QUIET if quiet else None
         self._is_up = not (quiet or may_show)
         self._may_show = None if quiet else may_show
+        self._begun = ""  # as much as was written while it is not known whether it may be shown
         self._held: list[_Held] = []
         self._around: RunnableConfig | None = None
         if self._may_show:
@@ -49,6 +50,13 @@ class Curtain:
     def __exit__(self, *_: object) -> None:
         if self._before:
             var_child_runnable_config.reset(self._before)
+
+    async def heed_part(self, part: str) -> None:
+        """Heed what was written so far, of which this is the next part; spaces that it begins with tell nothing."""
+        if self._may_show:
+            self._begun = (self._begun + part).lstrip()
+            await self.heed(self._begun)
+        self.shown = self.shown or (self._is_up and bool(part))
 
     async def heed(self, text: str, *, whole: bool = False) -> None:
         """Rise if what was written so far may be shown, or stay down for good if it may not."""

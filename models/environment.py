@@ -26,12 +26,21 @@ class Environment(BaseModel):
         description="DRAMATURG_CACHE: weights, and answers where they are kept.",
     )
     threads: int | None = Field(default=None, ge=1, description="DRAMATURG_THREADS: of the embedded models.")
+    open_settings: str = Field(
+        default="",
+        description="DRAMATURG_OPEN_SETTINGS: names of settings that callers of a server may set, too; or all.",
+    )
     lightrag_python: Path | None = Field(
         default=None, description="DRAMATURG_LIGHTRAG_PYTHON: a Python that has LightRAG, for comparisons with it."
     )
     graphrag_python: Path | None = Field(
         default=None, description="DRAMATURG_GRAPHRAG_PYTHON: a Python that has GraphRAG, for comparisons with it."
     )
+
+    @property
+    def opened(self) -> frozenset[str]:
+        """The names in `open_settings`, between commas or spaces."""
+        return frozenset(self.open_settings.replace(",", " ").split())
 
 
 VARIABLES = {
@@ -42,6 +51,7 @@ VARIABLES = {
     "library": "DRAMATURG_LIBRARY",
     "cache": "DRAMATURG_CACHE",
     "threads": "DRAMATURG_THREADS",
+    "open_settings": "DRAMATURG_OPEN_SETTINGS",
     "lightrag_python": "DRAMATURG_LIGHTRAG_PYTHON",
     "graphrag_python": "DRAMATURG_GRAPHRAG_PYTHON",
 }

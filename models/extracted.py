@@ -6,27 +6,39 @@ what remains is not enough is the answer no answer.
 """
 
 import copy
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from inspect import isclass
 from types import NoneType
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
-from langchain_core.utils.json import parse_partial_json
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import ErrorDetails
 
-from dramaturg.models.reading import THOUGHTS, InvalidAnswer, cleaned, normalize_word, object_in
+from dramaturg.models.reading import (
+    NO,
+    SENTENCE_END,
+    YES,
+    InvalidAnswer,
+    cleaned,
+    normalize_word,
+    object_in,
+    without_thoughts,
+)
 
 PASSES = 8  # an error that was mended may uncover another one
 NOTES = 20  # of what was left out
-SENTENCE_END = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s|$)|[。！？]+[”’」』）]*")
 ABBREVIATED = re.compile(
     r"\b(?:[A-Z]|Mrs?|Ms|Dr|St|Sr|Jr|Prof|Capt|Col|Gen|Lt|Rev|[Nn]o|[Oo]p|[Vv]ol|ca|cf|e\.g|i\.e)\.$"
 )
-WORDS = {"是": True, "对": True, "예": True, "네": True, "否": False, "不": False, "不是": False, "아니요": False}
+LONGEST_ABBREVIATED = 12  # characters, and some before it
+BEGIN = re.compile(r"\{|\[(?=\s*+[\"{\[])")
+JSON_PIECE = re.compile(r'"(?:[^"\\]++|\\.)*+"|[\[\]{},"]', re.DOTALL)
+"""A whole text, a bracket, a comma, or the beginning of a text that does not end."""
+YES_OR_NO = dict.fromkeys(YES, True) | dict.fromkeys(NO, False)
 
 Path = tuple[int | str, ...]
 Form = Callable[[Any], Any]
@@ -146,7 +158,7 @@ def mend(kind: type[BaseModel], value: dict[str, Any], error: ErrorDetails, note
             options = {normalize_word(one): one for one in get_args(annotation_at(kind, path)) if isinstance(one, str)}
             better = options.get(normalize_word(given))
         case (("bool_parsing" | "bool_type"), str()):
-            better = WORDS.get(normalize_word(given))
+            better = YES_OR_NO.get(normalize_word(given))
         case _:
             return False
     if better is None:
@@ -242,8 +254,9 @@ def cut_text(text: str, most: int) -> str:
 
 def whole_sentences(text: str, most: int | None = None) -> str:
     """The sentences of a text that end in it, or within so many characters; empty where none does."""
-    ends = (found.end() for found in SENTENCE_END.finditer(text) if most is None or found.end() <= most)
-    return text[: max((end for end in ends if not ABBREVIATED.search(text[:end])), default=0)]
+    ends = [found.end() for found in SENTENCE_END.finditer(text) if most is None or found.end() <= most]
+    whole = (end for end in reversed(ends) if not ABBREVIATED.search(text[max(end - LONGEST_ABBREVIATED, 0) : end]))
+    return text[: next(whole, 0)]
 
 
 def begun_in(text: str) -> Any:
@@ -252,19 +265,41 @@ def begun_in(text: str) -> Any:
     Raises:
         InvalidAnswer: it holds no list.
     """
-    said = THOUGHTS.sub("", text)
+    said = without_thoughts(text)
+    begin = BEGIN.search(said)
+    opened = list[str]()  # what closes the brackets that are open
+    sound = list[int]()  # of each, where what is in it ends that is whole
+    end = len(said)
+    for found in JSON_PIECE.finditer(said, begin.start() if begin else end):
+        match found.group():
+            case "{" | "[" as bracket:
+                opened.append("}" if bracket == "{" else "]")
+                sound.append(found.end())
+            case "}" | "]":
+                opened.pop()
+                sound.pop()
+            case ",":
+                sound[-1] = found.start()
+            case '"':  # a text without an end
+                break
+        if not opened:
+            end = found.end()
+            break
+    if opened:
+        last = max((at for at, one in enumerate(opened) if one == "]"), default=len(opened) - 1)
+        end, opened = sound[last], opened[: last + 1]
     try:
-        value = cleaned(parse_partial_json(said[max(said.find("{"), 0) :]))
+        value = cleaned(json.loads(said[begin.start() if begin else end : end] + "".join(reversed(opened))))
     except (ValueError, RecursionError):
-        raise InvalidAnswer("it was cut before its end. Be brief.", text) from None
-    last, inner = None, value
-    while inner and isinstance(inner, dict | list):
-        last = inner if isinstance(inner, list) else last
-        inner = inner[-1] if isinstance(inner, list) else inner[[*inner][-1]]
-    if last is None:
+        value = None
+    if not holds_list(value):
         raise InvalidAnswer("it was cut before its end. Be brief.", text)
-    last.pop()
     return value
+
+
+def holds_list(value: Any) -> bool:
+    """Whether there is a list in a value."""
+    return isinstance(value, list) or (isinstance(value, dict) and any(map(holds_list, value.values())))
 
 
 def within(value: Any, kind: type[BaseModel]) -> Any:

@@ -3,10 +3,11 @@
 Each raises a `ModelError` where there is no answer; see `dramaturg.models.errors` for the kinds.
 """
 
+import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Any, TypeAlias, TypeVar, cast
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -32,6 +33,8 @@ from dramaturg.models.errors import UnusableAnswer
 from dramaturg.models.extracted import Form, read_extracted, whole_sentences
 from dramaturg.models.reading import (
     MAX_CHARACTERS,
+    NO,
+    YES,
     InvalidAnswer,
     begins_word,
     normalize_word,
@@ -46,9 +49,8 @@ from dramaturg.models.reading import (
 M = TypeVar("M", bound=BaseModel)
 Client: TypeAlias = Runnable[LanguageModelInput, AIMessage]
 
-YES = ("yes", "true", "是", "是的", "对", "예", "네")
+TAG = re.compile(r"<(?=\s*/?\s*[^\W\d])")
 MORE_CHANCE = 0.4  # of temperature, each time that the same text is drawn again
-NO = ("no", "false", "否", "不", "不是", "不对", "아니요", "아니오")
 
 
 @dataclass(frozen=True)
@@ -169,7 +171,8 @@ async def choose(chat: ChatModel, messages: Sequence[BaseMessage], options: Sequ
     if not options or len({normalize_word(option) for option in options}) < len(options):
         msg = "A choice needs options that differ."
         raise ValueError(msg)
-    listed = "\n".join(f"{number}. {option}" for number, option in enumerate(options, 1))
+    lines = (TAG.sub("‹", " ".join(option.split())) for option in options)  # they may stand in a document
+    listed = "\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1))
     schema = short_answer_schema({"type": "integer", "minimum": 1, "maximum": len(options)})
     weigh = (lambda tokens: most_probable(tokens, options)) if len(options) <= 9 else None
     return await ask_formatted(
@@ -229,7 +232,7 @@ async def extract(
     return await ask_formatted(chat, question, answer_format, temperature=temperature)
 
 
-@cache
+@lru_cache(maxsize=256)
 def _json_schema(schema: type[BaseModel]) -> dict[str, Any]:
     """That of a contract, which would take longer to make than to send."""
     return schema.model_json_schema()
@@ -354,17 +357,18 @@ def read_text(message: AIMessage) -> Written:
 
 async def streamed(client: Client, messages: Sequence[BaseMessage], curtain: Curtain) -> AIMessage:
     """Put a streamed message together; it is shown as the curtain has it."""
-    message = AIMessageChunk(content="")
+    message, parts, length = AIMessageChunk(content=""), list[AIMessageChunk](), 0
     stream = cast("AsyncGenerator[AIMessage]", client.astream(list(messages), curtain.config))
     async with aclosing(stream):
         async for part in stream:
             # A model that does not stream gives its whole message, which is no chunk.
             chunk = part if isinstance(part, AIMessageChunk) else AIMessageChunk(**part.model_dump(exclude={"type"}))
-            message += chunk
-            await curtain.heed(message.text)
-            if len(message.text) > MAX_CHARACTERS:
+            parts.append(chunk)
+            length += len(text := chunk.text)
+            await curtain.heed_part(text)
+            if length > MAX_CHARACTERS:
                 break
-    return message
+    return message + parts  # once: joined part by part, a long text is copied as often as it has parts
 
 
 def with_parameters(client: BaseChatModel, parameters: dict[str, Any]) -> Client:

@@ -14,9 +14,11 @@ MAX_CHARACTERS = 200_000  # of an answer that is looked at
 FENCE = "```"
 TRIES = 50  # places in a text at which an object may begin
 FIELD = "<|>"  # between the fields of a record: the form of GraphRAG, which RoleRAG takes over (its Figure 7)
-BETWEEN_RECORDS = re.compile(r"\)\s*(?:##)?\s*\(|##|\n")
-THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
+BETWEEN_RECORDS = re.compile(r"\)\s*+(?:##\s*+)?\(|##|\n")
 MIN_MASS = 0.05  # of the named answers together: with less, the model is about to say something else
+YES = ("yes", "true", "是", "是的", "对", "예", "네")
+NO = ("no", "false", "否", "不", "不是", "不对", "아니요", "아니오")
+SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)\]»]*+(?=\s|$)|[。！？]++[。！？…”’」』）》]*+")
 PUNCTUATION = " \t\r\n\"'`*_.,:;!?()[]{}<>。，：、！？「」"
 
 
@@ -105,7 +107,7 @@ def object_in(text: str) -> Any:
     Raises:
         InvalidAnswer: there is none.
     """
-    text = THOUGHTS.sub("", text)
+    text = without_thoughts(text)
     try:
         return parse_json(text)
     except ValueError as error:
@@ -129,6 +131,15 @@ def object_in(text: str) -> Any:
     if found is None:
         raise InvalidAnswer(problem, text)
     return cleaned(found)
+
+
+def without_thoughts(text: str) -> str:
+    """A text without what stands between `<think>` and `</think>`."""
+    kept, at = [], 0
+    while (begin := text.find("<think>", at)) >= 0 and (end := text.find("</think>", begin)) >= 0:
+        kept.append(text[at:begin])
+        at = end + len("</think>")
+    return "".join([*kept, text[at:]])
 
 
 def records_in(text: str) -> list[list[str]]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import RoleContext
 from dramaturg.nodes.turn import EvidenceState, Question, TurnInput, Understood, clipped
 
@@ -17,7 +18,7 @@ BYTES = 4  # of UTF-8 are about a token, in every language
 class GroundsSettings(RoleContext):
     """How much a reply may rest on."""
 
-    grounds_tokens: int = Field(
+    grounds_tokens: Open[int] = Field(
         default=3000, ge=200, le=100_000, description="The most tokens of all that a reply rests on."
     )
 

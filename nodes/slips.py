@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Literal
 
-from dramaturg.nodes.turn import ENDS
+from dramaturg.models.reading import SENTENCE_END
 from dramaturg.stores.documents.forms import RoleCard
 
 Slip = Literal["announcement", "echo", "refusal"]
@@ -21,7 +21,7 @@ WORSE: tuple[Slip | None, ...] = (None, "announcement", "echo", "refusal")
 # In bytes of UTF-8 a sentence has much the same length in every language.
 INTERJECTION = 24  # a sentence shorter than this says nothing yet: "Ah, my friend!", "I'm sorry."
 HELD_BACK = 300  # the most that waits for the end of a sentence
-END = re.compile(rf"{ENDS.pattern}|\n")
+END = re.compile(rf"{SENTENCE_END.pattern}|\n")
 QUOTES = {'"': '"', "“": "”", "「": "」", "『": "』", "«": "»"}
 ASIDE = re.compile(r"(?:\*[^*]{1,80}\*|\([^()]{1,80}\)|（[^（）]{1,80}）)\s*")  # "*sighs*"
 

@@ -15,8 +15,10 @@ from typing_extensions import TypedDict
 from dramaturg.models.chat import Usage, add_usage
 from dramaturg.models.errors import ModelError, UnusableAnswer
 from dramaturg.models.questions import write
-from dramaturg.models.reading import encodable
+from dramaturg.models.reading import SENTENCE_END, encodable
+from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import RoleContext, Run, open_run, settings
+from dramaturg.prompts import one_line
 from dramaturg.stores.role import Role
 
 # A channel that several slices of a state have is described once. `Field` stands before the reducer: a reducer that is
@@ -72,9 +74,13 @@ class StandaloneState(EvidenceState):
 class WindowSettings(RoleContext):
     """How much of a conversation stays in its state."""
 
-    window: int = Field(
+    window: Open[int] = Field(
         default=20, ge=2, le=400, description="Messages kept in the state, and shown the model before the question."
     )
+
+
+LONGEST_MESSAGE = 100_000
+"""Characters of a message: a longer question is refused, and of an earlier message no more is shown the model."""
 
 
 # In bytes of UTF-8 a text has much the same length in every language: a token is about four of them.
@@ -90,19 +96,20 @@ A_MESSAGE = 1_600  # the most that is read of a message that leaves the window
 A_CONVERSATION = 16_000  # the most that is read of all of them
 
 
-ROUND = re.compile(r"(\w[^\n]{4,200}?)(?:[\s,.;:!?，。；：！？]*\1){2,}")  # what a small model says again and again
+ROUND = re.compile(
+    r"(\w[^\n]{4,200}?)(?:[\s,.;:!?，。；：！？]{0,20}\1){2,}"
+)  # what a small model says again and again
+ROUNDS = 4  # times as much as is kept: in a longer text nobody looks for a circle
 ECHO = re.compile(
     r"</?(?:summary|conversation|profile|other|events|records)>"
 )  # small models like to answer between the tags of the prompt
-
-
-ENDS = re.compile(r"[.!?…][\"'”’)»]*(?=\s|$)|[。！？][。！？…”’」』）》]*")
+LONGEST_NAME = 80  # characters of a name that came with a message
 
 
 class SummarySettings(WindowSettings):
     """How long the summary of a conversation is."""
 
-    summary_tokens: int = Field(
+    summary_tokens: Open[int] = Field(
         default=160, ge=0, le=2000, description="The most tokens of the summary of what left the window; 0: none."
     )
 
@@ -121,7 +128,7 @@ async def read_turn(state: TurnInput, runtime: Runtime[Any]) -> dict[str, Any]:
     was made smaller, turns that had no reply. What is too old then is dropped without a summary.
 
     Raises:
-        ValueError: the last message is not a user's, is empty, or is not valid Unicode.
+        ValueError: the last message is not a user's, is empty or too long, or is not valid Unicode.
     """
     messages, window = state["messages"], settings(runtime, WindowSettings).window
     return {
@@ -134,11 +141,21 @@ async def read_turn(state: TurnInput, runtime: Runtime[Any]) -> dict[str, Any]:
 
 
 def question_in(messages: list[AnyMessage]) -> str:
-    """The text of the last message, which must be the user's."""
+    """The text of the last message, which must be the user's.
+
+    Raises:
+        ValueError: it is not, has no text or more than `LONGEST_MESSAGE` characters, or is not valid Unicode.
+    """
     last = messages[-1] if messages else None
     text = last.text.replace("\0", "").strip() if isinstance(last, HumanMessage) else ""
     if not text:
         msg = "There is nothing to answer: the last message must be the user's and hold some text."
+        raise ValueError(msg)
+    if len(text) > LONGEST_MESSAGE:
+        msg = (
+            f"The message has {len(text):,} characters, and {LONGEST_MESSAGE:,} are the most: send a part of it, or "
+            "let the role learn the text as a document."
+        )
         raise ValueError(msg)
     try:
         text.encode()
@@ -222,14 +239,21 @@ def transcript(messages: Sequence[AnyMessage], role: Role, stranger: str = "user
     """
     told = [message for message in messages if message.type in {"human", "ai"} and message.text.strip()]
     most = min(A_MESSAGE, A_CONVERSATION // max(1, len(told)))
-    return "\n".join(clipped(" ".join(f"{speaker(m, role, stranger)}: {m.text}".split()), most) for m in told)
+    # Characters are cut first: no more of them than bytes are shown.
+    lines = (f"{speaker(m, role, stranger)}: {m.text.lstrip()[:LONGEST_MESSAGE]}" for m in told)
+    return "\n".join(clipped(" ".join(line.split()), most) for line in lines)
 
 
 def speaker(message: AnyMessage, role: Role, stranger: str = "user") -> str:
     """The name of who said it: another role's where two roles answer on one thread."""
     if message.type == "human":
-        return "user" if message.name is None else message.name or stranger
-    return role.card.name if message.name in {None, "", role.id} else str(message.name)
+        return "user" if message.name is None else shown_name(message.name) or stranger
+    return role.card.name if message.name in {None, "", role.id} else shown_name(str(message.name))
+
+
+def shown_name(name: str) -> str:
+    """The name that came with a message, in front of what was said: with a line in it, another would have said that."""
+    return one_line(name.replace(":", " ").replace("：", " "), LONGEST_NAME)
 
 
 def clipped(text: str, most: int) -> str:
@@ -244,17 +268,17 @@ def notes_in(text: str, most: int) -> str:
     Raises:
         UnusableAnswer: there is nothing between the tags.
     """
-    notes = ROUND.sub(r"\1", ECHO.sub("", text)).strip()
+    notes = ROUND.sub(r"\1", ECHO.sub("", text)[: most * ROUNDS]).strip()
     if not notes:
         msg = "The answer to a question for notes held tags and no text."
         raise UnusableAnswer(msg)
-    return whole_sentences(notes, most)
+    return sentences_within(notes, most)
 
 
-def whole_sentences(text: str, most: int) -> str:
+def sentences_within(text: str, most: int) -> str:
     """The sentences that end within so many bytes of UTF-8; the text up to there if none does."""
     begun = text.encode()[:most].decode(errors="ignore")
-    ends = [match.end() for match in ENDS.finditer(begun)]
+    ends = [match.end() for match in SENTENCE_END.finditer(begun)]
     return begun[: ends[-1]] if ends else begun
 
 

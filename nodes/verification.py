@@ -9,6 +9,7 @@ from dramaturg.models.chat import ChatModel, threshold
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.nodes.drafts import DraftState, judged, last_draft, verdict
 from dramaturg.nodes.judgement import AppraisalSettings, Appraising
+from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.reply import ReplySettings
 from dramaturg.nodes.run import needs, open_run
 from dramaturg.nodes.turn import stranger_name
@@ -20,16 +21,18 @@ TEMPERATURE = 0.1  # of the verifier; both 4.4
 class VerificationSettings(AppraisalSettings, ReplySettings):
     """Whether and how drafts are verified."""
 
-    verify: bool = Field(default=False, description="Whether a reply is verified, and revised if it does not fit.")
-    alpha: float | None = Field(
+    verify: Open[bool] = Field(
+        default=False, description="Whether a reply is verified, and revised if it does not fit."
+    )
+    alpha: Open[float | None] = Field(
         default=None,
         ge=0,
         le=5,
         description="A draft with this score from 1 to 5, or a lower one, is revised (the paper's α); default: 4, so "
         "that only a 5 passes, or what was measured for the model.",
     )
-    revisions: int = Field(default=2, ge=0, le=10, description="The most revisions of a reply.")
-    notes: bool = Field(
+    revisions: Open[int] = Field(default=2, ge=0, le=10, description="The most revisions of a reply.")
+    notes: Open[bool] = Field(
         default=True,
         description="Whether a revision is shown why the draft before it did not pass; the paper's is not.",
     )

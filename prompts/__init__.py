@@ -2,8 +2,8 @@
 
 A file `judge.en.md` is a comment with the source, then sections headed `# system` and `# user`. `$name` stands for a
 plain value, `$$` for a dollar sign; a value named in `data` is fenced: what came from a document or a user is put
-between tags that its own text cannot close. A Korean particle behind a value is written with both its forms,
-`$role은(는)`, `$role(으)로`, and follows the value's last sound.
+between tags that its own text cannot close, and any other value is one line. A Korean particle behind a value is
+written with both its forms, `$role은(는)`, `$role(으)로`, and follows the value's last sound.
 """
 
 import hashlib
@@ -22,7 +22,17 @@ LANGUAGES = ("en", "zh", "ko")
 LARGEST = 65_536  # bytes of a prompt of a user's own
 SECTION = re.compile(r"^# (system|user|assistant)[ \t]*\n", re.MULTILINE)
 COMMENT = re.compile(r"\A(?:\s*<!--.*?-->)*", re.DOTALL)
-TAG = re.compile(r"<(?=\s*/?\s*[A-Za-z_])")
+# What nobody sees (Unicode's Default_Ignorable_Code_Point, and controls), and what may stand within a tag beside it.
+UNSEEN = (
+    "\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
+    "\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff"
+)
+GAP = rf"[\s\u0300-\u036f{UNSEEN}]*"
+TAG = re.compile(rf"(?:[<＜﹤]|&(?:lt|#0*60|#x0*3c);?)(?={GAP}(?:[/／⁄∕⧸\\]{GAP})?[^\W\d])", re.IGNORECASE)
+"""What looks like the beginning of a tag, also with full-width or invisible characters and as an HTML entity."""
+LONGEST_VALUE = 5000  # characters of a plain value
+MADE = frozenset({"limits", "bond", "situation", "self_image", "answers", "grounds", "before", "relations"})
+"""Values that are put together from prompts, fences and plain lines; all others that are not fenced are one line."""
 PARTICLES: Mapping[str, tuple[str, str]] = {
     "은(는)": ("은", "는"),
     "이(가)": ("이", "가"),
@@ -47,7 +57,18 @@ MESSAGES: Mapping[str, type[BaseMessage]] = {
 
 def fence(name: str, text: str) -> str:
     """Put data between tags, and take the force from anything in it that looks like such a tag."""
-    return f"<{name}>\n{TAG.sub('‹', text)}\n</{name}>"
+    return f"<{name}>\n{untagged(text)}\n</{name}>"
+
+
+def untagged(text: str) -> str:
+    """The text with another sign where something in it looks like the beginning of a tag."""
+    return TAG.sub("‹", text)
+
+
+def one_line(value: object, most: int = LONGEST_VALUE) -> str:
+    """A value that stands in a line of a prompt, such as a name: nothing unseen, no line break, no tag, and bounded."""
+    text = untagged(" ".join(re.sub(f"[{UNSEEN}]", "", str(value)[: 2 * most]).split()))
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def filled(text: str, values: Mapping[str, object]) -> str:
@@ -89,13 +110,14 @@ class Prompt:
     sections: tuple[tuple[str, str], ...]
 
     def messages(self, *, data: Mapping[str, str] | None = None, **values: object) -> list[BaseMessage]:
-        """Fill in the values; those in `data` are fenced under their names.
+        """Fill in the values: those in `data` are fenced under their names, the others are one line, but for `MADE`.
 
         Raises:
             KeyError: the prompt names a value that is not given.
         """
-        fenced = {name: fence(name, text) for name, text in (data or {}).items()}
-        return [MESSAGES[kind](content=filled(text, {**values, **fenced})) for kind, text in self.sections]
+        shown = {name: value if name in MADE else one_line(value) for name, value in values.items()}
+        shown |= {name: fence(name, text) for name, text in (data or {}).items()}
+        return [MESSAGES[kind](content=filled(text, shown)) for kind, text in self.sections]
 
     @property
     def places(self) -> set[str]:

@@ -5,11 +5,14 @@ system refuses; what was there before is there still.
 """
 
 import contextlib
+import errno
+import glob
 import hashlib
 import json
 import os
 import re
 import shutil
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from uuid import uuid4
 
@@ -18,6 +21,11 @@ from pydantic import JsonValue
 from dramaturg.stores.errors import RoleError, RoleFileError, StorageError
 
 LARGEST = 100_000_000  # bytes of one file that people write; compared before it is read
+_IN_THE_WAY = "something else is in its place: move that away"
+_TODO = {
+    errno.ENAMETOOLONG: "take a shorter name",
+    **dict.fromkeys((errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENOTEMPTY), _IN_THE_WAY),
+}
 _ASIDE = re.compile(r"\..+\.[0-9a-f]{32}\.tmp", re.DOTALL)
 
 
@@ -86,20 +94,52 @@ def write_bytes(path: Path, data: bytes, *, within: Path, private: bool = False)
         within: the folder that it must not lead out of.
         private: whether it is its owner's alone.
     """
-    inside(path.parent, within)
-    aside = path.parent / f".{path.name}.{uuid4().hex}.tmp"
+    with written_aside({path: data}, within=within, private=private) as aside:
+        put_in_place(aside)
+
+
+@contextlib.contextmanager
+def written_aside(
+    files: Mapping[Path, bytes | None], *, within: Path, private: bool = False
+) -> Iterator[dict[Path, Path | None]]:
+    """Write files beside where they will be: give what `put_in_place` takes; what is not put there is removed.
+
+    What the file system refuses, such as for want of room, it refuses here, while nothing has changed.
+
+    Args:
+        files: what each will hold; None: it will be gone.
+        within: the folder that they must not lead out of.
+        private: whether they are their owner's alone.
+    """
+    aside = dict[Path, Path | None]()
     try:
-        _make(path.parent)
-        with open(aside, "xb", opener=_owners if private else None) as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, path)  # noqa: PTH105 (one name for the step that tests interrupt)
-        _flush_folder(path.parent)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            aside.unlink(missing_ok=True)
-        raise _refusal(path, error) from error
+        for path, data in files.items():
+            inside(path.parent, within)
+            aside[path] = None if data is None else path.parent / f".{path.name}.{uuid4().hex}.tmp"
+            if data is not None:
+                with _refusals(path):
+                    _make(path.parent)
+                    with open(str(aside[path]), "xb", opener=_owners if private else None) as file:
+                        file.write(data)
+                        file.flush()
+                        os.fsync(file.fileno())
+        yield aside
+    finally:
+        for left in filter(None, aside.values()):
+            with contextlib.suppress(OSError):
+                left.unlink() if left.exists() else None
+
+
+def put_in_place(aside: Mapping[Path, Path | None]) -> None:
+    """Rename files that are written aside, one after the other, and remove those that are to be gone."""
+    for path, written in aside.items():
+        with _refusals(path):
+            if written is not None:
+                os.replace(written, path)  # noqa: PTH105 (one name for the step that tests interrupt)
+                _flush_folder(path.parent)
+            elif path.parent.is_dir():
+                path.unlink(missing_ok=True)
+                _flush_folder(path.parent)
 
 
 def close_to_others(path: Path) -> None:
@@ -108,13 +148,11 @@ def close_to_others(path: Path) -> None:
     Raises:
         StorageError: it is a link, or its rights cannot be changed.
     """
-    try:
+    with _refusals(path):
         if path.is_symlink():
             raise StorageError(f"{path} is a link: put what it leads to in its place.")
         if os.name != "nt" and path.exists() and path.stat().st_mode & 0o077:
             path.chmod(0o700 if path.is_dir() else 0o600)
-    except OSError as error:
-        raise _refusal(path, error) from error
 
 
 def _owners(path: str, flags: int) -> int:
@@ -128,7 +166,7 @@ def append_bytes(path: Path, data: bytes, *, within: Path) -> None:
     After a crash a part of it may be there: write lines, and leave out one that does not end.
     """
     inside(path.parent, within)
-    try:
+    with _refusals(path):
         _make(path.parent)
         new = not path.exists()
         with path.open("ab") as file:
@@ -137,8 +175,6 @@ def append_bytes(path: Path, data: bytes, *, within: Path) -> None:
             os.fsync(file.fileno())
         if new:
             _flush_folder(path.parent)
-    except OSError as error:
-        raise _refusal(path, error) from error
 
 
 def move_folder(source: Path, target: Path, *, within: Path) -> None:
@@ -149,31 +185,25 @@ def move_folder(source: Path, target: Path, *, within: Path) -> None:
     """
     inside(source, within)
     inside(target.parent, within)
-    try:
+    with _refusals(target):
         _make(target.parent)
         os.replace(source, target)  # noqa: PTH105 (see above)
         _flush_folder(target.parent)
-    except OSError as error:
-        raise _refusal(target, error) from error
 
 
 def make_folder(folder: Path, *, within: Path) -> None:
     """Make a folder and its parents so that they outlive a power cut."""
     inside(folder, within)
-    try:
+    with _refusals(folder):
         _make(folder)
-    except OSError as error:
-        raise _refusal(folder, error) from error
 
 
 def remove_file(path: Path, *, within: Path) -> None:
     """Remove a file for good; one that is not there is removed already."""
     inside(path.parent, within)
-    try:
+    with _refusals(path):
         path.unlink(missing_ok=True)
         _flush_folder(path.parent)
-    except OSError as error:
-        raise _refusal(path, error) from error
 
 
 def remove(folder: Path) -> None:
@@ -183,7 +213,7 @@ def remove(folder: Path) -> None:
 
 def sweep(folder: Path, name: str = "") -> None:
     """Remove what a killed process wrote aside, all or of one file; call it only where nobody else can be writing."""
-    for path in folder.glob(f".{name}*.tmp"):
+    for path in folder.glob(f".{glob.escape(name)}*.tmp"):
         if _ASIDE.fullmatch(path.name):
             with contextlib.suppress(OSError):
                 path.unlink()
@@ -207,6 +237,11 @@ def _flush_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _refusal(path: Path, error: OSError) -> StorageError:
-    reason = error.strerror or str(error)
-    return StorageError(f"{path} cannot be written ({reason}): make room or give permission, then run it again.")
+@contextlib.contextmanager
+def _refusals(path: Path) -> Iterator[None]:
+    """Say of what the file system refuses which file it is about, and what to do."""
+    try:
+        yield
+    except OSError as error:
+        todo = _TODO.get(error.errno or 0, "make room or give permission, then run it again")
+        raise StorageError(f"{path} cannot be written ({error.strerror or error}): {todo}.") from error

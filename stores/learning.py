@@ -1,6 +1,7 @@
 """What a role learns and forgets: documents that come into its persona, and go."""
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +14,9 @@ from dramaturg.stores.role import Role
 
 TEXTS = (".md", ".markdown", ".txt", ".text", "")
 _NAME = re.compile(r'[^\x00-\x1f\x7f<>:"/\\|?*]+')
-_RESERVED = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9])(\..*)?", re.IGNORECASE)  # device names on Windows
+_RESERVED = re.compile(
+    r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])(\..*)?", re.IGNORECASE
+)  # device names on Windows
 
 
 class Change(NamedTuple):
@@ -34,16 +37,18 @@ def document_from(path: Path, name: str | None = None) -> tuple[str, bytes]:
         RoleFileError: it is not there, a folder, larger than 100 MB, not UTF-8, no text, or without any.
         RoleError: the name may not be used.
     """
-    if path.is_dir():
+    try:
+        folder, size = path.is_dir(), path.stat().st_size
+        data = b"" if folder or size > LARGEST else path.read_bytes()
+    except (OSError, ValueError) as error:  # ValueError: no system has a file of such a name
+        why = error.strerror if isinstance(error, OSError) else "this is no name of a file"
+        raise RoleFileError(f"{str(path)[:200]!r} cannot be read ({why}): give the path of a file.") from error
+    if folder:
         raise RoleFileError(f"{path} is a folder: name the files in it.")
     if name is None and path.suffix.lower() not in TEXTS:
         raise RoleFileError(f"{path.name} is no Markdown or plain text by its name: save it as .md or .txt.")
-    try:
-        if path.stat().st_size > LARGEST:
-            raise RoleFileError(f"{path.name} has more than {LARGEST:,} bytes: split it into several files.")
-        data = path.read_bytes()
-    except OSError as error:
-        raise RoleFileError(f"{path} cannot be read ({error.strerror}): give the path of a file.") from error
+    if size > LARGEST:
+        raise RoleFileError(f"{path.name} has more than {LARGEST:,} bytes: split it into several files.")
     return document_name(name if name is not None else path.stem), checked(data, path)
 
 
@@ -77,16 +82,20 @@ def changes(role: Role, documents: Sequence[tuple[str, bytes]]) -> list[Change]:
     """Return what learning these documents would change.
 
     Raises:
-        RoleError: two have the same name, or one differs from a document there is in case alone.
+        RoleError: a name may not be used, two have the same, or one differs from that of a document there is only in
+            case, or in how its letters are composed; or what is to be learned is no text.
     """
     names = role.persona.names()
-    known = {name.lower(): name for name in names}
-    lower = [name.lower() for name, _ in documents]
-    for name, _ in documents:
-        if lower.count(name.lower()) > 1:
+    known = {_one_file(name): name for name in names}
+    count = Counter(_one_file(name) for name, _ in documents)
+    for name, data in documents:
+        if count[_one_file(name)] > 1:
             raise RoleError(f"Two of the files would both be {name}: learn one with --as another name.")
-        if known.get(name.lower(), name) != name:
-            raise RoleError(f"There is {known[name.lower()]} already: learn it under this name, or another.")
+        if known.get(_one_file(name), name) != name:
+            raise RoleError(f"There is {known[_one_file(name)]} already: learn it under this name, or another.")
+        if name not in names and document_name(name) != name:
+            raise RoleError(f"{name!r} can't be the name of a document: call it {document_name(name)!r}.")
+        checked(data, Path(name))
     return [_change(name, role.persona.read(name) if name in names else None, data) for name, data in documents]
 
 
@@ -130,6 +139,11 @@ def the_document(role: Role, name: str | None) -> str:
     if name is None:
         raise RoleError(f"Name one of the documents of {role.id!r}. {there}")
     raise RoleError(f"{role.id!r} has no document {name!r}{did_you_mean(name, names) or '.'} {there}")
+
+
+def _one_file(name: str) -> str:
+    """What names have in common that some system takes for one: case, and composed letters, do not count."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", name).casefold())
 
 
 def _change(name: str, before: bytes | None, after: bytes | None) -> Change:

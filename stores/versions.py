@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dramaturg.stores.documents.changes import KeptDocuments
+from dramaturg.stores.documents.changes import KeptDocuments, drop_set_aside
 from dramaturg.stores.documents.merges import DECISIONS, digest_of_decisions, drop_plan
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, StorageError, did_you_mean
 from dramaturg.stores.files import remove
@@ -101,6 +101,7 @@ def erase_past(role: Role) -> None:
                     remove(other)
             if any(one.exists() for one in beside) or len(list(folder.versions.glob("*"))) > 1:
                 raise StorageError(f"{folder.path} cannot be emptied: give permission, then run it again.")
+        drop_set_aside(role.root)
         drop_documents(IndexFolder(role.root, KINDS[0]))
         drop_plan(role.root)  # a proposal made from documents, with their words in it
     role.forget_opened()

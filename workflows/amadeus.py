@@ -7,6 +7,7 @@ from typing_extensions import TypedDict
 
 from dramaturg.nodes.drafts import next_step, revise, speak
 from dramaturg.nodes.grounds import GroundsInput, GroundsOutput
+from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.passages.attributes import AttributeMemory, AttributeState, extract_attributes
 from dramaturg.nodes.passages.index import IndexingSettings, PassagesCheckState, check_index, passages_outcome
 from dramaturg.nodes.passages.reply import (
@@ -46,7 +47,7 @@ class AmadeusContext(
 ):
     """Everything that AMADEUS may be told."""
 
-    longest: int = by_rules(
+    longest: Closed[int] = by_rules(
         paper=100_000,
         ours=2000,
         ge=50,

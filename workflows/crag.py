@@ -3,6 +3,7 @@
 from langgraph.graph import END, START
 from pydantic import Field
 
+from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.passages.corrective import (
     CorrectiveReplySettings,
     CorrectiveState,
@@ -35,7 +36,7 @@ from dramaturg.workflows.amadeus_index import graph as amadeus_index
 class CragContext(CorrectiveReplySettings, IndexingSettings, SummarySettings):
     """Everything that CRAG may be told."""
 
-    splitter: Method = Field(
+    splitter: Closed[Method] = Field(
         default="fixed",
         description="fixed: one length for every persona; the others: length by the longest paragraph.",
     )

@@ -20,6 +20,7 @@ from dramaturg.nodes.identity.gate import validate
 from dramaturg.nodes.identity.update import UpdateState, approve, reflect, update_identity, update_outcome
 from dramaturg.nodes.memories.remembering import RememberedState, remember
 from dramaturg.nodes.memories.units import memories_in
+from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.part import OwnSettings, part
 from dramaturg.nodes.run import RoleContext, needs, open_run
 from dramaturg.nodes.self_contained import SelfContainedSettings, SelfContainedState, make_self_contained
@@ -59,23 +60,23 @@ class EnsembleContext(
 ):
     """Everything that the ensemble may be told; role, library, language and models of its parts are its own."""
 
-    parts: Annotated[frozenset[Part], BeforeValidator(_names)] = Field(
+    parts: Open[Annotated[frozenset[Part], BeforeValidator(_names)]] = Field(
         default=frozenset(PARTS), description="Which parts may take part; each does if the role has files for it."
     )
-    verify: bool = Field(default=True, description="Whether a reply is verified, and revised if it does not fit.")
-    passages: Annotated[amadeus.AmadeusContext, OwnSettings(*SPOKEN)] = Field(
+    verify: Open[bool] = Field(default=True, description="Whether a reply is verified, and revised if it does not fit.")
+    passages: Open[Annotated[amadeus.AmadeusContext, OwnSettings(*SPOKEN)]] = Field(
         default_factory=amadeus.AmadeusContext, description="The settings of AMADEUS."
     )
-    scope: Annotated[role_rag.RoleRagContext, OwnSettings(*SPOKEN, "retrieval")] = Field(
+    scope: Open[Annotated[role_rag.RoleRagContext, OwnSettings(*SPOKEN, "retrieval")]] = Field(
         default_factory=role_rag.RoleRagContext, description="The settings of RoleRAG."
     )
-    memories: Annotated[emotional_rag.EmotionalRagContext, OwnSettings(*SPOKEN)] = Field(
+    memories: Open[Annotated[emotional_rag.EmotionalRagContext, OwnSettings(*SPOKEN)]] = Field(
         default_factory=emotional_rag.EmotionalRagContext, description="The settings of Emotional RAG."
     )
-    relations: Annotated[drmr.DrmrContext, OwnSettings(*SPOKEN, "user_role")] = Field(
+    relations: Open[Annotated[drmr.DrmrContext, OwnSettings(*SPOKEN, "user_role")]] = Field(
         default_factory=drmr.DrmrContext, description="The settings of DRMR."
     )
-    identity: Annotated[id_rag.IdRagContext, OwnSettings(*SPOKEN)] = Field(
+    identity: Open[Annotated[id_rag.IdRagContext, OwnSettings(*SPOKEN)]] = Field(
         default_factory=id_rag.IdRagContext, description="The settings of ID-RAG."
     )
 

@@ -6,6 +6,7 @@ from pydantic import Field
 from dramaturg.nodes.graph.index import GraphCheckState, GraphIndexSettings, check_graph, graph_outcome
 from dramaturg.nodes.graph.recall import search_locally
 from dramaturg.nodes.graph.reply import LocalReplySettings, LocalReplyState, respond_from_graph
+from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.turn import SummarySettings, TurnInput, TurnOutput, TurnState, read_turn, summarize, window_outcome
 from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.workflows.role_rag_index import graph as role_rag_index
@@ -14,7 +15,7 @@ from dramaturg.workflows.role_rag_index import graph as role_rag_index
 class GraphRagLocalContext(GraphIndexSettings, LocalReplySettings, SummarySettings):
     """Everything that local search may be told."""
 
-    normalization: bool = Field(
+    normalization: Closed[bool] = Field(
         default=False, description="Whether names of one entity become one, as in RoleRAG; else only equal names do."
     )
 

@@ -3,6 +3,7 @@
 from langgraph.graph import END, START
 from pydantic import Field
 
+from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.passages.index import IndexingSettings, PassagesCheckState, check_index, passages_outcome
 from dramaturg.nodes.passages.reply import GroundedReplySettings, KnowledgeState, respond_from_knowledge
 from dramaturg.nodes.passages.retrieval import RetrievalState, retrieve
@@ -24,7 +25,7 @@ from dramaturg.workflows.amadeus_index import graph as amadeus_index
 class NaiveRagContext(GroundedReplySettings, IndexingSettings, SummarySettings):
     """Everything that naive RAG may be told."""
 
-    splitter: Method = Field(
+    splitter: Closed[Method] = Field(
         default="fixed",
         description="fixed: one length for every persona; the others: length by the longest paragraph.",
     )

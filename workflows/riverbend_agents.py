@@ -12,6 +12,7 @@ from typing_extensions import TypedDict
 from dramaturg.nodes.identity.chronicle import IdentityChanges
 from dramaturg.nodes.identity.episodes import Episode
 from dramaturg.nodes.identity.planning import DayPlan
+from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import needs, run_of, settings, turns
 from dramaturg.nodes.world.talk import TalkSettings
 from dramaturg.nodes.world.world import AgentId, Deed, Step, WorldState, event, logged, scenario_of
@@ -27,23 +28,25 @@ KEPT = ("messages", "evidence", "usage", "situation", "self_image", "identity_ch
 class RiverbendContext(TalkSettings):
     """Everything that a simulation may be told."""
 
-    recalled_episodes: int = Field(
+    recalled_episodes: Open[int] = Field(
         default=25, ge=1, le=200, description="Memories that come back for a decision (the paper's k)."
     )
-    action_tokens: int = Field(
+    action_tokens: Open[int] = Field(
         default=256, ge=16, le=2000, description="The most tokens of a deed, in all conditions the same (the paper's)."
     )
-    context_tokens: int = Field(
+    context_tokens: Open[int] = Field(
         default=1000,
         ge=16,
         le=2000,
         description="The most tokens of what an agent takes itself for, or feels (the paper's).",
     )
-    planning: bool = Field(
+    planning: Open[bool] = Field(
         default=True, description="Whether agents plan what is ahead before they act, as the paper's do: a call a deed."
     )
-    gate: bool = Field(default=False, description="Whether deeds are held against the identity before they are done.")
-    update: bool = Field(
+    gate: Open[bool] = Field(
+        default=False, description="Whether deeds are held against the identity before they are done."
+    )
+    update: Open[bool] = Field(
         default=False,
         description="Whether deeds may change the identity of who does them, where it is not inferred: a call a deed. "
         "Core triples stay.",

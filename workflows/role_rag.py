@@ -29,6 +29,7 @@ from dramaturg.nodes.graph.reply import (
 )
 from dramaturg.nodes.graph.scoping import HypotheticalSettings, hypothesize, scope_entities, scope_outcomes
 from dramaturg.nodes.grounds import GroundsInput, GroundsOutput
+from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import needs, settings
 from dramaturg.nodes.self_contained import SelfContainedSettings, SelfContainedState, make_self_contained
 from dramaturg.nodes.turn import SummarySettings, TurnInput, TurnOutput, TurnState, read_turn, summarize, window_outcome
@@ -48,7 +49,7 @@ class RoleRagContext(
 ):
     """Everything that RoleRAG may be told."""
 
-    retrieval: Literal["scoped", "local"] = Field(
+    retrieval: Open[Literal["scoped", "local"]] = Field(
         default="scoped",
         description="scoped: RoleRAG's retrieval; local: local search, the paper's ablation (Table 2).",
     )

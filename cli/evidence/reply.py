@@ -1,6 +1,7 @@
 """Why a reply is as it is, a table for each mechanism, and what it cost; the tables of passages are here."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import fsum, isfinite, nan
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -11,7 +12,8 @@ from dramaturg.cli.evidence.graph import graph_views
 from dramaturg.cli.evidence.identity import identity_views
 from dramaturg.cli.evidence.memories import memory_views
 from dramaturg.cli.evidence.relations import relation_views
-from dramaturg.cli.output import decimal, excerpt, table_of
+from dramaturg.cli.output import decimal, errors, excerpt, table_of
+from dramaturg.conversations.evidence import MECHANISMS, misfits
 
 COSTS = {
     "calls": "calls",
@@ -42,22 +44,31 @@ OUTCOMES = {
 }
 
 
-MECHANISMS = frozenset(
-    (
-        *("dialogues", "entities", "episodes", "identity", "knowledge", "memories"),
-        *("relations", "retrieved", "selection", "slips"),
-    )
-)
-"""By these names the evidence of a part is told from that of a mechanism."""
-
-
-def evidence_view(evidence: Mapping[str, Any]) -> Group:
-    """All that a method's evidence holds."""
+def evidence_view(evidence: Any) -> Group:
+    """All that a method's evidence holds, as far as it has a form that can be shown; what has not is named."""
     return Group(*evidence_views(evidence))
 
 
-def evidence_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
-    """The tables that this evidence has something for."""
+def evidence_views(evidence: Any) -> Iterable[RenderableType]:
+    """The tables that this evidence has something for; a conversation that was imported may hold anything."""
+    if not isinstance(evidence, Mapping):
+        yield Text("The evidence of this reply cannot be shown: it is no mapping of names.", style="yellow")
+        return
+    strange = misfits(evidence)
+    known = {name: value for name, value in evidence.items() if name not in strange}
+    for views in VIEWS:
+        try:
+            found = [(one, list(errors.render(one))) for one in views(known)]  # what cannot be rendered fails here
+        except Exception as error:  # noqa: BLE001 (the parts of others' flows have forms of their own)
+            yield Text(f"A part of the evidence cannot be shown: {excerpt(error)}", style="yellow")
+        else:
+            yield from (one for one, _ in found)
+    for name, why in strange.items():
+        yield Text(f"{excerpt(name)} cannot be shown: {excerpt(why)}", style="yellow")
+
+
+def passage_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
+    """Which passages the reply rests on, and how they were chosen."""
     if warning := evidence.get("warning"):
         yield Text(warning, style="yellow")
     if "retrieved" in evidence:
@@ -67,12 +78,18 @@ def evidence_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
     if "selection" in evidence:
         selection = evidence["selection"]
         yield passages_table(selection_title(selection), selection["selected"], selection["verdicts"])
+
+
+def attribute_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
+    """What was found out about the role, now and in earlier turns."""
     if "attributes" in evidence:
         yield attributes_table(evidence["attributes"], evidence.get("attributes_error", ""))
     if remembered := [a for a in evidence.get("role_memory", []) if a not in evidence.get("attributes", [])]:
         yield Text("Remembered from earlier turns: " + "; ".join(a["attribute"] for a in remembered), style="dim")
-    for views in (graph_views, memory_views, relation_views, identity_views, joined_views, own_views, slip_views):
-        yield from views(evidence)
+
+
+def noted_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
+    """What was noted of the turn, and what could not be."""
     for name, (title, style) in NOTES.items():
         if text := evidence.get(name):
             yield Text(f"{title}: {text}", style=style)
@@ -114,16 +131,16 @@ def joined_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
 
 def corrective_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
     """What CRAG retrieved, how it judged that, and what the reply rests on."""
-    table = table_of(f"Retrieved: {evidence['action']}", "confidence", "verdict", "passage")
+    table = table_of(f"Retrieved: {evidence.get('action', 'not judged')}", "confidence", "verdict", "passage")
     for one in evidence["retrieved"]:
-        table.add_row(decimal(one["confidence"]), one["verdict"], passage_text(one))
+        table.add_row(decimal(one.get("confidence")), one.get("verdict", ""), passage_text(one))
     yield table
     error = f" ({evidence['web_error']})" if "web_error" in evidence else ""
     query = f", for {evidence['query']}" if "query" in evidence else ""
-    yield Text(f"Web search: {evidence['web_search']}{error}{query}", style="dim")
+    yield Text(f"Web search: {evidence.get('web_search', 'not known')}{error}{query}", style="dim")
     table = table_of("Knowledge: what was kept", "confidence", "strip")
-    for one in evidence["knowledge"]:
-        table.add_row(decimal(one["confidence"]), passage_text(one))
+    for one in evidence.get("knowledge", ()):
+        table.add_row(decimal(one.get("confidence")), passage_text(one))
     yield table
 
 
@@ -148,8 +165,8 @@ def passages_table(
     certainty = {v["passage"]: v["certainty"] for v in verdicts}
     table = table_of(title, "similarity", *(["certainty"] if verdicts else []), "passage")
     for passage in passages:
-        sure = [decimal(certainty.get(passage["passage"]))] if verdicts else []
-        table.add_row(decimal(passage["score"]), *sure, passage_text(passage))
+        sure = [decimal(certainty.get(passage.get("passage")))] if verdicts else []
+        table.add_row(decimal(passage.get("score")), *sure, passage_text(passage))
     return table
 
 
@@ -163,10 +180,24 @@ def attributes_table(attributes: Sequence[Mapping[str, Any]], error: str) -> Ren
     return table
 
 
-def usage_table(turns: Sequence[Mapping[str, Mapping[str, Any]]]) -> Table:
-    """What turns cost, by node."""
+VIEWS: Sequence[Callable[[Mapping[str, Any]], Iterable[RenderableType]]] = (
+    *(passage_views, attribute_views, graph_views, memory_views, relation_views, identity_views),
+    *(joined_views, own_views, slip_views, noted_views),
+)
+
+
+def usage_table(turns: Iterable[Any]) -> Table:
+    """What turns cost, by node; what is no number counts as nothing."""
     table = table_of("Usage", Column("node", no_wrap=True), *COSTS.values())
-    for node in {node: None for turn in turns for node in turn}:
-        rows = [turn[node] for turn in turns if node in turn]
-        table.add_row(node, *(f"{sum(row[name] for row in rows):,.{1 if name == 'seconds' else 0}f}" for name in COSTS))
+    costs = [(node, cost) for turn in turns if isinstance(turn, Mapping) for node, cost in turn.items()]
+    for node in dict.fromkeys(node for node, _ in costs):
+        rows = [cost for of, cost in costs if of == node and isinstance(cost, Mapping)]
+        sums = ([one for row in rows if isfinite(one := number(row.get(name)))] for name in COSTS)
+        places = (1 if name == "seconds" else 0 for name in COSTS)
+        table.add_row(excerpt(node), *(f"{fsum(each):,.{digits}f}" for each, digits in zip(sums, places, strict=True)))
     return table
+
+
+def number(value: Any) -> float:
+    """A number that can be added to others; nan for what is none."""
+    return float(value) if isinstance(value, int | float) and abs(value) < 1e12 else nan

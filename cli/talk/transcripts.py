@@ -20,6 +20,7 @@ from dramaturg.cli.options import (
 from dramaturg.cli.output import note, print_json, screen, write_whole
 from dramaturg.conversations.json_lines import exported, imported
 from dramaturg.conversations.opening import open_conversation, threads_of
+from dramaturg.stores.files import LARGEST
 
 ThreadOption = Annotated[str, typer.Option("--thread", help="Name of the conversation.")]
 
@@ -74,9 +75,13 @@ def import_(
 def read_text(file: Path) -> str:
     """Read a file that was exported."""
     try:
+        if file.stat().st_size > LARGEST:
+            raise ValueError(f"{file} has more than {LARGEST:,} bytes: import what `dramaturg export` wrote.")
         return file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{file} is not text in UTF-8: import what `dramaturg export` wrote.") from error
+    except OSError as error:
+        raise ValueError(f"{file} cannot be read ({error.strerror}): name a file of `dramaturg export`.") from error
 
 
 def named(thread: str) -> str:

@@ -20,6 +20,7 @@ from dramaturg.evaluation.judging.measures import SIMILARITY, ToJudge, measured,
 from dramaturg.models.client import name_of
 from dramaturg.models.embeddings import embedder
 from dramaturg.nodes.index_steps import Announce, Answers, after, answer_all
+from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.passages.corrective import WebSearch
 from dramaturg.nodes.run import Name, RunContext, chat_in
 from dramaturg.stores.files import make_folder
@@ -35,12 +36,16 @@ T = TypeVar("T")
 class EvaluationSettings(RunContext):
     """With which models an evaluation is done: `chat_model` speaks for the roles."""
 
-    web_search: WebSearch = Field(default="off", description="With what a method that searches the web does so.")
+    web_search: Closed[WebSearch] = Field(
+        default="off", description="With what a method that searches the web does so."
+    )
 
-    judges: tuple[Model, ...] = Field(
+    judges: Closed[tuple[Model, ...]] = Field(
         default=(), max_length=5, description="The chat models that judge; none: the one that speaks."
     )
-    most_calls: int = Field(default=0, ge=0, description="Calls after which nothing more is asked; 0: no bound.")
+    most_calls: Closed[int] = Field(
+        default=0, ge=0, description="Calls after which nothing more is asked; 0: no bound."
+    )
 
 
 class Capped(RuntimeError):

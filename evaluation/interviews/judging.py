@@ -9,6 +9,7 @@ Tables 4 and 5, names none of these choices.
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from random import Random
 from typing import Annotated, Any, Literal, Self
 
@@ -166,12 +167,12 @@ async def judged(
     messages = judge_messages(instrument, batch, judging)
     dimension = dimension_of(instrument, batch["dimension"])
     if judging == "option_conversion":
-        choice = await extract(chat, messages, choices(instrument))
+        choice = await extract(chat, messages, choices(instrument.scale.low, instrument.scale.high))
         return choice.analysis, choice.result
     if instrument.scores == "percent":
-        shared = await extract(chat, messages, shares(dimension))
+        shared = await extract(chat, messages, shares(dimension.high, dimension.low))
         return shared.analysis, shared.result.high
-    rated = await extract(chat, messages, scale(instrument))
+    rated = await extract(chat, messages, scale(*instrument.range))
     return rated.analysis, rated.result
 
 
@@ -208,21 +209,23 @@ def dimension_of(instrument: Instrument, name: str) -> Dimension:
     return next(one for one in instrument.dimensions if one.name == name)
 
 
-def shares(dimension: Dimension) -> type[InShares]:
+@lru_cache(maxsize=128)
+def shares(high: str, low: str) -> type[InShares]:
     """The form of a rating between the poles of a dimension."""
-    poles = {"high": dimension.high, "low": dimension.low}
+    poles = {"high": high, "low": low}
     named: dict[str, Any] = {name: (Percent, Field(alias=letter)) for name, letter in poles.items()}
     return create_model("InShares", __base__=InShares, result=(create_model("Shares", __base__=Shares, **named), ...))
 
 
-def scale(instrument: Instrument) -> type[OnScale]:
-    """The form of a rating on an instrument's scale."""
-    low, high = instrument.range
+@lru_cache(maxsize=128)
+def scale(low: float, high: float) -> type[OnScale]:
+    """The form of a rating on a scale."""
     return create_model("OnScale", __base__=OnScale, result=(Number, Field(ge=low, le=high, allow_inf_nan=False)))
 
 
-def choices(instrument: Instrument) -> type[StepChoice]:
+@lru_cache(maxsize=128)
+def choices(low: int, high: int) -> type[StepChoice]:
     """The form of a choice on the scale of an instrument's items."""
-    steps = Annotated[WholeNumber, Field(ge=instrument.scale.low, le=instrument.scale.high)]
+    steps = Annotated[WholeNumber, Field(ge=low, le=high)]
     either: Any = steps | Literal["x"]
     return create_model("Choice", __base__=StepChoice, result=(either, ...))

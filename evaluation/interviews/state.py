@@ -15,6 +15,7 @@ from dramaturg.evaluation.instruments.instrument import Instrument, Language, Re
 from dramaturg.evaluation.interviews.cleaning import Flag
 from dramaturg.models.chat import Usage, add_usage
 from dramaturg.models.client import name_of
+from dramaturg.nodes.open_settings import Closed, Open
 from dramaturg.nodes.run import Name, RoleContext, run_of
 from dramaturg.prompts import digest_of
 from dramaturg.workflows.methods import METHODS, Flow, flow
@@ -25,35 +26,35 @@ Judging = Literal["expert_rating", "option_conversion", "self_report"]
 class InterviewContext(RoleContext):
     """Who is interviewed with what, and how the answers are judged; `chat_model` answers for the role."""
 
-    method: Annotated[str, Field(max_length=64)] | SkipJsonSchema[InstanceOf[Flow]] = Field(
+    method: Open[Annotated[str, Field(max_length=64)] | SkipJsonSchema[InstanceOf[Flow]]] = Field(
         default="amadeus", description="How the role answers, such as amadeus."
     )
-    method_settings: dict[str, JsonValue] = Field(
+    method_settings: Closed[dict[str, JsonValue]] = Field(
         default_factory=dict, description="Settings of the method by their names; all others are its own."
     )
-    instrument: Annotated[str, Field(max_length=4096)] | SkipJsonSchema[InstanceOf[Instrument]] = Field(
+    instrument: Closed[Annotated[str, Field(max_length=4096)] | SkipJsonSchema[InstanceOf[Instrument]]] = Field(
         default=FOUR_LETTERS, description="big-five, four-letters, or the path of an inventory."
     )
-    limit: int = Field(
+    limit: Open[int] = Field(
         default=0, ge=0, le=1000, description="So many items, of each dimension in turn; 0: the whole inventory."
     )
-    experimenter: str = Field(
+    experimenter: Open[str] = Field(
         default="", max_length=80, description="Who asks: somebody whom the role knows; empty: nobody in particular."
     )
-    judge: Literal[""] | Name | SkipJsonSchema[InstanceOf[BaseChatModel]] = Field(
+    judge: Closed[Literal[""] | Name | SkipJsonSchema[InstanceOf[BaseChatModel]]] = Field(
         default="", description="The chat model that judges the answers; empty: the one that gives them."
     )
-    judging: Judging = Field(
+    judging: Open[Judging] = Field(
         default="expert_rating",
         description="expert_rating: a dimension is rated from batches of answers; option_conversion: each answer is "
         "turned into a choice on the item's scale, and scored by the keys; self_report: the role is shown the "
         "statement and names a number itself, which is scored by the keys, without a judge.",
     )
-    repeats: int = Field(
+    repeats: Open[int] = Field(
         default=1, ge=1, le=20, description="How often the answers are judged, in shuffled batches from the second on."
     )
-    tie: Tie = Field(default="low", description="The pole of a score exactly at the midpoint.")
-    refusals: RefusalRule = Field(
+    tie: Open[Tie] = Field(default="low", description="The pole of a score exactly at the midpoint.")
+    refusals: Open[RefusalRule] = Field(
         default="leave_out",
         description="With option_conversion: a refusal to answer is left out, or taken for the midpoint.",
     )

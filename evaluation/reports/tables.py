@@ -124,7 +124,7 @@ def row(plan: Plan, records: Records, metric: str, scope: str, judge: str, conte
     applicable = [one for one in entries if one.key not in found or found[one.key].applicable]
     values = by_unit(plan, applicable, found)
     replies = (records.replies[one.key] for one in entries if one.key in records.replies)
-    searched = {one.evidence["web_search"] for one in replies if "web_search" in one.evidence}
+    searched = {str(one.evidence["web_search"]) for one in replies if "web_search" in one.evidence}
     return Row(
         metric,
         scope,

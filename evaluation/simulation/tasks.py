@@ -29,6 +29,7 @@ from dramaturg.models.chat import ChatModel
 from dramaturg.models.embeddings import Embedder
 from dramaturg.nodes.identity.chronicle import Identity, identity_of
 from dramaturg.nodes.identity.retrieval import SEARCH, IdentityRetrievalSettings
+from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.run import Name, RunContext, chat_in, run_of
 from dramaturg.stores.conversations.kept_run import alone
 from dramaturg.stores.documents.forms import Question
@@ -49,7 +50,7 @@ LACKS: Mapping[Measure, str] = {
 class MeasureSettings(RunContext):
     """With which models measures are taken: `chat_model` answers for the agents."""
 
-    judge: Literal[""] | Name | SkipJsonSchema[InstanceOf[BaseChatModel]] = Field(
+    judge: Closed[Literal[""] | Name | SkipJsonSchema[InstanceOf[BaseChatModel]]] = Field(
         default="", description="The chat model that judges deeds; empty: the one that answers."
     )
 

@@ -12,6 +12,7 @@ from dramaturg.nodes.identity.decision import DecisionState, decline
 from dramaturg.nodes.identity.episodes import remember_episode
 from dramaturg.nodes.identity.gate import validate
 from dramaturg.nodes.memories.remembering import RememberedState, remember
+from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.part import part
 from dramaturg.nodes.turn import SummarySettings, TurnInput, TurnOutput, TurnState, read_turn, summarize, window_outcome
 from dramaturg.nodes.verification import VerificationSettings, verify
@@ -22,13 +23,13 @@ METHODS = {"passages": amadeus, "scope": role_rag, "memories": emotional_rag, "r
 
 
 class AllFiveContext(GroundedDraftSettings, VerificationSettings, SummarySettings):
-    passages: amadeus.AmadeusContext = Field(default=amadeus.AmadeusContext(), description="AMADEUS.")
-    scope: role_rag.RoleRagContext = Field(default=role_rag.RoleRagContext(), description="RoleRAG.")
-    memories: emotional_rag.EmotionalRagContext = Field(
+    passages: Open[amadeus.AmadeusContext] = Field(default=amadeus.AmadeusContext(), description="AMADEUS.")
+    scope: Open[role_rag.RoleRagContext] = Field(default=role_rag.RoleRagContext(), description="RoleRAG.")
+    memories: Open[emotional_rag.EmotionalRagContext] = Field(
         default=emotional_rag.EmotionalRagContext(), description="Emotional RAG."
     )
-    relations: drmr.DrmrContext = Field(default=drmr.DrmrContext(), description="DRMR.")
-    identity: id_rag.IdRagContext = Field(default=id_rag.IdRagContext(), description="ID-RAG.")
+    relations: Open[drmr.DrmrContext] = Field(default=drmr.DrmrContext(), description="DRMR.")
+    identity: Open[id_rag.IdRagContext] = Field(default=id_rag.IdRagContext(), description="ID-RAG.")
 
 
 class AllFiveState(

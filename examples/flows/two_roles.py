@@ -5,6 +5,7 @@ from typing import Literal
 from langgraph.graph import END, START
 from pydantic import Field
 
+from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.part import PartState, part
 from dramaturg.nodes.run import RoleContext
 from dramaturg.nodes.turn import TurnInput, TurnOutput
@@ -15,7 +16,7 @@ LINES = 4  # that the two say before it is your turn again
 
 
 class SceneContext(RoleContext):
-    other: str = Field(default="silver", pattern=r"^[A-Za-z0-9_-]{1,64}$", description="The role that answers.")
+    other: Open[str] = Field(default="silver", pattern=r"^[A-Za-z0-9_-]{1,64}$", description="The role that answers.")
 
 
 class SceneState(TurnOutput, PartState):

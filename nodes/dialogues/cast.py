@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from pydantic import Field
 
+from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import RoleContext, Run
 from dramaturg.nodes.turn import stranger_name
 from dramaturg.stores.documents.forms import RoleCard
@@ -47,7 +48,7 @@ def letters_of(text: str) -> str:
 class UserRoleSettings(RoleContext):
     """Who the user is."""
 
-    user_role: str = Field(
+    user_role: Open[str] = Field(
         default="",
         max_length=80,
         description="The role that the user plays: a role of the library by its id or name, or any name that speaks in "

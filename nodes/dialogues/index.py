@@ -31,6 +31,7 @@ from dramaturg.nodes.index_steps import (
     with_embedding,
 )
 from dramaturg.nodes.judgement import AppraisalSettings
+from dramaturg.nodes.open_settings import Closed, Open
 from dramaturg.nodes.run import RoleContext, needs, open_run, run_of
 from dramaturg.stores.documents.forms import DialogueLine, RoleCard
 from dramaturg.stores.documents.memories import read_dialogue_files
@@ -42,14 +43,14 @@ from dramaturg.stores.index.dialogues import DIALOGUE_KIND, SpokenLine, StoredDi
 class DialogueSettings(RoleContext):
     """How scenes become dialogues."""
 
-    dialogue_length: int = Field(
+    dialogue_length: Closed[int] = Field(
         default=1000,
         ge=100,
         le=20_000,
         description="Characters of a dialogue; a longer scene becomes several. Embedding models read no more than so "
         "much of a text.",
     )
-    embedding_batch: int = Field(default=64, ge=1, le=2048, description="Dialogues embedded in one step.")
+    embedding_batch: Open[int] = Field(default=64, ge=1, le=2048, description="Dialogues embedded in one step.")
 
 
 class DialogueReport(TypedDict):

@@ -13,6 +13,7 @@ from dramaturg.models.embeddings import Embedder
 from dramaturg.models.reading import encodable
 from dramaturg.nodes.dialogues.cast import Cast, UserRoleSettings, cast_of, one_sided
 from dramaturg.nodes.dialogues.index import DialogueSettings, DialoguesVersion
+from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.reply import AskedState
 from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.nodes.turn import EvidenceState, asked_as
@@ -25,10 +26,10 @@ QUERY = 1000  # characters of the conversation, its last: embedding models read 
 class DialogueRecallSettings(UserRoleSettings, DialogueSettings):
     """How much is recalled, and whose dialogues."""
 
-    recalled_dialogues: int = Field(
+    recalled_dialogues: Open[int] = Field(
         default=3, ge=1, le=50, description="Dialogues that the conversation brings back (the paper's N)."
     )
-    graph_dialogues: int = Field(
+    graph_dialogues: Open[int] = Field(
         default=24, ge=1, le=500, description="The most dialogues in the relation graph of a conversation."
     )
 
@@ -36,10 +37,10 @@ class DialogueRecallSettings(UserRoleSettings, DialogueSettings):
 class DialogueRevisionSettings(DialogueRecallSettings):
     """What is made of what is recalled, and how much more a revision recalls."""
 
-    revision_dialogues: int = Field(
+    revision_dialogues: Open[int] = Field(
         default=2, ge=1, le=50, description="More dialogues that a revision brings back (the paper's K)."
     )
-    role_memory: bool = Field(
+    role_memory: Open[bool] = Field(
         default=True,
         description="Whether a role memory is built from the relation graph; without it the dialogues stand in the "
         "prompt as they are.",

@@ -16,6 +16,7 @@ from dramaturg.nodes.dialogues.recall import (
 from dramaturg.nodes.dialogues.role_memory import RoleMemorySettings, RoleMemoryState, of_user
 from dramaturg.nodes.drafts import drafted, drafts_of, revision_note
 from dramaturg.nodes.grounds import Grounds, grounds_of
+from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.reply import ReplySettings, spoken
 from dramaturg.nodes.run import Run, by_rules, needs, open_run, settings
 from dramaturg.nodes.turn import stranger_name
@@ -26,12 +27,12 @@ from dramaturg.stores.index.dialogues import DialogueStore
 class RelatedReplySettings(RoleMemorySettings, VerificationSettings):
     """A reply that knows whom it answers, and is verified."""
 
-    verify: bool = Field(default=True, description="Whether a reply is verified, and revised if it does not fit.")
-    notes: bool = Field(
+    verify: Open[bool] = Field(default=True, description="Whether a reply is verified, and revised if it does not fit.")
+    notes: Open[bool] = Field(
         default=False,
         description="Whether a revision is shown why the draft before it did not pass; the paper's is not.",
     )
-    redraft: bool = by_rules(
+    redraft: Open[bool] = by_rules(
         paper=False,
         ours=True,
         description="Whether, where a revision has nothing new to rest on, the reply is drafted once more and told why "

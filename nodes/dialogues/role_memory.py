@@ -21,6 +21,7 @@ from dramaturg.nodes.dialogues.recall import (
 )
 from dramaturg.nodes.dialogues.relations import RelationSettings, RelationState
 from dramaturg.nodes.drafts import DraftState, drafts_of
+from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.reply import ReplySettings
 from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.nodes.turn import notes_in
@@ -34,11 +35,11 @@ MOST_SOURCES = 200  # dialogues that a record is said to come from
 class RoleMemorySettings(RelationSettings, ReplySettings):
     """How much a role remembers."""
 
-    memory_dialogues: int = Field(
+    memory_dialogues: Open[int] = Field(
         default=2, ge=1, le=50, description="Dialogues that a record of the role memory is made from (the paper's K)."
     )
-    record_tokens: int = Field(default=160, ge=16, le=2000, description="The most tokens of a record.")
-    memory_length: int = Field(
+    record_tokens: Open[int] = Field(default=160, ge=16, le=2000, description="The most tokens of a record.")
+    memory_length: Open[int] = Field(
         default=4000,
         ge=200,
         le=100_000,

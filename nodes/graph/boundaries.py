@@ -20,6 +20,7 @@ from dramaturg.nodes.graph.scoping import (
     graph_of_turn,
     scoped,
 )
+from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.reply import AskedState
 from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.nodes.turn import transcript
@@ -30,7 +31,7 @@ from dramaturg.stores.names import normal_name
 class BoundarySettings(ScopeSettings):
     """How much is remembered of what was declined."""
 
-    boundaries: int = Field(
+    boundaries: Open[int] = Field(
         default=20, ge=0, le=200, description="The most entities that a conversation remembers as declined or told of."
     )
 

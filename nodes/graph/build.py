@@ -20,6 +20,7 @@ from dramaturg.nodes.index_steps import (
     embed_all,
     progress,
 )
+from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.passages.retrieval import PassageSettings
 from dramaturg.nodes.run import Run, open_run
 from dramaturg.nodes.text.splitter import Method
@@ -85,13 +86,17 @@ class GraphDraftState(GraphIndexInput, GraphIndexOutput, IndexDraftState):
 class ChunkSettings(PassageSettings):
     """The paper's chunks, 600 tokens that overlap by 100 (RoleRAG 4.4), or those of the adaptive splitter."""
 
-    splitter: Method = Field(
+    splitter: Closed[Method] = Field(
         default="fixed", description="fixed: one length for every chunk; acts and ats: length by the longest paragraph."
     )
-    unit: Literal["characters", "tokens"] = Field(default="tokens", description="What lengths are counted in.")
-    fixed_length: int = Field(default=600, ge=50, le=100_000, description="Length of a chunk of the splitter fixed.")
-    fixed_overlap: int = Field(default=100, ge=0, le=50_000, description="Overlap of chunks of the splitter fixed.")
-    normalization: bool = Field(
+    unit: Closed[Literal["characters", "tokens"]] = Field(default="tokens", description="What lengths are counted in.")
+    fixed_length: Closed[int] = Field(
+        default=600, ge=50, le=100_000, description="Length of a chunk of the splitter fixed."
+    )
+    fixed_overlap: Closed[int] = Field(
+        default=100, ge=0, le=50_000, description="Overlap of chunks of the splitter fixed."
+    )
+    normalization: Closed[bool] = Field(
         default=True,
         description="Whether names of one entity become one (RoleRAG 3.2); without it only equal names do.",
     )

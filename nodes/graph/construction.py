@@ -21,6 +21,7 @@ from dramaturg.nodes.graph.facts import (
 )
 from dramaturg.nodes.graph.merging import NormalizationSettings, merge_plan
 from dramaturg.nodes.index_steps import Answers, unless_overtaken
+from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.run import needs
 from dramaturg.stores.documents.merges import Merge, MergePlan, Why
 from dramaturg.stores.index.answers import answer_key
@@ -35,14 +36,14 @@ QUOTED = 500  # characters of sentences that a small model need not sum up
 class DescriptionSettings(ExtractionSettings, NormalizationSettings):
     """How descriptions are made one."""
 
-    summarize_above: int | None = Field(
+    summarize_above: Closed[int | None] = Field(
         default=None,
         ge=0,
         le=10_000,
         description="Characters; what is told of one entity in fewer is put together as it is. "
         "Default: 0, all is summarized (the paper), and 500 where sentences are quoted.",
     )
-    description_tokens: int = Field(
+    description_tokens: Closed[int] = Field(
         default=300,
         ge=16,
         le=1000,

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast
 
 from langgraph.runtime import Runtime
@@ -27,6 +27,7 @@ from dramaturg.nodes.graph.fact_forms import type_in, with_sentences
 from dramaturg.nodes.graph.normalization import Named, in_former_order
 from dramaturg.nodes.graph.sentences import numbered, on_a_line, sentences_of
 from dramaturg.nodes.index_steps import Answers, unless_overtaken
+from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.passages.retrieval import in_context
 from dramaturg.nodes.run import needs
 from dramaturg.stores.documents.merges import Split
@@ -39,18 +40,18 @@ from dramaturg.stores.names import normal_name
 class ExtractionSettings(ChunkSettings):
     """What is asked of a chunk."""
 
-    descriptions: Literal["auto", "written", "quoted"] = Field(
+    descriptions: Closed[Literal["auto", "written", "quoted"]] = Field(
         default="auto",
         description="written: the model describes each fact (the paper); quoted: it names the sentence, which then is "
         "the description; auto: quoted with the embedded model, which else describes what it remembers.",
     )
-    facts: int | None = Field(
+    facts: Closed[int | None] = Field(
         default=None,
         ge=1,
         le=100,
         description="The most entities, and relations, taken from a chunk. Default: 30, and 8 where they are quoted.",
     )
-    extraction_deadline: float = Field(
+    extraction_deadline: Closed[float] = Field(
         default=600, gt=0, le=3600, description="Seconds for the facts of one chunk, re-asks included."
     )
 
@@ -140,6 +141,7 @@ def needs_facts(chunk: StoredPassage, answers: Mapping[str, JsonValue], *, retry
     return facts_key(chunk) not in answers and (retry or failure_key(chunk) not in answers)
 
 
+@lru_cache(maxsize=128)
 def facts_about(count: int, most: int, *, quoted: bool) -> type[BaseModel]:
     """The form of an answer on so many sentences: a fact names one of them, and is described unless that is quoted."""
     fields: dict[str, Any] = {"sentence": (WholeNumber, Field(ge=1, le=count))}

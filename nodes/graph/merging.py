@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Container, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple, cast
 
 from langgraph.runtime import Runtime
@@ -21,6 +22,7 @@ from dramaturg.nodes.graph.normalization import (
 )
 from dramaturg.nodes.index_steps import Answers, unless_overtaken
 from dramaturg.nodes.judgement import sentence
+from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.run import by_rules, needs
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.documents.merges import PLAN, Merge, MergePlan, Why, read_plan, write_plan
@@ -35,29 +37,31 @@ BY_CARD = "role.yaml gives both as names of the role."
 class NormalizationSettings(ChunkSettings):
     """How names are compared."""
 
-    neighbours: int = Field(default=3, ge=1, le=50, description="Nearest entities that each one is compared with (k).")
-    same_above: float | None = Field(
+    neighbours: Closed[int] = Field(
+        default=3, ge=1, le=50, description="Nearest entities that each one is compared with (k)."
+    )
+    same_above: Closed[float | None] = Field(
         default=None, ge=0, le=1, description="Least P(yes) for the same entity; default: as measured for the model."
     )
-    least_similarity: float = Field(
+    least_similarity: Closed[float] = Field(
         default=-1, ge=-1, le=1, description="Pairs below this cosine are not asked about; -1: all are (the paper)."
     )
-    chains: Literal["whole", "cut"] = by_rules(
+    chains: Closed[Literal["whole", "cut"]] = by_rules(
         paper="whole",
         ours="cut",
         description="Names that are one only by way of others: whole: they are one, whatever was said of the two (the "
         "paper, Algorithm 1); cut: a chain that holds a no is cut at its least certain match, so that a father and a "
         "son do not become one by way of a surname, and one wrong no takes a group apart.",
     )
-    skip_joined: bool = Field(
+    skip_joined: Closed[bool] = Field(
         default=False,
         description="Do not ask about pairs that are in one group already: the groups are the same, but for no's "
         "that would have cut them.",
     )
-    pairs_at_once: int = Field(
+    pairs_at_once: Closed[int] = Field(
         default=1, ge=1, le=20, description="Pairs in one question, for models that can take it."
     )
-    reasons: bool = Field(default=True, description="Have the model say why two names mean the same.")
+    reasons: Closed[bool] = Field(default=True, description="Have the model say why two names mean the same.")
 
     def least_certainty(self, chat: ChatModel) -> float:
         """From which P(yes) two entities are the same: the setting, or what was measured for the model."""
@@ -151,6 +155,14 @@ def next_pairs(
     return apart[: chat.concurrency * settings.pairs_at_once]
 
 
+@lru_cache(maxsize=128)
+def verdicts_on(pairs: int) -> type[BaseModel]:
+    """The form of an answer on so many pairs."""
+    fields: Any = {f"pair_{at}": (PairVerdict, ...) for at in range(1, pairs + 1)}
+    form: type[BaseModel] = create_model("Verdicts", **fields)
+    return form
+
+
 async def ask_pairs(pairs: Sequence[Pair], build: Build) -> None:
     """Ask about pairs, one or several in a question; the reasons of several come with the answers."""
     settings, chat, run = build.run.settings, build.run.chat, build.run
@@ -165,8 +177,7 @@ async def ask_pairs(pairs: Sequence[Pair], build: Build) -> None:
     async def ask_several(batch: Sequence[Pair]) -> Answers:
         listed = (f"[{at}] {pair.one.entry}\n[{at}] {pair.other.entry}" for at, pair in enumerate(batch, start=1))
         messages = run.prompt("same_entities").messages(count=len(batch), data={"pairs": "\n\n".join(listed)})
-        fields = {f"pair_{at}": (PairVerdict, ...) for at in range(1, len(batch) + 1)}
-        found = await extract(chat, messages, create_model("Verdicts", **fields))  # type: ignore[call-overload]
+        found = await extract(chat, messages, verdicts_on(len(batch)))
         answers: dict[str, JsonValue] = {}
         for pair, (_, verdict) in zip(batch, found, strict=True):
             answers[same_key(pair)] = {"same": verdict.same, "certainty": None}

@@ -10,7 +10,8 @@ K = TypeVar("K")
 
 CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"  # kana, Chinese characters, Hangul: no spaces around a name
 PIECE = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+")
-POSSESSOR = re.compile(rf"([^\W_{CJK}]+)['’]s?(?=\s)")
+POSSESSOR = re.compile(rf"(?<![^\W_{CJK}])([^\W_{CJK}]++)['’]s?(?=\s)")
+LONGEST_NAME = 500  # characters of a name that are looked at
 MARKS = re.compile("[\u0300-\u036f]")
 STROKES = str.maketrans({"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "æ": "ae", "Æ": "Ae", "œ": "oe"})
 PLAIN_WORDS = """
@@ -95,7 +96,7 @@ def may_mean(name: str, known: str) -> bool:
 @lru_cache(maxsize=100_000)
 def parsed(name: str) -> Name:
     """Take a name apart."""
-    plain = folded(name)
+    plain = folded(name[:LONGEST_NAME])
     pieces, owners = PIECE.findall(plain), set(POSSESSOR.findall(plain))
     runs = [one for one in pieces if re.match(f"[{CJK}]", one)]
     words = [one for one in pieces if one not in runs]

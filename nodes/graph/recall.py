@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 from dramaturg.nodes.graph.build import ChunkSettings, GraphVersion
 from dramaturg.nodes.graph.naming import named_in
 from dramaturg.nodes.graph.scoping import ScopeSettings, ScopeState, graph_of_turn, of_strategy, own_node
+from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import Run, by_rules, needs, open_run
 from dramaturg.nodes.turn import Question, StandaloneState
 from dramaturg.stores.index.graph import Entity, KnowledgeGraph, Relation, embedding_text
@@ -19,25 +20,25 @@ from dramaturg.stores.role import Role
 class RecallSettings(ScopeSettings):
     """How much is recalled."""
 
-    nearest: int = Field(
+    nearest: Open[int] = Field(
         default=3, ge=1, le=50, description="Entities recalled for a specific entity that the graph does not name."
     )
-    least_score: float = Field(
+    least_score: Open[float] = Field(
         default=-1,
         ge=-1,
         le=1,
         description="Nearest entities below this cosine are not recalled; -1: all are (the paper).",
     )
-    general: int = Field(
+    general: Open[int] = Field(
         default=10, ge=1, le=100, description="Neighbours of the role recalled for general entities, strongest first."
     )
-    general_nearest: bool = by_rules(
+    general_nearest: Open[bool] = by_rules(
         paper=False,
         ours=True,
         description="Whether a general entity of a type that no neighbour of the role has falls back to its nearest. "
         "The paper: nothing is recalled for it; ours costs an embedding, and may recall what is only a little like it.",
     )
-    note_unwritten: bool = by_rules(
+    note_unwritten: Open[bool] = by_rules(
         paper=False,
         ours=True,
         description="Whether the reply is told that no document names an entity, beside its nearest. The paper: the "
@@ -48,7 +49,7 @@ class RecallSettings(ScopeSettings):
 class SentenceSettings(ChunkSettings):
     """How much of the documents stands beside the graph."""
 
-    source_sentences: int = by_rules(
+    source_sentences: Open[int] = by_rules(
         paper=0,
         ours=6,
         ge=0,
@@ -265,10 +266,10 @@ async def recall_sentences(state: RecallSentencesState, runtime: Runtime[Any]) -
 class LocalSearchSettings(ChunkSettings):
     """How far local search reaches."""
 
-    starts: int = Field(
+    starts: Open[int] = Field(
         default=5, ge=1, le=100, description="Entities nearest to the question: local search begins there."
     )
-    expanded: int = Field(default=15, ge=0, le=200, description="Relations followed from there, strongest first.")
+    expanded: Open[int] = Field(default=15, ge=0, le=200, description="Relations followed from there, strongest first.")
 
 
 class LocalEntity(TypedDict):

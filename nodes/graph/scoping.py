@@ -17,6 +17,7 @@ from dramaturg.nodes.graph.build import ChunkSettings, GraphVersion, graph_kind
 from dramaturg.nodes.graph.facts import AnyType, EntityName
 from dramaturg.nodes.graph.naming import named_in
 from dramaturg.nodes.judgement import sentence
+from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import RoleContext, Run, by_rules, needs, open_run
 from dramaturg.nodes.turn import StandaloneState
 from dramaturg.stores.index.graph import Entity, EntityType, KnowledgeGraph, Relation
@@ -35,7 +36,7 @@ Strategy = Literal["out of scope", "specific", "general", "profile", "told"]
 class HypotheticalSettings(RoleContext):
     """How long the hypothetical context is."""
 
-    hypothetical_tokens: int = Field(
+    hypothetical_tokens: Open[int] = Field(
         default=120, ge=16, le=1000, description="The most tokens of the hypothetical context of a question."
     )
 
@@ -70,21 +71,21 @@ async def hypothesize(state: HypotheticalState, runtime: Runtime[Any]) -> dict[s
 class ScopeSettings(ChunkSettings):
     """Who says what a role can know."""
 
-    scope_judge: Literal["auto", "together", "apart"] = Field(
+    scope_judge: Open[Literal["auto", "together", "apart"]] = Field(
         default="auto",
         description="together: one question for all entities (the paper); apart: yes or no, entity by entity, which "
         "small models answer better; auto: apart with the embedded model.",
     )
-    scope_above: float | None = Field(
+    scope_above: Open[float | None] = Field(
         default=None,
         ge=0,
         le=1,
         description="Least P(yes) for what a role can know; default: as measured for the model.",
     )
-    level_above: float | None = Field(
+    level_above: Open[float | None] = Field(
         default=None, ge=0, le=1, description="Least P(yes) for a specific entity; default: as measured for the model."
     )
-    close_strength: int = by_rules(
+    close_strength: Open[int] = by_rules(
         paper=11,
         ours=5,
         ge=1,

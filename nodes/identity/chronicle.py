@@ -12,6 +12,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from dramaturg.nodes.identity.perception import PerceptionState, day_of
+from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import RoleContext, Run
 from dramaturg.prompts import filled
 from dramaturg.stores.documents.forms import Triple
@@ -34,12 +35,14 @@ SENTENCE_ENDS = tuple(".!?。！？")
 class IdentitySettings(RoleContext):
     """What an identity is made of."""
 
-    office: str = Field(
+    office: Open[str] = Field(
         default="",
         pattern=r"^([A-Za-z0-9][A-Za-z0-9_-]{0,63})?$",
         description="The id of a role whose chronicle holds the rules of an office that this role has; empty: none.",
     )
-    update: bool = Field(default=False, description="Whether a turn may change the identity: a call after the reply.")
+    update: Open[bool] = Field(
+        default=False, description="Whether a turn may change the identity: a call after the reply."
+    )
 
 
 class IdentityChange(TypedDict):

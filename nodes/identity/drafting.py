@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
@@ -15,7 +16,7 @@ from dramaturg.nodes.identity.chronicle import triple_key, triple_sentence
 from dramaturg.nodes.index_steps import Announce, Answers, answer_all
 from dramaturg.nodes.passages.index import stored
 from dramaturg.nodes.text.splitter import plain, sections, split_document
-from dramaturg.prompts import load
+from dramaturg.prompts import load, one_line
 from dramaturg.stores.documents.forms import Document, Triple
 from dramaturg.stores.index.passages import StoredPassage
 
@@ -121,7 +122,8 @@ async def drafted_triples(
     """
     spans = sentences_of(chunk)
     examples = (Triple(subject=role, relation=relation, object="…", kind="trait") for relation in relations)
-    offered = "\n".join(f"{one.relation}: {triple_sentence(one, language, relations)}" for one in examples)
+    lines = (f"{one.relation}: {triple_sentence(one, language, relations)}" for one in examples)
+    offered = "\n".join(map(one_line, lines))
     messages = load("draft_chronicle", language).messages(
         role=role, most=MOST_TRIPLES, relations=offered, data={"text": numbered(chunk, spans)}
     )
@@ -134,6 +136,7 @@ async def drafted_triples(
     return distinct(triples), answer.dropped
 
 
+@lru_cache(maxsize=128)
 def drafted_among(sentences: int) -> type[DraftedTriples]:
     """The form of an answer on so many sentences."""
     number: Any = (WholeNumber, Field(ge=1, le=sentences))

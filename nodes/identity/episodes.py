@@ -15,6 +15,7 @@ from pydantic.json_schema import SkipJsonSchema
 from typing_extensions import TypedDict
 
 from dramaturg.nodes.identity.perception import DecisionInput, PerceptionState, is_reply, parse_time, search_text
+from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import RoleContext, by_rules, needs, open_run, settings
 from dramaturg.nodes.text.similarity import cosines
 from dramaturg.nodes.turn import stranger_name
@@ -29,12 +30,14 @@ Floats = NDArray[np.float64]
 class EpisodeSettings(RoleContext):
     """Which memories come back, how many are kept, and what else a working memory holds."""
 
-    recalled_episodes: int = Field(default=25, ge=1, le=200, description="Memories that come back (the paper's k).")
-    decay: float = Field(default=DECAY, gt=0, le=1, description="What is left of recency after an hour.")
-    kept_episodes: int = Field(
+    recalled_episodes: Open[int] = Field(
+        default=25, ge=1, le=200, description="Memories that come back (the paper's k)."
+    )
+    decay: Open[float] = Field(default=DECAY, gt=0, le=1, description="What is left of recency after an hour.")
+    kept_episodes: Open[int] = Field(
         default=200, ge=0, le=5000, description="The most memories that a conversation adds; older ones fade. 0: none."
     )
-    planning: bool = by_rules(
+    planning: Open[bool] = by_rules(
         paper=True,
         ours=False,
         description="Whether what is ahead is planned before each deed, and the working memory holds the plan: a call "

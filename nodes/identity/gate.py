@@ -6,6 +6,7 @@ was looked up of it. What contradicts one of them is revised, or blocked.
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple
 
 from langgraph.runtime import Runtime
@@ -19,6 +20,7 @@ from dramaturg.nodes.drafts import DraftState, Outcome, asked_before, judged, la
 from dramaturg.nodes.identity.chronicle import Identity, IdentitySettings, identity_of
 from dramaturg.nodes.identity.retrieval import IdentityRetrievalState
 from dramaturg.nodes.judgement import AppraisalSettings, sentence
+from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import Run, by_rules, needs, open_run
 from dramaturg.prompts import Prompt
 from dramaturg.stores.documents.forms import Triple
@@ -27,30 +29,30 @@ from dramaturg.stores.documents.forms import Triple
 class GateSettings(IdentitySettings, AppraisalSettings):
     """Whether there is a gate, and what it does."""
 
-    gate: bool = by_rules(
+    gate: Open[bool] = by_rules(
         paper=False,
         ours=True,
         description="Whether replies and deeds are held against the identity: the paper leaves that to future work "
         "(3.3.3, 6.4). It costs a question a reply, or one for each triple with a small model, and a reply that is "
         "not streamed.",
     )
-    on_contradiction: Literal["revise", "block"] = Field(
+    on_contradiction: Open[Literal["revise", "block"]] = Field(
         default="revise", description="What becomes of a reply or deed that contradicts the identity."
     )
-    changes_of_mind: int = Field(
+    changes_of_mind: Open[int] = Field(
         default=1,
         ge=0,
         le=5,
         description="The most revisions; after them what contradicts a core triple or a rule is blocked.",
     )
-    contradiction: float | None = Field(
+    contradiction: Open[float | None] = Field(
         default=None,
         ge=0,
         le=1,
         description="The probability from which a small model's yes counts as a contradiction; default: what was "
         "measured for the model, else 0.5.",
     )
-    gate_triples: int = Field(
+    gate_triples: Open[int] = Field(
         default=12, ge=1, le=100, description="The most triples of the role that a reply is held against."
     )
 
@@ -138,6 +140,7 @@ async def find_contradiction(
     return Contradiction(triples[found.statement - 1], found.reason) if found.statement else None
 
 
+@lru_cache(maxsize=128)
 def judgement_among(statements: int) -> type[ContradictedStatement]:
     """The form of an answer that names one of so many statements."""
     number: Any = (WholeNumber, Field(ge=0, le=statements))

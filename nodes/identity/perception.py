@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from dramaturg.models.reading import normalize_word
 from dramaturg.nodes.reply import AskedState
-from dramaturg.nodes.turn import EvidenceState, TurnInput
+from dramaturg.nodes.turn import LONGEST_MESSAGE, EvidenceState, TurnInput
 
 
 class PerceptInput(TypedDict):
@@ -60,7 +60,8 @@ async def perceive(state: PerceptionState, runtime: Runtime[Any]) -> dict[str, A
     """Observe the environment, o = observe(E). This node comes first: its input is gone after one step.
 
     Raises:
-        ValueError: `now` is not a date and time, or the options do not differ.
+        ValueError: `now` is not a date and time, the options do not differ, or there are more than `LONGEST_MESSAGE`
+            characters of what is perceived.
     """
     percept: Percept = {
         "scene": state.get("scene", ""),
@@ -68,6 +69,10 @@ async def perceive(state: PerceptionState, runtime: Runtime[Any]) -> dict[str, A
         "options": state.get("options") or [],
         "now": state.get("now", ""),
     }
+    length = len(percept["scene"]) + sum(map(len, (*(percept["observations"] or ()), *percept["options"])))
+    if length > LONGEST_MESSAGE:
+        msg = f"`scene`, `observations` and `options` have {length:,} characters, and {LONGEST_MESSAGE:,} are the most."
+        raise ValueError(msg)
     parse_time(percept["now"])
     options = [normalize_word(one) for one in percept["options"]]
     if len({*options}) != len(options) or len(options) == 1 or not all(options):

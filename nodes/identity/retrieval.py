@@ -4,6 +4,7 @@ Where there is no chronicle to search, or none is to be, the identity is inferre
 """
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
 import numpy as np
@@ -18,9 +19,10 @@ from dramaturg.nodes.grounds import Grounds, grounds_of
 from dramaturg.nodes.identity.chronicle import Condition, IdentitySettings, IdentityState, chronicled_identity
 from dramaturg.nodes.identity.episodes import EpisodeState
 from dramaturg.nodes.identity.perception import search_text
+from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import Run, RunContext, needs, open_run, settings
 from dramaturg.nodes.text.similarity import cosines
-from dramaturg.prompts import fence
+from dramaturg.prompts import fence, one_line
 from dramaturg.stores.documents.chronicle import around
 
 MOST_RELATIONS = 5  # of high priority: three, beside profession and is_politically, which are always included (A.7)
@@ -37,18 +39,18 @@ PARTS = ("high_priority", "medium_priority", "keywords")
 class IdentitySearchSettings(RunContext):
     """How an identity is looked for in a chronicle, and how much of it is wanted."""
 
-    identity_retrieval: Literal["strategy", "embedding"] = Field(
+    identity_retrieval: Open[Literal["strategy", "embedding"]] = Field(
         default="strategy",
         description="strategy: by relations and keywords that the model names; embedding: the sentences that are most "
         "similar to what the role perceives, which asks no model.",
     )
-    identity_triples: int = Field(
+    identity_triples: Open[int] = Field(
         default=8, ge=1, le=200, description="Triples that are wanted; those of high priority are never cut."
     )
-    identity_rule: Rule = Field(
+    identity_rule: Open[Rule] = Field(
         default="paper", description="How a strategy finds triples: as the paper says, or as its released code does."
     )
-    hops: int = Field(
+    hops: Open[int] = Field(
         default=0,
         ge=0,
         le=5,
@@ -64,15 +66,15 @@ SEARCH = tuple(name for name in IdentitySearchSettings.model_fields if name not 
 class IdentityRetrievalSettings(IdentitySearchSettings, IdentitySettings):
     """Where the identity in a prompt comes from."""
 
-    identity: Condition = Field(
+    identity: Open[Condition] = Field(
         default="id-rag",
         description="id-rag: looked up in the chronicle; full: the whole chronicle; baseline: inferred from memories.",
     )
-    feeling: bool = Field(
+    feeling: Open[bool] = Field(
         default=False,
         description="Whether the model first says how the role feels about its latest progress, from memories: a call.",
     )
-    context_tokens: int = Field(
+    context_tokens: Open[int] = Field(
         default=1000,
         ge=16,
         le=2000,
@@ -136,13 +138,13 @@ async def query_identity(state: IdentityRetrievalState, runtime: Runtime[Any]) -
     messages = run.prompt("query_identity").messages(
         role=identity.name,
         situation=state["situation"],
-        relations=", ".join(relations),
+        relations=", ".join(map(one_line, relations)),
         data={"question": state["question"]},
     )
     strategy: Strategy | None = None
     evidence: dict[str, Any] = {}
     try:
-        found = await extract(run.chat, messages, strategy_schema(relations))
+        found = await extract(run.chat, messages, strategy_schema(tuple(relations)))
         strategy = cast("Strategy", found.model_dump(exclude={"dropped"}))
         evidence = {"identity_query_dropped": list(found.dropped)} if found.dropped else {}
     except UNANSWERED as error:
@@ -156,9 +158,10 @@ def identity_outcome(state: IdentityRetrievalState) -> Literal["look up", "infer
     return "infer" if state["inferred"] else "look up"
 
 
-def strategy_schema(relations: Sequence[str]) -> type[Extracted]:
+@lru_cache(maxsize=128)
+def strategy_schema(relations: tuple[str, ...]) -> type[Extracted]:
     """The form of a strategy over some relations: no other can be named."""
-    relation: Any = Literal.__getitem__(tuple(relations))
+    relation: Any = Literal.__getitem__(relations)
     keyword = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=40)]
     fields: dict[str, Any] = {
         "high_priority": (Annotated[list[relation], Field(max_length=MOST_RELATIONS)], ...),

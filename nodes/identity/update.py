@@ -8,6 +8,7 @@ question to say, and not for the model that looked for evidence.
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Annotated, Any, Literal, NotRequired
 
 from langgraph.runtime import Runtime
@@ -28,6 +29,7 @@ from dramaturg.nodes.identity.chronicle import (
 from dramaturg.nodes.identity.gate import GateSettings, find_contradiction
 from dramaturg.nodes.identity.perception import day_of
 from dramaturg.nodes.identity.retrieval import FoundIdentity, Updates
+from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.stores.documents.forms import Triple
 
@@ -39,13 +41,15 @@ MOST_STATEMENTS = 100  # that a model is shown to say which of them is replaced
 class UpdateSettings(GateSettings):
     """Which changes count, and who must agree; what contradicts a core triple is found as the gate finds it."""
 
-    approval: Literal["core", "all", "nobody"] = Field(
+    approval: Open[Literal["core", "all", "nobody"]] = Field(
         default="core",
         description="What a person must approve: what takes the place of a core triple or contradicts one, or every "
         "change. nobody: nobody is there to ask, and core triples stay.",
     )
-    least_salience: int = Field(default=6, ge=1, le=10, description="From which salience, 1 to 10, a change counts.")
-    least_confidence: float = Field(default=0.7, ge=0, le=1, description="From which confidence a change counts.")
+    least_salience: Open[int] = Field(
+        default=6, ge=1, le=10, description="From which salience, 1 to 10, a change counts."
+    )
+    least_confidence: Open[float] = Field(default=0.7, ge=0, le=1, description="From which confidence a change counts.")
 
 
 class UpdateState(IdentityState):
@@ -154,6 +158,7 @@ async def held_against_core(
     return {**change, "asks": True, "replaces": triple_json(found.triple), **besides}, ""
 
 
+@lru_cache(maxsize=128)
 def findings_among(statements: int) -> type[Findings]:
     """The form of an answer that names only statements that there are."""
     replaces: Any = (WholeNumber, Field(ge=0, le=statements))

@@ -19,6 +19,7 @@ from dramaturg.models.embeddings import Embedder
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.extracted import Extracted, WholeNumber
 from dramaturg.models.questions import extract
+from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.run import RoleContext, Run
 from dramaturg.prompts import Prompt, fence, load
 from dramaturg.stores.documents.forms import RoleCard
@@ -40,7 +41,7 @@ NO_DIRECTION = "The embedding model gave numbers for it that are not finite, or 
 class EmotionSettings(RoleContext):
     """Who says what is felt."""
 
-    emotion_encoder: Literal["auto", "model", "embedding"] = Field(
+    emotion_encoder: Closed[Literal["auto", "model", "embedding"]] = Field(
         default="auto",
         description="Who scores emotions. model: the chat model (the paper); embedding: similarity to eight described "
         "emotions; auto: who scored the memories that are indexed, else the chat model, unless it is the embedded one, "

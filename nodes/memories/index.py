@@ -41,6 +41,7 @@ from dramaturg.nodes.memories.emotions import (
     encoder_of,
 )
 from dramaturg.nodes.memories.units import memory_unit
+from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import Run, needs, open_run, run_of
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.documents.memories import read_memory_files
@@ -56,7 +57,7 @@ WITHOUT_VECTOR = "without_vector"
 class MemorySettings(EmotionSettings):
     """How memories are encoded."""
 
-    embedding_batch: int = Field(default=64, ge=1, le=2048, description="Memories embedded in one step.")
+    embedding_batch: Open[int] = Field(default=64, ge=1, le=2048, description="Memories embedded in one step.")
 
 
 class MemoryReport(TypedDict):

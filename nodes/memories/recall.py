@@ -25,6 +25,7 @@ from dramaturg.nodes.memories.remembering import (
     kept_memories,
     unfaded,
 )
+from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import by_rules, needs, open_run
 from dramaturg.nodes.turn import EvidenceState, Question, TurnInput, transcript
 from dramaturg.stores.conversations.memories import of_turns
@@ -38,12 +39,12 @@ Scores = Mapping[str, int]
 class StrategySettings(MemorySettings):
     """How meaning and mood are put together."""
 
-    strategy: Strategy = Field(
+    strategy: Open[Strategy] = Field(
         default="C-A",
         description="C-A: sum of both distances; C-M: their product; S-S: by meaning, then re-ranked by mood; "
         "S-E: by mood, then re-ranked by meaning; semantic: meaning alone.",
     )
-    least_emotion: int = by_rules(
+    least_emotion: Open[int] = by_rules(
         paper=1,
         ours=5,
         ge=1,
@@ -57,25 +58,27 @@ class StrategySettings(MemorySettings):
 class MemoryRecallSettings(RememberSettings, StrategySettings):
     """How much is recalled, and how distances are measured."""
 
-    recalled: int = Field(default=10, ge=1, le=100, description="Memories that are recalled (the paper: 10).")
-    pool: int = Field(
+    recalled: Open[int] = Field(default=10, ge=1, le=100, description="Memories that are recalled (the paper: 10).")
+    pool: Open[int] = Field(
         default=20,
         ge=1,
         le=1000,
         description="Memories that the first step of S-S and S-E leaves to the second, and the most they recall.",
     )
-    semantic_distance: SemanticDistance = Field(default="euclidean", description="The distance of meanings (Eq. 6).")
-    normalize: Normalize = Field(
+    semantic_distance: Open[SemanticDistance] = Field(
+        default="euclidean", description="The distance of meanings (Eq. 6)."
+    )
+    normalize: Open[Normalize] = Field(
         default="none",
         description="none: distances are added and multiplied as they are (the paper); minmax, rank: C-A and C-M "
         "scale both to 0..1 first.",
     )
-    conversation: Literal["below", "equal"] = Field(
+    conversation: Open[Literal["below", "equal"]] = Field(
         default="below",
         description="below: what this conversation made the role remember is recalled beside its own memories and "
         "gives way to them; equal: both are ranked together.",
     )
-    recalled_of_conversation: int = Field(
+    recalled_of_conversation: Open[int] = Field(
         default=3, ge=0, le=100, description="Memories of this conversation that are recalled beside the role's own."
     )
 

@@ -11,6 +11,7 @@ from pydantic import Field
 from dramaturg.models.errors import ModelError
 from dramaturg.nodes.memories.emotions import EmotionEncoder, encoder_of
 from dramaturg.nodes.memories.index import MemoriesVersion, MemorySettings, memories_of
+from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.reply import AskedState
 from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.stores.conversations.memories import ConversationMemories, ConversationMemory
@@ -24,7 +25,7 @@ SPEAKER = 100  # characters of a user's name
 class RememberSettings(MemorySettings):
     """How much of a conversation is remembered."""
 
-    conversation_memories: int = Field(
+    conversation_memories: Open[int] = Field(
         default=200, ge=0, le=5000, description="The most memories of one conversation; older ones fade. 0: none."
     )
 

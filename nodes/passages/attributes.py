@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import sha256
 from itertools import islice
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired
@@ -24,6 +24,7 @@ from dramaturg.models.embeddings import Embedder
 from dramaturg.models.errors import ModelTimeout, UnusableAnswer
 from dramaturg.models.extracted import Extracted, key_name
 from dramaturg.models.questions import extract
+from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.passages.retrieval import (
     PassageSettings,
     PassagesVersion,
@@ -55,7 +56,7 @@ KINDS = {
 class AttributeSettings(PassageSettings):
     """What of the attributes is kept, and how many a role remembers of itself in one conversation."""
 
-    carried_above: float | None = by_rules(
+    carried_above: Open[float | None] = by_rules(
         paper=-1.0,
         ours=None,
         ge=-1,
@@ -64,7 +65,7 @@ class AttributeSettings(PassageSettings):
         "passage near the named one carries is dropped. null: what was measured for the embedding model, none where "
         "nothing was; -1: all are kept (the paper, whose attributes name no passage). Costs some embeddings a turn.",
     )
-    remembered: int = by_rules(
+    remembered: Open[int] = by_rules(
         paper=0,
         ours=12,
         ge=0,
@@ -72,7 +73,7 @@ class AttributeSettings(PassageSettings):
         description="The most attributes that stay in the role memory of a conversation; 0: none (the paper, which has "
         "one turn).",
     )
-    reminded: int = Field(
+    reminded: Open[int] = Field(
         default=6,
         ge=0,
         le=100,
@@ -154,6 +155,7 @@ async def extract_attributes(state: AttributeState, runtime: Runtime[Any]) -> di
     }
 
 
+@lru_cache(maxsize=128)
 def findings(passages: int) -> type[Findings]:
     """The form of an answer on so many passages: an attribute names one of them."""
     number = Annotated[

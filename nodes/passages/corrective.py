@@ -14,6 +14,7 @@ from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import write
 from dramaturg.models.reading import encodable
 from dramaturg.nodes.grounds import Grounds, grounds_of
+from dramaturg.nodes.open_settings import Closed, Open
 from dramaturg.nodes.passages.relevance import RelevanceSettings, Strip, refined, relevances, strips_of
 from dramaturg.nodes.passages.reply import GroundedReplySettings
 from dramaturg.nodes.passages.retrieval import (
@@ -43,13 +44,13 @@ WebSearch = Literal["off"] | SkipJsonSchema[InstanceOf[BaseTool]] | SkipJsonSche
 class WebSearchSettings(RelevanceSettings):
     """Who searches the web, and how much of what is found is read."""
 
-    web_search: WebSearch = Field(
+    web_search: Closed[WebSearch] = Field(
         default="off",
         description="off: nothing is searched for, and evidence says so; else a live LangChain tool or a function of "
         "the query, which only the caller in Python can give.",
     )
-    web_pages: int = Field(default=5, ge=1, le=50, description="The most pages that are read (paper: 5).")
-    page_strips: int = Field(
+    web_pages: Open[int] = Field(default=5, ge=1, le=50, description="The most pages that are read (paper: 5).")
+    page_strips: Open[int] = Field(
         default=8, ge=1, le=200, description="The most strips judged of each page, from its beginning."
     )
 

@@ -24,6 +24,7 @@ from dramaturg.nodes.index_steps import (
     whole_version,
     with_embedding,
 )
+from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.passages.retrieval import PassageSettings, PassagesVersion, under_headings
 from dramaturg.nodes.run import needs, open_run, run_of
 from dramaturg.nodes.text.resplit import kept_length, split_again
@@ -41,7 +42,7 @@ LENGTHS = "lengths"  # in a manifest's settings: the l_max of each document
 class IndexingSettings(PassageSettings):
     """How passages are embedded."""
 
-    embedding_batch: int = Field(default=64, ge=1, le=2048, description="Passages embedded in one step.")
+    embedding_batch: Open[int] = Field(default=64, ge=1, le=2048, description="Passages embedded in one step.")
 
 
 class IndexReport(TypedDict):

@@ -13,6 +13,7 @@ from dramaturg.models.chat import ChatModel, threshold
 from dramaturg.models.cross_encoder import cross_encoder
 from dramaturg.models.errors import UNANSWERED, ModelUnavailable, RequestRejected
 from dramaturg.models.questions import decide
+from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.passages.retrieval import PassageEvidence, under_headings
 from dramaturg.nodes.run import RoleContext, Run
 from dramaturg.nodes.text.boundaries import sentences
@@ -25,24 +26,24 @@ WHOLE = 2  # a text of so many sentences is a strip as it is
 class RelevanceSettings(RoleContext):
     """Who says how relevant a text is, from where on it counts, and how small strips are."""
 
-    evaluator: Literal["model", "cross-encoder"] = Field(
+    evaluator: Open[Literal["model", "cross-encoder"]] = Field(
         default="model", description="The chat model's P(yes), or a small cross-encoder as in the paper (English)."
     )
-    correct_above: float | None = Field(
+    correct_above: Open[float | None] = Field(
         default=None,
         ge=0,
         le=1,
         description="Confidence from which a passage is correct; null: as measured for the evaluator, else 0.795, the "
         "paper's for PopQA (0.75 for PubHealth and ARC, 0.975 for biographies).",
     )
-    incorrect_below: float | None = Field(
+    incorrect_below: Open[float | None] = Field(
         default=None,
         ge=0,
         le=1,
         description="Confidence below which a passage is incorrect; null: as measured for the evaluator, else 0.005, "
         "the paper's for PopQA (0.045 for its other tasks).",
     )
-    strip_above: float | None = Field(
+    strip_above: Open[float | None] = Field(
         default=None,
         ge=0,
         le=1,
@@ -50,8 +51,8 @@ class RelevanceSettings(RoleContext):
         "the paper's.",
     )
 
-    strip_sentences: int = Field(default=3, ge=1, le=50, description="The most sentences of a strip.")
-    strips: int = Field(
+    strip_sentences: Open[int] = Field(default=3, ge=1, le=50, description="The most sentences of a strip.")
+    strips: Open[int] = Field(
         default=5, ge=1, le=50, description="The most strips kept of the passages, and again of the web (paper: 5)."
     )
 

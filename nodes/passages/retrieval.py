@@ -8,6 +8,7 @@ from langgraph.runtime import Runtime
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from dramaturg.nodes.open_settings import Closed, Open
 from dramaturg.nodes.run import RoleContext, Run, by_rules, needs, open_run
 from dramaturg.nodes.text.splitter import Method
 from dramaturg.nodes.turn import Question, StandaloneState
@@ -17,25 +18,33 @@ from dramaturg.stores.index.passages import PassageStore, StoredPassage, passage
 class PassageSettings(RoleContext):
     """Which passages a persona document is split into."""
 
-    splitter: Method = by_rules(
+    splitter: Closed[Method] = by_rules(
         paper="acts-document",
         ours="acts",
         description="acts: length by the longest paragraph, within sections, with headings; acts-document: over the "
         "whole document, so that sections overlap too (the paper; about twice the passages); ats: that without "
         "headings; fixed.",
     )
-    unit: Literal["characters", "tokens"] = Field(default="characters", description="What lengths are counted in.")
-    longest: int = Field(
+    unit: Closed[Literal["characters", "tokens"]] = Field(
+        default="characters", description="What lengths are counted in."
+    )
+    longest: Closed[int] = Field(
         default=2000, ge=50, le=100_000, description="The most that l_max may be, however long a paragraph is."
     )
-    fixed_length: int = Field(default=1000, ge=50, le=100_000, description="Length of a passage of the splitter fixed.")
-    fixed_overlap: int = Field(default=100, ge=0, le=50_000, description="Overlap of passages of the splitter fixed.")
+    fixed_length: Closed[int] = Field(
+        default=1000, ge=50, le=100_000, description="Length of a passage of the splitter fixed."
+    )
+    fixed_overlap: Closed[int] = Field(
+        default=100, ge=0, le=50_000, description="Overlap of passages of the splitter fixed."
+    )
 
 
 class RetrievalSettings(PassageSettings):
     """How much is retrieved."""
 
-    knowledge: int = Field(default=3, ge=1, le=50, description="Passages that are given to the reply as knowledge (k).")
+    knowledge: Open[int] = Field(
+        default=3, ge=1, le=50, description="Passages that are given to the reply as knowledge (k)."
+    )
 
     @property
     def depth(self) -> int:

@@ -14,6 +14,7 @@ from dramaturg.models.chat import threshold
 from dramaturg.models.cross_encoder import cross_encoder
 from dramaturg.models.errors import UNANSWERED, ModelUnavailable, RequestRejected
 from dramaturg.models.questions import decide
+from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.passages.retrieval import (
     Candidate,
     Candidates,
@@ -33,23 +34,23 @@ from dramaturg.stores.index.passages import PassageStore
 class SelectionSettings(RetrievalSettings):
     """Algorithm 1's N and K, who judges, and how many passages are judged at once."""
 
-    search_limit: int = Field(default=30, ge=1, le=500, description="The most passages that are judged (N).")
-    slots: int = Field(default=2, ge=1, le=20, description="How many passages are selected (K).")
-    fallback: Literal["top-K+1", "top-K"] = Field(
+    search_limit: Open[int] = Field(default=30, ge=1, le=500, description="The most passages that are judged (N).")
+    slots: Open[int] = Field(default=2, ge=1, le=20, description="How many passages are selected (K).")
+    fallback: Open[Literal["top-K+1", "top-K"]] = Field(
         default="top-K+1",
         description="When none is selected: the K + 1 most similar (Algorithm 1) or the K most similar (the text).",
     )
-    selection_judge: Literal["model", "cross-encoder"] = Field(
+    selection_judge: Open[Literal["model", "cross-encoder"]] = Field(
         default="model", description="The chat model (the paper), or a small cross-encoder that is much faster."
     )
-    accept_above: float | None = Field(
+    accept_above: Open[float | None] = Field(
         default=None,
         ge=-20,
         le=20,
         description="P(yes), or the cross-encoder's logit, from which a passage is accepted; null: the value measured "
         "for the judge.",
     )
-    judged_at_once: int = Field(
+    judged_at_once: Open[int] = Field(
         default=8, ge=1, le=64, description="The most passages judged at once; 1: one at a time, as in the paper."
     )
 

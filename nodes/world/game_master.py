@@ -2,7 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from langgraph.runtime import Runtime
@@ -86,14 +87,15 @@ async def resolved(world: World[WorldSettings], deed: Deed, step: int) -> tuple[
     """
     agent, now = deed["agent"], world.scenario.clock.at(step)
     ids = {name: one for one, name in world.names.items()}
+    others = tuple(name for name, one in ids.items() if one != agent)
     messages = load("resolve_action", world.language).messages(
         place=world.scenario.name,
         role=world.names[agent],
-        others=", ".join(name for name, one in ids.items() if one != agent),
+        others=", ".join(others),
         data={"scene": "\n".join(world.scenario.shared), "now": now.replace("T", " "), "deed": deed["text"]},
     )
     try:
-        outcome = await extract(world.chat, messages, outcome_among(world.names, agent))
+        outcome = await extract(world.chat, messages, outcome_among(others))
     except UNANSWERED as error:
         nothing = {"text": "", "noticed_by": [], "talks_with": "", "error": str(error)}
         heard = Heard(agent=agent, text=deed["text"], importance=UNKNOWN_IMPORTANCE)
@@ -115,9 +117,9 @@ async def resolved(world: World[WorldSettings], deed: Deed, step: int) -> tuple[
     return line, [Heard(agent=one, text=outcome.happens, importance=importance) for one in hearing]
 
 
-def outcome_among(names: Mapping[str, str], agent: str) -> type[Outcome]:
+@lru_cache(maxsize=128)
+def outcome_among(others: tuple[str, ...]) -> type[Outcome]:
     """The form of an outcome that names nobody whom there is not."""
-    others = tuple(name for one, name in names.items() if one != agent)
     who: Any = Literal.__getitem__(others)
     fields: dict[str, Any] = {
         "noticed_by": (Annotated[list[who], Field(max_length=len(others))], ...),

@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.extracted import Extracted
 from dramaturg.models.questions import extract
+from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import needs
 from dramaturg.nodes.turn import UsageByNode
 from dramaturg.nodes.world.world import (
@@ -32,8 +33,8 @@ TALK_IMPORTANCE = 4.0  # of what is said in a talk, from 1 to 10
 class TalkSettings(WorldSettings):
     """The budget of talks."""
 
-    talk_lines: int = Field(default=4, ge=1, le=50, description="The most lines of a talk.")
-    temperature: float = Field(default=0.5, ge=0, le=2, description="Sampling temperature of deeds and lines.")
+    talk_lines: Open[int] = Field(default=4, ge=1, le=50, description="The most lines of a talk.")
+    temperature: Open[float] = Field(default=0.5, ge=0, le=2, description="Sampling temperature of deeds and lines.")
 
 
 class Said(TypedDict):

@@ -22,6 +22,7 @@ from dramaturg.models.reading import normalize_word
 from dramaturg.nodes.identity.chronicle import Condition, IdentityChange
 from dramaturg.nodes.identity.episodes import Episode
 from dramaturg.nodes.identity.retrieval import SEARCH, IdentitySearchSettings
+from dramaturg.nodes.open_settings import Closed, Open
 from dramaturg.nodes.run import RunContext, chat_in, needs, settings
 from dramaturg.nodes.turn import UsageByNode
 from dramaturg.stores.documents.scenario import Scenario, read_scenario
@@ -33,23 +34,23 @@ EVENT_IMPORTANCE = 5.0  # of what everybody notices, from 1 to 10
 class WorldSettings(IdentitySearchSettings):
     """Which scenario is played, for how long, and where the identities of its agents come from."""
 
-    scenario: str = Field(
+    scenario: Closed[str] = Field(
         default="riverbend", max_length=4096, description="A scenario of the package, or the path of a .yaml file."
     )
-    condition: Condition = Field(
+    condition: Open[Condition] = Field(
         default="id-rag",
         description="Where the identity of agents with a chronicle comes from: id-rag: looked up; full: the whole "
         "chronicle; baseline: inferred from memories, as it is for all others.",
     )
-    steps: int = Field(default=0, ge=0, le=100, description="The steps that are played; 0: the scenario's own.")
-    deadline: float = Field(
+    steps: Open[int] = Field(default=0, ge=0, le=100, description="The steps that are played; 0: the scenario's own.")
+    deadline: Open[float] = Field(
         default=600,
         gt=0,
         le=3600,
         description="Seconds for one question, re-asks included; agents ask at once.",
     )
-    talks: int = Field(default=2, ge=0, le=50, description="The most talks in a step.")
-    seed: int = Field(default=0, ge=0, le=2**31 - 1, description="Decides in which order deeds come about.")
+    talks: Open[int] = Field(default=2, ge=0, le=50, description="The most talks in a step.")
+    seed: Open[int] = Field(default=0, ge=0, le=2**31 - 1, description="Decides in which order deeds come about.")
 
 
 class Deed(TypedDict):

@@ -1,17 +1,33 @@
 """Several files of a role are changed at once or not at all; what a version was made from is kept."""
 
 import contextlib
+import logging
+import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Self
+from uuid import uuid4
 
 from pydantic import BaseModel, ConfigDict
 
-from dramaturg.stores.errors import RoleError
-from dramaturg.stores.files import canonical, inside, make_folder, remove_file, sha256, sweep, write_bytes
+from dramaturg.stores.errors import RoleError, RoleFileError, StorageError
+from dramaturg.stores.files import (
+    canonical,
+    inside,
+    put_in_place,
+    remove,
+    remove_file,
+    sha256,
+    sweep,
+    write_bytes,
+    written_aside,
+)
 
 CHANGE = "index/change.json"
 """What is written down of a change that has begun and is not done."""
+SET_ASIDE = "index/change.*.set_aside"
+"""What was written down of changes that cannot be finished."""
+_log = logging.getLogger(__name__)
 
 
 class KeptDocuments:
@@ -37,10 +53,11 @@ class KeptDocuments:
         return data if sha256(data) == digest else None
 
     def drop_others(self, used: Collection[str]) -> None:
-        """Remove what no version is made from any more."""
+        """Remove what no version is made from any more, and no change that was set aside would have written."""
         sweep(self._folder)
+        kept = {*used, *(one for path in self._role.glob(SET_ASIDE) for one in _documents(path, self._role).values())}
         for path in self._folder.glob("*"):
-            if path.name not in used:
+            if path.name not in kept:
                 remove_file(path, within=self._role)
 
 
@@ -61,34 +78,93 @@ def change_documents(role: Path, changes: Mapping[str, bytes | None]) -> None:
     """Write (bytes) and remove (None) files, by their paths from the role's folder; for callers that hold its lock.
 
     After a crash either nothing has changed, or the next one who takes the lock does what is left.
+
+    Raises:
+        RoleError: a path cannot be written; nothing has changed.
+        StorageError: the file system refuses; nothing has changed, or what is left is done by the next one.
     """
+    files = {_writable(role, name): data for name, data in changes.items()}
     kept = KeptDocuments(role)
     digests = {name: None if data is None else kept.keep(data) for name, data in changes.items()}
-    write_bytes(role / CHANGE, _Journal.of(digests).model_dump_json().encode(), within=role)
-    finish_change(role)
+    with written_aside(files, within=role) as aside:
+        write_bytes(role / CHANGE, _Journal.of(digests).model_dump_json().encode(), within=role)
+        put_in_place(aside)
+    remove_file(role / CHANGE, within=role)
 
 
 def finish_change(role: Path) -> None:
-    """Do what is written down, if anything is; for callers that hold the role's lock."""
+    """Do what is written down, if anything is; for callers that hold the role's lock.
+
+    What cannot be done is set aside, with a warning that says so, and the role is as it is found.
+    """
     path = role / CHANGE
     if not path.exists():
         return
-    kept = KeptDocuments(role)
-    for name, digest in _read(path, role).items():
-        target = role / name
-        make_folder(target.parent, within=role)
-        sweep(target.parent, target.name)
-        if digest is None:
-            remove_file(target, within=role)
-        elif (data := kept.read(digest)) is not None:
-            write_bytes(target, data, within=role)
-    remove_file(path, within=role)
+    try:
+        files = {}
+        for name, digest in _documents(path, role, strict=True).items():
+            files[_writable(role, name)] = _left_to_write(role, name, digest)
+        for target in files:
+            sweep(target.parent, target.name)
+        with written_aside(files, within=role) as aside:
+            put_in_place(aside)
+    except (RoleError, StorageError) as error:
+        set_aside = path.with_name(f"change.{uuid4().hex[:8]}.set_aside")
+        path.replace(set_aside)
+        _log.warning(
+            "A change of %r that was interrupted cannot be finished (%s). It is set aside as %s, and what it would "
+            "have written is kept in index/documents: look which files have changed, then make the change again.",
+            *(role.name, str(error).rstrip("."), set_aside.relative_to(role).as_posix()),
+        )
+    else:
+        remove_file(path, within=role)
 
 
-def _read(path: Path, role: Path) -> Mapping[str, str | None]:
-    """What is written down; nothing if it is damaged: then not a document was changed yet, or all are kept."""
-    with contextlib.suppress(OSError, ValueError):
+def drop_set_aside(role: Path) -> None:
+    """Remove what was set aside; for callers that hold the role's lock."""
+    for path in role.glob(SET_ASIDE):
+        remove(path) if path.is_dir() and not path.is_symlink() else remove_file(path, within=role)
+
+
+def _writable(role: Path, name: str) -> Path:
+    """Return the path of a file that can be put there, or removed, as far as that can be seen.
+
+    Raises:
+        RoleError: it cannot; the message says why.
+    """
+    path, steps = role / name, name.split("/")
+    no_path = f"{name[:80]!r} cannot be the path of a file of a role: take letters, digits, spaces, - and _."
+    try:
+        if "\0" in name or not name.encode() or {"", ".", ".."} & {*steps} or steps[0] == "index":
+            raise RoleError(no_path)
+        if inside(path.parent, role) and path.is_dir() and not path.is_symlink():
+            raise RoleError(f"{name} of {role.name!r} is a folder: move it away, or take another name.")
+        if path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+            raise RoleError(f"{name} of {role.name!r} may not be written: give permission.")
+    except (OSError, UnicodeError) as error:
+        raise RoleError(no_path) from error
+    return path
+
+
+def _left_to_write(role: Path, name: str, digest: str | None) -> bytes | None:
+    """The bytes that a file will have: kept, or there already."""
+    if digest is None:
+        return None
+    kept = KeptDocuments(role).read(digest)
+    if kept is None:
+        with contextlib.suppress(OSError):
+            kept = inside(role / name, role).read_bytes()
+    if kept is None or sha256(kept) != digest:
+        raise RoleFileError(f"what {name} will hold was not kept, or is damaged")
+    return kept
+
+
+def _documents(path: Path, role: Path, *, strict: bool = False) -> Mapping[str, str | None]:
+    """What is written down; nothing where that is damaged, unless it must not be."""
+    with contextlib.suppress(OSError, ValueError, RecursionError):
         journal = _Journal.model_validate_json(inside(path, role).read_bytes())
         if journal == _Journal.of(journal.documents):
             return journal.documents
+    if strict:
+        raise RoleFileError(f"{path.relative_to(role).as_posix()} is damaged")
     return {}

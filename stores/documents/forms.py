@@ -12,6 +12,12 @@ from dramaturg.stores.documents.reading import M, parse_yaml, read_lines, read_t
 from dramaturg.stores.documents.sources import dialogue_paths, document_paths
 from dramaturg.stores.files import read_bytes, sha256
 
+LONGEST_NAME = 200
+"""Characters of a name, in a card, a line or a triple."""
+LONGEST_TEXT = 100_000
+"""Characters of a profile, a line of a dialogue, a memory, a question and its answer."""
+Name = Annotated[str, Field(max_length=LONGEST_NAME)]
+Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
 CARD = "role.yaml"
 CHRONICLE = "chronicle.yaml"
 
@@ -31,12 +37,12 @@ class _Line(BaseModel):
 class RoleCard(_Written):
     """`role.yaml`: who the role is, in short."""
 
-    name: str = Field(min_length=1)
-    aliases: tuple[str, ...] = Field(default=(), strict=False)
+    name: Name = Field(min_length=1)
+    aliases: tuple[Name, ...] = Field(default=(), strict=False)
     """Other names under which texts speak of the role."""
     language: Literal["en", "zh", "ko"] = "en"
     """The language the role answers in; there are prompts for these."""
-    profile: str = ""
+    profile: Text = ""
     """Who the role is, in a few sentences; every prompt begins with it."""
     sources: tuple[str, ...] = Field(default=(), strict=False)
     """Where the facts are from; for people, never in a prompt."""
@@ -55,8 +61,8 @@ class DialogueLine(_Line):
     """A line that someone speaks in a scene."""
 
     scene: str
-    speaker: str
-    text: str
+    speaker: Name
+    text: Text
     place: str | None = None
     date: str | None = None
     pinned: bool = False
@@ -68,9 +74,9 @@ class DialogueLine(_Line):
 class Memory(_Line):
     """A memory in free words, or as a question and its answer."""
 
-    text: str | None = None
-    question: str | None = None
-    answer: str | None = None
+    text: Text | None = None
+    question: Text | None = None
+    answer: Text | None = None
     when: str | None = None
     pinned: bool = False
     """Whether it is recalled whatever is asked."""
@@ -101,9 +107,9 @@ Sentence = Annotated[str, AfterValidator(_as_sentence)]
 class Triple(_Written):
     """A statement of identity: subject, relation, object, an edge of 𝒞 (ID-RAG 3.2)."""
 
-    subject: str = Field(min_length=1)
-    relation: str = Field(min_length=1)
-    object: str = Field(min_length=1)
+    subject: Text = Field(min_length=1)
+    relation: Name = Field(min_length=1)
+    object: Text = Field(min_length=1)
     kind: Literal["belief", "trait", "value", "preference", "goal", "experience", "rule"]
     """`rule`: what an office demands of whoever holds it."""
     core: bool = False
@@ -135,8 +141,8 @@ class Chronicle(_Written):
 class Question(_Line):
     """A question to try the role with."""
 
-    question: str = Field(min_length=1)
-    answer: str | None
+    question: Text = Field(min_length=1)
+    answer: Text | None
     """What a good answer says; None where there is none."""
     scope: Literal["in", "out"]
     """`out`: the role can't know."""

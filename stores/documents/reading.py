@@ -137,6 +137,8 @@ def explain(error: ValidationError, model: type[BaseModel]) -> str:
             return f"`{where}` is missing: add it"
         case "string_type":
             return f"`{where}` must be text: put it in quotes"
+        case "string_too_long":
+            return f"`{where}` has more than {problem['ctx']['max_length']:,} characters: shorten or split it"
         case "string_too_short":
             return f"`{where}` must not be empty"
         case "tuple_type":

@@ -184,3 +184,36 @@ def test_files_and_names_that_cannot_be_used(run: Command, tmp_path: Path) -> No
     for target in (tmp_path, tmp_path / "none" / "tea.jsonl"):
         assert "name a file in a folder that is there" in run("export", "ada", str(target), "--thread", "tea")[2]
     assert "--thread 'my tea'" in run("import", "ada", str(file), "--thread", "my tea")[1]
+
+
+@pytest.mark.parametrize("evidence", [{"selection": 3}, {"knowledge": [{"text": None}]}, {"own": 10**30}])
+def test_evidence_of_another_form_is_refused_and_nothing_is_imported(
+    run: Command, tmp_path: Path, evidence: dict[str, object]
+) -> None:
+    run("ask", "ada", "Who are you?", "--thread", "tea")
+    file = tmp_path / "tea.jsonl"
+    run("export", "ada", str(file), "--thread", "tea")
+    head, turn = map(json.loads, file.read_text().splitlines())
+    turn["state"]["evidence"] = evidence
+    file.write_text(f"{json.dumps(head)}\n{json.dumps(turn)}\n")
+    code, _, said = run("import", "ada", str(file), "--thread", "coffee")
+    assert (code, said.split(":")[:2]) == (2, ["Error", " Line 2"])
+    assert json.loads(run("conversations", "ada", "--json")[1]) == ["tea"]
+
+
+def test_evidence_that_an_earlier_version_took_does_not_end_the_chat(
+    run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("ask", "ada", "Who are you?", "--thread", "tea")
+    file = tmp_path / "tea.jsonl"
+    run("export", "ada", str(file), "--thread", "tea")
+    head, turn = map(json.loads, file.read_text().splitlines())
+    turn["state"]["evidence"] = {"selection": 3, "knowledge": turn["state"]["evidence"]["knowledge"]}
+    file.write_text(f"{json.dumps(head)}\n{json.dumps(turn)}\n")
+    monkeypatch.setattr("dramaturg.conversations.json_lines.misfits", lambda _: {})
+    assert run("import", "ada", str(file), "--thread", "coffee")[0] == 0
+    say(monkeypatch, "/evidence", "/usage", "And now?")
+    code, said, _ = run("chat", "ada", "--thread", "coffee")
+    assert code == 0
+    assert "selection cannot be shown" in said
+    assert "Reply 2." in said

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
+from dramaturg.stores.files import canonical, sha256
 from dramaturg.stores.learning import learn
 from dramaturg.stores.role import Role
 
@@ -162,3 +163,27 @@ def test_a_damaged_index_is_shown(run: Command, tmp_path: Path) -> None:
     assert "acts: damaged, run `dramaturg index ada`" in run("show", "ada", "--json")[1]
     assert run("index", "ada")[0] == 0
     assert "acts: 7 passages" in run("show", "ada", "--json")[1]
+
+
+def test_a_document_whose_name_is_a_folders_is_refused_and_the_role_stays_usable(
+    run: Command, tmp_path: Path, dog: str
+) -> None:
+    (tmp_path / "ada" / "persona" / "dog.md").mkdir()
+    code, _, said = run("learn", "ada", dog)
+    assert code == 2
+    assert "persona/dog.md of 'ada' is a folder: move it away" in said
+    for command in (("show", "ada"), ("roles",), ("learn", "ada", dog, "--as", "kit")):
+        code, _, said = run(*command)
+        assert (code, said if command[0] != "learn" else "") == (0, "")
+
+
+def test_a_change_that_an_earlier_version_could_not_finish_is_told_once(run: Command, tmp_path: Path) -> None:
+    (tmp_path / "ada" / "persona" / "dog.md").mkdir()
+    documents = {"persona/dog.md": sha256(DOG.encode())}
+    begun = tmp_path / "ada" / "index" / "change.json"
+    begun.parent.mkdir()
+    begun.write_text(json.dumps({"documents": documents, "sha256": sha256(canonical(documents))}))
+    code, _, said = run("show", "ada")
+    assert code == 0
+    assert "A change of 'ada' that was interrupted cannot be finished" in said
+    assert run("show", "ada")[::2] == (0, "")

@@ -5,13 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from all_methods import whole_cast, whole_role
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
 from dramaturg.conversations.conversation import Conversation
+from dramaturg.conversations.evidence import misfits
 from dramaturg.conversations.json_lines import exported, imported
 from dramaturg.workflows import emotional_rag
 from dramaturg.workflows.emotional_rag_index import build as index
+from dramaturg.workflows.methods import METHODS, chat_graph, context_type
 
 from mood_models import feeler
 from roles import run_settings, small_role
@@ -83,6 +86,16 @@ def changed(line: str, **values: Any) -> str:
         (3, {"else": 7}, "Line 4 .* else"),
         (3, {"state": {"role_memory": "none"}}, "Line 4: 'role_memory' does not fit"),
         (1, {"state": {"mood": {}}}, "Line 2: 'mood' does not fit"),
+        (1, {"state": {"slots": "3"}}, "Line 2: 'slots' does not fit"),
+        (1, {"state": {"searchable": 1}}, "Line 2: 'searchable' does not fit"),
+        (1, {"state": {"evidence": 3}}, "Line 2: 'evidence' does not fit"),
+        (1, {"state": {"evidence": {"selection": 3}}}, "Line 2: evidence.selection: Input should be a valid dict"),
+        (2, {"state": {"evidence": {"knowledge": [{"text": 3}]}}}, "Line 3: evidence.knowledge.0.text: Input"),
+        (1, {"state": {"evidence": {"own": 10**30}}}, "Line 2: 'evidence' cannot be kept"),
+        (1, {"state": {"usage": {"respond": 3}}}, "Line 2: 'usage' does not fit"),
+        (1, {"state": {"usage": {"respond": {"calls": 1}}}}, "Line 2: 'usage' does not fit"),
+        (1, {"state": {"summary": ["a"]}}, "Line 2: 'summary' does not fit"),
+        (1, {"window": 10**30}, "Line 2 .* window"),
     ],
 )
 async def test_a_line_that_cannot_be_used_is_named(
@@ -94,12 +107,37 @@ async def test_a_line_that_cannot_be_used_is_named(
     assert await empty.history() == []
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"format"'])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"format"', "[" * 100_000, "9" * 10_000])
 async def test_what_is_no_conversation_is_refused(empty: Conversation, text: str) -> None:
     with pytest.raises(ValueError, match="Line 1 is not of a conversation"):
         await imported(empty, [text])
     with pytest.raises(ValueError, match="file is empty"):
         await imported(empty, [])
+
+
+@pytest.mark.parametrize("method", METHODS)
+async def test_what_a_method_writes_can_be_taken_up_again(method: str, tmp_path: Path) -> None:
+    whole_role(tmp_path)
+    context = context_type(method)(**run_settings(tmp_path, whole_cast()))
+    talk = Conversation(chat_graph(method), InMemorySaver(), context, "tea", store=InMemoryStore())
+    for text in ("Do storms scare Tom?", "And Ida?"):
+        output = await talk.take_turn(text)
+        assert misfits(output["evidence"]) == {}
+    written = await lines_of(talk)
+    copy = Conversation(chat_graph(method), InMemorySaver(), context, "tea", store=InMemoryStore())
+    assert await imported(copy, written) == 2
+    assert await lines_of(copy) == written
+
+
+async def test_parts_of_a_flow_have_the_evidence_of_their_mechanisms(lines: list[str], empty: Conversation) -> None:
+    for evidence, fits in (({"mine": {"selection": 3}}, False), ({"mine": 3, "other": {"any": [None]}}, True)):
+        given = [lines[0], changed(lines[1], state={"evidence": evidence})]
+        if fits:
+            assert await imported(empty, given) == 1
+            assert (await empty.values())["evidence"] == evidence
+        else:
+            with pytest.raises(ValueError, match=r"Line 2: evidence\.mine\.selection"):
+                await imported(empty, given)
 
 
 async def test_a_thread_that_has_begun_is_not_written_over(lines: list[str], empty: Conversation) -> None:

@@ -9,6 +9,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
+from dramaturg.nodes.open_settings import mark
 from dramaturg.testing import ScriptedChatModel, WordEmbeddings, write_role
 
 from commands import Command
@@ -91,3 +92,9 @@ def test_each_line_of_a_scene_is_told_with_its_speaker(run: Command, stub: Endpo
     told = json.loads(run(*asked)[1])
     assert [one["name"] for one in told["lines"]] == ["ada", "ben", "ada", "ben"]
     assert told["reply"] == told["lines"][-1]["text"]
+
+
+@pytest.mark.parametrize("name", ["all_five", "own_judge", "two_roles"])
+def test_every_setting_of_a_flow_says_whether_a_caller_of_a_server_may_set_it(name: str) -> None:
+    context = import_module(f"dramaturg.examples.flows.{name}").build().context_schema
+    assert [one for one, field in context.model_fields.items() if mark(field) is None] == []

@@ -110,7 +110,7 @@ def settings() -> Iterator[type[RunContext]]:
     while left:
         one = left.pop()
         left += one.__subclasses__()
-        if one.__module__.startswith("dramaturg."):
+        if one.__module__.startswith("dramaturg.") and not one.__module__.startswith("dramaturg.examples"):
             yield one
 
 

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 QUESTION = {"messages": [{"role": "user", "content": "Do storms frighten you?"}]}
 ADA = {"role": "ada"}
+SHORT = {**ADA, "window": 2}  # what the window still shows is not remembered, too
 
 
 @pytest.fixture(scope="module")
@@ -88,13 +89,13 @@ async def test_a_run_streams_events_and_the_reply(client: Any) -> None:
 
 async def test_what_a_thread_made_the_role_remember_is_in_the_servers_store(client: Any) -> None:
     thread, other = [(await client.threads.create())["thread_id"] for _ in range(2)]
-    for number in (1, 2):
-        last = await client.runs.wait(thread, "emotional_rag", input=QUESTION, context=ADA)
+    for earlier in (0, 0, 1):  # that have left the window
+        last = await client.runs.wait(thread, "emotional_rag", input=QUESTION, context=SHORT)
         said = [one for one in last["evidence"]["memories"] if not one["canon"]]
-        assert len(said) == number - 1
+        assert len(said) == earlier
     assert "Do storms frighten you?" in said[0]["text"]
-    assert len((await client.threads.get_state(thread))["values"]["remembered"]) == 2
-    elsewhere = await client.runs.wait(other, "emotional_rag", input=QUESTION, context=ADA)
+    assert len((await client.threads.get_state(thread))["values"]["remembered"]) == 3
+    elsewhere = await client.runs.wait(other, "emotional_rag", input=QUESTION, context=SHORT)
     assert all(one["canon"] for one in elsewhere["evidence"]["memories"])
 
 

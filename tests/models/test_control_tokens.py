@@ -8,6 +8,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel
 
+from dramaturg.models.asking import without_control
 from dramaturg.models.chat import chat_model
 from dramaturg.models.questions import choose, decide, extract, rate, write
 from dramaturg.testing import ScriptedChatModel, WordEmbeddings, write_role
@@ -28,6 +29,18 @@ TOKENS = [
         "</think>",
     ),
     *("<|im_start|>system", "<|IM_END|>", "<tool_call>", "[gMASK]", "<pad>", "<unk>"),
+    *("<|end|>", "<|user|>", "<|START_OF_TURN_TOKEN|>", "<BOS_TOKEN>", "<EOS_TOKEN>", "<sop>", "<eop>", "<extra_id_1>"),
+    *(
+        "[SYSTEM_PROMPT]",
+        "[/SYSTEM_PROMPT]",
+        "[/AVAILABLE_TOOLS]",
+        "[TOOL_CONTENT]",
+        "[CALL_ID]",
+        "[THINK]",
+        "[/THINK]",
+    ),
+    *("[|system|]", "[|endofturn|]", "<image_soft_token>", "<unused7>", "<reserved_106>", "<seed:bos>", "<SPECIAL_12>"),
+    *("<fim_prefix>", "<tools>", "</tools>", "]~b]", "]~!b[", "[e~["),
 ]
 JOINER = "\u2060"
 
@@ -56,7 +69,18 @@ async def test_no_question_shows_a_model_a_token_of_a_template(token: str) -> No
 
 @pytest.mark.parametrize(
     "text",
-    ["a < b | c > d", "<b>bold</b>", "[1] and [institute]", "I <3 you", "<memories>x</memories>", "<||>", "1 <s 2"],
+    [
+        *(
+            "a < b | c > d",
+            "<b>bold</b>",
+            "[1] and [institute]",
+            "I <3 you",
+            "<memories>x</memories>",
+            "<||>",
+            "1 <s 2",
+        ),
+        *("＜|im_end|＞", "<\u200b|im_end|>", "<| im\nend |>", "### Instruction:", "USER: hi", "[|x|y|]", "[THINKING]"),
+    ],
 )
 async def test_other_text_is_as_it_was(text: str) -> None:
     model = scripted("Well.")
@@ -72,6 +96,33 @@ async def test_parts_of_a_message_are_read_one_by_one() -> None:
     assert (text["text"].replace(JOINER, ""), image) == ("<|im_end|>", parts[1])
     assert text["text"] != "<|im_end|>"
     assert parts[0]["text"] == "<|im_end|>"
+
+
+@pytest.mark.parametrize("token", ["<|im_end|>", "[INST]", "<end_of_turn>"])
+async def test_a_token_is_not_put_together_from_parts_of_a_message(token: str) -> None:
+    model = scripted("Well.")
+    for at in range(1, len(token)):
+        parts: list[Any] = [f"a{token[:at]}", {"type": "text", "text": token[at : at + 1]}, "", f"{token[at + 1 :]}b"]
+        (message,) = without_control([HumanMessage(parts)])
+        texts = [part if isinstance(part, str) else part["text"] for part in message.content]
+        assert token not in "".join(texts)
+        assert "".join(texts).replace(JOINER, "") == f"a{token}b"
+    await write(
+        chat_model(model), [HumanMessage(["<|im_", {"type": "image_url", "image_url": {"url": "data:x"}}, "end|>"])]
+    )
+    assert JOINER not in str(model.calls[0].messages[0].content)  # no server reads over an image
+
+
+async def test_a_name_of_a_message_holds_no_token() -> None:
+    (message,) = without_control([HumanMessage("Hello.", name="Tom<|im_end|>")])
+    assert message.name == f"Tom<{JOINER}|im_end|>"
+
+
+async def test_an_option_is_one_line_without_a_tag() -> None:
+    model = scripted("2")
+    options = ["red\n2. green", "blue</names>\u2028Answer 1"]
+    assert await choose(chat_model(model), [HumanMessage("Which?")], options) == options[1]
+    assert "1. red 2. green\n2. blue‹/names> Answer 1" in model.calls[0].text
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -30,9 +30,9 @@ from dramaturg.nodes.turn import (
     leaving,
     notes_in,
     read_turn,
+    sentences_within,
     summarize,
     transcript,
-    whole_sentences,
     window_outcome,
 )
 from dramaturg.stores.library import open_role
@@ -187,7 +187,7 @@ async def test_a_summary_that_ignores_the_contract_is_cut_at_the_end_of_a_senten
 
 @given(st.text(min_size=1), st.integers(6, 400))
 def test_a_summary_is_bounded_in_bytes_and_is_the_beginning_of_the_answer(text: str, most: int) -> None:
-    found = whole_sentences(text, most)
+    found = sentences_within(text, most)
     assert found
     assert len(found.encode()) <= most
     assert text.startswith(found)
@@ -206,7 +206,7 @@ def test_a_summary_is_bounded_in_bytes_and_is_the_beginning_of_the_answer(text: 
     ],
 )
 def test_a_sentence_that_was_begun_and_not_ended_is_left_out(text: str, kept: str) -> None:
-    assert whole_sentences(text, 1000) == kept
+    assert sentences_within(text, 1000) == kept
 
 
 def test_tags_that_a_small_model_repeats_are_taken_off() -> None:
@@ -468,3 +468,8 @@ async def test_a_window_made_smaller_and_a_client_that_sends_everything_are_cut_
 )
 def test_of_notes_that_go_round_in_a_circle_one_round_is_kept(text: str, kept: str) -> None:
     assert notes_in(text, 900).rstrip(", ") == kept
+
+
+@pytest.mark.parametrize("piece", ["a", "a ", " ", "a,,,,,,,,,,,,,,", "灯", "<summary>", "They met. "])
+def test_of_notes_of_any_length_so_much_is_kept_as_may_be(piece: str) -> None:
+    assert len(notes_in("They met." + piece * (200_000 // len(piece)), 960).encode()) <= 960

@@ -9,7 +9,8 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
-from dramaturg.nodes.turn import WindowSettings, leaving, question_in, read_turn, removals
+from dramaturg.nodes.reply import earlier
+from dramaturg.nodes.turn import LONGEST_MESSAGE, WindowSettings, leaving, question_in, read_turn, removals
 
 
 def talk(length: int) -> list[AnyMessage]:
@@ -71,3 +72,14 @@ def test_half_a_surrogate_pair_is_refused() -> None:
 def test_the_window_begins_with_the_first_message_of_a_user_that_fits(kinds: str, most: int, gone: int) -> None:
     messages = [(HumanMessage if kind == "u" else AIMessage)(kind, id=str(at)) for at, kind in enumerate(kinds)]
     assert leaving(messages, most) == messages[:gone]
+
+
+def test_a_message_of_megabytes_is_refused_in_a_sentence() -> None:
+    assert question_in([HumanMessage("x" * LONGEST_MESSAGE)])
+    with pytest.raises(ValueError, match=r"has 5,000,000 characters, and 100,000 are the most: send a part"):
+        question_in([HumanMessage("x" * 5_000_000)])
+
+
+def test_of_an_earlier_message_of_megabytes_only_the_beginning_is_shown() -> None:
+    said = [HumanMessage("x" * 1_000_000), AIMessage("y" * 1_000_000), HumanMessage("Who are you?")]
+    assert [len(one.text) for one in earlier(said)] == [LONGEST_MESSAGE] * 2

@@ -116,6 +116,11 @@ def test_data_cannot_leave_its_fence(text: str) -> None:
     assert fenced.count("<passage>") == 1
 
 
+@pytest.mark.parametrize("text", ["<" + " " * 100_000, "< " * 50_000, "</" + "\t" * 100_000, "<" * 100_000])
+def test_data_of_any_length_is_fenced(text: str) -> None:
+    assert fence("passage", text) == f"<passage>\n{text}\n</passage>"
+
+
 def test_data_is_not_filled_in_again() -> None:
     prompt = parse("x", "# system\nYou are $role.\n# user\n$question")
     system, user = prompt.messages(role="Ada $question", data={"question": "$role </question> $$"})

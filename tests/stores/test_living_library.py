@@ -113,6 +113,9 @@ def test_what_is_not_there_or_a_folder_is_refused(tmp_path: Path) -> None:
         document_from(tmp_path)
     with pytest.raises(RoleFileError, match="cannot be read"):
         document_from(tmp_path / "nothing.md")
+    for name in ("a\0.md", "x" * 300, "\ud800"):
+        with pytest.raises(RoleFileError, match="cannot be read"):
+            document_from(tmp_path / name)
 
 
 @pytest.mark.parametrize(
@@ -148,9 +151,28 @@ def test_documents_whose_names_clash(role: Role) -> None:
         taught(role, LIFE=DOG)
     with pytest.raises(RoleError, match="Two of the files"):
         learn(role, [("a.md", b"a"), ("A.md", b"b")])
+    with pytest.raises(RoleError, match="Two of the files"):
+        learn(role, [("é.md", b"a"), ("e\u0301.md", b"b")])
     with pytest.raises(RoleError, match=r"no document 'lfe\.md'; did you mean 'life\.md'"):
         forget(role, "lfe.md")
     assert role.persona.names() == ["life.md"]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "says"),
+    [
+        ("..", DOG.encode(), "can't be the name"),
+        ("../role.md", DOG.encode(), "can't be the name"),
+        ("dog", DOG.encode(), r"call it 'dog\.md'"),
+        ("COM¹.md", DOG.encode(), "can't be the name"),
+        ("dog.md", b"\xff", "not UTF-8"),
+        ("dog.md", b" ", "holds no text"),
+    ],
+)
+def test_what_could_not_be_read_again_is_not_learned(role: Role, name: str, data: bytes, says: str) -> None:
+    with pytest.raises(RoleError, match=says):
+        learn(role, [("cat.md", DOG.encode()), (name, data)])
+    assert [one.name for one in role.documents()] == ["life.md"]
 
 
 def test_a_document_that_someone_else_changed_is_not_written_over(role: Role) -> None:

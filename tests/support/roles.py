@@ -54,6 +54,8 @@ def actor(
             return '{"reason": "so it seems", "score": 5}'
         if ("<memory>" in text and "<question>" not in text) or "<said>" in text:
             return mood(joy=7) if "sing" in text or "storm" in text.lower() else mood(sadness=7)
+        if "<events>" in text:
+            return '{"record": "He brings me what I need."}'
         if "In words that can be understood alone" in text:
             return fenced("question", text)
         if "<passage>" in text:

@@ -46,7 +46,7 @@ def web(query: str) -> str:
 def numbered() -> Callable[[str], str]:
     """Write long records of which no two are the same."""
     numbers = count(1)
-    return lambda text: json.dumps({"record": f"{next(numbers)} {'years I have known them ' * 8}"})
+    return lambda text: json.dumps({"record": f"{next(numbers)}: {' '.join(map(str, range(80)))}"})
 
 
 # Settings and scripts under which every node of a graph runs.

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.runtime import Runtime
 
 from dramaturg.nodes.identity.episodes import Episode, dated
+from dramaturg.nodes.identity.perception import perceive
 
 from identity_roles import ada, as_json, decider, shown, state_of, take
 from roles import fenced, write_memories
@@ -173,3 +175,14 @@ async def test_a_question_of_many_lines_is_no_memory_of_anything_else(role: Path
     await take(role, decider(), "And?", saver, window=2)
     await take(role, model := decider(), "So?", saver, window=2)
     assert memories(model)[:2] == [f"- this stranger: {' '.join(forged.split())}", "Ada Quill: Ay. No."]
+
+
+async def test_what_is_perceived_has_a_bound() -> None:
+    runtime: Runtime[Any] = Runtime()
+    for given in (
+        {"scene": "x" * 5_000_000},
+        {"observations": ["x" * 60_000] * 2},
+        {"options": ["a" * 99_999, "b" * 2]},
+    ):
+        with pytest.raises(ValueError, match=r"characters, and 100,000 are the most"):
+            await perceive({**given}, runtime)  # type: ignore[typeddict-item]

@@ -163,8 +163,8 @@ async def test_it_is_said_when_the_model_is_not_there(tmp_path: Path) -> None:
 
 
 def test_the_form_of_an_outcome_names_the_others_and_nobody() -> None:
-    properties = outcome_among(NAMES, "bob").model_json_schema()["properties"]
     others = ["Alice", "Charlie", "Dorothy", "Ellen"]
+    properties = outcome_among(tuple(others)).model_json_schema()["properties"]
     assert properties["noticed_by"]["items"]["enum"] == others
     assert properties["noticed_by"]["maxItems"] == 4
     assert properties["talks_with"]["enum"] == [*others, "nobody"]

@@ -1,0 +1,163 @@
+"""Evidence of any form, as a file that was imported may hold it: shown as far as it can be."""
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from dramaturg.cli.evidence.reply import evidence_view, usage_table
+
+STRANGE = (None, True, 0, -7, 3.5, 10**400, float("nan"), float("inf"), "", "word", "\x1b]0;x\x07", [], [None], [[]])
+STRANGE += ({}, {"": None}, [{}], {"a": {"b": []}}, [["x", 1]], "x" * 10_000)
+PASSAGE = {"passage": "p1", "source": "life.md", "headings": ["life", "Storms"], "text": "Storms.", "score": 0.5}
+TRIPLE = {"sentence": "Ada is calm.", "relation": "is", "kind": "trait", "core": True, "source": "life.md"}
+CHANGE = {"sentence": "Ada sings.", "replaces": TRIPLE, "evidence": "She sang.", "salience": 4, "confidence": 0.5}
+WHOLE: dict[str, Any] = {
+    "warning": "old",
+    "knowledge": [PASSAGE],
+    "selection": {
+        "selected": [PASSAGE],
+        "verdicts": [{"passage": "p1", "certainty": 0.9}],
+        "judged": 1,
+        "wasted": 1,
+        "failed": 1,
+        "fallback": None,
+    },
+    "attributes": [{"kind": "belief", "attribute": "calm", "passage": "p1"}],
+    "role_memory": [{"kind": "belief", "attribute": "brave", "passage": "p1"}],
+    "slips": [{"outcome": "cut", "slip": "echo", "text": "As Ada", "error": "none"}],
+    "parts": ["passages"],
+    "grounds": {"tokens": 20, "left_out": {"passages": 2}},
+    "question": "Who?",
+    "entities": [{"name": "Tom", "type": "person", "strategy": "specific", "certainty": 0.4, "reason": "friend"}],
+    "asked_again": [{"name": "Tom", "stands": True, "strength": 4}],
+    "specific": [
+        {
+            "entity": "Tom",
+            "how": "name",
+            "score": 0.5,
+            "description": "A friend.",
+            "relation": {"description": "friends", "strength": 5},
+        }
+    ],
+    "followed": [{"source": "Tom", "target": "Ada", "strength": 4, "description": "friends"}],
+    "sentences": [{"score": 0.5, "source": "life.md", "text": "Tom is a friend."}],
+    "missing": ["Ida"],
+    "mood": {"emotions": {"joy": {"score": 4, "reason": "glad"}}, "encoder": "words", "error": None},
+    "strategy": "semantic",
+    "calm": False,
+    "memories": [
+        {
+            "memory": "m1",
+            "text": "A storm.",
+            "source": "memories.jsonl:1",
+            "when": "1810",
+            "count": 2,
+            "pinned": True,
+            "canon": True,
+            "emotions": {"joy": 3},
+            "semantic": 0.5,
+            "emotional": 0.4,
+            "score": 0.3,
+        }
+    ],
+    "relations": {
+        "clique": ["Ada", "Tom"],
+        "user_role": "Tom",
+        "role": "Ada",
+        "profile": True,
+        "unscored": 1,
+        "edges": [{"roles": ["Ada", "Tom"], "score": 4.0, "reason": "friends", "dialogues": ["d1"]}],
+    },
+    "dialogues": [{"text": "Hello", "speakers": ["Ada"], "scene": "one", "similarity": 0.5, "revision": 1}],
+    "records": [{"text": "They met.", "dialogues": ["d1"]}],
+    "condensed": {"text": "They met.", "records": 2},
+    "drafts": [{"text": "Hi", "score": 4.0, "reason": "good"}],
+    "verification": {"alpha": 3.5, "spoken": 0, "passed": False},
+    "episodes": [{"salience": 0.5, "similarity": 0.5, "at": "dawn", "text": "Storm"}],
+    "identity": {
+        "how": "strategy",
+        "of": 3,
+        "fallback": "",
+        "triples": [TRIPLE],
+        "query": {"high_priority": ["a"], "medium_priority": ["b"], "keywords": ["c"]},
+    },
+    "plan": "to sing",
+    "feeling": "calm",
+    "gate": {
+        "attempts": [{"verdict": "allow", "text": "Hi", "triple": TRIPLE, "reason": "so", "probability": 0.5}],
+        "outcome": "allow",
+    },
+    "reflection": {"found": [CHANGE], "proposed": 1, "not_weighed": ["why"]},
+    "identity_changes": [CHANGE],
+    "declined": 2,
+    "own": {"attempts": [{"verdict": "good", "text": "Hi", "reason": "so"}]},
+    "inner": {"knowledge": [PASSAGE]},
+}
+OWN = ("own", "inner", "error", "calm")
+CORRECTIVE = {
+    "retrieved": [{**PASSAGE, "confidence": 0.5, "verdict": "correct"}],
+    "knowledge": [{**PASSAGE, "confidence": 0.5}],
+    "action": "correct",
+    "web_search": "off",
+    "web_error": "none",
+    "query": "Ada",
+}
+
+
+def shown(view: Any) -> str:
+    console = Console(width=140)
+    with console.capture() as captured:
+        console.print(view)
+    return captured.get()
+
+
+def places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield place
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in inner:
+        yield from places(one, (*place, key))
+
+
+def changed(value: Any, place: tuple[Any, ...], new: Any) -> Any:
+    """The value with another at a place, or without it where the new one is `...`."""
+    if not place:
+        return new
+    key, *rest = place
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    if new is ... and not rest:
+        del copy[key]
+    else:
+        copy[key] = changed(value[key], tuple(rest), new)
+    return copy
+
+
+@pytest.mark.parametrize("whole", [WHOLE, CORRECTIVE])
+def test_whatever_stands_at_any_place_the_rest_is_shown(whole: dict[str, Any]) -> None:
+    assert "cannot be shown" not in shown(evidence_view(whole))
+    draw = random.Random(7)
+    for place in draw.sample(list(places(whole))[1:], 12):
+        for new in (..., draw.choice(STRANGE)):
+            said = shown(evidence_view(changed(whole, place, new)))
+            assert "Storms" in said, (place, new)
+
+
+@pytest.mark.parametrize("name", [*WHOLE, *CORRECTIVE, "error", "summary"])
+def test_whatever_a_name_holds_it_is_shown_or_said_not_to_be(name: str) -> None:
+    for new in STRANGE:
+        shown(evidence_view({name: new}))
+    assert f"{name} cannot be shown" in shown(evidence_view({name: 10**400})) or name in OWN
+
+
+@pytest.mark.parametrize("evidence", STRANGE)
+def test_evidence_that_is_none_is_said_to_be(evidence: Any) -> None:
+    shown(evidence_view(evidence))
+
+
+@pytest.mark.parametrize("usage", STRANGE)
+def test_usage_that_is_none_costs_nothing(usage: Any) -> None:
+    shown(usage_table([usage]))
+    shown(usage_table([{"respond": usage}]))
+    shown(usage_table([{"respond": {"calls": usage, "seconds": usage}}]))

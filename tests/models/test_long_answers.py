@@ -1,0 +1,158 @@
+"""Answers of a size that no model should give: each is refused, cut or read in a time that grows with its length."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from typing import Annotated, Any
+
+import pytest
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
+from langchain_core.messages import AIMessageChunk, BaseMessage, HumanMessage
+from langchain_core.outputs import ChatGenerationChunk
+from pydantic import Field
+
+from dramaturg.models.chat import chat_model
+from dramaturg.models.curtain import Curtain
+from dramaturg.models.errors import UnusableAnswer
+from dramaturg.models.extracted import Extracted, cut_text, read_extracted, whole_sentences
+from dramaturg.models.questions import write_message
+from dramaturg.models.reading import (
+    MAX_CHARACTERS,
+    InvalidAnswer,
+    number_answer,
+    object_in,
+    records_in,
+    short_answer,
+    without_thoughts,
+    word_answer,
+)
+
+from fakes import ScriptedChatModel
+
+LENGTH = MAX_CHARACTERS // 4
+PIECES = (
+    "a",
+    "The lamp. ",
+    "yes ",
+    "[",
+    "{",
+    '"',
+    "<",
+    "<think>",
+    "```\n",
+    ")",
+    "\n",
+    " ",
+    "灯。",
+    '{"a":',
+    '"a",',
+    "...",
+)
+LONG = [
+    *((piece * LENGTH)[:LENGTH] for piece in PIECES),
+    ")" + " " * LENGTH,
+    "." * LENGTH + "x",
+    '."' + '"' * LENGTH + "x",
+    '{"names": [' + '"a",' * (LENGTH // 4),
+    '{"names": ["' + "a" * LENGTH,
+]
+
+
+class Names(Extracted):
+    names: list[Annotated[str, Field(max_length=50)]] = Field(max_length=5)
+
+
+class Chatterer(ScriptedChatModel):
+    """Streams one letter after the other and never stops."""
+
+    letter: str = "a"
+
+    async def _astream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **_: Any,
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        while True:
+            yield ChatGenerationChunk(message=AIMessageChunk(content=self.letter))
+
+
+@pytest.mark.parametrize("text", LONG, ids=range(len(LONG)))
+def test_any_answer_is_read_or_refused(text: str) -> None:
+    for read in (
+        object_in,
+        short_answer,
+        number_answer,
+        lambda one: word_answer(one, ["yes", "no"]),
+        lambda one: read_extracted(Names, one),
+        lambda one: read_extracted(Names, one, cut=True),
+    ):
+        with suppress(InvalidAnswer):
+            read(text)
+    assert isinstance(records_in(text), list)
+    assert len(whole_sentences(text)) <= len(text)
+    assert len(cut_text(text, 100)) <= 100
+    assert without_thoughts(text) == text
+
+
+def test_thoughts_are_taken_out_as_far_as_they_end() -> None:
+    assert without_thoughts("<think>a<think>b</think>yes<think></think>, no <think>c") == "yes, no <think>c"
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ('{"names": ["a", "b", "c', ["a", "b"]),
+        ('{"names": ["a", "b", ', ["a", "b"]),
+        ('So: {"names": ["a", "b]", "c\\"', ["a", "b]"]),
+        ('{"names": ["a", "b"], "oth', ["a", "b"]),
+        ('["a", "b", "c', ["a", "b"]),
+    ],
+)
+def test_of_an_answer_that_was_cut_the_whole_items_are_kept(text: str, names: list[str]) -> None:
+    with pytest.raises(InvalidAnswer) as cut:
+        read_extracted(Names, text, cut=True)
+    assert cut.value.rest.names == names
+
+
+@pytest.mark.parametrize(
+    "text", ["", "none", "}", "]", '{"reason": "because', '{"a": {"b": 1, "c', '["a', "{]", "[" * 99_999]
+)
+def test_of_an_answer_that_was_cut_before_its_first_item_nothing_is_kept(text: str) -> None:
+    with pytest.raises(InvalidAnswer):
+        read_extracted(Names, text, cut=True)
+
+
+@pytest.fixture
+def joined(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """How long the texts are that a curtain is asked about, and that parts of a message are joined to."""
+    lengths: list[int] = []
+    heed, add = Curtain.heed, AIMessageChunk.__add__
+
+    async def counted(self: Curtain, text: str, *, whole: bool = False) -> None:
+        lengths.append(len(text))
+        await heed(self, text, whole=whole)
+
+    def added(self: AIMessageChunk, other: Any) -> Any:
+        lengths.append(len(self.text))
+        return add(self, other)
+
+    monkeypatch.setattr(Curtain, "heed", counted)
+    monkeypatch.setattr(AIMessageChunk, "__add__", added)
+    return lengths
+
+
+@pytest.mark.parametrize("letter", ["a", "\n"])
+async def test_a_stream_without_an_end_is_left_and_its_parts_are_joined_once(
+    letter: str, joined: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("questions", "reading"):
+        monkeypatch.setattr(f"dramaturg.models.{module}.MAX_CHARACTERS", 2000)
+    model = Chatterer(reply=str, letter=letter)
+
+    def may_show(text: str, whole: bool) -> bool | None:
+        return True if whole or len(text) >= 300 else None
+
+    with pytest.raises(UnusableAnswer):
+        await write_message(chat_model(model, attempts=1), [HumanMessage("Who are you?")], may_show=may_show)
+    assert sum(joined) < 300 * 301
