@@ -152,7 +152,7 @@ def takes(parts: Mapping[str, Preparation], wish: str) -> bool:
 
 async def indexed(context: RoleContext, method: str) -> dict[str, dict[str, Any]]:
     """Prepare a role whose files have changed for a method; a method without an index has nothing to report."""
-    again = command_line("index", context.role, method=method, library=context.library)
+    again = command_line("index", context.role, method=method, library=str(context.library))
     stopping.promise(f"The role's files are changed, what was indexed of them is kept, and `{again}` goes on.")
     return await made(preparations(method, context), {"rebuild": False})
 
