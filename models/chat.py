@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NotRequired, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.load import dumpd
@@ -17,8 +17,10 @@ from pydantic import SecretStr
 from typing_extensions import TypedDict
 
 from dramaturg.models.answer_cache import AnswerCache, open_answers
-from dramaturg.models.client import PerLoop, chat_client, endpoint_name, name_of, slots
+from dramaturg.models.client import chat_client, endpoint_name, name_of, slots
+from dramaturg.models.connections import PerLoop
 from dramaturg.models.environment import Environment, environment
+from dramaturg.models.turn_clock import TurnClock
 
 
 class Usage(TypedDict):
@@ -26,6 +28,8 @@ class Usage(TypedDict):
 
     `calls` were sent to the model, `failures` of them gave no usable answer; `cached` questions were answered from
     disk; `seconds` is the sum over calls, also of those that ran at once. Tokens are those that the server reported.
+    `unanswered` is there only where questions stayed without an answer: a turn that fails is not finished from what
+    took the place of one.
     """
 
     calls: int
@@ -34,6 +38,7 @@ class Usage(TypedDict):
     prompt_tokens: int
     completion_tokens: int
     seconds: float
+    unanswered: NotRequired[int]
 
 
 @dataclass
@@ -46,6 +51,7 @@ class Account:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
+    unanswered: int = 0
 
     def record(self, seconds: float, *, usable: bool, tokens: UsageMetadata | None = None) -> None:
         """Count one call, answered or not."""
@@ -60,9 +66,13 @@ class Account:
         """Count one question that was answered from disk."""
         self.cached += 1
 
+    def record_unanswered(self) -> None:
+        """Count one question that has no answer."""
+        self.unanswered += 1
+
     def usage(self) -> Usage:
         """What was counted so far."""
-        return cast("Usage", asdict(self))
+        return cast("Usage", {name: count for name, count in asdict(self).items() if count or name != "unanswered"})
 
 
 MEASURED: Mapping[tuple[str, str], float] = {
@@ -107,6 +117,10 @@ class ChatModel:
     language: str = "en"
     seed: int | None = None
     account: Account = field(default_factory=Account)
+    clock: TurnClock | None = None
+    """Of the turn in which it is asked; None: its questions are bounded by their deadline alone."""
+    replies: bool = False
+    """Whether its answer is the turn's reply."""
 
     @property
     def client(self) -> BaseChatModel:
@@ -150,7 +164,8 @@ def add_usage(left: dict[str, Usage], right: dict[str, Usage]) -> dict[str, Usag
 
 def total(one: Usage, other: Usage) -> Usage:
     """Sum two usages field by field."""
-    return Usage(
+    unanswered = one.get("unanswered", 0) + other.get("unanswered", 0)
+    summed = Usage(
         calls=one["calls"] + other["calls"],
         cached=one["cached"] + other["cached"],
         failures=one["failures"] + other["failures"],
@@ -158,6 +173,7 @@ def total(one: Usage, other: Usage) -> Usage:
         completion_tokens=one["completion_tokens"] + other["completion_tokens"],
         seconds=one["seconds"] + other["seconds"],
     )
+    return {**summed, "unanswered": unanswered} if unanswered else summed
 
 
 def threshold(model: str, question: str, setting: float | None = None, *, unmeasured: float = 0.5) -> float:

@@ -1,27 +1,21 @@
-"""The client of a chat model, by the model's name: one a process and model, with its connections."""
+"""The client of a chat model, by the model's name: one a process and model."""
 
-import asyncio
 import sys
 import threading
-from collections.abc import Callable
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
-import openai
 from langchain_core.language_models import BaseChatModel
 from pydantic import SecretStr
 
+from dramaturg.models.connections import RETRIES, blocking_connections, connections
 from dramaturg.models.environment import Environment, environment
-from dramaturg.models.errors import ModelRefused, OtherOrigin
+from dramaturg.models.errors import ModelRefused
 
 if TYPE_CHECKING:
     from langchain_openai import ChatOpenAI
 
 DEFAULT_MODEL = "gpt-4.1-mini"  # gives log-probabilities and takes a temperature, unlike the reasoning models
 TIMEOUT = 600.0  # seconds for one read; what bounds a question is its deadline
-RETRIES = 2
-
-T = TypeVar("T")
 
 _clients: dict[tuple[str, Environment], BaseChatModel] = {}
 _lock = threading.Lock()
@@ -78,13 +72,13 @@ def build(model: str, surroundings: Environment) -> BaseChatModel:
             msg = f"The model {name!r} needs an endpoint: set OPENAI_API_KEY or OPENAI_BASE_URL, or choose 'embedded'."
             raise ModelRefused(msg)
         key = surroundings.api_key.get_secret_value() if surroundings.api_key else "none"
-        return openai_compatible(name, surroundings.base_url, key, max_retries=RETRIES)
+        return openai_compatible(name, surroundings.base_url, key)
     if ":" in model:
         return from_provider(model)
     from dramaturg.models.embedded import EMBEDDED_MODEL, serve
 
     # The server is in this process: a new connection costs nothing, and none is left over when a loop ends.
-    return openai_compatible(EMBEDDED_MODEL, serve(), "local", max_retries=0, default_headers={"Connection": "close"})
+    return openai_compatible(EMBEDDED_MODEL, serve(), "local", retries=0, default_headers={"Connection": "close"})
 
 
 def slots(model: str | BaseChatModel) -> int:
@@ -110,8 +104,10 @@ def is_embedded(model: str | BaseChatModel) -> bool:
     return not (isinstance(model, BaseChatModel) or ":" in model or endpoint_name(model, environment()))
 
 
-def openai_compatible(model: str, base_url: str | None, key: str, **parameters: Any) -> "ChatOpenAI":
-    """Build a client of OpenAI or of a server that speaks its protocol."""
+def openai_compatible(
+    model: str, base_url: str | None, key: str, *, retries: int = RETRIES, **parameters: Any
+) -> "ChatOpenAI":
+    """Build a client of OpenAI or of a server that speaks its protocol; its connections send a request again."""
     from langchain_openai import ChatOpenAI
 
     return ChatOpenAI(
@@ -121,8 +117,9 @@ def openai_compatible(model: str, base_url: str | None, key: str, **parameters: 
         timeout=TIMEOUT,
         stream_chunk_timeout=None,
         stream_usage=True,
-        http_client=blocking_connections(),
-        http_async_client=connections(),
+        max_retries=0,
+        http_client=blocking_connections(retries),
+        http_async_client=connections(retries),
         **parameters,
     )
 
@@ -137,72 +134,3 @@ def from_provider(model: str) -> BaseChatModel:
         cause = type(error).__name__
         msg = f"The model {model!r} cannot be built ({cause}): install its LangChain provider and set its key."
         raise ModelRefused(msg) from None
-
-
-class PerLoop(Generic[T]):
-    """Makes one thing for each running event loop: locks and connections cannot move to another.
-
-    Those of closed loops are dropped.
-    """
-
-    def __init__(self, make: Callable[[], T]) -> None:
-        self._make = make
-        self._things: dict[asyncio.AbstractEventLoop, T] = {}
-        self._lock = threading.Lock()
-
-    def get(self) -> T:
-        """The thing of the running loop."""
-        loop = asyncio.get_running_loop()
-        with self._lock:
-            if loop not in self._things:
-                # A WeakKeyDictionary would keep them: a semaphore that was waited for refers to its loop.
-                for closed in [other for other in self._things if other.is_closed()]:
-                    del self._things[closed]
-                self._things[loop] = self._make()
-            return self._things[loop]
-
-
-class ConnectionsPerLoop(openai.DefaultAsyncHttpxClient):
-    """An HTTP client that sends each request through the pool of the running loop.
-
-    A pooled connection belongs to the loop that opened it: in the next one (the next `asyncio.run`, another worker of
-    a server) it fails with "Event loop is closed".
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._pools = PerLoop(partial(openai.DefaultAsyncHttpxClient, event_hooks={"response": [refuse_elsewhere]}))
-
-    async def send(self, request: Any, **parameters: Any) -> Any:
-        """Send a request in the running loop."""
-        return await self._pools.get().send(request, **parameters)
-
-
-@cache
-def connections() -> ConnectionsPerLoop:
-    """The client of coroutines."""
-    return ConnectionsPerLoop()
-
-
-@cache
-def blocking_connections() -> openai.DefaultHttpxClient:
-    """The client of code that blocks. Reading the trusted certificates takes 25 ms: once is enough."""
-    return openai.DefaultHttpxClient(event_hooks={"response": [refuse_other_origin]})
-
-
-def refuse_other_origin(response: Any) -> None:
-    """Follow a redirect within a server alone: another one would be given the key.
-
-    Raises:
-        OtherOrigin: it leads elsewhere.
-    """
-    if response.has_redirect_location:
-        target = response.url.join(response.headers["location"])
-        if (target.scheme, target.host, target.port) != (response.url.scheme, response.url.host, response.url.port):
-            there = f"{target.scheme}://{target.netloc.decode()}"
-            raise OtherOrigin(f"sends us to {there}: if you trust it, name that in OPENAI_BASE_URL.")
-
-
-async def refuse_elsewhere(response: Any) -> None:
-    """See `refuse_other_origin`."""
-    refuse_other_origin(response)

@@ -1,19 +1,29 @@
 """Embedding models: which one a name means, each loaded once a process."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 from langchain_core.embeddings import Embeddings
+from numpy.typing import NDArray
 from pydantic import SecretStr
 
-from dramaturg.models.client import blocking_connections, connections
+from dramaturg.models.connections import RETRIES, blocking_connections, connections
 from dramaturg.models.environment import Environment, environment
-from dramaturg.models.errors import ModelRefused, WeightsError, client_errors, model_error
+from dramaturg.models.errors import (
+    ModelRefused,
+    UnusableAnswer,
+    WeightsError,
+    client_errors,
+    model_error,
+    provider_errors,
+)
 from dramaturg.models.reading import encodable
+from dramaturg.models.turn_clock import EMBEDDING_SHARE, TurnClock, within
 from dramaturg.models.weights import find
 
 if TYPE_CHECKING:
@@ -23,15 +33,77 @@ if TYPE_CHECKING:
 ENDPOINT = "openai:"
 TEXTS_A_REQUEST = 32  # what servers other than OpenAI's take
 TIMEOUT = 120.0  # seconds, for one request
-RETRIES = 2
+Vectors = NDArray[np.float64]
+SHOWN = 80  # characters of a text that an error names
 
 
 @dataclass(frozen=True)
 class Embedder:
-    """An embedding model, with the name that says whether two vectors can be compared."""
+    """An embedding model, with the name that says whether two vectors can be compared.
+
+    What it is asked is bounded as a question to a chat model is, and what it gives is looked at, whatever model it is.
+    """
 
     name: str
     embeddings: Embeddings
+    deadline: float = TIMEOUT
+    """Seconds for what is embedded together."""
+    clock: TurnClock | None = field(default=None, compare=False)
+    """Of the turn in which it is asked; None: the deadline alone counts."""
+
+    async def query(self, text: str) -> Vectors:
+        """The vector of a question, of shape (d,).
+
+        Raises:
+            ModelError: the model cannot be reached, takes too long, or gives no vector of finite numbers.
+        """
+        vector: Vectors = self._looked_at([text], [await self._asked(lambda: self.embeddings.aembed_query(text))])[0]
+        return vector
+
+    async def documents(self, texts: Sequence[str], *, dimension: int | None = None, faulty: bool = False) -> Vectors:
+        """The vectors of texts, of shape (n, d).
+
+        Args:
+            texts: what is embedded.
+            dimension: d, where it is known.
+            faulty: whether rows with numbers that are not finite are for the caller to leave out.
+
+        Raises:
+            ModelError: the model cannot be reached, takes too long, or does not give one vector for each text, all of
+                one length and of finite numbers.
+        """
+        if not texts:
+            return np.zeros((0, dimension or 0))
+        given = await self._asked(lambda: self.embeddings.aembed_documents(list(texts)))
+        return self._looked_at(texts, given, dimension, faulty=faulty)
+
+    async def _asked(self, call: Callable[[], Awaitable[Any]]) -> Any:
+        async with within(self.clock, self.deadline, self.embeddings, self.name, EMBEDDING_SHARE):
+            try:
+                return await call()
+            except provider_errors() as error:  # of somebody else's client; ours raises our own
+                failed = model_error(error, self.name, "embedding")
+            raise failed
+
+    def _looked_at(
+        self, texts: Sequence[str], given: Any, dimension: int | None = None, *, faulty: bool = False
+    ) -> Vectors:
+        try:
+            rows = np.asarray(given, np.float64)
+        except (TypeError, ValueError):  # of several lengths, or no numbers
+            rows = np.zeros(0)
+        if rows.ndim != 2 or not rows.shape[1] or rows.shape != (len(texts), dimension or rows.shape[1]):
+            wanted = f"{len(texts)} vector{'s' if len(texts) > 1 else ''}"
+            wanted += f" of {dimension} numbers" if dimension else ", all as long"
+            msg = f"The embedding model {self.name!r} did not give {wanted}: see that it is one, or choose another."
+            raise UnusableAnswer(msg)
+        finite = np.isfinite(rows).all(axis=1)
+        if not faulty and not finite.all():
+            text = " ".join(texts[int(np.argmin(finite))].split())
+            shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+            msg = f"The embedding model {self.name!r} gave numbers that are not finite for “{shown}”"
+            raise UnusableAnswer(f"{msg}: change that text, or choose another model.")
+        return rows
 
 
 _loaded: dict[tuple[str, Environment], Embedder] = {}
@@ -203,7 +275,7 @@ class EndpointEmbeddings(Embeddings):
         try:
             yield
         except client_errors() as error:
-            raise model_error(error, self._name) from None
+            raise model_error(error, self._name, "embedding") from None
 
 
 def endpoint_embeddings(name: str, surroundings: Environment) -> EndpointEmbeddings:
@@ -221,9 +293,9 @@ def endpoint_embeddings(name: str, surroundings: Environment) -> EndpointEmbeddi
         check_embedding_ctx_length=False,
         chunk_size=TEXTS_A_REQUEST,
         timeout=TIMEOUT,
-        max_retries=RETRIES,
-        http_client=blocking_connections(),
-        http_async_client=connections(),
+        max_retries=0,
+        http_client=blocking_connections(RETRIES),
+        http_async_client=connections(RETRIES),
     )
     client.client, client.async_client = InOrder(client.client), InOrderAsync(client.async_client)
     return EndpointEmbeddings(name, client)

@@ -4,7 +4,12 @@ Every error derives from RuntimeError, so that a LangGraph server shows its text
 a server said: servers echo keys.
 """
 
+import math
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
 from functools import cache
+from typing import Any
 
 
 class WeightsError(RuntimeError):
@@ -14,9 +19,12 @@ class WeightsError(RuntimeError):
 class ModelError(RuntimeError):
     """A model was asked and there is no answer that can be used."""
 
+    lasts: float = 0.0
+    """Seconds for which every question would fail like this; infinite where somebody has to change something first."""
+
 
 class ModelUnavailable(ModelError):
-    """No connection, too many requests, or a failing server: the same question may be answered later."""
+    """No connection, too many requests, or a failing server: the same question may be answered another time."""
 
 
 class ModelTimeout(ModelError):
@@ -48,12 +56,30 @@ UNANSWERED = (UnusableAnswer, ModelTimeout, PromptRefused)
 
 
 ADVICE: dict[type[ModelError], str] = {
-    ModelUnavailable: "The model {name!r} cannot be reached ({seen}): see that its server runs, or ask again later.",
+    ModelUnavailable: "The connection to the model {name!r} was lost ({seen}): see that its server runs, and go on.",
     ModelTimeout: "The model {name!r} took too long ({seen}): allow a longer deadline or choose a faster model.",
-    ModelRefused: "The model {name!r} refuses the request ({seen}): check its name, the key and the prompt's length.",
+    ModelRefused: "The model {name!r} refuses the request ({seen}): check {setting}, the key and the prompt's length.",
     PromptRefused: "The model {name!r} cannot take this prompt ({seen}): make what is sent shorter.",
     RequestRejected: "The model {name!r} refuses the request ({seen}): check the prompt's length and its settings.",
-    UnusableAnswer: "The model {name!r} sent something else than an answer ({seen}): check that a chat model is there.",
+    UnusableAnswer: "The model {name!r} sent something else than an answer ({seen}): check that OPENAI_BASE_URL and "
+    "{setting} name a model of this kind.",
+}
+UNREACHABLE = (
+    "The model {name!r} cannot be reached ({seen}): see that its server runs, and that OPENAI_BASE_URL names it."
+)
+BY_STATUS: dict[int, str] = {
+    401: "The server of the model {name!r} refuses the key ({seen}): check OPENAI_API_KEY.",
+    402: "The server of the model {name!r} wants to be paid ({seen}): see to the account of OPENAI_API_KEY.",
+    403: "The server of the model {name!r} refuses the key ({seen}): check OPENAI_API_KEY, and whether it may use what "
+    "{setting} names.",
+    404: "There is no model {name!r} ({seen}): check OPENAI_BASE_URL and {setting}.",
+    429: "The server of the model {name!r} has too many questions ({seen}): ask again {later}, or lower concurrency.",
+}
+FAILING = "The server of the model {name!r} fails ({seen}): ask again {later}, and look into its log."
+SPENT = "The quota of the model {name!r} is spent ({seen}): see to the account of OPENAI_API_KEY."
+SETTINGS = {
+    "chat": "DRAMATURG_CHAT_MODEL or chat_model",
+    "embedding": "DRAMATURG_EMBEDDING_MODEL or embedding_model",
 }
 
 
@@ -86,12 +112,84 @@ def client_errors() -> tuple[type[Exception], ...]:
     return tuple(error for _, errors in error_table() for error in errors)
 
 
-def model_error(error: Exception, name: str) -> ModelError:
-    """The error of the package for one of model `name`'s client. The server's text is left out: it may echo a key."""
+def model_error(error: Exception, name: str, kind: str = "chat") -> ModelError:
+    """The error of the package for one of a model's client. The server's text is left out: it may echo a key.
+
+    Args:
+        error: the client's.
+        name: of the model.
+        kind: "chat" or "embedding".
+    """
     for one in (error, error.__cause__):  # OpenAI's client wraps what its connection raises
         if isinstance(one, OtherOrigin):
-            return ModelRefused(f"The server of the model {name!r} {one}")
-    kind = next(kind for kind, errors in error_table() if isinstance(error, errors))
-    status = getattr(error, "status_code", None)
-    seen = f"{status} {type(error).__name__}" if isinstance(status, int) else type(error).__name__
-    return kind(ADVICE[kind].format(name=name, seen=seen))
+            return lasting(ModelRefused(f"The server of the model {name!r} {one}"), math.inf)
+    meant = next(meant for meant, errors in error_table() if isinstance(error, errors))
+    status, response = getattr(error, "status_code", None), getattr(error, "response", None)
+    status = status if isinstance(status, int) else None
+    what = f"{status} {type(error).__name__}" if status else type(error).__name__
+    wished = retry_after(getattr(response, "headers", {}))
+    told = {
+        "name": name,
+        "seen": " at ".join(filter(None, (what, address_of(error)))),
+        "setting": SETTINGS[kind],
+        "later": f"in {wished:g} s" if wished else "later",
+    }
+    if meant is ModelUnavailable and isinstance(error, unreachable()):
+        return lasting(ModelUnavailable(UNREACHABLE.format(**told)), math.inf)
+    if status == 429 and getattr(error, "code", None) == "insufficient_quota":
+        return lasting(ModelUnavailable(SPENT.format(**told)), math.inf)
+    failing = FAILING if status and status >= 500 else ADVICE[meant]
+    advice = BY_STATUS.get(status or 0, failing) if meant in {ModelRefused, ModelUnavailable} else ADVICE[meant]
+    until = math.inf if meant is ModelRefused and status in BY_STATUS else wished or 0.0
+    return lasting(meant(advice.format(**told)), until)
+
+
+def lasting(error: ModelError, seconds: float) -> ModelError:
+    """The error, with how long it lasts."""
+    error.lasts = seconds
+    return error
+
+
+@cache
+def unreachable() -> tuple[type[Exception], ...]:
+    """Errors of client libraries where there was no connection, or none that led to an answer."""
+    import httpx
+    import openai
+    from langchain_core import exceptions as core
+
+    return (openai.APIConnectionError, core.ModelConnectionError, httpx.NetworkError, ConnectionError)
+
+
+@cache
+def provider_errors() -> tuple[type[Exception], ...]:
+    """Errors that can come from nothing else than a provider's client or its connection."""
+    import httpx
+    import openai
+    from langchain_core import exceptions as core
+
+    return (openai.OpenAIError, core.ModelError, httpx.HTTPError, ConnectionError)
+
+
+def address_of(error: Exception) -> str:
+    """Where the request of an error went, without what may be secret in an address; empty where it does not say."""
+    try:
+        url: Any = getattr(getattr(error, "response", None) or error, "request").url  # noqa: B009 (it may be missing)
+        return f"{url.scheme}://{url.netloc.decode()}{url.path}"
+    except (AttributeError, RuntimeError):  # httpx raises the latter where a request was never set
+        return ""
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """The seconds after which a server wants to be asked again, if it says so: as a number or a date."""
+    for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
+        said = headers.get(name, "")
+        try:
+            seconds = float(said) / unit
+        except ValueError:
+            try:
+                seconds = parsedate_to_datetime(said).timestamp() - time.time()
+            except (ValueError, TypeError, OverflowError):
+                continue
+        if math.isfinite(seconds):
+            return max(0.0, seconds)
+    return None

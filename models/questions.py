@@ -45,6 +45,7 @@ from dramaturg.models.reading import (
     text_of,
     word_answer,
 )
+from dramaturg.models.stream_ends import BrokenOff
 
 M = TypeVar("M", bound=BaseModel)
 Client: TypeAlias = Runnable[LanguageModelInput, AIMessage]
@@ -335,17 +336,21 @@ async def write_until_usable(
     chat: ChatModel, client: Client, messages: Sequence[BaseMessage], *, quiet: bool, may_show: MayShow | None = None
 ) -> Written:
     """Ask for the text; again only as long as nothing of it was shown."""
+    broke_off = False
     for _ in range(chat.attempts):
         curtain = Curtain(may_show, quiet=quiet)
         try:
             with curtain:
                 written = await counted(chat, streamed(client, messages, curtain), read_text)
-        except (InvalidAnswer, UnusableAnswer):
+        except (InvalidAnswer, UnusableAnswer) as failed:
+            broke_off = isinstance(failed, BrokenOff)
             if curtain.shown:
                 break
         else:
             await curtain.heed(written.text, whole=True)
             return written
+    if broke_off:
+        raise UnusableAnswer(f"The answer of the model {chat.name!r} broke off before its end: ask for it again.")
     raise unusable(chat, "write")
 
 

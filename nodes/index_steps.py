@@ -22,9 +22,9 @@ from dramaturg.nodes.turn import clipped
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, StaleDraft
 from dramaturg.stores.index.builder import IndexBuilder
 from dramaturg.stores.index.folder import S
+from dramaturg.stores.index.opened import Index
 from dramaturg.stores.index.records import R
 from dramaturg.stores.index.vectors import with_direction
-from dramaturg.stores.role import Index
 
 PATIENCE = 50  # times that an index is made again because its sources were changed meanwhile
 AT_ONCE = 32  # answers that are written together
@@ -171,10 +171,11 @@ async def embed_batches(
         NoVector: it gave some texts no direction; all others are kept.
     """
     left, model = await asyncio.to_thread(builder.unembedded, draft, texts), await run.embedder()
-    without = list[str]()
+    without, dimension = list[str](), None
     for start in range(0, len(left), size):
         batch = left[start : start + size]
-        vectors = np.array(await model.embeddings.aembed_documents(batch), np.float32)
+        vectors = (await model.documents(batch, dimension=dimension, faulty=True)).astype(np.float32)
+        dimension = vectors.shape[1]
         usable = with_direction(vectors)
         without += [text for text, had in zip(batch, usable, strict=True) if not had]
         given = [text for text in batch if text not in without]

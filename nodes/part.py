@@ -137,7 +137,8 @@ def part_context(kind: type[RunContext], settings: Settings | None, outer: Any, 
         wrong = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
         raise ValueError(f"The part {name!r} cannot be set so: {wrong}.") from error
     if isinstance(context, RoleContext):
-        context._opened = Opened(context, getattr(outer, "_opened", None))
+        around = getattr(outer, "_opened", None)
+        context._opened = Opened(context, around, clock=around and around.clock)
     return context
 
 

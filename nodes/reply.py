@@ -1,6 +1,7 @@
 """The reply: the role speaks, from a prompt that shows the conversation and what the reply rests on."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, merge_message_runs
@@ -156,7 +157,7 @@ async def in_role(
     while len(drawn) <= own.redraws and not (drawn and drawn[-1].slip is None):
         try:
             said = await write_message(
-                run.chat,
+                replace(run.chat, replies=True),
                 messages,
                 temperature=own.temperature,
                 max_tokens=own.reply_tokens,

@@ -2,8 +2,10 @@
 
 import asyncio
 import inspect
+import math
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import aclosing, nullcontext
 from dataclasses import dataclass, replace
 from functools import cache, partial, wraps
 from pathlib import Path
@@ -19,9 +21,11 @@ from pydantic import BaseModel, ConfigDict, Field, InstanceOf, PrivateAttr, mode
 from pydantic.json_schema import SkipJsonSchema
 
 from dramaturg.models.chat import Account, ChatModel, Usage, chat_model
-from dramaturg.models.client import PerLoop, slots
+from dramaturg.models.client import slots
+from dramaturg.models.connections import PerLoop
 from dramaturg.models.embeddings import Embedder, embedder
 from dramaturg.models.environment import environment
+from dramaturg.models.turn_clock import TurnClock
 from dramaturg.nodes.open_settings import Closed, Open, require_open
 from dramaturg.prompts import Prompt, load, prompts_in
 from dramaturg.stores.library import Library, open_role
@@ -116,7 +120,7 @@ def deviations(kind: type[BaseModel]) -> dict[str, tuple[Any, Any]]:
 
 
 class RoleContext(RunContext):
-    """Who plays, too."""
+    """Who plays, too, and how long a turn may take."""
 
     role: Open[str] = Field(
         default="beethoven", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$", description="The id of the role that answers."
@@ -125,6 +129,14 @@ class RoleContext(RunContext):
         default="ours",
         description="Defaults of the settings in which we deviate from a method's paper: ours, or its own. Each "
         "can be set alone.",
+    )
+
+    turn_deadline: Open[float] = Field(
+        default=300,
+        gt=0,
+        le=86_400,
+        description="Seconds for a turn, of which a third is kept for the reply; what else does not fit is left out. "
+        "Indexing is no part of it.",
     )
 
     @model_validator(mode="before")
@@ -141,8 +153,10 @@ class RoleContext(RunContext):
 class Opened:
     """The role and the models of a context, each opened once. Its methods block."""
 
-    def __init__(self, context: RoleContext, outer: "Opened | None" = None) -> None:
+    def __init__(self, context: RoleContext, outer: "Opened | None" = None, *, clock: TurnClock | None = None) -> None:
         self.context = context
+        self.clock = clock
+        """Of the turn; None: this is no turn of a conversation."""
         self._lock = threading.Lock()
         self._role_and_chat: tuple[Role, ChatModel] | None = None
         self.prompts: Mapping[str, Prompt] = {}
@@ -167,7 +181,7 @@ class Opened:
                 self.prompts = prompts_in(role.root / "prompts") | (prompts_in(own) if own else {})
                 self._role_and_chat = role, _chat(self.context, language_of(self.context, role))
         role, chat = self._role_and_chat
-        return role, replace(chat, account=Account())
+        return role, replace(chat, account=Account(), clock=self.clock)
 
     def embedder(self) -> Embedder:
         """The embedding model. Passages are in the role's own language, whatever it answers in."""
@@ -175,7 +189,7 @@ class Opened:
         with self._lock:
             if self._embedder is None:
                 self._embedder = embedder(self.context.embedding_model, role.card.language)
-            return self._embedder
+            return replace(self._embedder, deadline=self.context.deadline, clock=self.clock)
 
 
 class CompiledWorkflow(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
@@ -187,7 +201,22 @@ class CompiledWorkflow(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
 
     def astream(self, input: Any, config: Any = None, *, context: Any = None, **kwargs: Any) -> AsyncIterator[Any]:  # noqa: A002
         """Run as `Pregel.astream` does."""
-        return super().astream(input, config, context=self._context(context, config), **kwargs)
+        stream = super().astream(input, config, context=self._context(context, config), **kwargs)
+        return self._outside_of_the_turn(stream) if self._prepares else stream
+
+    async def _outside_of_the_turn(self, stream: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """A stream of an indexing graph, while which the time of the turn that it is part of stands still."""
+        around = _outer_context()
+        clock = around._opened.clock if isinstance(around, RoleContext) and around._opened else None
+        with clock.stopped() if clock else nullcontext():
+            async with aclosing(cast("AsyncGenerator[Any]", stream)) as parts:
+                async for part in parts:
+                    yield part
+
+    @property
+    def _prepares(self) -> bool:
+        builder: Any = self.builder
+        return bool(builder.prepares)
 
     def _migrate_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Read what an earlier version of the graph wrote, as LangGraph does with its own earlier formats."""
@@ -218,17 +247,21 @@ class CompiledWorkflow(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
     def _context(self, given: Any, config: Any = None) -> Any:
         """The context of a run: what is given, else that of the graph whose node this is, else the defaults.
 
-        Of a caller of a LangGraph server, which names its graph in the config, it takes only what is open.
+        Of a caller of a LangGraph server, which names its graph in the config, it takes only what is open. A turn that
+        begins here begins its clock; one that goes on, and whatever is a part of it, has that.
         """
-        if given is None and _outer_context() is not None:
+        around = _outer_context() if given is None else None
+        if around is not None and not self._prepares:
             return None  # LangGraph hands it down
+        given = around if given is None else given
         kind: Any = self.context_schema
         if given and not isinstance(given, BaseModel) and "graph_id" in ((config or {}).get("configurable") or {}):
             require_open(kind, given)
         context = kind(**(given or {})) if given is None or isinstance(given, dict) else given
         if isinstance(context, RoleContext):
             outer, context = context._opened, context.model_copy()
-            context._opened = Opened(context, outer)
+            clock = TurnClock(math.inf) if self._prepares else outer and outer.clock
+            context._opened = Opened(context, outer, clock=clock or TurnClock(context.turn_deadline))
         return context
 
 

@@ -24,6 +24,8 @@ class Workflow(StateGraph[StateT, ContextT, InputT, OutputT]):
     settings. A workflow's runs have the defaults of its context schema then, in its subgraphs too.
     """
 
+    prepares: bool = False
+    """Whether it prepares a role: that is no part of a turn's time."""
     former_nodes: Mapping[str, str] = {}
     """By the name of a node that there was once: the one that goes on where a thread has stopped before it."""
     prepared_parts: Callable[[Any], Sequence[str]] | None = None

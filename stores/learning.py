@@ -1,4 +1,8 @@
-"""What a role learns and forgets: documents that come into its persona, and go."""
+"""What a role learns and forgets: documents that come into its persona, and go.
+
+What is learned from a PDF, Word, EPUB or HTML file becomes Markdown beside it: the text is there to be read and mended,
+offsets of passages are those of a file that can be opened, and neither a served graph nor an index depends on a reader.
+"""
 
 import re
 import unicodedata
@@ -7,9 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from dramaturg.stores.documents.originals import PACKED, Taken, as_markdown, taken, taken_bytes, unread
+from dramaturg.stores.documents.originals import TAKEN as TAKEN_FILE
 from dramaturg.stores.documents.reading import read_text
 from dramaturg.stores.errors import RoleError, RoleFileError, did_you_mean
-from dramaturg.stores.files import LARGEST
+from dramaturg.stores.files import LARGEST, read_bytes, sha256
 from dramaturg.stores.role import Role
 
 TEXTS = (".md", ".markdown", ".txt", ".text", "")
@@ -30,13 +36,30 @@ class Change(NamedTuple):
     removed: int
 
 
+class Incoming(NamedTuple):
+    """A document to be learned."""
+
+    name: str
+    data: bytes
+    missing: tuple[str, ...]
+    """Sentences about what in its file could not be read."""
+    original: str
+    """The SHA-256 of its file."""
+
+
 def document_from(path: Path, name: str | None = None) -> tuple[str, bytes]:
-    """Read a Markdown or plain text file from anywhere; return the name it will have in `persona/`, and its bytes.
+    """Read a file from anywhere; return the name it will have in `persona/`, and its bytes as Markdown.
 
     Raises:
-        RoleFileError: it is not there, a folder, larger than 100 MB, not UTF-8, no text, or without any.
+        RoleFileError: it is not there, a folder, larger than 100 MB, of a kind that is not read, or without text.
         RoleError: the name may not be used.
     """
+    found = incoming(path, name)
+    return found.name, found.data
+
+
+def incoming(path: Path, name: str | None = None) -> Incoming:
+    """Read a file as `document_from` does, and say what in it could not be read."""
     try:
         folder, size = path.is_dir(), path.stat().st_size
         data = b"" if folder or size > LARGEST else path.read_bytes()
@@ -45,11 +68,20 @@ def document_from(path: Path, name: str | None = None) -> tuple[str, bytes]:
         raise RoleFileError(f"{str(path)[:200]!r} cannot be read ({why}): give the path of a file.") from error
     if folder:
         raise RoleFileError(f"{path} is a folder: name the files in it.")
-    if name is None and path.suffix.lower() not in TEXTS:
-        raise RoleFileError(f"{path.name} is no Markdown or plain text by its name: save it as .md or .txt.")
+    if name is None and path.suffix.lower() not in (*TEXTS, *PACKED):
+        raise RoleFileError(
+            f"{path.name} is no Markdown or plain text by its name: save it as .md or .txt (or {', '.join(PACKED)})."
+        )
     if size > LARGEST:
         raise RoleFileError(f"{path.name} has more than {LARGEST:,} bytes: split it into several files.")
-    return document_name(name if name is not None else path.stem), checked(data, path)
+    return _incoming(path, data, name)
+
+
+def _incoming(path: Path, data: bytes, name: str | None = None) -> Incoming:
+    full, missing, text = document_name(name if name is not None else path.stem), list[str](), data
+    if path.suffix.lower() in PACKED:
+        text, missing = as_markdown(data, path.name)
+    return Incoming(full, checked(text, path), tuple(missing), sha256(data))
 
 
 def document_name(name: str) -> str:
@@ -115,6 +147,61 @@ def learn(
     found = changes(role, documents)
     role.persona.change(dict(documents), was=was)
     return found
+
+
+def take_in(role: Role) -> tuple[list[Change], list[str]]:
+    """Make documents of the files in persona/ that were not read as they are now.
+
+    A document that people wrote, or have changed since it was made, is not touched.
+
+    Returns:
+        What changed, and sentences about what was not read, or not all of it.
+    """
+    made, said, found = list[Change](), list[str](), unread(role.root)
+    for one in found:
+        if one.readable:
+            try:
+                change, missing = _take_in(role, one.name)
+            except RoleError as error:
+                said.append(str(error))
+            else:
+                made.append(change)
+                said += missing
+    if others := [one.name for one in found if not one.readable]:
+        said.append(f"Not read in persona/: {', '.join(others)}. Save the text as .md in persona/ itself.")
+    return made, said
+
+
+def _take_in(role: Role, name: str) -> tuple[Change, tuple[str, ...]]:
+    path, known = role.root / "persona" / name, taken(role.root)
+    document = document_name(path.stem)
+    there = next((one for one in role.persona.names() if one.lower() == document.lower()), None)
+    before = sha256(role.persona.read(there)) if there else None
+    found = _incoming(path, read_bytes(path, role.root))
+    if there and before not in (sha256(found.data), known[name].text if name in known else None):
+        raise RoleError(
+            f"{name} is not read: there is {there} already, which was not made of it or has been edited. "
+            f"`dramaturg learn {role.id} '{path}' --as NAME` takes it under another name, or in its place."
+        )
+    record = {**known, name: Taken(original=found.original, document=found.name, text=sha256(found.data))}
+    (change,) = changes(role, [(found.name, found.data)])
+    beside = {TAKEN_FILE: taken_bytes(record)}
+    role.persona.change({found.name: found.data}, was={found.name: before}, beside=beside)
+    return change, found.missing
+
+
+def originals_of(role: Role, document: str) -> list[str]:
+    """Return the files in persona/ that a document was made of."""
+    made = [name for name, one in taken(role.root).items() if one.document == document]
+    return [name for name in made if (role.root / "persona" / name).is_file()]
+
+
+def erase_originals(role: Role, document: str) -> None:
+    """Remove the files in persona/ that a document was made of."""
+    rest = {name: one for name, one in taken(role.root).items() if one.document != document}
+    gone = dict.fromkeys(originals_of(role, document))
+    if gone:
+        role.persona.change(gone, beside={TAKEN_FILE: taken_bytes(rest)})
 
 
 def forget(role: Role, name: str) -> Change:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from threading import RLock
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any
 
 from dramaturg.stores.documents.forms import (
     CARD,
@@ -22,84 +22,12 @@ from dramaturg.stores.documents.forms import (
 )
 from dramaturg.stores.documents.memories import memory_paths
 from dramaturg.stores.documents.sources import Sources, dialogue_paths, document_paths, finish_begun_change
-from dramaturg.stores.errors import DamagedIndex, MissingIndex
 from dramaturg.stores.files import read_bytes
-from dramaturg.stores.index.builder import IndexBuilder
-from dramaturg.stores.index.folder import IndexFolder, IndexKind, Manifest, Pointer, Published, S
-from dramaturg.stores.index.records import R
 
-
-class Index(Generic[R, S]):
-    """One kind of index of a role: its versions are read once and shared by threads, and made by its builder."""
-
-    def __init__(self, role: Path, kind: IndexKind[R, S], sources: Sources) -> None:
-        self.kind = kind
-        self.sources = sources
-        self.folder = IndexFolder(role, kind)
-        self._lock = RLock()
-        self._stores: dict[Published, S] = {}
-        self._builder: IndexBuilder[R] | None = None
-
-    @property
-    def builder(self) -> IndexBuilder[R]:
-        """What makes new versions; one for all threads."""
-        with self._lock:
-            self._builder = self._builder or IndexBuilder(self.folder.role, self.kind)
-            return self._builder
-
-    def manifest(self) -> Manifest | None:
-        """Return the manifest of what is published, or None; the vectors are not read."""
-        current = self.folder.pointer()
-        return self.folder.manifest(current.versions[0]) if current else None
-
-    def open(self, version: str | None = None) -> S:
-        """Return the current or the named version, verified.
-
-        A current version that is damaged is stood in for by the last one that is whole; its `warning` says so. A named
-        version that this process has open is given also when it was removed meanwhile.
-
-        Raises:
-            MissingIndex: the role is not indexed, or has no such version.
-            DamagedIndex: the named version, or every version, is not what was published.
-        """
-        with self._lock:
-            for opened in self._stores.values():
-                if opened.version == version:
-                    return opened
-        for _ in range(3):
-            current = self.folder.pointer()
-            store, error = self._first_whole(current, version)
-            if error is not None and self.folder.pointer() != current:
-                continue  # a builder has removed the version since the pointer was read
-            if store is None:
-                raise error or self.folder.missing(version if current else None)
-            return store if error is None else store.in_place_of(error)
-        raise self.folder.missing(version)
-
-    def forget(self) -> None:
-        """Let go of the versions that are open, and of what the builder remembers."""
-        with self._lock:
-            self._stores = {}
-        self.builder.forget()
-
-    def _first_whole(
-        self, current: Pointer | None, version: str | None
-    ) -> tuple[S | None, DamagedIndex | MissingIndex | None]:
-        """The first version that can be read, and why the one before it could not."""
-        trouble: DamagedIndex | MissingIndex | None = None
-        kept = current.versions if current else ()
-        for published in kept:
-            if version not in (None, published.version):
-                continue
-            try:
-                with self._lock:
-                    store = self._stores.get(published) or self.kind.store.open(self.folder, published)
-                    self._stores = {one: open_ for one, open_ in self._stores.items() if one in kept}
-                    self._stores[published] = store
-                    return store, trouble
-            except (DamagedIndex, MissingIndex) as error:
-                trouble = trouble or error
-        return None, trouble
+if TYPE_CHECKING:
+    from dramaturg.stores.index.folder import IndexKind, S
+    from dramaturg.stores.index.opened import Index
+    from dramaturg.stores.index.records import R
 
 
 class Role:
@@ -152,8 +80,10 @@ class Role:
         """Return the lines of `questions.jsonl`."""
         return read_questions(self.root)
 
-    def index(self, kind: IndexKind[R, S]) -> Index[R, S]:
+    def index(self, kind: "IndexKind[R, S]") -> "Index[R, S]":
         """Return one kind of index, the same object for all threads."""
+        from dramaturg.stores.index.opened import Index
+
         sources = {"persona": self.persona, "memories": self.memory_files, "dialogues": self.dialogue_files}
         with self._lock:
             return self._indexes.setdefault(kind, Index(self.root, kind, sources[kind.sources]))

@@ -24,6 +24,7 @@ class AmadeusIndexContext(IndexingSettings):
 def build() -> Workflow[IndexingState, AmadeusIndexContext, IndexInput, IndexOutput]:
     """Wire the graph."""
     builder = Workflow(IndexingState, AmadeusIndexContext, input_schema=IndexInput, output_schema=IndexOutput)
+    builder.prepares = True
     builder.former_channels = {"left": "unembedded"}
     builder.add_node(split_persona)
     builder.add_node(embed_passages)

@@ -26,6 +26,7 @@ def build() -> Workflow[DialogueDraftState, DrmrIndexContext, DialogueIndexInput
     builder = Workflow(
         DialogueDraftState, DrmrIndexContext, input_schema=DialogueIndexInput, output_schema=DialogueIndexOutput
     )
+    builder.prepares = True
     builder.add_node(gather_dialogues)
     builder.add_node(embed_dialogues)
     builder.add_node(score_all_edges)

@@ -26,6 +26,7 @@ def build() -> Workflow[MemoryDraftState, EmotionalRagIndexContext, MemoryIndexI
     builder = Workflow(
         MemoryDraftState, EmotionalRagIndexContext, input_schema=MemoryIndexInput, output_schema=MemoryIndexOutput
     )
+    builder.prepares = True
     builder.add_node(gather_memories)
     builder.add_node(embed_memories)
     builder.add_node(encode_moods)

@@ -26,22 +26,7 @@ from dramaturg.stores.index.dialogues import DIALOGUE_KIND
 from dramaturg.stores.index.folder import IndexKind
 from dramaturg.stores.index.memories import MEMORY_KIND
 from dramaturg.stores.index.passages import passage_kind
-
-METHODS: Mapping[str, str] = {
-    "amadeus": "amadeus",
-    "role-rag": "role_rag",
-    "emotional-rag": "emotional_rag",
-    "drmr": "drmr",
-    "id-rag": "id_rag",
-    "naive-rag": "naive_rag",
-    "crag": "crag",
-    "graph-rag-local": "graph_rag_local",
-    "role-gpt": "role_gpt",
-    "profile": "profile",
-    "vanilla": "vanilla",
-    "ensemble": "ensemble",
-}
-"""The package's methods, each with the module that wires it."""
+from dramaturg.workflows.names import METHODS
 
 INDEXES: Mapping[str, str] = {
     "amadeus_index": "dramaturg.nodes.passages.index:cost_of_passages",

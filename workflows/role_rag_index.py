@@ -28,6 +28,7 @@ def build() -> Workflow[GraphDraftState, RoleRagIndexContext, GraphIndexInput, G
     builder = Workflow(
         GraphDraftState, RoleRagIndexContext, input_schema=GraphIndexInput, output_schema=GraphIndexOutput
     )
+    builder.prepares = True
     builder.add_node(accept_merge_plan)
     builder.add_node(chunk_persona)
     builder.add_node(extract_facts)

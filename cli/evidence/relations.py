@@ -9,7 +9,6 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from dramaturg.cli.output import decimal, excerpt, one_line, table_of
-from dramaturg.nodes.judgement import HIGH
 
 Found = Mapping[str, Any]
 
@@ -118,4 +117,6 @@ def drafts_views(drafts: Sequence[Found], outcome: Found) -> Iterable[Renderable
 
 def points(score: float | None) -> str:
     """A score; a dash where there is none."""
+    from dramaturg.nodes.judgement import HIGH
+
     return "–" if score is None else f"{score:.3g} of {HIGH}"

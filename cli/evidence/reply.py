@@ -139,7 +139,7 @@ def corrective_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
     query = f", for {evidence['query']}" if "query" in evidence else ""
     yield Text(f"Web search: {evidence.get('web_search', 'not known')}{error}{query}", style="dim")
     table = table_of("Knowledge: what was kept", "confidence", "strip")
-    for one in evidence.get("knowledge", ()):
+    for one in evidence.get("knowledge", ()):  # passages, where the turn has failed before they were refined
         table.add_row(decimal(one.get("confidence")), passage_text(one))
     yield table
 

@@ -14,7 +14,7 @@ import typer
 
 from dramaturg.cli.output import screen
 from dramaturg.stores.files import make_folder, move_folder, remove, write_bytes
-from dramaturg.workflows.methods import METHODS
+from dramaturg.workflows.names import METHODS
 
 NAME = re.compile(r"[a-z](?:[a-z0-9_]{0,62}[a-z0-9])?")  # what is both a package of Python and a project of pip
 PLACES = {

@@ -19,6 +19,7 @@ from dramaturg.nodes.identity.drafting import ChronicleDraft, chunks_of, draft_c
 from dramaturg.nodes.run import RoleContext, run_of
 from dramaturg.stores.documents.chronicle import DRAFT, accept, read_draft, refuse_second_draft, reject, write_draft
 from dramaturg.stores.documents.forms import CHRONICLE, Triple
+from dramaturg.stores.documents.originals import unread_sentence
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.library import open_role
@@ -139,7 +140,8 @@ def make_draft(known: KnownChronicle, model: str, *, dry_run: bool, again: bool,
     documents = known.role.documents()
     chunks = chunks_of(documents)
     if not chunks:
-        raise RoleError(f"{known.role.id!r} has no persona document with text: write one into its folder persona/.")
+        lacks = f"{known.role.id!r} has no persona document with text: write one into its folder persona/."
+        raise RoleError(f"{lacks} {unread_sentence(known.role.root)}".strip())
     if dry_run:
         cost = {"documents": len(documents), "chunks": len(chunks), "questions": len(chunks)}
         print_json(cost) if as_json else screen.print(report_line(cost))

@@ -1,8 +1,10 @@
 """`dramaturg index` and `unmerge`: a role prepared for a method, with progress and a table at the end."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Group, RenderableType
@@ -22,15 +24,21 @@ from dramaturg.cli.options import (
     context_for,
     library_path,
 )
-from dramaturg.cli.output import print_json, screen, table_of
-from dramaturg.cli.progress import WORK, bars
+from dramaturg.cli.output import note, print_json, screen, table_of
+from dramaturg.cli.progress import WORK, bars, waiting
 from dramaturg.cli.stopping import stopping
-from dramaturg.nodes.index_steps import IndexingCost
-from dramaturg.nodes.run import RoleContext
-from dramaturg.stores.documents.merges import Merge, MergePlan, read_plan, write_plan
-from dramaturg.stores.index.graph import GRAPH_KIND, UNMERGED_GRAPH_KIND, KnowledgeGraph
+from dramaturg.stores.documents.originals import unread, unread_sentence
+from dramaturg.stores.learning import take_in
 from dramaturg.stores.library import open_role
-from dramaturg.workflows.methods import METHODS, Preparation, context_type, index_kinds, preparations
+from dramaturg.workflows.names import METHODS
+
+if TYPE_CHECKING:
+    from dramaturg.nodes.index_steps import IndexingCost
+    from dramaturg.nodes.run import RoleContext
+    from dramaturg.stores.documents.merges import MergePlan
+    from dramaturg.stores.index.graph import KnowledgeGraph
+    from dramaturg.stores.role import Role
+    from dramaturg.workflows.methods import Preparation
 
 WITHOUT = {
     "memory": ("Memories without a mood or a vector; --retry asks them again", "memory"),
@@ -65,6 +73,8 @@ def index(
     as_json: JsonOption = False,
 ) -> None:
     """Prepare a role for a method; only what changed is done again."""
+    from dramaturg.workflows.methods import context_type, preparations
+
     context = context_for(method, role, library, settings, prompts=prompts, chat_model=model)
     parts = preparations(method, context)
     if not parts:
@@ -75,6 +85,8 @@ def index(
         raise ValueError(f"The index of {method} has no --{wish}: add --method {have}, or leave it out.")
     if plan and apply:
         raise ValueError("Write the plan first (--plan), read and edit it, then carry it out (--apply).")
+    if any(one.kind.sources == "persona" for one in parts.values()):
+        read_originals(open_role(role, library_path(library)), dry_run=dry_run)
     given = {"rebuild": rebuild, **{wish: True for wish, wanted in wishes.items() if wanted}}
     if plan:  # which is no indexing
         parts = {title: one for title, one in parts.items() if one.takes("plan")}
@@ -89,6 +101,21 @@ def index(
     stopping.promise("Answers and vectors so far are kept, and the same command goes on with them.")
     reports = asyncio.run(made(parts, given))
     print_json(for_program(reports)) if as_json else screen.print(reports_view(role, reports))
+
+
+def read_originals(role: Role, *, dry_run: bool) -> None:
+    """Make documents of what lies in persona/ in other forms, and say what is not read; a dry run only says it."""
+    names = [one.name for one in unread(role.root) if one.readable]
+    if dry_run or not names:
+        if sentence := unread_sentence(role.root):
+            note(sentence)
+        return
+    with waiting(f"Reading {', '.join(names)} …"):
+        made, said = take_in(role)
+    for one in made:
+        note(f"Read into {one.document}: {one.after:,} characters. It is yours to edit; the file it was made of stays.")
+    for line in said:
+        note(line)
 
 
 def cost_line(cost: IndexingCost) -> str:
@@ -123,10 +150,12 @@ def unmerge(
     as_json: JsonOption = False,
 ) -> None:
     """Take a merge of names back: the name becomes an entity of its own again, and stays one."""
-    context, opened = (
-        context_for(method, role, library, settings, chat_model=model),
-        open_role(role, library_path(library)),
-    )
+    from dramaturg.stores.documents.merges import read_plan, write_plan
+    from dramaturg.stores.index.graph import GRAPH_KIND, UNMERGED_GRAPH_KIND
+    from dramaturg.workflows.methods import index_kinds
+
+    context = context_for(method, role, library, settings, chat_model=model)
+    opened = open_role(role, library_path(library))
     graphs = [one for one in index_kinds(method, context) if one in (GRAPH_KIND, UNMERGED_GRAPH_KIND)] or [GRAPH_KIND]
     plan = read_plan(opened.root)
     if plan is None or plan.merge_of(name) is None:  # the model has made it
@@ -140,6 +169,8 @@ def unmerge(
 
 def plan_of(graph: KnowledgeGraph) -> MergePlan:
     """The merges that a graph was made with."""
+    from dramaturg.stores.documents.merges import Merge, MergePlan
+
     merged = [one for one in graph.entities() if len(one.names) > 1]
     alone = tuple(one.name for one in graph.entities() if len(one.names) == 1)
     return MergePlan(merges=tuple(Merge(name=one.name, names=one.names, why=one.why) for one in merged), alone=alone)
@@ -152,6 +183,8 @@ def takes(parts: Mapping[str, Preparation], wish: str) -> bool:
 
 async def indexed(context: RoleContext, method: str) -> dict[str, dict[str, Any]]:
     """Prepare a role whose files have changed for a method; a method without an index has nothing to report."""
+    from dramaturg.workflows.methods import preparations
+
     again = command_line("index", context.role, method=method, library=str(context.library))
     stopping.promise(f"The role's files are changed, what was indexed of them is kept, and `{again}` goes on.")
     return await made(preparations(method, context), {"rebuild": False})

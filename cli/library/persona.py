@@ -1,11 +1,15 @@
 """`dramaturg learn`, `forget` and `edit`: what a role knows, changed."""
 
+from __future__ import annotations
+
 import asyncio
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 import typer
@@ -23,24 +27,30 @@ from dramaturg.cli.options import (
     context_for,
     library_path,
 )
-from dramaturg.cli.output import print_json, screen
-from dramaturg.nodes.graph.index import preview_graph
-from dramaturg.nodes.passages.index import preview
+from dramaturg.cli.output import note, print_json, screen
+from dramaturg.cli.progress import waiting
 from dramaturg.stores import learning
+from dramaturg.stores.documents.originals import PACKED
 from dramaturg.stores.errors import RoleBusy, RoleError, StorageError
 from dramaturg.stores.files import sha256
 from dramaturg.stores.library import open_role
 from dramaturg.stores.role import Role
-from dramaturg.stores.versions import erase_past, holding
-from dramaturg.workflows.methods import Preparation, preparations
 
-PREVIEWS: Mapping[str, Callable[..., Awaitable[Any]]] = {"amadeus_index": preview, "role_rag_index": preview_graph}
+if TYPE_CHECKING:
+    from dramaturg.workflows.methods import Preparation
+
+PREVIEWS: Mapping[str, str] = {
+    "amadeus_index": "dramaturg.nodes.passages.index:preview",
+    "role_rag_index": "dramaturg.nodes.graph.index:preview_graph",
+}
 """What says what indexing would cost after a change of documents; other indexes are made of other files."""
 
 
 def learn(
     role: RoleArgument,
-    files: Annotated[list[Path], typer.Argument(help="Markdown or plain text files.", show_default=False)],
+    files: Annotated[
+        list[Path], typer.Argument(help="Markdown, plain text, PDF, Word, EPUB or HTML.", show_default=False)
+    ],
     as_name: Annotated[
         str | None, typer.Option("--as", metavar="NAME", help="The document's name in persona/.")
     ] = None,
@@ -52,13 +62,14 @@ def learn(
     as_json: JsonOption = False,
 ) -> None:
     """Teach a role documents: they are copied into its persona, and what is new in them is indexed."""
+    from dramaturg.workflows.methods import preparations
+
     if as_name is not None and len(files) > 1:
         raise ValueError("--as names one document: learn one file at a time.")
-    context, opened = (
-        context_for(method, role, library, settings, chat_model=model),
-        open_role(role, library_path(library)),
-    )
-    documents = [learning.document_from(file, as_name) for file in files]
+    context = context_for(method, role, library, settings, chat_model=model)
+    opened = open_role(role, library_path(library))
+    found = [read_in(file, as_name) for file in files]
+    documents = [(one.name, one.data) for one in found]
     if dry_run:
         changes = learning.changes(opened, documents)
         reports = asyncio.run(costs_of(preparations(method, context), dict(documents)))
@@ -68,10 +79,19 @@ def learn(
     tell(role, changes, reports, as_json)
 
 
+def read_in(file: Path, as_name: str | None) -> learning.Incoming:
+    """Read a file, and say what in it could not be read."""
+    with waiting(f"Reading {file.name} …") if file.suffix.lower() in PACKED else nullcontext():
+        found = learning.incoming(file, as_name)
+    for line in found.missing:
+        note(line)
+    return found
+
+
 async def costs_of(parts: Mapping[str, Preparation], changes: dict[str, bytes | None]) -> dict[str, dict[str, Any]]:
     """What indexing would cost; nothing where a method has no index."""
     return {
-        title: dict(await PREVIEWS[one.name](one.context, changes))
+        title: dict(await resolve_name(PREVIEWS[one.name])(one.context, changes))
         for title, one in parts.items()
         if one.name in PREVIEWS
     }
@@ -91,23 +111,27 @@ def forget(
     as_json: JsonOption = False,
 ) -> None:
     """Let a role forget a document: it is taken out of its persona and its index."""
-    context, opened = (
-        context_for(method, role, library, settings, chat_model=model),
-        open_role(role, library_path(library)),
-    )
+    from dramaturg.stores.versions import erase_past, holding
+
+    context = context_for(method, role, library, settings, chat_model=model)
+    opened = open_role(role, library_path(library))
     left = [name for name in opened.persona.names() if name != source]
     there = source in opened.persona.names()
     if not (there or (for_good and holding(opened, source))):
         learning.the_document(opened, source)  # says which there are
     if not (left or for_good):
         raise ValueError(f"{source} is all that {role!r} knows: learn something else first, or forget it --for-good.")
+    files = learning.originals_of(opened, source)
     if not yes:
         end = ", and erase every version that can be taken back?" if for_good else "?"
-        typer.confirm(f"Forget {source} of {role}{end}", abort=True, err=True)
+        typer.confirm(f"Forget {' and '.join([source, *files * for_good])} of {role}{end}", abort=True, err=True)
     changes = [learning.forget(opened, source)] if there else []
     reports = asyncio.run(indexed(context, method)) if left else {}
     if for_good:
+        learning.erase_originals(opened, source)
         erase_past(opened)
+    elif files:
+        note(f"{', '.join(files)} stays in persona/, and is not read again unless it changes.")
     tell(role, changes, reports, as_json)
 
 

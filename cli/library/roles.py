@@ -5,12 +5,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
-from dramaturg.cli.library.indexing import for_program, indexed
 from dramaturg.cli.options import (
     AMADEUS,
     JsonOption,
@@ -24,16 +23,16 @@ from dramaturg.cli.options import (
     library_path,
 )
 from dramaturg.cli.output import errors, print_json, screen
-from dramaturg.nodes.run import RoleContext
-from dramaturg.nodes.text.splitter import longest_paragraph
-from dramaturg.stores import versions as stored
 from dramaturg.stores.documents.forms import RoleCard
+from dramaturg.stores.documents.originals import originals, taken, unread
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError
-from dramaturg.stores.index.folder import IndexKind
-from dramaturg.stores.index.kinds import KINDS
 from dramaturg.stores.library import Library, example_name, examples, open_role
 from dramaturg.stores.role import Role
-from dramaturg.workflows.methods import index_kinds
+
+if TYPE_CHECKING:
+    from dramaturg.nodes.run import RoleContext
+    from dramaturg.stores.index.folder import IndexKind
+    from dramaturg.stores.versions import Version
 
 CARD_ONLY = "Card only: a role for you to play (--user-role), or one that answers by --method profile."
 
@@ -54,7 +53,9 @@ def roles(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     for row in rows:
         own = row["where"] == "library"
         bare = card_only(shelf.root / row["role"] if own else files("dramaturg.examples") / row["role"])
-        table.add_row(row["role"], row["name"], row["where"] + ", card only" * bare)
+        waiting = {one.name for one in originals(shelf.root / row["role"])} - {*taken(shelf.root / row["role"])}
+        where = row["where"] + ", card only" * bare + f", {len(waiting)} file(s) not read" * bool(waiting)
+        table.add_row(row["role"], row["name"], where)
     screen.print(table)
     for problem in filter(None, (row.get("error") for row in rows)):
         errors.print(problem)
@@ -104,6 +105,9 @@ def show(role: RoleArgument, library: LibraryOption = None, as_json: JsonOption 
 
 def described(role: Role) -> dict[str, Any]:
     """Count what a role's files hold."""
+    from dramaturg.nodes.text.splitter import longest_paragraph
+    from dramaturg.stores.index.kinds import KINDS
+
     documents = role.documents()
     return {
         "role": role.id,
@@ -115,6 +119,7 @@ def described(role: Role) -> dict[str, Any]:
         "documents": [
             f"{d.name}: {len(d.text):,} characters, longest paragraph {longest_paragraph(d.text):,}" for d in documents
         ],
+        "not read": [one.name for one in unread(role.root)],
         "dialogue lines": len(role.dialogues()),
         "memories": len(role.memories()),
         "identity triples": len(role.chronicle().triples),
@@ -123,7 +128,7 @@ def described(role: Role) -> dict[str, Any]:
     }
 
 
-def index_line(role: Role, kind: IndexKind[Any, Any]) -> str:
+def index_line(role: Role, kind: "IndexKind[Any, Any]") -> str:
     """One kind of index in a line; empty if there is none."""
     try:
         manifest = role.index(kind).manifest()
@@ -145,6 +150,8 @@ def versions(
     as_json: JsonOption = False,
 ) -> None:
     """List the versions of a role's index, the one that is served first, then those that undo goes back to."""
+    from dramaturg.stores import versions as stored
+
     kind = kind_of(method, context_for(method, role, library, settings))
     found = stored.versions(open_role(role, library_path(library)), kind)
     if as_json:
@@ -169,6 +176,9 @@ def undo(
     as_json: JsonOption = False,
 ) -> None:
     """Bring a former version back: the files that it was made from, and its index."""
+    from dramaturg.cli.library.indexing import for_program, indexed
+    from dramaturg.stores import versions as stored
+
     context = context_for(method, role, library, settings, chat_model=model)
     opened, kind = open_role(role, library_path(library)), kind_of(method, context)
     if to is None and not yes:
@@ -193,7 +203,7 @@ def undo(
     screen.print(f"`{listing}` lists where else you can go.", soft_wrap=True)
 
 
-def refuse_to_go_forward(role: str, found: Sequence[stored.Version]) -> None:
+def refuse_to_go_forward(role: str, found: "Sequence[Version]") -> None:
     """Ask whether what was undone is to be there again, which is where a second undo leads; no ends the command."""
     if len(found) == 2 and found[1].created > found[0].created:
         there = f"the version of {local_time(found[1].created)} ({found[1].version[:8]})"
@@ -205,8 +215,10 @@ def local_time(moment: datetime) -> str:
     return f"{moment.astimezone():%Y-%m-%d %H:%M:%S}"
 
 
-def kind_of(method: str, context: RoleContext) -> IndexKind[Any, Any]:
+def kind_of(method: str, context: "RoleContext") -> "IndexKind[Any, Any]":
     """The kind of index that a method reads."""
+    from dramaturg.workflows.methods import index_kinds
+
     kinds = index_kinds(method, context)
     if len(kinds) == 1:
         return kinds[0]

@@ -1,11 +1,13 @@
 """`dramaturg ask` and `dramaturg chat`: turns of a conversation, streamed, with evidence on demand."""
 
+from __future__ import annotations
+
 import asyncio
 import time
 from collections.abc import Coroutine
 from functools import partial
 from itertools import takewhile
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -24,7 +26,7 @@ from dramaturg.cli.options import (
     command_line,
     context_for,
 )
-from dramaturg.cli.output import print_json, read, screen, sentence
+from dramaturg.cli.output import note, print_json, read, screen, sentence
 from dramaturg.cli.stopping import stopping
 from dramaturg.cli.talk.chat_commands import (
     LATER,
@@ -32,16 +34,20 @@ from dramaturg.cli.talk.chat_commands import (
     ask_for_approval,
     changes_in,
     how_to_approve,
+    not_answered,
     obey,
     show_changes,
     shown,
     speaker,
 )
-from dramaturg.conversations.conversation import Conversation
-from dramaturg.conversations.opening import open_conversation
+from dramaturg.stores.documents.originals import unread, unread_sentence
+from dramaturg.stores.library import open_role
+
+if TYPE_CHECKING:
+    from dramaturg.conversations.conversation import Conversation
 
 T = TypeVar("T")
-UNANSWERED = "Your question is kept: /retry answers it, another message takes it back."
+UNANSWERED = "/retry answers it; another message takes it back"
 END = "Ctrl-C at the prompt, or /quit, ends the chat."
 HELP = "/help shows what else can be done here, /quit ends the chat"
 ThreadOption = Annotated[str, typer.Option("--thread", help="Name of the conversation; it goes on where it stopped.")]
@@ -65,16 +71,27 @@ def ask(
     """Ask a role one question or several; without --thread the conversation is forgotten afterwards."""
     named = {"chat_model": model, "strategy": strategy, "user_role": user_role, "prompts": prompts}
     context = context_for(method, role, library, settings, **named)
+    say_unread(context)
     again = command_line("chat", role, *(["--thread", thread] if thread else []), method=method, library=library)
     kept = f"What was asked is kept, and /retry answers it in: {again}"
     stopping.promise(kept if thread else "Of a conversation without --thread nothing is kept.")
     asyncio.run(answered(method, context, questions, thread, evidence=evidence, as_json=as_json))
 
 
+def say_unread(context: Any) -> None:
+    """Name files in persona/ that wait to be read; before a role is indexed, all that are not."""
+    root = open_role(context.role, context.library).root
+    found = unread(root)
+    if any(one.readable for one in found) or (found and not (root / "index").exists()):
+        note(unread_sentence(root), style="dim")
+
+
 async def answered(
     method: str, context: Any, questions: list[str], thread: str, *, evidence: bool, as_json: bool
 ) -> None:
     """Take one turn a question, and print each as it comes."""
+    from dramaturg.conversations.opening import open_conversation
+
     usage = []
     async with open_conversation(method, context, thread) as talk:
         for question in questions:
@@ -118,10 +135,13 @@ def chat(
     settings: SettingsOption = None,
 ) -> None:
     """Talk to a role; the conversation goes on where it stopped, also after a restart."""
+    from dramaturg.conversations.opening import open_conversation
+
     named = {"chat_model": model, "strategy": strategy, "user_role": user_role, "prompts": prompts}
     context = context_for(method, role, library, settings, **named)
     among = [] if thread == "default" else ["--thread", thread]
     again = command_line("chat", role, *among, method=method, library=library)
+    say_unread(context)
     # Lines are read outside of the event loop, which would keep Ctrl-C from the prompt.
     with asyncio.Runner() as runner:
         opened = open_conversation(method, context, thread)
@@ -148,9 +168,9 @@ def interruptible(runner: asyncio.Runner, talk: Conversation, turn: Coroutine[An
     try:
         return runner.run(turn)
     except KeyboardInterrupt:
-        unfinished = runner.run(talk.unfinished())
-        kept = UNANSWERED if unfinished and unfinished.reply is None else "The conversation is as it was."
-        screen.print(f"Stopped. {kept} {END}", style="dim", soft_wrap=True)
+        asked = runner.run(not_answered(talk))
+        kept = f"Your question is kept: {UNANSWERED}" if asked else "The conversation is as it was"
+        screen.print(f"Stopped. {kept}. {END}", style="dim", soft_wrap=True)
         return None
 
 
@@ -170,6 +190,8 @@ async def obeyed(talk: Conversation, line: str) -> list[Change]:
         return changes_in(await talk.waiting()) if await waiting_turn(talk) != before else []
     except (ValueError, RuntimeError) as error:
         screen.print(sentence(error), style="red", soft_wrap=True)
+        if await not_answered(talk):
+            screen.print(f"The last question has no whole reply: {UNANSWERED}.", style="dim", soft_wrap=True)
         return []
 
 
@@ -184,10 +206,9 @@ async def recall(talk: Conversation) -> None:
     for turn in (await talk.history())[-1:]:
         screen.print(f"You: {turn.question}", style="dim", soft_wrap=True)
         screen.print(f"{await speaker(talk)}: {turn.reply or ''}", style="dim", soft_wrap=True)
-    unfinished = await talk.unfinished()
-    if unfinished and unfinished.reply is None:  # one with its reply is ended by the next message
+    if unfinished := await not_answered(talk):
         screen.print(f"Not answered yet: {unfinished.question}", soft_wrap=True)
-        screen.print("/retry answers it, another message takes it back.", style="dim")
+        screen.print(f"{UNANSWERED}.", style="dim")
     if changes := changes_in(await talk.waiting()):
         show_changes(changes)
         screen.print(LATER, style="dim", soft_wrap=True)

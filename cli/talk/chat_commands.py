@@ -1,8 +1,10 @@
 """What a line in a chat does: a message to the role, a command behind a slash, or the approval of what waits."""
 
+from __future__ import annotations
+
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from rich.table import Table
 from rich.text import Text
@@ -12,13 +14,15 @@ from dramaturg.cli.evidence.identity import change_text
 from dramaturg.cli.evidence.reply import evidence_view, usage_table
 from dramaturg.cli.output import read, screen
 from dramaturg.cli.progress import Stage
-from dramaturg.conversations.conversation import Conversation
-from dramaturg.conversations.thread import Show
-from dramaturg.conversations.turns import Turn
-from dramaturg.nodes.run import run_of
+
+if TYPE_CHECKING:
+    from dramaturg.conversations.conversation import Conversation
+    from dramaturg.conversations.thread import Show
+    from dramaturg.conversations.turns import Turn
 
 T = TypeVar("T")
 Change = Mapping[str, Any]
+IN_A_CHAT = "/evidence"
 LATER = "It waits: /approve N … approves these numbers and no others, /approve none none; so does the next message."
 
 
@@ -42,11 +46,13 @@ async def obey(talk: Conversation, line: str) -> None:
 
 async def speaker(talk: Conversation) -> str:
     """The name of the role."""
+    from dramaturg.nodes.run import run_of
+
     return (await run_of(talk.context)).role.card.name
 
 
 async def shown(
-    talk: Conversation, turn: Callable[[Show], Awaitable[dict[str, Any]]], more: str = "/evidence"
+    talk: Conversation, turn: Callable[[Show], Awaitable[dict[str, Any]]], more: str = IN_A_CHAT
 ) -> dict[str, Any]:
     """Take a turn, and show what happens, the reply as it is spoken, and what it had to do without.
 
@@ -56,10 +62,22 @@ async def shown(
         more: what shows all of the evidence; empty: that is shown anyway.
     """
     with Stage(await speaker(talk)) as stage:
-        output = await turn(stage.show)
+        try:
+            output = await turn(stage.show)
+        except (ValueError, RuntimeError):
+            if more != IN_A_CHAT and stage.speaking and await not_answered(talk):  # a chat says what can be done
+                stage.end()
+                screen.print("This is not the whole reply: it is not kept.", style="dim")
+            raise
     if more and (line := fallback_line(output["evidence"], more)):
         screen.print(line, style="dim", soft_wrap=True)
     return output
+
+
+async def not_answered(talk: Conversation) -> Turn | None:
+    """The last turn, if it has no reply; one that has is ended by the next message."""
+    turn = await talk.unfinished()
+    return turn if turn and turn.reply is None else None
 
 
 async def evidence(talk: Conversation, _: str) -> None:

@@ -18,8 +18,6 @@ from dramaturg.cli.options import (
     context_for,
 )
 from dramaturg.cli.output import note, print_json, screen, write_whole
-from dramaturg.conversations.json_lines import exported, imported
-from dramaturg.conversations.opening import open_conversation, threads_of
 from dramaturg.stores.files import LARGEST
 
 ThreadOption = Annotated[str, typer.Option("--thread", help="Name of the conversation.")]
@@ -27,6 +25,8 @@ ThreadOption = Annotated[str, typer.Option("--thread", help="Name of the convers
 
 def conversations(role: RoleArgument, library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """List the conversations with a role."""
+    from dramaturg.conversations.opening import threads_of
+
     context = context_for(AMADEUS, role, library, None)
     found = asyncio.run(threads_of(context))
     if as_json:
@@ -93,6 +93,9 @@ def named(thread: str) -> str:
 
 async def taken_out(method: str, context: Any, thread: str) -> str:
     """The lines of a conversation."""
+    from dramaturg.conversations.json_lines import exported
+    from dramaturg.conversations.opening import open_conversation
+
     async with open_conversation(method, context, named(thread)) as talk:
         if not await talk.history():
             raise ValueError(f"There is no conversation {thread!r} with {context.role}: see `dramaturg conversations`.")
@@ -101,5 +104,8 @@ async def taken_out(method: str, context: Any, thread: str) -> str:
 
 async def taken_in(method: str, context: Any, thread: str, lines: list[str]) -> int:
     """Put the lines on a thread."""
+    from dramaturg.conversations.json_lines import imported
+    from dramaturg.conversations.opening import open_conversation
+
     async with open_conversation(method, context, named(thread)) as talk:
         return await imported(talk, lines)

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from dramaturg.nodes.run import deviations
-from dramaturg.workflows.methods import METHODS, context_type
+from dramaturg.workflows.methods import context_type
+from dramaturg.workflows.names import METHODS
 
 PAGE = Path(__file__).parents[1] / "rules.md"
 HEADER = """# The papers' rules, and ours

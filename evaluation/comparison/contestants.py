@@ -18,7 +18,8 @@ from dramaturg.prompts import digest_of
 from dramaturg.stores.errors import did_you_mean
 from dramaturg.stores.files import canonical
 from dramaturg.stores.role import Role
-from dramaturg.workflows.methods import METHODS, context_type
+from dramaturg.workflows.methods import context_type
+from dramaturg.workflows.names import METHODS
 
 WEB = "web_search"
 PARTS = ("passages", "scope", "memories", "relations", "identity")
@@ -53,7 +54,8 @@ class Contestant(NamedTuple):
         asking = {"user_role": user_role} if user_role and "user_role" in self.kind.model_fields else {}
         web = {WEB: getattr(shared, WEB, "off")} if self.searches else {}
         rules = {"rules": "paper"} if self.method in BASELINES else {}
-        return self.kind(**{**common, "role": role, "model_seed": seed, **rules, **asking, **web, **self.settings})
+        own = {"role": role, "model_seed": seed, "turn_deadline": UNHURRIED}
+        return self.kind(**{**common, **own, **rules, **asking, **web, **self.settings})
 
     @property
     def described(self) -> dict[str, Any]:
@@ -89,6 +91,8 @@ DECLINED: Mapping[str, str] = {
     "ko": "그건 모르겠습니다. 들어 본 적이 없습니다.",
 }
 """What the floor says to every question, in the role's language."""
+UNHURRIED = 3600.0
+"""Seconds for a turn: what is compared is what a method does, not what of it fits into the time of a chat."""
 DERIVED = "index"
 """The folder of a role whose files are made from its others."""
 

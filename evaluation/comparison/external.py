@@ -179,8 +179,9 @@ class Worker:
 
     async def _embed(self, message: Mapping[str, Any]) -> list[list[float]]:
         if message["query"]:
-            return [await self._model.embeddings.aembed_query(text) for text in message["texts"]]
-        return await self._model.embeddings.aembed_documents(message["texts"])
+            return [(await self._model.query(text)).tolist() for text in message["texts"]]
+        vectors: list[list[float]] = (await self._model.documents(message["texts"])).tolist()
+        return vectors
 
     async def _say(self, message: Mapping[str, Any]) -> None:
         entry = self._process.stdin
@@ -213,7 +214,7 @@ async def external_method(
         version, _ = await worker.request(
             "open",
             folder=str(place.resolve()),
-            dimension=len(await model.embeddings.aembed_query(role.card.name)),
+            dimension=len(await model.query(role.card.name)),
             embedding=model.name,
             language=language,
             instruction=instruction(role, language),

@@ -18,7 +18,8 @@ from dramaturg.models.client import name_of
 from dramaturg.nodes.open_settings import Closed, Open
 from dramaturg.nodes.run import Name, RoleContext, run_of
 from dramaturg.prompts import digest_of
-from dramaturg.workflows.methods import METHODS, Flow, flow
+from dramaturg.workflows.methods import Flow, flow
+from dramaturg.workflows.names import METHODS
 
 Judging = Literal["expert_rating", "option_conversion", "self_report"]
 
@@ -26,6 +27,9 @@ Judging = Literal["expert_rating", "option_conversion", "self_report"]
 class InterviewContext(RoleContext):
     """Who is interviewed with what, and how the answers are judged; `chat_model` answers for the role."""
 
+    turn_deadline: Open[float] = Field(
+        default=3600, gt=0, le=86_400, description="Seconds for an answer of the role; nobody waits for it in a chat."
+    )
     method: Open[Annotated[str, Field(max_length=64)] | SkipJsonSchema[InstanceOf[Flow]]] = Field(
         default="amadeus", description="How the role answers, such as amadeus."
     )

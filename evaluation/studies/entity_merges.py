@@ -91,7 +91,7 @@ async def merging(bench: Bench, name: str, groups: Sequence[Sequence[MarkedName]
     chat = bench.chat(role)
     entities = entities_of([one for group in groups for one in group])
     texts = [one.text for one in entities]
-    vectors = await asyncio.to_thread(lambda: unit_rows(bench.embedder(role).embeddings.embed_documents(texts)))
+    vectors = unit_rows(await (await asyncio.to_thread(bench.embedder, role)).documents(texts))
     pairs = candidate_pairs(entities, vectors, NEIGHBOURS)
     told = bench.told(f"entity-merges, {name}", len(pairs))
 

@@ -109,12 +109,12 @@ async def of_role(bench: Bench, role: Role) -> list[Recalled]:
     bank = Texts(store.vectors(), mood_rows(store.moods), await read(encoders[1:], memories))
     asked = questions_of(role)
     texts = [text for _, text in asked]
-    vectors = await asyncio.to_thread(lambda: unit_rows([encoders[0].embeddings.embed_query(one) for one in texts]))
+    vectors = unit_rows([await encoders[0].query(one) for one in texts])
     first = await read(encoders[:1], texts, role.card.language)
     queries = Texts(vectors, np.asarray(first), await read(encoders[1:], texts))
     labels = labels_of(role.id, store)
     told = [one for one in role.questions() if one.scope == "in" and one.answer]
-    rows = await asyncio.to_thread(lambda: encoders[0].embeddings.embed_documents([str(one.answer) for one in told]))
+    rows = await encoders[0].documents([str(one.answer) for one in told])
     answers = dict(zip([one.question for one in told], unit_rows(rows), strict=True)) if told else {}
     return [
         recalled(role.id, way, asked[at], at, queries, bank, labels, answers.get(asked[at][1]))
@@ -135,7 +135,7 @@ async def read(encoders: Sequence[Embedder], texts: Sequence[str], language: str
     if not encoders:
         return None
     encoder = SimilarityEncoder(encoders[0], language)
-    return mood_rows(await asyncio.to_thread(encoder.compared, list(texts)))
+    return mood_rows(await encoder.compared(list(texts)))
 
 
 def mood_rows(moods: Iterable[Mood]) -> NDArray[np.float64]:

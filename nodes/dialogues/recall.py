@@ -206,7 +206,7 @@ def conversation_text(messages: Sequence[AnyMessage], cast: Cast) -> str:
 
 async def ranked(cast: Cast, model: Embedder, text: str) -> RankedDialogues:
     """All dialogues by φ = cos(Emb(U), Emb(text)), the nearest first (Equation 1)."""
-    vector = await model.embeddings.aembed_query(text)
+    vector = await model.query(text)
     cast.store.require(model.name, len(vector))
     return await asyncio.to_thread(cast.store.ranked, vector)
 

@@ -19,7 +19,7 @@ from pydantic import (
 
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.client import is_embedded
-from dramaturg.models.errors import UNANSWERED
+from dramaturg.models.errors import UNANSWERED, UnusableAnswer
 from dramaturg.models.extracted import Extracted, WholeNumber
 from dramaturg.models.questions import extract
 from dramaturg.nodes.graph.build import ChunkSettings, GraphDraftState, open_build
@@ -96,12 +96,15 @@ class RelationFact(BaseModel):
 async def extract_facts(state: GraphDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Have the facts of every chunk that has none yet, several chunks at a time.
 
-    A chunk whose answer cannot be used after the re-asks is recorded as failed, and asked again with `retry`.
+    A chunk whose answer cannot be used after the re-asks is recorded as failed, and asked again with `retry`. Where
+    nothing is known from any chunk, all are asked again.
+
+    Raises:
+        UnusableAnswer: no chunk has any facts.
     """
     build = await open_build(state, runtime, ExtractionSettings)
-    run, answers, retry = build.run, await build.answers(), bool(state.get("retry"))
-    chunks = await build.chunks()
-    left = {facts_key(one): one for one in chunks if needs_facts(one, answers, retry=retry)}
+    run, answers, chunks = build.run, await build.answers(), await build.chunks()
+    left = {facts_key(one): one for one in without_answer(chunks, answers, retry=bool(state.get("retry")))}
     chat = replace(run.chat, deadline=run.settings.extraction_deadline)
     most, quoted = run.settings.most(chat), run.settings.quotes(chat)
     prompt = run.prompt("quote_facts" if quoted else "extract_facts")
@@ -123,6 +126,9 @@ async def extract_facts(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
 
     before = len({facts_key(one) for one in chunks}) - len(left)
     await build.ask_all("facts", left, ask, before=before)
+    answers = await build.answers()
+    if nothing_told(chunks, answers):
+        raise without_facts(chunks, answers, run.chat.name, run.role.id)
     return {"normalized": run.settings.normalization, "usage": {"extract_facts": run.usage}}
 
 
@@ -136,9 +142,31 @@ def failure_key(chunk: StoredPassage) -> str:
     return answer_key("failed", in_context(chunk))
 
 
-def needs_facts(chunk: StoredPassage, answers: Mapping[str, JsonValue], *, retry: bool) -> bool:
-    """Whether a chunk is to be asked about."""
-    return facts_key(chunk) not in answers and (retry or failure_key(chunk) not in answers)
+def nothing_told(chunks: Sequence[StoredPassage], answers: Mapping[str, JsonValue]) -> bool:
+    """Whether no chunk has an entity or a relation."""
+    facts = (cast("dict[str, Any]", answers.get(facts_key(one)) or {}) for one in chunks)
+    return not any(one.get("entities") or one.get("relations") for one in facts)
+
+
+def without_facts(
+    chunks: Sequence[StoredPassage], answers: Mapping[str, JsonValue], model: str, role: str
+) -> UnusableAnswer:
+    """Why there is nothing to make a graph from."""
+    failed = failures(chunks, answers)
+    if not failed:
+        return UnusableAnswer(f"The model {model!r} found nobody and nothing in the documents of {role!r}.")
+    return UnusableAnswer(
+        f"None of the chunks of {role!r} has facts ({len(failed)} failed): {failed[0]['error']} Run "
+        f"`dramaturg index {role} --method role-rag`, with another model if that is the reason."
+    )
+
+
+def without_answer(
+    chunks: Sequence[StoredPassage], answers: Mapping[str, JsonValue], *, retry: bool
+) -> list[StoredPassage]:
+    """The chunks that are to be asked about."""
+    known = {} if nothing_told(chunks, answers) else answers
+    return [one for one in chunks if facts_key(one) not in known and (retry or failure_key(one) not in known)]
 
 
 @lru_cache(maxsize=128)

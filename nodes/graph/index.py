@@ -9,7 +9,6 @@ from langgraph.runtime import Runtime
 from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
-from dramaturg.models.errors import UnusableAnswer
 from dramaturg.nodes.graph.build import ChunkSettings, GraphDraftState, GraphVersion, graph_kind, open_build
 from dramaturg.nodes.graph.construction import (
     DescriptionSettings,
@@ -19,7 +18,7 @@ from dramaturg.nodes.graph.construction import (
     repeated_in,
     skeleton,
 )
-from dramaturg.nodes.graph.facts import facts_key, failures, left_out, names_in, needs_facts
+from dramaturg.nodes.graph.facts import facts_key, failures, left_out, names_in, without_answer, without_facts
 from dramaturg.nodes.graph.merging import NormalizationSettings, merge_plan
 from dramaturg.nodes.graph.sentences import source_sentences
 from dramaturg.nodes.index_steps import (
@@ -148,13 +147,8 @@ async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
     graph = put_together(made, lambda said: described.get(said) or " ".join(said.texts), source_sentences(chunks))
     entities: list[Entity] = [data["entity"] for _, data in graph.nodes(data=True)]
     failed = failures(chunks, answers)
-    if not entities and not failed:
-        raise UnusableAnswer(f"The model {chat.name!r} found nobody and nothing in the documents of {role.id!r}.")
     if not entities:
-        raise UnusableAnswer(
-            f"None of the chunks of {role.id!r} has facts ({len(failed)} failed): {failed[0]['error']} Run "
-            f"`dramaturg index {role.id} --method role-rag --retry`, with another model if that is the reason."
-        )
+        raise without_facts(chunks, answers, chat.name, role.id)
     texts = graph_texts(graph)
     await build.embedded(texts)
     counts = {
@@ -241,7 +235,7 @@ async def cost_of_graph(context: GraphIndexSettings, wishes: Wishes) -> Indexing
     before = None if anew else await asyncio.to_thread(chunks_like, role, context)
     chunks, _ = await asyncio.to_thread(lambda: split_documents(role.documents(), context, before))
     answers = {} if anew else await asyncio.to_thread(role.index(graph_kind(context)).builder.known)
-    left = [one.text for one in chunks if needs_facts(one, answers, retry=wishes.get("retry", False))]
+    left = [one.text for one in without_answer(chunks, answers, retry=wishes.get("retry", False))]
     then = "then names are embedded, names that look alike compared, and long descriptions summed up"
     later = then if context.normalization else "then long descriptions are summed up"
     return cost_of_texts("chunks", len(chunks), left, later)

@@ -182,7 +182,7 @@ async def entities_near(text: str, k: int, run: Run[Any], graph: KnowledgeGraph)
         EmbeddingMismatch: the graph was made with another embedding model.
     """
     model = await run.embedder()
-    vector = await model.embeddings.aembed_query(text)
+    vector = await model.query(text)
     graph.require(model.name, len(vector))
     return graph.search(vector, k)
 
@@ -247,7 +247,7 @@ async def recall_sentences(state: RecallSentencesState, runtime: Runtime[Any]) -
     if beyond or not run.settings.source_sentences or not graph.sentences:
         return {"sentences": []}
     model = await run.embedder()
-    vector = await model.embeddings.aembed_query(state["standalone"])
+    vector = await model.query(state["standalone"])
     graph.require(model.name, len(vector))
     near: dict[str, SourceSentence] = {}
     for one, score in graph.search_sentences(vector, 2 * run.settings.source_sentences):  # some are there twice

@@ -49,7 +49,7 @@ async def said_before(
         memories = await kept.get(others)
         name = role.card.name
         texts = [exchange_text(one.question, one.answer, one.speaker, name) for one in memories.values()]
-        vectors = np.asarray(await model.embeddings.aembed_documents(texts), np.float64)
+        vectors = await model.documents(texts, dimension=dimension, faulty=True)
         for memory, vector, usable in zip(memories.values(), vectors, with_direction(vectors), strict=True):
             if usable:
                 anew = {"embedding": model.name, "vector": unit_rows([vector])[0].tolist()}

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import threading
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -174,27 +173,29 @@ class SimilarityEncoder:
     async def of_memories(self, memories: Sequence[MemoryText]) -> list[Mood]:
         """Compare memories. After what someone else said, only the role's own words count."""
         async with self.turn:
-            return await asyncio.to_thread(self.compared, [memory.own for memory in memories])
+            return await self.compared([memory.own for memory in memories])
 
     async def of_question(self, text: str, before: SaidBefore = FIRST) -> Mood:
         """Compare a question; one of a few words, without an emotion of its own, together with what it goes on from."""
         if not before.questions or word_count(text) > FEW_WORDS:
-            return (await asyncio.to_thread(self.compared, [text]))[0]
+            return (await self.compared([text]))[0]
         from_one = word_count(before.questions[-1]) > FEW_WORDS  # else that may go on from another
         exchange = "\n".join([*before.questions[-1 if from_one else -2 :], text])
-        alone, both = await asyncio.to_thread(self.compared, [text, exchange])
+        alone, both = await self.compared([text, exchange])
         return both if max((alone.scores or {"": 1}).values()) < CLEAR else alone
 
-    def compared(self, texts: Sequence[str]) -> list[Mood]:
+    async def compared(self, texts: Sequence[str]) -> list[Mood]:
         """The moods of texts, a batch at a time; one that the model gives no direction has none.
 
         Raises:
-            ValueError: the embedding model gives no direction for the descriptions of the emotions.
+            ModelError: the embedding model cannot be reached, or does not give vectors, all of one length.
+            ValueError: it gives no direction for the descriptions of the emotions.
         """
-        described = described_emotions(self.embedder, self.language, EMOTIONS)
+        described = await described_emotions(self.embedder, self.language, EMOTIONS)
         found = [Mood(emotions=None, error=NO_DIRECTION)] * len(texts)
         for start in range(0, len(texts), BATCH):
-            rows = np.asarray(self.embedder.embeddings.embed_documents(list(texts[start : start + BATCH])), np.float64)
+            batch = texts[start : start + BATCH]
+            rows = await self.embedder.documents(batch, dimension=described.shape[1], faulty=True)
             usable = np.flatnonzero(with_direction(rows))
             cosines = np.asarray(unit_rows(rows[usable]), np.float64) @ np.asarray(described, np.float64).T  # (n, 8)
             scored = zip(intensities(cosines, described).tolist(), cosines.tolist(), strict=True)
@@ -217,10 +218,9 @@ def intensities(cosines: NDArray[np.float64], described: Vectors) -> NDArray[np.
 
 
 _described: dict[tuple[int, str, tuple[str, ...]], Vectors] = {}
-_lock = threading.Lock()
 
 
-def described_emotions(embedder: Embedder, language: str, emotions: Sequence[str]) -> Vectors:
+async def described_emotions(embedder: Embedder, language: str, emotions: Sequence[str]) -> Vectors:
     """Directions of emotions, of shape (8, d): the mean over the sentences of each. Embedded once a process and model.
 
     Raises:
@@ -228,13 +228,15 @@ def described_emotions(embedder: Embedder, language: str, emotions: Sequence[str
     """
     model = embedder.embeddings
     key = (id(model), language, tuple(emotions))
-    with _lock:
-        if key not in _described:
-            sentences = descriptions(language)
-            rows = (unit_rows(model.embed_documents(sentences[emotion])) for emotion in emotions)
+    if key not in _described:
+        sentences = descriptions(language)
+        told = [sentence for emotion in emotions for sentence in sentences[emotion]]
+        ends = np.cumsum([len(sentences[emotion]) for emotion in emotions])[:-1]
+        rows = np.split(unit_rows(await embedder.documents(told)), ends)
+        if key not in _described:  # somebody else may have been faster
             _described[key] = unit_rows([one.mean(axis=0, dtype=np.float64) for one in rows])
-            weakref.finalize(model, _described.pop, key)
-        return _described[key]
+            weakref.finalize(model, _described.pop, key, None)
+    return _described[key]
 
 
 def descriptions(language: str) -> dict[str, list[str]]:

@@ -152,6 +152,9 @@ async def embed_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> dict
     """Embed every memory that has no vector yet: semantic_m^k = F(m_k) (Eq. 4).
 
     One that the model gives no direction is left out of the version, and costs no other.
+
+    Raises:
+        ValueError: no memory has a vector.
     """
     run = await open_run(runtime, MemorySettings)
     builder = run.role.index(MEMORY_KIND).builder
@@ -159,7 +162,10 @@ async def embed_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> dict
         await embed_all(run, builder, state["draft"], run.settings.embedding_batch, runtime)
     except NoVector as error:
         memories = await asyncio.to_thread(builder.records, state["draft"])
-        return {"without_vector": [one.id for one in memories if one.embedding_text in error.texts]}
+        lost = [one.id for one in memories if one.embedding_text in error.texts]
+        if len(lost) == len(memories):  # not kept as a result: going on embeds them again
+            raise no_vectors(run, (await run.embedder()).name) from None
+        return {"without_vector": lost}
     return {}
 
 
@@ -205,8 +211,7 @@ async def publish_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> di
     index, draft, without = run.role.index(MEMORY_KIND), state["draft"], state.get("without_vector", [])
     lost = [one for one in await asyncio.to_thread(index.builder.records, draft) if one.id in without]
     if lost and len(lost) == state["index"]["memories"]:
-        model = (await run.embedder()).name
-        raise ValueError(f"With {model} no memory of {run.role.id!r} has a {NO_VECTOR} Take another embedding model.")
+        raise no_vectors(run, (await run.embedder()).name)
     draft = await asyncio.to_thread(index.builder.without, draft, without) if lost else draft
     memories = await asyncio.to_thread(index.builder.records, draft)
     made = await asyncio.to_thread(index.builder.settings, draft)
@@ -223,6 +228,11 @@ async def publish_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> di
     manifest = await asyncio.to_thread(publish, draft, counts, files=files, used=used, sources=index.sources)
     done = {**had, "failed": failed, **asked_in_all(state["usage"]), "version": manifest.version}
     return published(runtime, {**state["index"], **done}, "memories", "rebuild", "retry")
+
+
+def no_vectors(run: Run[Any], model: str) -> ValueError:
+    """That there is nothing to publish."""
+    return ValueError(f"With {model} no memory of {run.role.id!r} has a {NO_VECTOR} Take another embedding model.")
 
 
 async def memories_of(run: Run[Any], version: str | None) -> MemoryStore:

@@ -131,9 +131,14 @@ async def encode_meaning(state: QueryState, runtime: Runtime[Any]) -> dict[str, 
     """Embed the query: semantic_q = F(q) (Eq. 2), of length 1 as the memories are.
 
     The vector leaves the state when memories are recalled.
+
+    Raises:
+        EmbeddingMismatch: it cannot be compared with the memories. It is not kept: going on embeds the query again.
     """
-    model = await (await open_run(runtime, StrategySettings)).embedder()
-    vector = await model.embeddings.aembed_query(state["question"])
+    run = await open_run(runtime, StrategySettings)
+    model, store = await run.embedder(), await memories_of(run, state.get("memories_version"))
+    vector = await model.query(state["question"])
+    store.require(model.name, len(vector))
     return {"query_vector": unit_rows([vector])[0].tolist()}
 
 

@@ -103,9 +103,8 @@ async def exchange_memory(state: RememberedState, run: Run[RememberSettings], th
     asked, answer = state["messages"][-2:]
     speaker = (asked.name or "")[:SPEAKER]
     exchange = Exchange(exchange_text(state["question"], answer.text, speaker, role.card.name), answer.text)
-    vectors, mood = await asyncio.gather(
-        model.embeddings.aembed_documents([exchange.text]), mood_or_reason(encoder, exchange)
-    )
+    embedded = model.documents([exchange.text], dimension=store.manifest.embedding.dimension)
+    vectors, mood = await asyncio.gather(embedded, mood_or_reason(encoder, exchange))
     return ConversationMemory(
         thread=thread,
         turn=str(asked.id),

@@ -13,6 +13,7 @@ from pydantic.json_schema import SkipJsonSchema
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import write
 from dramaturg.models.reading import encodable
+from dramaturg.models.turn_clock import TurnClock
 from dramaturg.nodes.grounds import Grounds, grounds_of
 from dramaturg.nodes.open_settings import Closed, Open
 from dramaturg.nodes.passages.relevance import RelevanceSettings, Strip, refined, relevances, strips_of
@@ -211,7 +212,9 @@ async def search_web(state: WebSearchState, runtime: Runtime[Any]) -> dict[str, 
         ModelError: the model cannot be reached or refuses every question.
     """
     run = await open_run(runtime, WebSearchSettings)
-    pages, evidence = await search_pages(run.settings, state["query"])
+    pages, evidence = await search_pages(run.settings, state["query"], run.chat.clock)
+    if evidence["web_search"] == "failed":
+        run.chat.account.record_unanswered()  # a turn that fails now is not finished without the pages
     strips: list[Strip] = []
     for page in pages:
         headings = [page.title] if page.title else []
@@ -223,11 +226,13 @@ async def search_web(state: WebSearchState, runtime: Runtime[Any]) -> dict[str, 
     return {"strips": [*state["strips"], *kept], "evidence": evidence, "usage": {"search_web": run.usage}}
 
 
-async def search_pages(context: WebSearchSettings, query: str) -> tuple[list[WebPage], dict[str, Any]]:
+async def search_pages(
+    context: WebSearchSettings, query: str, clock: TurnClock | None = None
+) -> tuple[list[WebPage], dict[str, Any]]:
     """The pages that the caller's tool or function finds, and how it went."""
     tool: Any = context.web_search
     try:
-        async with asyncio.timeout(context.deadline):
+        async with asyncio.timeout(min(context.deadline, clock.rest()) if clock else context.deadline):
             if isinstance(tool, BaseTool):
                 answer = await tool.ainvoke(query)
             else:

@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 from dramaturg.nodes.index_steps import (
     DraftFolder,
     IndexingCost,
+    NoVector,
     Overtaken,
     PublishedVersion,
     Rebuild,
@@ -30,6 +31,7 @@ from dramaturg.nodes.run import needs, open_run, run_of
 from dramaturg.nodes.text.resplit import kept_length, split_again
 from dramaturg.nodes.text.splitter import Passage, Window, longest_paragraph, split_document
 from dramaturg.stores.documents.forms import Document, document
+from dramaturg.stores.documents.originals import unread_sentence
 from dramaturg.stores.errors import MissingIndex
 from dramaturg.stores.index.folder import IndexStore
 from dramaturg.stores.index.graph import KnowledgeGraph
@@ -123,16 +125,25 @@ async def split_persona(state: IndexingState, runtime: Runtime[Any]) -> dict[str
 
 @needs(draft="split_persona", index="split_persona")
 async def embed_passages(state: IndexingState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Embed the next passages that have no vector yet, and save them."""
+    """Embed the next passages that have no vector yet, and save them.
+
+    Raises:
+        ModelError: the embedding model cannot be reached.
+        NoVector: it gave some of them no direction.
+    """
     run = await open_run(runtime, IndexingSettings)
     builder = run.role.index(passage_kind(run.settings.splitter)).builder
-    left = 0
+    left, without = 0, list[str]()
     try:
         async for done, total in embed_batches(run, builder, state["draft"], run.settings.embedding_batch):
             left = total - done
+            still = await asyncio.to_thread(builder.unembedded, state["draft"])
+            without = still[: len(still) - left]  # of this batch, which came first
             break
     except MissingIndex:
         return {"unembedded": 0}  # somebody else was faster with the same draft: publishing finds out
+    if without:
+        raise NoVector((await run.embedder()).name, without)
     total = state["index"]["passages"]
     runtime.stream_writer({"event": "embedded", "done": total - left, "total": total})
     return {"unembedded": left}
@@ -172,7 +183,7 @@ async def read_persona(
     passages, lengths = await asyncio.to_thread(split_documents, documents, context, before)
     if not passages:
         msg = f"The role {role.id!r} has no persona yet: write Markdown into its folder persona/ and index it again."
-        raise ValueError(msg)
+        raise ValueError(f"{msg} {unread_sentence(role.root)}".strip())
     return passages, lengths, {one.name: one.sha256 for one in documents}
 
 

@@ -127,20 +127,20 @@ async def relevances(
     if run.settings.evaluator == "cross-encoder":
         model = await asyncio.to_thread(cross_encoder)
         return [Relevance(likely(logit)) for logit in await asyncio.to_thread(model.scores, question, shown)]
-    prompt = run.prompt("judge_relevance")
+    prompt, problems = run.prompt("judge_relevance"), list[str]()
 
     async def judged(text: str) -> Relevance:
         messages = prompt.messages(role=run.role.card.name, data={"question": question, "passage": text})
         try:
             decision = await decide(run.chat, messages)
         except (*UNANSWERED, ModelUnavailable, RequestRejected) as error:
+            problems.append(str(error))
             return Relevance(None, type(error).__name__)
         return Relevance(float(decision.answer) if decision.probability is None else decision.probability)
 
     found = await asyncio.gather(*map(judged, shown))
     if found and all(one.error == ModelUnavailable.__name__ for one in found):
-        msg = f"The chat model cannot be reached, so none of {len(found)} texts could be judged; try again later."
-        raise ModelUnavailable(msg)
+        raise ModelUnavailable(f"{problems[-1]} None of {len(found)} texts could be judged.")
     return found
 
 

@@ -95,7 +95,7 @@ async def retrieve(state: RetrievalState, runtime: Runtime[Any]) -> dict[str, An
     run = await open_run(runtime, RetrievalSettings)
     model = await run.embedder()
     store = await passages_of(run, state.get("passages_version"))
-    vector = await model.embeddings.aembed_query(asked(state))
+    vector = await model.query(asked(state))
     store.require(model.name, len(vector))
     found = store.search(vector, run.settings.depth)
     candidates = [Candidate(passage=name, score=score) for name, score in found]

@@ -108,6 +108,7 @@ async def judge(state: SelectionState, runtime: Runtime[Any]) -> dict[str, Any]:
 
     Raises:
         ModelRefused: the model refuses every question: its key or its name is wrong.
+        ModelUnavailable: not one passage could be judged, because the model cannot be reached.
     """
     run = await open_run(runtime, SelectionSettings)
     by_encoder = run.settings.selection_judge == "cross-encoder"
@@ -142,18 +143,29 @@ def judge_by(accepts: Callable[[str, str], bool]) -> Callable[..., Awaitable[dic
 async def select(
     run: Run[SelectionSettings], state: SelectionState, runtime: Runtime[Any], judged: Judge
 ) -> dict[str, Any]:
-    """Have the next passages judged, and select what one at a time would select."""
+    """Have the next passages judged, and select what one at a time would select.
+
+    As long as the model could be reached for none of them, the next ones follow here: no state is written of which a
+    turn that goes on later would believe that there is nothing left to judge.
+    """
     store = await passages_of(run, state.get("passages_version"))
-    before, slots = state["verdicts"], run.settings.slots
+    verdicts, slots = list(state["verdicts"]), run.settings.slots
     largest = min(run.settings.judged_at_once, run.chat.concurrency)
-    size = batch_size(len(state["selected"]), len(before), slots=slots, largest=largest)
-    batch = state["candidates"][: run.settings.search_limit][len(before) : len(before) + size]
+    ranked = state["candidates"][: run.settings.search_limit]
 
     def announce(verdict: PassageVerdict) -> None:
         known = {key: value for key, value in verdict.items() if key != "wasted"}  # known when the batch is done
         runtime.stream_writer({"event": "judged", **known})
 
-    verdicts = [*before, *await judged(run, batch, asked(state), store, announce)]
+    nobody_there = True
+    while nobody_there and len(verdicts) < len(ranked):
+        size = batch_size(len(state["selected"]), len(verdicts), slots=slots, largest=largest)
+        batch = ranked[len(verdicts) : len(verdicts) + size]
+        verdicts += await judged(run, batch, asked(state), store, announce)
+        nobody_there = all(one["error"] == ModelUnavailable.__name__ for one in verdicts)
+    if nobody_there and verdicts:
+        reason = verdicts[-1].get("problem") or "The chat model cannot be reached: ask again later."
+        raise ModelUnavailable(f"{reason} None of {len(verdicts)} passages could be judged.")
     counted = needed([one["verdict"] == "yes" for one in verdicts], slots)
     verdicts = [{**one, "wasted": at >= counted} for at, one in enumerate(verdicts)]
     accepted = [one for one in verdicts[:counted] if one["verdict"] == "yes"]
@@ -269,15 +281,9 @@ async def fall_back(state: SelectionState, runtime: Runtime[Any]) -> dict[str, A
     """Take the most similar passages, because none was selected (Algorithm 1, lines 14–16).
 
     Where there were passages without a verdict, the evidence says so: that none was selected says less then.
-
-    Raises:
-        ModelUnavailable: not one passage could be judged, because the model cannot be reached.
     """
     verdicts = state["verdicts"]
     failed = Counter(one["error"] for one in verdicts if one["verdict"] == "failed")
-    if verdicts and failed[ModelUnavailable.__name__] == len(verdicts):
-        reason = verdicts[-1].get("problem") or "The chat model cannot be reached: ask again later."
-        raise ModelUnavailable(f"{reason} None of {len(verdicts)} passages could be judged.")
     run = await open_run(runtime, SelectionSettings)
     selected = state["candidates"][: run.settings.slots + (run.settings.fallback == "top-K+1")]
     store = await passages_of(run, state.get("passages_version"))

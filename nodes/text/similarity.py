@@ -1,6 +1,5 @@
 """Cosines of short texts that come back turn after turn: each is embedded once a process."""
 
-import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
 from threading import Lock
@@ -18,17 +17,25 @@ _vectors: OrderedDict[tuple[int, str], tuple[Embeddings, Vectors]] = OrderedDict
 _lock = Lock()
 
 
-async def text_vectors(model: Embedder, texts: Sequence[str]) -> Vectors:
+async def text_vectors(model: Embedder, texts: Sequence[str], dimension: int | None = None) -> Vectors:
     """Return the unit vectors of texts, shape (n, d); only texts that are new are embedded.
 
+    Args:
+        model: what embeds them.
+        texts: one or more.
+        dimension: d, where it is known.
+
     Raises:
-        ValueError: the model gives a vector that cannot be used.
+        ModelError: the model cannot be reached, or gives something else than vectors, all of one length.
+        ValueError: it gives a vector of zeros.
     """
     embeddings = model.embeddings
     with _lock:
         known = {text: _vectors[id(embeddings), text][1] for text in texts if (id(embeddings), text) in _vectors}
+    dimension = dimension or (len(next(iter(known.values()))) if known else None)
+    known = {text: row for text, row in known.items() if len(row) == dimension}
     if new := [text for text in dict.fromkeys(texts) if text not in known]:
-        rows = dict(zip(new, unit_rows(await asyncio.to_thread(embeddings.embed_documents, new)), strict=True))
+        rows = dict(zip(new, unit_rows(await model.documents(new, dimension=dimension)), strict=True))
         known |= rows
         with _lock:
             _vectors.update({(id(embeddings), text): (embeddings, row) for text, row in rows.items()})
@@ -41,10 +48,10 @@ async def cosines(model: Embedder, query: str, texts: Sequence[str]) -> list[flo
     """Return the cosine of a query with each text.
 
     Raises:
-        ValueError: the model gives a vector that cannot be used.
+        ModelError, ValueError: as `text_vectors` does.
     """
     if not texts:
         return []
-    vector = unit_rows([await asyncio.to_thread(model.embeddings.embed_query, query)])[0]
-    found: list[float] = (await text_vectors(model, texts) @ vector).tolist()
+    vector = unit_rows([await model.query(query)])[0]
+    found: list[float] = (await text_vectors(model, texts, len(vector)) @ vector).tolist()
     return found

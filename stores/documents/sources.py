@@ -36,12 +36,19 @@ class Sources:
         """Return the SHA-256 of each file, by its name."""
         return {name: sha256(self.read(name)) for name in self.names()}
 
-    def change(self, changes: Mapping[str, bytes | None], *, was: Mapping[str, str | None] | None = None) -> None:
+    def change(
+        self,
+        changes: Mapping[str, bytes | None],
+        *,
+        was: Mapping[str, str | None] | None = None,
+        beside: Mapping[str, bytes | None] | None = None,
+    ) -> None:
         """Write (bytes) and remove (None) files, all or none.
 
         Args:
             changes: the new bytes, by the name of the file.
             was: the SHA-256 that files must have for the change to be made; None: not there.
+            beside: other files of the role, by their paths in it.
 
         Raises:
             StaleDraft: a file is not what `was` says.
@@ -54,7 +61,7 @@ class Sources:
                     raise StaleDraft(
                         f"{name} of {self._role.name!r} was changed meanwhile: look at it, then try again."
                     )
-            self.make(changes)
+            self.make(changes, beside)
 
     def make(self, changes: Mapping[str, bytes | None], beside: Mapping[str, bytes | None] | None = None) -> None:
         """Change files as `change` does, and others `beside` by their paths in the role, for who holds its lock."""

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import time
 from pathlib import Path
 
 import pytest
@@ -216,3 +217,17 @@ def test_a_library_can_be_named(run: Command, tmp_path: Path) -> None:
     rows = [row["role"] for row in json.loads(run("roles", "--library", str(other), "--json")[1])]
     assert "bob" in rows
     assert "ada" not in rows
+
+
+@pytest.mark.parametrize("silent", ["chat", "embeddings"])
+def test_a_command_is_over_within_the_deadline_of_a_turn(run: Command, stub: Endpoint, silent: str) -> None:
+    run("index", "ada")
+    stub.faults = {silent: lambda handler: stub.ended.wait(20)}  # type: ignore[dict-item]
+    try:
+        begun = time.monotonic()
+        code, _, err = run("ask", "ada", "Do storms frighten you?", "--set", "turn_deadline=0.5")
+        assert time.monotonic() - begun < 2.5
+    finally:
+        stub.faults = {}
+    assert code == 3
+    assert "turn_deadline" in err

@@ -17,7 +17,7 @@ from graph_samples import star
 def known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> KnowledgeGraph:
     """The graph of every role; files are written where the command is run."""
     made = star(["Tom", "Leith", "<b>"])
-    monkeypatch.setattr("dramaturg.stores.role.Index.open", lambda *_: made)
+    monkeypatch.setattr("dramaturg.stores.index.opened.Index.open", lambda *_: made)
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     return made

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from roles import small_role
-from stub_endpoint import Endpoint
+from stub_endpoint import Endpoint, Handler
 
 MAIN = "from dramaturg.cli.app import main; main()"
-CHAT, EMBEDDINGS = "/chat/completions", "/embeddings"
+CHAT, EMBEDDINGS = "chat", "embeddings"
 PATIENCE = 3.0
 STARTING = """
 import pathlib, time
@@ -48,12 +48,24 @@ embeddings.endpoint_embeddings = lambda *_: Stuck()
 """
 
 
+HELD: list[str] = []
+"""The requests that got no answer."""
+
+
+def hold(request: Handler) -> None:
+    """Let a request wait until the test is over."""
+    HELD.append(request.path)
+    request.ended.wait()
+
+
 @pytest.fixture
 def silent(stub: Endpoint) -> Iterator[Endpoint]:
     """An endpoint that can be told to answer nothing."""
-    stub.held.clear()
+    HELD.clear()
+    stub.ended.clear()
     yield stub
-    stub.silent = ()
+    stub.faults.clear()
+    stub.ended.set()
 
 
 def begun(stub: Endpoint, library: Path, *arguments: str, before: str = "") -> subprocess.Popen[str]:
@@ -72,7 +84,7 @@ def begun(stub: Endpoint, library: Path, *arguments: str, before: str = "") -> s
 
 def interrupted(process: subprocess.Popen[str], stub: Endpoint, folder: Path) -> tuple[str, str]:
     """Send Ctrl-C when a request is with the endpoint; what was printed by then."""
-    wait_for(process, lambda: bool(stub.held) or (folder / "held").exists())
+    wait_for(process, lambda: bool(HELD) or (folder / "held").exists())
     time.sleep(0.2)
     process.send_signal(signal.SIGINT)
     try:
@@ -126,7 +138,7 @@ def test_ctrl_c_ends_a_command_in_seconds(
     small_role(tmp_path)
     (tmp_path / "ada" / "questions.jsonl").write_text('{"question": "Who?", "reference": "Ada."}\n')
     (tmp_path / "new.md").write_text("# A dog\n\nAda has a dog.\n")
-    silent.silent = (path,)
+    silent.faults[path] = hold
     process = begun(silent, tmp_path, *arguments)
     out, err = interrupted(process, silent, tmp_path)
     assert process.returncode == 130
@@ -163,15 +175,15 @@ def test_what_was_pulled_is_kept(silent: Endpoint, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_turn_that_was_stopped_is_named_and_finished_at_the_next_start(silent: Endpoint, tmp_path: Path) -> None:
     small_role(tmp_path)
-    silent.silent = (CHAT,)
+    silent.faults[CHAT] = hold
     chat = begun(silent, tmp_path, "chat", "ada", "--method", "profile")
     assert chat.stdin
     chat.stdin.write("Who are you?\n")
     chat.stdin.flush()
     out, err = interrupted(chat, silent, tmp_path)  # which ends the turn; and the input then ends the chat
     assert (chat.returncode, "Traceback" in err) == (0, False)
-    assert "Stopped. Your question is kept: /retry answers it, another message takes it back." in out
-    silent.silent = ()
+    assert "Stopped. Your question is kept: /retry answers it; another message takes it back." in out
+    silent.faults.clear()
     again = begun(silent, tmp_path, "chat", "ada", "--method", "profile")
     out, err = again.communicate("/retry\n/history\n", timeout=60)
     assert "Not answered yet: Who are you?" in out

@@ -1,8 +1,10 @@
 """The package as it is shipped: every file in the wheel, nothing below a version with a known hole."""
 
+import re
 import subprocess
 import sys
 import tomllib
+import venv
 import zipfile
 from importlib.metadata import version
 from pathlib import Path
@@ -10,6 +12,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
+
+from dramaturg.cli.setup import EXTRAS as LOOKED_AT
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = (
@@ -84,6 +88,56 @@ def test_no_unsafe_version_may_be_installed(name: str) -> None:
         floor = Version(FLOORS[name])
         assert all(Version(s.version) >= floor for s in requirement.specifier if s.operator == ">="), requirement
         assert any(s.operator in {">=", "=="} for s in requirement.specifier)
+
+
+NAMED = re.compile(r"(?:dramaturg|\.|\.whl)\[([a-z, ]+)\]")
+"""Extras where something is to be installed: `dramaturg[plot]`, `.[local,plot]`, `dist/….whl[local]`."""
+
+
+@pytest.fixture(scope="module")
+def texts() -> dict[str, str]:
+    """What people read or run: docs, messages, the Makefile."""
+    command = ["git", "ls-files", "*.md", "*.txt", "*.py", "Makefile", "*.yml"]
+    names = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout.splitlines()
+    return {name: (ROOT / name).read_text(encoding="utf-8") for name in names if not name.startswith("tests/")}
+
+
+def test_every_extra_that_is_named_exists(texts: dict[str, str]) -> None:
+    named = [(name, found) for name, text in texts.items() for found in NAMED.findall(text)]
+    assert len(named) > 7
+    assert [one for one in named if not {extra.strip() for extra in one[1].split(",")} <= set(EXTRAS)] == []
+
+
+def test_the_readme_installs_from_a_clone_and_a_wheel_what_its_lines_need(texts: dict[str, str]) -> None:
+    lines = [line.partition("#")[0] for line in texts["README.md"].splitlines() if line.startswith("pip install ")]
+    assert any("'.[" in line for line in lines)
+    assert any(".whl[" in line for line in lines)
+    assert not [line for line in lines if "'dramaturg[" in line]  # no registry has it
+    for (found,) in filter(None, (NAMED.findall(line) for line in lines)):
+        assert {"local", "multilingual", "plot"} <= set(found.split(","))
+    assert "torch" in lines[0]
+
+
+def test_doctor_looks_at_every_extra_that_people_use_and_names_the_right_one() -> None:
+    assert set(LOOKED_AT.values()) == set(EXTRAS) - {"dev"}
+    for name, extra in LOOKED_AT.items():
+        assert name in {one.name for one in EXTRAS[extra]}
+
+
+@pytest.mark.slow
+def test_the_wheel_runs_where_it_is_installed(wheel: Path, tmp_path: Path) -> None:
+    venv.create(tmp_path / "env")
+    python = tmp_path / "env" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    command = [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    site = Path(subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip())
+    others = [path for path in sys.path if path.endswith("site-packages")]  # the package itself is only linked there
+    (site / "others.pth").write_text("\n".join(others))
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps", "--no-index"]
+    subprocess.run([*pip, str(wheel)], check=True, capture_output=True)
+    for arguments in (["--version"], ["roles"], ["index", "--help"]):
+        command = [python, "-c", "from dramaturg.cli.app import main; main()", *arguments]
+        said = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True, text=True).stdout
+        assert said.strip()
 
 
 def test_the_server_is_an_extra() -> None:

@@ -15,7 +15,8 @@ from pydantic import BaseModel, SecretStr
 
 from dramaturg.models import client, embedded
 from dramaturg.models.chat import chat_model
-from dramaturg.models.client import PerLoop, chat_client, connections
+from dramaturg.models.client import chat_client
+from dramaturg.models.connections import PerLoop, connections
 from dramaturg.models.errors import ModelRefused, WeightsError
 from dramaturg.models.questions import decide, extract, write, write_message
 
@@ -50,7 +51,7 @@ def test_auto_is_the_endpoint_of_the_environment(endpoint: str, monkeypatch: pyt
     chat = chat_client("auto")
     assert isinstance(chat, ChatOpenAI)
     assert (chat.openai_api_base, chat.model_name) == (endpoint, client.DEFAULT_MODEL)
-    assert chat.max_retries == client.RETRIES
+    assert chat.max_retries == 0  # its connections send a request again
     assert chat.stream_usage
     monkeypatch.setenv("DRAMATURG_CHAT_MODEL", "other")
     assert chat_model("auto").name == "other"
@@ -195,10 +196,10 @@ def test_things_of_closed_loops_are_forgotten() -> None:
 
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 def test_a_client_outlives_an_event_loop(server: FaultServer) -> None:
-    model = client.openai_compatible("m", server.url("kept alive", "extract"), KEY, max_retries=0)
+    model = client.openai_compatible("m", server.url("kept alive", "extract"), KEY, retries=0)
     for _ in range(3):
         assert asyncio.run(extract(chat_model(model), MESSAGES, Person)).born == 1770
-    connections()._pools._things.clear()
+    connections(0)._pools._things.clear()
     gc.collect()
 
 

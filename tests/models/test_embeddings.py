@@ -310,3 +310,47 @@ async def test_what_are_not_the_vectors_of_the_texts_is_an_error(vectors_of: Any
     if change([{"embedding": [1.0], "index": 0}]) != [{"embedding": [1.0], "index": 0}]:
         with pytest.raises(UnusableAnswer, match="'words'"):
             await model.aembed_query("text")
+
+
+class Given(Embeddings):
+    """Somebody else's model, that gives what it is told."""
+
+    model = "theirs"
+
+    def __init__(self, vectors: Any) -> None:
+        self.vectors = vectors
+
+    def embed_documents(self, texts: list[str]) -> Any:
+        return self.vectors
+
+    def embed_query(self, text: str) -> Any:
+        return self.vectors[0]
+
+
+@pytest.mark.parametrize(
+    "vectors",
+    [[], [[1.0, 2.0]], [[1.0, 2.0]] * 3, [[1.0], [1.0, 2.0]], [[], []], [1.0, 2.0], [["a"], ["b"]], [[1.0] * 3] * 2],
+    ids=["none", "fewer", "more", "several lengths", "empty", "no rows", "no numbers", "not the index's"],
+)
+async def test_whatever_model_gives_them_vectors_are_counted_and_measured(vectors: Any) -> None:
+    with pytest.raises(UnusableAnswer, match=r"'Given:theirs' did not give 2 vectors of 2 numbers"):
+        await embedder(Given(vectors), "en").documents(["the lamp", "the log"], dimension=2)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), None])
+async def test_a_text_whose_vector_is_not_finite_is_named(number: Any) -> None:
+    model = embedder(Given([[1.0, 2.0], [number, 2.0]]), "en")
+    with pytest.raises(UnusableAnswer, match=r"'Given:theirs' gave numbers that are not finite for “the log”"):
+        await model.documents(["the lamp", "the log"])
+    assert np.isfinite((await model.documents(["the lamp", "the log"], faulty=True)).all(axis=1)).tolist()
+    with pytest.raises(UnusableAnswer, match="not finite for “the lamp”"):
+        await embedder(Given([[number]]), "en").query("the lamp")
+
+
+async def test_what_somebody_elses_model_cannot_reach_is_an_error_of_the_package() -> None:
+    class Away(Given):
+        async def aembed_query(self, text: str) -> list[float]:
+            raise ConnectionRefusedError
+
+    with pytest.raises(ModelUnavailable, match=r"cannot be reached .*OPENAI_BASE_URL"):
+        await embedder(Away([]), "en").query("the lamp")

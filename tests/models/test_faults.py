@@ -15,7 +15,7 @@ from dramaturg.models.client import openai_compatible
 from dramaturg.models.errors import ModelError, ModelRefused, ModelTimeout, ModelUnavailable, UnusableAnswer
 from dramaturg.models.questions import Decision, Rating, choose, decide, extract, rate, write
 
-from fault_server import FAULTS, SECRET, FaultServer, serving
+from fault_server import ENDS, FAULTS, SECRET, FaultServer, serving
 
 # The client library warns of messages that are not made as they should be, before it fails on them.
 pytestmark = [
@@ -56,7 +56,7 @@ def server() -> Iterator[FaultServer]:
 
 
 def asked_of(server: FaultServer, fault: str, kind: str, *, retries: int = 0, **bounds: Any) -> ChatModel:
-    model = openai_compatible("m", server.url(fault, kind), SECRET, max_retries=retries)
+    model = openai_compatible("m", server.url(fault, kind), SECRET, retries=retries)
     return chat_model(model, **{"deadline": 20, **bounds})
 
 
@@ -165,7 +165,7 @@ async def test_the_deadline_bounds_all_attempts(server: FaultServer, fault: str,
 
 
 async def test_no_server(server: FaultServer, unused_tcp_port: int) -> None:
-    model = openai_compatible("m", f"http://127.0.0.1:{unused_tcp_port}/v1", SECRET, max_retries=0)
+    model = openai_compatible("m", f"http://127.0.0.1:{unused_tcp_port}/v1", SECRET, retries=0)
     assert isinstance(await error_of(ASK["rate"](chat_model(model))), ModelUnavailable)
 
 
@@ -250,5 +250,11 @@ async def test_a_text_that_was_begun_is_not_asked_for_again(server: FaultServer)
 
 async def test_every_fault_is_tested() -> None:
     elsewhere = {"hang", "drip", "drip of tokens", "NUL and surrogate", "escaped NUL", "logprobs"}
-    elsewhere |= {"kept alive", "logprobs of something else", "logprobs without alternatives"}
+    elsewhere |= {
+        *ENDS,
+        "whole, no reason",
+        "kept alive",
+        "logprobs of something else",
+        "logprobs without alternatives",
+    }
     assert set(FAULTS) == TYPED.keys() | ANSWERED.keys() | elsewhere

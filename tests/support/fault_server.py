@@ -2,12 +2,15 @@
 
 import json
 import math
+import socket
+import struct
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
 SECRET = "sk-planted-0123456789abcdef"  # the key, which every error of the server repeats
@@ -64,7 +67,7 @@ class Exchange(BaseHTTPRequestHandler):
         text = f"{code}: the key {SECRET} of this request"
         self.send(json.dumps({"error": {"message": text, "type": "fault", "code": code}}).encode(), status, **headers)
 
-    def say(self, content: Any, ended: str = "stop", logprobs: Any = None, **message: Any) -> None:
+    def say(self, content: Any, ended: str | None = "stop", logprobs: Any = None, **message: Any) -> None:
         """Answer as asked: in one piece or as a stream."""
         said = {"role": "assistant", "content": content, **message}
         if self.asked.get("stream"):
@@ -84,6 +87,21 @@ class Exchange(BaseHTTPRequestHandler):
             word = chunk({"content": "la "}) if body and self.asked.get("stream") else b" "
             self.wfile.write(word)
             self.wfile.flush()
+
+    def break_off(self, *ends: bytes) -> None:
+        """Stream the beginning of an answer, then these marks of its end, and hang up as if all were well."""
+        self.begin(kind="text/event-stream")
+        self.wfile.write(chunk({"role": "assistant", "content": "Good eve"}))
+        for end in ends:
+            self.wfile.write(end)
+
+    def reset(self) -> None:
+        """Hang up without a farewell."""
+        self.wfile.flush()
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.close_connection = True
+        self.rfile.close()
+        self.connection.close()
 
     def drop(self) -> None:
         """Promise a body and hang up in the middle of it."""
@@ -122,7 +140,7 @@ def chunk(delta: dict[str, Any] | None, ended: str | None = None) -> bytes:
     return b"data: " + json.dumps(whole).encode() + b"\n\n"
 
 
-def events(said: dict[str, Any], ended: str) -> Iterator[bytes]:
+def events(said: dict[str, Any], ended: str | None) -> Iterator[bytes]:
     content = said["content"]
     yield chunk({"role": "assistant", **said, "content": content[:5] if isinstance(content, str) else content})
     if isinstance(content, str) and content[5:]:
@@ -130,6 +148,9 @@ def events(said: dict[str, Any], ended: str) -> Iterator[bytes]:
     yield chunk({}, ended)
     yield chunk(None)
     yield b"data: [DONE]\n\n"
+
+
+REST = chunk({"content": "ning, my dear friend."})
 
 
 def says(make: Callable[[str], Any], **how: Any) -> Callable[[Exchange], None]:
@@ -158,6 +179,16 @@ def at_first(fault: Callable[[Exchange], None]) -> Callable[[Exchange], None]:
     return lambda exchange: fault(exchange) if exchange.hit == 1 else exchange.say(GOOD[exchange.kind])
 
 
+ENDS: dict[str, Callable[[Exchange], Any]] = {
+    "no end": lambda exchange: exchange.break_off(),
+    "no end, but a cost": lambda exchange: exchange.break_off(chunk(None)),
+    "no [DONE]": lambda exchange: exchange.break_off(REST, chunk({}, "stop")),
+    "no reason": lambda exchange: exchange.break_off(REST, b"data: [DONE]\n\n"),
+    "no reason, in parts": lambda exchange: exchange.break_off(REST, b"data: ", b"[DO", b"NE]\r", b"\n\r\n"),
+    "[DONE] said": lambda exchange: exchange.break_off(chunk({"content": "data: [DONE]\n\ndata: [DONE]"})),
+    "reset in the middle": lambda exchange: (exchange.break_off(), exchange.reset()),
+}
+"""How streams end."""
 FAULTS: dict[str, Callable[[Exchange], Any]] = {
     "none": says(str),
     "kept alive": says(str),
@@ -166,6 +197,7 @@ FAULTS: dict[str, Callable[[Exchange], Any]] = {
     "drip": lambda exchange: exchange.drip(body=False),
     "drip of tokens": lambda exchange: exchange.drip(body=True),
     "drop": lambda exchange: exchange.drop(),
+    **ENDS,
     # Statuses.
     "429": lambda exchange: exchange.error(429),
     "429 retry later": lambda exchange: exchange.error(429, Retry_After="3600"),
@@ -181,6 +213,7 @@ FAULTS: dict[str, Callable[[Exchange], Any]] = {
     "html": lambda exchange: exchange.send(f"<html>{SECRET}</html>".encode(), kind="text/html"),
     "truncated": lambda exchange: exchange.send(b'{"id": "x", "choices": [{"ind'),
     "error in 200": lambda exchange: exchange.send(json.dumps({"error": {"message": SECRET}}).encode()),
+    "whole, no reason": says(str, ended=None),
     "choices empty": lambda exchange: exchange.send(json.dumps(completion([])).encode()),
     "choices null": lambda exchange: exchange.send(json.dumps(completion(None)).encode()),
     "choices of numbers": lambda exchange: exchange.send(json.dumps(completion([1, 2])).encode()),
@@ -223,11 +256,12 @@ FAULTS: dict[str, Callable[[Exchange], Any]] = {
 class FaultServer(ThreadingHTTPServer):
     """Serves every fault until it is closed; `asked` has the fault and the body of each request."""
 
+    exchange = Exchange
     daemon_threads = True
     block_on_close = False
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Exchange)
+        super().__init__(("127.0.0.1", 0), self.exchange)
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.hits: Counter[str] = Counter()
         self.ended = threading.Event()
@@ -240,10 +274,13 @@ class FaultServer(ThreadingHTTPServer):
         """Clients hang up; that is what is tested."""
 
 
+S = TypeVar("S", bound=FaultServer)
+
+
 @contextmanager
-def serving() -> Iterator[FaultServer]:
+def served(kind: type[S]) -> Iterator[S]:
     """Run a server, for a fixture."""
-    server = FaultServer()
+    server = kind()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:
@@ -253,3 +290,6 @@ def serving() -> Iterator[FaultServer]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+serving = partial(served, FaultServer)

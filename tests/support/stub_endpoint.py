@@ -5,13 +5,13 @@ import json
 import re
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import numpy as np
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import HumanMessage, convert_to_messages
 
 from roles import WordEmbeddings, actor
 
@@ -25,17 +25,24 @@ class Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         server = self.server
         assert isinstance(server, Endpoint)
+        kind = "embeddings" if self.path.endswith("/embeddings") else "chat"
         server.asked.append(body)
-        if self.path.endswith(server.silent):
-            server.held.append(self.path)
-            while self.path.endswith(server.silent):
-                time.sleep(0.05)
-            return None
+        self.body = body
+        if fault := server.faults.get(kind):
+            fault(self)
+        else:
+            self.answer(body)
+
+    def answer(self, body: dict[str, Any]) -> None:
+        """Do what is asked."""
+        server: Any = self.server
         if self.path.endswith("/embeddings"):
             return self.send({"object": "list", "model": "words", "data": vectors(body), "usage": USAGE})
         time.sleep(server.latency)
-        text = "\n".join(str(message["content"]) for message in body["messages"])
-        answer = server.model.reply([HumanMessage(text)])
+        messages = convert_to_messages(body["messages"])
+        if server.joins:
+            messages = [HumanMessage("\n".join(message.text for message in messages))]
+        answer = server.model.reply(messages)
         return self.stream(str(answer)) if body.get("stream") else self.send(completion({"content": answer}))
 
     def send(self, body: Any) -> None:
@@ -46,6 +53,11 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
+    def handle_one_request(self) -> None:
+        """Read a request; clients of silent servers hang up."""
+        with suppress(ConnectionError):
+            super().handle_one_request()
+
     def stream(self, text: str) -> None:
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
@@ -53,6 +65,15 @@ class Handler(BaseHTTPRequestHandler):
         for word in re.split(r"(?<= )", text):
             self.wfile.write(b"data: " + json.dumps(completion({"content": word}, "delta")).encode() + b"\n\n")
         self.wfile.write(b"data: [DONE]\n\n")
+
+    def fail(self, status: int, **headers: str) -> None:
+        """Answer with a status, and a text that repeats the key."""
+        body = json.dumps({"error": {"message": f"of {self.headers['Authorization']}"}}).encode()
+        self.send_response(status)
+        for name, value in {"Content-Length": str(len(body)), **headers}.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
         pass
@@ -72,16 +93,20 @@ def vectors(body: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 class Endpoint(ThreadingHTTPServer):
-    """The server; `latency` is in seconds and may be changed while it runs, and so may what gets no answer at all."""
+    """The server; `latency` is in seconds and may be changed while it runs.
+
+    So may the `faults` of "chat" and "embeddings"; one may wait for `ended`, which the end of a test sets.
+    """
 
     daemon_threads = True
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.model = actor()
+        self.joins = True  # all messages into one, before its model is asked
         self.latency = 0.0
-        self.silent: tuple[str, ...] = ()
-        self.held: list[str] = []
+        self.faults: dict[str, Callable[[Handler], None]] = {}
+        self.ended = threading.Event()
         self.asked: list[dict[str, Any]] = []
 
     def variables(self) -> dict[str, str]:
@@ -103,6 +128,7 @@ def endpoint() -> Iterator[Endpoint]:
     try:
         yield server
     finally:
+        server.ended.set()
         server.shutdown()
         server.server_close()
         thread.join()

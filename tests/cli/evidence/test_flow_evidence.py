@@ -41,3 +41,10 @@ def test_what_a_checker_of_ones_own_said_is_told_draft_by_draft() -> None:
     told = "\n".join(shown({"no computers": {"attempts": attempts, "outcome": "revise"}}))
     assert "Checked by no computers" in told
     assert all(word in told for word in ("revise", "My computer!", "a computer"))
+
+
+def test_of_a_turn_that_failed_before_its_passages_were_refined_they_are_shown() -> None:
+    found = {"passage": "life.md:0-9", "source": "life.md", "headings": [], "text": "She sings."}
+    judged = {**found, "confidence": None, "verdict": "failed", "error": "UnusableAnswer"}
+    evidence = {"knowledge": [found], "retrieved": [judged], "action": "ambiguous", "web_search": "off"}
+    assert sum("She sings." in line for line in shown(evidence)) == 2

@@ -222,13 +222,13 @@ def test_passages_are_numbered_and_a_turn_is_one_line() -> None:
 
 
 async def test_with_log_probabilities_a_rating_is_an_expected_value(server: FaultServer) -> None:
-    model = openai_compatible("m", server.url("logprobs", "rate"), SECRET, max_retries=0)
+    model = openai_compatible("m", server.url("logprobs", "rate"), SECRET, retries=0)
     found = await judged(JUDGES["personality"], chat_model(model), case())
     assert (found.value, found.probability) == (pytest.approx(4.0), None)
 
 
 async def test_with_log_probabilities_a_yes_has_a_probability(server: FaultServer) -> None:
-    model = openai_compatible("m", server.url("logprobs", "decide"), SECRET, max_retries=0)
+    model = openai_compatible("m", server.url("logprobs", "decide"), SECRET, retries=0)
     found = await judged(JUDGES["accuracy"], chat_model(model), case())
     assert (found.value, found.probability) == (1.0, pytest.approx(0.7 / 0.9))
 

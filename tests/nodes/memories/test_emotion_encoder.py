@@ -195,7 +195,7 @@ async def test_the_model_is_shown_what_was_said_before_a_question() -> None:
 async def test_similarity_compares_a_few_words_with_what_they_go_on_from(before: tuple[str, ...], joined: Any) -> None:
     encoder, question = of_words(), "Where then?"
     found = await encoder.of_question(question, SaidBefore("", before))
-    assert found == encoder.compared(["\n".join([*before[len(before) - (joined or 0) :], question])])[0]
+    assert found == (await encoder.compared(["\n".join([*before[len(before) - (joined or 0) :], question])]))[0]
 
 
 @pytest.mark.parametrize(("text", "words"), [("And then?", 2), ("그래서 어떻게 됐어요?", 3), ("后来怎么样了？", 3)])
@@ -378,6 +378,6 @@ def test_an_encoder_by_its_name_is_of_the_roles_language(tmp_path: Any) -> None:
     assert [one.name for one in made] == ["model", "embedding:words"]
 
 
-def test_an_emotion_without_a_description_is_an_error() -> None:
+async def test_an_emotion_without_a_description_is_an_error() -> None:
     with pytest.raises(KeyError, match="boredom"):
-        described_emotions(Embedder("words", WordEmbeddings()), "en", [*EMOTIONS, "boredom"])
+        await described_emotions(Embedder("words", WordEmbeddings()), "en", [*EMOTIONS, "boredom"])

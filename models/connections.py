@@ -1,0 +1,201 @@
+"""Connections to endpoints: a pool for each event loop, requests that are sent again, redirects within a server alone.
+
+Nothing else sends a request again: the clients of OpenAI's package are told not to.
+"""
+
+import asyncio
+import math
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import cache, partial
+from importlib import import_module
+from typing import Any, Generic, TypeVar, cast
+
+import openai
+
+from dramaturg.models.errors import OtherOrigin, retry_after
+from dramaturg.models.turn_clock import question_ends
+
+RETRIES = 2
+MOMENT = 0.5  # seconds before a request is sent again, twice as many before the next time
+LONGEST = 60.0  # seconds that are waited for a server where no question has an end
+AGAIN = (408, 409, 429)  # the statuses, and all from 500 on, after which the same request may be answered
+
+T = TypeVar("T")
+# What OpenAI's package is built on: httpx, or its successor.
+_http: Any = import_module(openai.DefaultAsyncHttpxClient.__mro__[1].__module__.partition(".")[0])
+LOST: tuple[type[Exception], ...] = (_http.RemoteProtocolError, _http.ReadError, _http.WriteError)
+"""A connection that was kept, and that the server has closed meanwhile."""
+
+
+class PerLoop(Generic[T]):
+    """Makes one thing for each running event loop: locks and connections cannot move to another.
+
+    Those of closed loops are dropped.
+    """
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._things: dict[asyncio.AbstractEventLoop, T] = {}
+        self._lock = threading.Lock()
+
+    def get(self) -> T:
+        """The thing of the running loop."""
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            if loop not in self._things:
+                # A WeakKeyDictionary would keep them: a semaphore that was waited for refers to its loop.
+                for closed in [other for other in self._things if other.is_closed()]:
+                    del self._things[closed]
+                self._things[loop] = self._make()
+            return self._things[loop]
+
+
+class Pace:
+    """How many requests an endpoint is sent at once, and from when on, after it has said that there are too many.
+
+    Each such answer halves how many there are; each other answer lets in a little more.
+    """
+
+    def __init__(self) -> None:
+        self._most, self._inside, self._from = math.inf, 0, 0.0
+        self._waiting = list[asyncio.Future[None]]()
+
+    @asynccontextmanager
+    async def place(self) -> AsyncIterator[None]:
+        """Wait for a place, and until requests are wanted again."""
+        while self._inside >= self._most:
+            waiting = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiting)
+            try:
+                await waiting
+            finally:
+                self._waiting.remove(waiting)
+        self._inside += 1
+        try:
+            await asyncio.sleep(self._from - time.monotonic())
+            yield
+        finally:
+            self._inside -= 1
+            for one in self._waiting:
+                if not one.done():
+                    one.set_result(None)
+
+    def heed(self, status: int, pause: float) -> None:
+        """Go by an answer: after "too many requests", fewer, and none for so many seconds."""
+        if status == 429:
+            self._most = max(1, min(self._most, self._inside) // 2)
+            self._from = max(self._from, time.monotonic() + pause)
+        else:
+            self._most += 1
+
+
+def pause_after(response: Any, sent: int, retries: int) -> float | None:
+    """Seconds after which a request is sent again; None: it is not.
+
+    Args:
+        response: None: the connection was lost.
+        sent: how often it was sent.
+        retries: how often it may be sent again.
+    """
+    if sent > retries or not (response is None or response.status_code in AGAIN or response.status_code >= 500):
+        return None
+    wished = None if response is None else retry_after(response.headers)
+    pause = MOMENT * 2 ** (sent - 1) if wished is None else wished
+    ends = question_ends.get()
+    return pause if pause < (LONGEST if ends is None else ends - time.monotonic()) else None
+
+
+class ConnectionsPerLoop(openai.DefaultAsyncHttpxClient):
+    """An HTTP client that sends each request through the pool of the running loop, and again where that may help.
+
+    A pooled connection belongs to the loop that opened it: in the next one (the next `asyncio.run`, another worker of
+    a server) it fails with "Event loop is closed".
+    """
+
+    def __init__(self, retries: int) -> None:
+        super().__init__()
+        self._retries = retries
+        self._pools = PerLoop(partial(openai.DefaultAsyncHttpxClient, event_hooks={"response": [refuse_elsewhere]}))
+        self._paces = PerLoop(dict[Any, Pace])
+
+    async def send(self, request: Any, **parameters: Any) -> Any:
+        """Send a request in the running loop."""
+        pool = self._pools.get()
+        pace = self._paces.get().setdefault((request.url.netloc, request.headers.get("authorization")), Pace())
+        sent = 0
+        while True:
+            sent, response = sent + 1, cast("Any", None)
+            async with pace.place():
+                try:
+                    response = await pool.send(request, **parameters)
+                except LOST:
+                    if (pause := pause_after(None, sent, self._retries)) is None:
+                        raise
+                else:
+                    pause = pause_after(response, sent, self._retries)
+                    pace.heed(response.status_code, pause or 0)
+            if pause is None:
+                return response
+            if response is not None:
+                await response.aclose()
+            if response is None or response.status_code != 429:  # after that the pace has the pause
+                await asyncio.sleep(pause)
+
+
+class BlockingConnections(openai.DefaultHttpxClient):
+    """The same for code that blocks, in whatever thread."""
+
+    def __init__(self, retries: int) -> None:
+        super().__init__(event_hooks={"response": [refuse_other_origin]})
+        self._retries = retries
+
+    def send(self, request: Any, **parameters: Any) -> Any:
+        """Send a request."""
+        sent = 0
+        while True:
+            sent, response = sent + 1, cast("Any", None)
+            try:
+                response = super().send(request, **parameters)
+            except LOST:
+                if (pause := pause_after(None, sent, self._retries)) is None:
+                    raise
+            else:
+                pause = pause_after(response, sent, self._retries)
+            if pause is None:
+                return response
+            if response is not None:
+                response.close()
+            time.sleep(pause)
+
+
+@cache
+def connections(retries: int = RETRIES) -> ConnectionsPerLoop:
+    """The client of coroutines."""
+    return ConnectionsPerLoop(retries)
+
+
+@cache
+def blocking_connections(retries: int = RETRIES) -> BlockingConnections:
+    """The client of code that blocks. Reading the trusted certificates takes 25 ms: once is enough."""
+    return BlockingConnections(retries)
+
+
+def refuse_other_origin(response: Any) -> None:
+    """Follow a redirect within a server alone: another one would be given the key.
+
+    Raises:
+        OtherOrigin: it leads elsewhere.
+    """
+    if response.has_redirect_location:
+        target = response.url.join(response.headers["location"])
+        if (target.scheme, target.host, target.port) != (response.url.scheme, response.url.host, response.url.port):
+            there = f"{target.scheme}://{target.netloc.decode()}"
+            raise OtherOrigin(f"sends us to {there}: if you trust it, name that in OPENAI_BASE_URL.")
+
+
+async def refuse_elsewhere(response: Any) -> None:
+    """See `refuse_other_origin`."""
+    refuse_other_origin(response)

@@ -1,0 +1,79 @@
+"""Whether a streamed answer came to its end: a connection that closes early looks like one that is done.
+
+OpenAI's protocol marks the end twice, by the `finish_reason` of the last choice and by a line `data: [DONE]`. There are
+servers that leave out one of the two; a stream that has neither broke off. An answer in one piece needs no mark: its
+JSON is whole, or is no JSON.
+"""
+
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+
+from dramaturg.models.reading import InvalidAnswer
+
+DONE = re.compile(rb"[\r\n]data: ?\[DONE\]")
+LONGEST = len(b"\ndata: [DONE]")
+
+
+class BrokenOff(InvalidAnswer):
+    """A stream closed before the server said that it was done."""
+
+
+def heeding_ends(client: BaseChatModel) -> BaseChatModel:
+    """A client of OpenAI's protocol whose streams raise `BrokenOff` where they break off; another one as it is.
+
+    Clients of other protocols find out for themselves, or never say how an answer ended.
+    """
+    from langchain_openai.chat_models.base import BaseChatOpenAI
+
+    if not isinstance(client, BaseChatOpenAI):
+        return client
+    return client.model_copy(update={"async_client": _HeedingEnds(client.async_client)})
+
+
+class _HeedingEnds:
+    """OpenAI's client of chat completions; whatever else is asked of it is that client's affair."""
+
+    def __init__(self, completions: Any) -> None:
+        self._completions = completions
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._completions, name)
+
+    async def create(self, **request: Any) -> Any:
+        """Send a request."""
+        from openai import AsyncStream
+
+        answer = await self._completions.create(**request)
+        return _WholeStream(answer) if isinstance(answer, AsyncStream) else answer
+
+
+class _WholeStream:
+    """The chunks of a stream, and an error in place of an end that nobody said."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream, self._body, self._done = stream, stream.response.aiter_bytes, False
+        stream.response.aiter_bytes = self._heard  # the mark of the end is no chunk: it is seen in the bytes alone
+
+    async def __aenter__(self) -> "_WholeStream":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stream.close()
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        ended = False
+        async for chunk in self._stream:
+            ended = ended or any(getattr(one, "finish_reason", None) for one in getattr(chunk, "choices", None) or ())
+            yield chunk
+        if not (ended or self._done):
+            raise BrokenOff("it broke off before its end.")
+
+    async def _heard(self, *size: int) -> AsyncIterator[bytes]:
+        before = b"\n"
+        async for part in self._body(*size):
+            self._done = self._done or bool(DONE.search(before + part))
+            before = (before + part)[-LONGEST:]
+            yield part

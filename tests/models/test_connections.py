@@ -1,0 +1,175 @@
+"""A request is sent again where that helps, and at a pace that the server bears; messages name no secret."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from email.utils import formatdate
+
+import httpx
+import openai
+import pytest
+from langchain_core.messages import HumanMessage
+
+from dramaturg.models.chat import chat_model
+from dramaturg.models.connections import Pace
+from dramaturg.models.embeddings import embedder
+from dramaturg.models.errors import ModelError, ModelUnavailable, model_error, retry_after
+from dramaturg.models.questions import write
+from dramaturg.models.turn_clock import TurnClock, within
+
+from stub_endpoint import Endpoint, Handler, endpoint
+
+ASKED = [HumanMessage("Who are you?")]
+
+
+@pytest.fixture
+def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
+    monkeypatch.setattr("dramaturg.models.connections.MOMENT", 0.01)
+    with endpoint() as running:
+        for name, value in running.variables().items():
+            monkeypatch.setenv(name, value)
+        yield running
+
+
+def failing(stub: Endpoint, times: int, status: int | None) -> None:
+    """Have the next requests fail: with a status, or, without one, by hanging up."""
+    left = [None] * times
+
+    def fault(handler: Handler) -> None:
+        left.pop()
+        if not left:
+            stub.faults = {}
+        if status is None:
+            handler.close_connection = True
+        else:
+            handler.fail(status)
+
+    stub.faults = {"chat": fault, "embeddings": fault}
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, None])
+async def test_what_passes_is_borne(stub: Endpoint, status: int | None) -> None:
+    failing(stub, 2, status)
+    assert await write(chat_model("m"), ASKED) == "I keep the light."
+    failing(stub, 2, status)
+    assert (await embedder("openai:words", "en").query("the lamp")).any()
+    failing(stub, 2, status)
+    assert await asyncio.to_thread(embedder("openai:words", "en").embeddings.embed_query, "the lamp")
+    assert len(stub.asked) == 9
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
+async def test_what_does_not_pass_is_not_sent_again(stub: Endpoint, status: int) -> None:
+    failing(stub, 99, status)
+    with pytest.raises(ModelError, match=rf"{status} \w+ at http://127\.0\.0\.1:\d+/v1/chat/completions\)"):
+        await write(chat_model("m"), ASKED)
+    assert len(stub.asked) == 1
+
+
+async def test_a_pace_is_halved_by_too_many_and_recovers() -> None:
+    pace, most, inside = Pace(), 0, 0
+
+    async def one(status: int) -> None:
+        nonlocal most, inside
+        async with pace.place():
+            inside += 1
+            most = max(most, inside)
+            await asyncio.sleep(0.001)
+            inside -= 1
+            pace.heed(status, 0.05)
+
+    await asyncio.gather(*(one(429) for _ in range(8)))
+    assert most == 8
+    most, begun = 0, time.monotonic()
+    await asyncio.gather(*(one(200) for _ in range(4)))
+    assert most <= 3
+    assert time.monotonic() - begun > 0.03
+    await asyncio.gather(*(one(200) for _ in range(8)))
+    most = 0
+    await asyncio.gather(*(one(200) for _ in range(8)))
+    assert most == 8
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "7"}, 7),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after": "-3"}, 0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "1e999"}, None),
+        ({"retry-after-ms": "20", "retry-after": "7"}, 0.02),
+        ({"retry-after": formatdate(time.time() + 9999, usegmt=True)}, pytest.approx(9999, rel=0.1)),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0),
+    ],
+)
+def test_when_a_server_wants_to_be_asked_again(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after(headers) == seconds
+
+
+SENT = httpx.Request("POST", "https://ada:pass@host.example:8443/v1/chat?token=secret#secret")
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "says", "lasts"),
+    [
+        (None, None, "cannot be reached", True),
+        (401, None, "OPENAI_API_KEY", True),
+        (402, None, "account", True),
+        (403, None, "OPENAI_API_KEY", True),
+        (404, None, "DRAMATURG_EMBEDDING_MODEL or embedding_model", True),
+        (410, None, "check DRAMATURG_EMBEDDING_MODEL", False),
+        (429, None, "ask again later", False),
+        (429, "insufficient_quota", "quota of the model 'm' is spent", True),
+        (503, None, "ask again later", False),
+    ],
+)
+def test_a_message_names_address_status_and_setting_and_no_secret(
+    status: int | None, code: str | None, says: str, lasts: bool
+) -> None:
+    error: Exception
+    if status is None:
+        error = openai.APIConnectionError(request=SENT)
+    else:
+        response = httpx.Response(status, request=SENT, text="the key sk-secret")
+        error = openai.APIStatusError("the key sk-secret", response=response, body={"code": code})
+        if status == 429:
+            error = openai.RateLimitError("the key sk-secret", response=response, body={"code": code})
+        if status == 503:
+            error = openai.InternalServerError("the key sk-secret", response=response, body={"code": code})
+    made = model_error(error, "m", "embedding")
+    assert says in str(made)
+    assert "https://host.example:8443/v1/chat)" in str(made)
+    assert str(status or "") in str(made)
+    assert not any(one in str(made) for one in ("secret", "pass", "ada"))
+    assert ("later" in str(made)) == (status in {429, 503} and not code)
+    assert bool(made.lasts) == lasts
+
+
+async def test_time_stands_still_while_a_role_is_prepared() -> None:
+    clock = TurnClock(0.2)
+    with clock.stopped(), clock.stopped():
+        await asyncio.sleep(0.3)
+    assert 0 < clock.rest(0) <= 0.2
+
+
+async def test_a_turn_waits_for_a_pause_that_fits_into_it_and_for_no_other() -> None:
+    clock, server, begun = TurnClock(1.5), object(), time.monotonic()
+
+    async def ask(lasts: float) -> None:
+        async with within(clock, 60, server, "m"):
+            if lasts:
+                error = ModelUnavailable("Busy.")
+                error.lasts = lasts
+                raise error
+
+    with pytest.raises(ModelUnavailable):
+        await ask(0.1)
+    await ask(0)
+    assert time.monotonic() - begun >= 0.1
+    for lasts in (30, 0, 0):
+        with pytest.raises(ModelUnavailable, match="Busy"):
+            await ask(lasts)
+    assert time.monotonic() - begun < 1
