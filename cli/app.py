@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from dramaturg.cli.output import Notes, note, screen, sentence
+from dramaturg.cli.stopping import STOPPED, stopping
 from dramaturg.models.errors import ModelError, WeightsError
 from dramaturg.stores.errors import DamagedConversations, DamagedIndex
 
@@ -22,6 +23,7 @@ EXIT_CODES: Mapping[type[Exception], int] = {
     DamagedConversations: 5,
     sqlite3.Error: 5,
 }
+USAGE_ERROR: Any = typer.BadParameter.__base__  # older versions have it from click
 COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Talk": {
         "chat": ("talk.chat:chat", "Talk to a role; the conversation goes on where it stopped, also after a restart."),
@@ -207,12 +209,26 @@ def main() -> None:
     """
     warnings, log = Notes(logging.WARNING), logging.getLogger("dramaturg")
     log.addHandler(warnings)
-    try:
-        app()
-    except KeyboardInterrupt:
-        sys.exit(130)
-    except (ValueError, RuntimeError, OSError, sqlite3.Error) as error:
-        note(f"Error: {sentence(error)}", style="red")
-        sys.exit(next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 2))
-    finally:
-        log.removeHandler(warnings)
+    with stopping:
+        try:
+            code = app(prog_name="dramaturg", standalone_mode=False)
+        except USAGE_ERROR as error:
+            code = 2
+            message = error.format_message().removesuffix(".").replace("Value error, ", "")
+            where = f": see {error.ctx.command_path} --help" if error.ctx else ""
+            if message:  # else help is printed already
+                note(f"Error: {message}{where}.", style="red")
+        except typer.Abort as no:
+            code = STOPPED if isinstance(no.__context__, KeyboardInterrupt) else 1
+            if code == 1:
+                note("Nothing was done.")
+        except KeyboardInterrupt:
+            code = STOPPED
+        except (ValueError, RuntimeError, OSError, sqlite3.Error) as error:
+            note(f"Error: {sentence(error)}", style="red")
+            code = next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 2)
+        finally:
+            log.removeHandler(warnings)
+        if code == STOPPED:
+            stopping.end()
+    sys.exit(code)

@@ -1,17 +1,20 @@
 """Options that several commands share, and how they become a context."""
 
 import os
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 import yaml
+from pydantic import BaseModel
 
 from dramaturg.models.environment import environment
 from dramaturg.stores.documents.reading import read_yaml
+from dramaturg.stores.errors import did_you_mean
 from dramaturg.workflows.names import METHODS
 
 if TYPE_CHECKING:
@@ -104,6 +107,13 @@ def library_path(library: Path | None) -> Path:
     return library or environment().library
 
 
+def command_line(*words: str, method: str = AMADEUS, library: Path | str | None = None) -> str:
+    """A command to be typed, with the options that lead to the same method and library."""
+    by = [] if method == AMADEUS else ["--method", method]
+    among = [] if library is None or Path(library) == environment().library else ["--library", str(library)]
+    return shlex.join(["dramaturg", *words, *by, *among])
+
+
 def context_for(
     method: str, role: str, library: Path | None, settings: Sequence[str] | None, **named: Any
 ) -> "RoleContext":
@@ -115,13 +125,31 @@ def context_for(
     from dramaturg.workflows.methods import context_type
 
     options, kind = {name: value for name, value in named.items() if value}, context_type(method)
+    given = settings_of(settings)
+    require_known(kind, given, method)
     if missing := options.keys() - kind.model_fields.keys():
         have = " or ".join(other for other in METHODS if missing <= context_type(other).model_fields.keys())
         raise ValueError(
             f"The method {method} has no --{min(missing).replace('_', '-')}: add --method {have}, or leave it out."
         )
-    given = options | settings_of(settings)
-    return kind.model_validate({"role": role, "library": str(library_path(library)), **given})
+    return kind.model_validate({"role": role, "library": str(library_path(library)), **options, **given})
+
+
+def require_known(kind: type[BaseModel], given: Mapping[str, Any], of: str, before: str = "") -> None:
+    """Refuse a setting that there is not, and name those near it, or all.
+
+    Raises:
+        ValueError: there is no such setting.
+    """
+    fields = kind.model_fields
+    for name, value in given.items():
+        if name not in fields:
+            known = did_you_mean(name, fields) or f"; there are: {', '.join(sorted(fields))}."
+            raise ValueError(f"{of} has no setting {before + name!r}{known}")
+        types = (fields[name].annotation, *get_args(fields[name].annotation))
+        part = next((one for one in types if isinstance(one, type) and issubclass(one, BaseModel)), None)
+        if part and isinstance(value, Mapping):
+            require_known(part, value, of, f"{before}{name}.")
 
 
 def settings_of(given: Sequence[str] | None) -> dict[str, Any]:

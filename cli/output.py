@@ -7,6 +7,7 @@ import json
 import logging
 import sqlite3
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from dramaturg.stores.files import write_bytes
 EXCERPT = 160  # letters of a text that a table shows
 KINDS = ("bool", "float", "int", "str")  # which of several a value could not be
 PICTURES = ("png", "svg", "pdf")
+NUMBERS = ("krippendorff", "pandas", "pingouin", "scipy", "sklearn", "statsmodels")
+"""What the numbers of evaluations are made with: the extra `evaluate`."""
 
 
 class CleanConsole(Console):
@@ -47,7 +50,7 @@ def print_json(value: Any) -> None:
 
 def note(text: str, style: str = "") -> None:
     """Print what is no result, on standard error."""
-    errors.print(printable(text), style=style, soft_wrap=True)
+    errors.print(text, style=style, soft_wrap=True)
 
 
 class Notes(logging.Handler):
@@ -112,6 +115,16 @@ def require_place(file: Path) -> None:
     """Refuse a file that is a folder or would lie in one that is not there, before any work is done for it."""
     if file.is_dir() or not file.parent.is_dir():
         raise ValueError(f"{file} cannot be written: name a file in a folder that is there.")
+
+
+def require_extra(extra: str, *packages: str) -> None:
+    """Refuse what needs an extra, before any work is done for it.
+
+    Raises:
+        ValueError: one of its packages is not installed.
+    """
+    if missing := [name for name in packages if not find_spec(name)]:
+        raise ValueError(f"{missing[0]} is not installed, which this needs: run pip install 'dramaturg[{extra}]'.")
 
 
 def write_whole(file: Path, data: bytes, *, private: bool = False) -> None:

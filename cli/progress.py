@@ -20,7 +20,7 @@ from rich.progress import (
 from rich.text import Text
 
 from dramaturg.cli.evidence.relations import points
-from dramaturg.cli.output import errors, excerpt, note, printable, screen
+from dramaturg.cli.output import errors, excerpt, note, screen
 
 if TYPE_CHECKING:
     from langgraph.types import StreamPart
@@ -117,8 +117,7 @@ def bars(first: str = "", *, sizes: bool = False) -> Iterator[Show]:
 
 
 def counting(show: Show, work: str, total: int) -> Callable[[int], None]:
-    """Show a kind of work at its beginning, and return what is told how much of it is done."""
-    show(work, 0, total)
+    """What is told how much of a kind of work is done, 0 where it begins, and shows it."""
     return lambda done: show(work, done, total)
 
 
@@ -222,6 +221,6 @@ class Stage:
             self.speaking = True
             screen.print(f"{self.speaker}: ", style="bold green", end="")
         elif text and message != self.message:
-            screen.print(f"\n{printable(who)}: ", style="bold green", end="")
+            screen.print(f"\n{who}: ", style="bold green", end="")
         self.message = message if text else self.message
-        screen.print(printable(text), end="", soft_wrap=True)
+        screen.print(text, end="", soft_wrap=True)

@@ -12,6 +12,7 @@ from rich.text import Text
 from dramaturg.cli.options import JsonOption, LibraryOption, ModelOption, library_path
 from dramaturg.cli.output import note, print_json, screen
 from dramaturg.cli.progress import bars, waiting
+from dramaturg.cli.stopping import stopping
 from dramaturg.models.catalogue import CATALOGUE
 from dramaturg.models.environment import environment
 from dramaturg.models.weights import check, pull, status
@@ -123,6 +124,7 @@ def pull_weights(
     names: Names = None, every: Annotated[bool, typer.Option("--all", help="Every model of the catalogue.")] = False
 ) -> None:
     """Bring weights into the cache, checked against their pinned SHA-256; without names, what English roles need."""
+    stopping.promise("What was brought is kept, and the same command goes on with it.")
     with bars(sizes=True) as show:
         for name in names or (CATALOGUE if every else DEFAULT):
             show(name, 0, None)

@@ -75,6 +75,7 @@ def _settings(settings: "CommonParams", weights: Path, threads: int) -> "CommonP
     settings.kv_unified = False
     settings.n_ctx = SLOTS * TOKENS_A_SLOT
     settings.cache_ram_mib = PROMPTS_KEPT_MIB
+    settings.warmup = False  # an empty run, which `_start` makes too: Python stands still while a server is made
     settings.fit_params = False  # looking for what fits into memory would read the model a second time
     # On x86 the weights as they are in the file read prompts as fast as repacked ones, and are there in a second.
     settings.no_extra_bufts = platform.machine() in {"x86_64", "AMD64"}

@@ -16,6 +16,7 @@ from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
 from dramaturg.models.chat import Usage, add_usage
+from dramaturg.models.embeddings import EndpointEmbeddings
 from dramaturg.nodes.run import Run, needs
 from dramaturg.nodes.turn import clipped
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, StaleDraft
@@ -27,6 +28,7 @@ from dramaturg.stores.index.vectors import with_direction
 
 PATIENCE = 50  # times that an index is made again because its sources were changed meanwhile
 AT_ONCE = 32  # answers that are written together
+TRIED = 16  # texts that are embedded to see how long it takes
 SECONDS = 2.0  # in which an answer is written at the latest
 
 Knowledge = Literal["passages", "graph", "memories", "dialogues"]
@@ -192,15 +194,38 @@ async def embed_all(
     texts: Sequence[str] | None = None,
 ) -> None:
     """Embed all that has no vector yet, and stream how much is done; see `embed_batches`."""
-    async for done, total in embed_batches(run, builder, draft, size, texts):
-        progress(runtime, "vectors", total)(done)
+    whole = texts
+    if whole is None:
+        whole = [one.embedding_text for one in await asyncio.to_thread(builder.records, draft)]
+    left = len(await asyncio.to_thread(builder.unembedded, draft, texts))
+    announce = progress(runtime, "vectors", left, before=len(set(whole)) - left)
+    if left:
+        announce(0)
+    async for done, _ in embed_batches(run, builder, draft, size, texts):
+        announce(done)
 
 
-def progress(runtime: Runtime[Any], what: str, total: int, each: int = 1) -> Announce:
-    """Stream how much is done of a kind of work; a question answers `each` of it."""
-    return lambda done: runtime.stream_writer(
-        {"event": "asked", "what": what, "done": min(done * each, total), "total": total}
-    )
+def progress(runtime: Runtime[Any], what: str, left: int, each: int = 1, before: int = 0) -> Announce:
+    """Stream how much is done of a kind of work.
+
+    Args:
+        runtime: of the node.
+        what: the kind of work.
+        left: how much there is to do.
+        each: how much of it one question does.
+        before: how much was done by an earlier run.
+    """
+
+    def announce(done: int) -> None:
+        now = before + min(done * each, left)
+        runtime.stream_writer({"event": "asked", "what": what, "done": now, "total": before + left})
+
+    return announce
+
+
+def after(before: int, announce: Announce) -> Announce:
+    """Announce what is done now together with what was done by an earlier run."""
+    return lambda done: announce(before + done)
 
 
 class LookedAt(Mapping[str, JsonValue]):
@@ -237,7 +262,7 @@ async def answer_all(
         questions: what is asked, each under a key of its own.
         ask: has the answers to a question, by the keys that they are kept under; none if there is no answer.
         keep: writes answers down.
-        announce: is told how many questions are done.
+        announce: is told how many questions are done, 0 where they begin.
 
     Raises:
         Exception: whatever `ask` raises; the answers that came before it are kept.
@@ -250,6 +275,8 @@ async def answer_all(
 
     tasks = [asyncio.create_task(answered(question)) for question in questions.values()]
     written = time.monotonic()
+    if tasks:
+        announce(0)
     try:
         for done, task in enumerate(asyncio.as_completed(tasks), start=1):
             await task
@@ -336,6 +363,10 @@ class IndexingCost(NamedTuple):
     """Of the texts that are asked about; prompts come on top."""
     later: str = ""
     """What more is asked, and how much is known only then."""
+    to_embed: int = 0
+    """Texts without a vector."""
+    embedding_seconds: float | None = None
+    """How long embedding them takes, by a few of them; None: at an endpoint, which is not asked for this."""
 
 
 Wishes = Mapping[str, bool]
@@ -345,3 +376,28 @@ Wishes = Mapping[str, bool]
 def cost_of_texts(unit: str, there: int, left: Sequence[str], later: str = "") -> IndexingCost:
     """A cost by the texts that are asked about."""
     return IndexingCost(unit, there, len(left), sum(map(len, left)), later)
+
+
+async def with_embedding(
+    cost: IndexingCost, run: Run[Any], builder: IndexBuilder[Any], texts: Sequence[str], *, anew: bool
+) -> IndexingCost:
+    """A cost with what is embedded, and how long that takes.
+
+    Args:
+        cost: what the chat model would be asked.
+        run: whose embedding model.
+        builder: of the index.
+        texts: of all records.
+        anew: whether all of it is made anew.
+    """
+    model = await run.embedder()
+    left = list(dict.fromkeys(texts)) if anew else await asyncio.to_thread(builder.to_embed, texts, model.name)
+    few, seconds = left[:: max(1, len(left) // TRIED)], 0.0
+    if isinstance(model.embeddings, EndpointEmbeddings):
+        return cost._replace(to_embed=len(left))
+    if left:
+        await asyncio.to_thread(model.embeddings.embed_documents, few[:1])  # the first one also warms up
+        begun = time.monotonic()
+        await asyncio.to_thread(model.embeddings.embed_documents, few)
+        seconds = (time.monotonic() - begun) * sum(map(len, left)) / max(1, sum(map(len, few)))
+    return cost._replace(to_embed=len(left), embedding_seconds=round(seconds, 3))

@@ -13,11 +13,32 @@ from dramaturg.nodes.run import by_rules, needs, open_run
 from dramaturg.nodes.turn import StandaloneState, WindowSettings, clipped, transcript
 
 LONGEST = 1000  # bytes of a rewritten question
+FEW = 4  # words in which much may be left out: "Did you win?"
 QUESTION_MARKS = ("?", "？")
 WRAPPED = re.compile(r"(?P<open>\*\*|[\"'“„«「『*_`])(?P<said>.+?)(?P<close>\*\*|[\"'”“»」』*_`])")
 LED = re.compile(r".{0,80}?[:：]\s*(.+)")
 WORD = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")  # Chinese has no spaces between words
 END = re.compile(r"[.!?…](?=\s|$)|[。！？]")
+# English, Chinese, Korean; a user may speak another language than the role.
+REFERENCE = re.compile(
+    r"\b(?:he|she|it|they|him|her|his|hers|its|them|theirs?|(?:him|her|it)self|themselves|this|these|those|then|ones"
+    r"|former|latter|(?<!is )(?<!are )(?<!was )(?<!were )there|that(?! (?:you|I|we|the|an?)\b))\b"
+    r"|[他她它其此这那该彼]|[里上下外]面|当时|后来|之[后前]"
+    r"|(?<![가-힣])(?:그|이|저)(?:(?![가-힣])|[건것게걸곳때들분녀는가를의와도은에]|렇|런)|거기|여기|당시",
+    re.IGNORECASE,
+)
+FRAGMENT = re.compile(
+    r"(?:and|but|or|so|because|(?:what|how) (?:about|come))\b.*|[a-z']+(?: [a-z']+)?\W*"
+    r"|(?:而|但|还|那).*|.*呢\W*|[\u3400-\u9fff]{1,4}\W*|(?:그리고|그런데|그럼|그래서).*|[가-힣]+\W*",
+    re.IGNORECASE | re.DOTALL,
+)
+PERHAPS = re.compile(  # may point to what was said, or not
+    r"\b(?:again|also|another|else|instead|more|next|others?|still|too|before|after|afterwards|such|same|both|n?either"
+    r"|ones?|that|there)\b|[再又还也另]|또|다시|더|다른|다음",
+    re.IGNORECASE,
+)
+ADDRESSED = re.compile(r"\byou(?:rs?|rself)?\b|[你您]|당신|자네|선생", re.IGNORECASE)
+NAME = re.compile(r"(?<=[\w,] )(?!I\b)[A-Z]\w+")
 
 
 class SelfContainedSettings(WindowSettings):
@@ -29,7 +50,7 @@ class SelfContainedSettings(WindowSettings):
         ge=0,
         le=100,
         description="Messages before the question that it is understood from; 0: none, it is taken as it stands. The "
-        "papers have one turn; ours costs a question to the model in each later one.",
+        "papers have one turn; ours costs a question to the model in each later one that may refer to an earlier.",
     )
 
 
@@ -39,17 +60,17 @@ class SelfContainedState(AskedState, StandaloneState):
 
 @needs(question="read_turn")
 async def make_self_contained(state: SelfContainedState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Rewrite the question so that it can be understood alone; the first of a conversation is left as it is.
+    """Rewrite the question so that it can be understood alone; one that stands alone is left as it is.
 
     One that the graph around has said in full is taken from there. Where the model gives no usable answer the question
-    stays as it was asked, and the evidence says so.
+    stays as it was asked, and the evidence says so: as an error if something in it refers to what was said before.
     """
     if understood := state.get("understood"):
         return {"standalone": understood}
     run = await open_run(runtime, SelfContainedSettings)
     question, most = state["question"], run.settings.recent
     recent = earlier(state["messages"])[-most:] if most else []
-    if not recent:
+    if not recent or stands_alone(question):
         return {"standalone": question}
     data = {"conversation": transcript(state["messages"][:-1][-most:], run.role), "question": question}
     messages = run.prompt("self_contained").messages(role=run.role.card.name, data=data)
@@ -60,8 +81,26 @@ async def make_self_contained(state: SelfContainedState, runtime: Runtime[Any]) 
         standalone = question if same else clipped(said_in_full(said, question), LONGEST)
         evidence = {"question": standalone} if standalone != question else {}
     except UNANSWERED as error:
-        standalone, evidence = question, {"question_error": str(error)}
+        standalone = question
+        evidence = {"question_error" if refers_back(question) else "question_kept": str(error)}
     return {"standalone": standalone, "evidence": evidence, "usage": {"make_self_contained": run.usage}}
+
+
+def stands_alone(question: str) -> bool:
+    """Whether a question surely refers to nothing that was said before: the first of a conversation could be like it.
+
+    By its words: it says of whom it is, by a name or as "you", and none of them points back.
+    """
+    if any(one.search(question) for one in (REFERENCE, PERHAPS)) or FRAGMENT.fullmatch(question):
+        return False
+    return bool(NAME.search(question) or (ADDRESSED.search(question) and len(WORD.findall(question)) > FEW))
+
+
+def refers_back(question: str) -> bool:
+    """Whether a word in a question points to what was said before, or words are left out that were said there."""
+    word, name = REFERENCE.search(question), NAME.search(question)
+    within = word and name and name.start() < word.start()  # may be who is meant
+    return bool((word and not within) or FRAGMENT.fullmatch(question))
 
 
 def said_in_full(written: str, question: str) -> str:

@@ -131,6 +131,11 @@ def examples() -> list[str]:
     return sorted(entry.name for entry in _examples().iterdir() if (entry / CARD).is_file())
 
 
+def example_name(role: str) -> str:
+    """Return the name of a role that comes with the package."""
+    return parse_card((_examples() / role / CARD).read_bytes(), Path(role)).name
+
+
 def open_role(role: str, library: str | Path | Library) -> Role:
     """Return a role by its id, from anywhere in the process; an example that the library lacks is copied first.
 

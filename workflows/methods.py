@@ -1,6 +1,5 @@
 """The methods by name, imported when asked for: those of the package, and flows that others have written with it."""
 
-import asyncio
 import hashlib
 import inspect
 import re
@@ -20,7 +19,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from dramaturg.nodes.index_steps import IndexingCost, Wishes
 from dramaturg.nodes.part import part_context
-from dramaturg.nodes.run import RoleContext, run_of
+from dramaturg.nodes.run import RoleContext
 from dramaturg.nodes.turn import TurnInput, TurnOutput
 from dramaturg.stores.errors import did_you_mean
 from dramaturg.stores.index.dialogues import DIALOGUE_KIND
@@ -29,13 +28,13 @@ from dramaturg.stores.index.memories import MEMORY_KIND
 from dramaturg.stores.index.passages import passage_kind
 from dramaturg.workflows.names import METHODS
 
-INDEXES: Mapping[str, str | None] = {
-    "amadeus_index": None,
+INDEXES: Mapping[str, str] = {
+    "amadeus_index": "dramaturg.nodes.passages.index:cost_of_passages",
     "role_rag_index": "dramaturg.nodes.graph.index:cost_of_graph",
     "emotional_rag_index": "dramaturg.nodes.memories.index:cost_of_memories",
     "drmr_index": "dramaturg.nodes.dialogues.index:cost_of_dialogues",
 }
-"""The graphs that prepare a role, each with what counts its questions to a chat model; None: it only embeds."""
+"""The graphs that prepare a role, each with what counts its questions to a chat model and what it embeds."""
 
 T = TypeVar("T")
 AnyGraph = StateGraph[Any, Any, Any, Any]
@@ -107,19 +106,15 @@ class Preparation(NamedTuple):
     @property
     def asks(self) -> bool:
         """Whether a chat model is asked."""
-        return INDEXES[self.name] is not None
+        return self.name != "amadeus_index"
 
     def takes(self, wish: str) -> bool:
         """Whether it can be told this: `rebuild`, `plan`, `apply`, `retry` or `scores`."""
         return wish in self.builder.schemas[self.builder.input_schema]
 
     async def cost(self, wishes: Wishes) -> IndexingCost:
-        """What a chat model would be asked; nothing is asked, and no index is changed."""
-        counting = INDEXES[self.name]
-        if counting is None:
-            documents = await asyncio.to_thread((await run_of(self.context)).role.documents)
-            return IndexingCost("documents", len(documents), 0, 0)
-        return await resolve_name(counting)(self.context, wishes)  # type: ignore[no-any-return]
+        """What a chat model would be asked, and what is embedded; none is asked, and no index is changed."""
+        return await resolve_name(INDEXES[self.name])(self.context, wishes)  # type: ignore[no-any-return]
 
 
 def flow(name: str) -> Flow:

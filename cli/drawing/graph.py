@@ -1,7 +1,11 @@
 """`dramaturg graph`: what a role knows, as a picture, a page, a file for other programs, or tables."""
 
 import json
+import os
 import re
+import shutil
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
@@ -28,7 +32,7 @@ from dramaturg.cli.options import (
     context_for,
     library_path,
 )
-from dramaturg.cli.output import note, print_json, printable, screen, table_of, write_whole
+from dramaturg.cli.output import note, print_json, screen, table_of, write_whole
 from dramaturg.stores.index.graph import (
     GRAPH_KIND,
     TYPES,
@@ -43,6 +47,8 @@ from dramaturg.stores.library import open_role
 from dramaturg.workflows.methods import index_kinds
 
 STRONGEST = 15
+SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")  # without one of them Linux has nothing to show a file on
+OPENING = 3.0  # seconds in which xdg-open says that it could not
 
 
 def graphml(graph: KnowledgeGraph, role_node: str | None) -> bytes:
@@ -149,10 +155,26 @@ def write_out(path: Path, data: bytes, *, open_it: bool) -> None:
     write_whole(path, data)
     if not open_it:
         note(f"Wrote {path}.")
-    elif typer.launch(str(path.resolve())):
-        note(f"Wrote {path}; there is nothing here to open it with.")
-    else:
+    elif opened(path.resolve()):
         note(f"Wrote {path} and opened it.")
+    else:
+        note(f"Wrote {path}; there is nothing here to open it with.")
+
+
+def opened(path: Path) -> bool:
+    """Open a file in the system's viewer; False where nothing has opened."""
+    opener = shutil.which("xdg-open")
+    if sys.platform != "linux" or not opener:
+        return typer.launch(str(path)) == 0
+    if not any(os.environ.get(name) for name in SCREENS):
+        return False
+    viewer = subprocess.Popen(  # noqa: S603 - the system's own, and a file that we have written
+        [opener, str(path)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        return viewer.wait(OPENING) == 0
+    except subprocess.TimeoutExpired:  # it is the viewer itself
+        return True
 
 
 def tables(known: KnowledgeGraph, role_node: str | None) -> Iterable[RenderableType]:
@@ -178,10 +200,10 @@ def types_table(known: KnowledgeGraph) -> Table:
 
 def relations_table(known: KnowledgeGraph, role_node: str) -> Table:
     """What is closest to the role."""
-    title = f"The strongest relations of {printable(role_node)}"
+    title = f"The strongest relations of {role_node}"
     table = table_of(title, "strength", "entity", "type", "relation")
     for entity, relation in known.neighbours(role_node)[:STRONGEST]:
-        table.add_row(str(relation.strength), printable(entity.name), entity.type, printable(relation.description))
+        table.add_row(str(relation.strength), entity.name, entity.type, relation.description)
     return table
 
 
@@ -189,8 +211,8 @@ def names_table(known: KnowledgeGraph) -> Table:
     """The entities that the documents call by several names."""
     table = table_of("Merged names", "entity", "also")
     for entity in known.entities():
-        if others := [printable(name) for name in entity.names if name != entity.name]:
-            table.add_row(printable(entity.name), ", ".join(others))
+        if others := [name for name in entity.names if name != entity.name]:
+            table.add_row(entity.name, ", ".join(others))
     return table
 
 

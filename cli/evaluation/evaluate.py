@@ -25,8 +25,9 @@ from dramaturg.cli.options import (
     names_in,
     own_named,
 )
-from dramaturg.cli.output import note, print_json, printable, screen
+from dramaturg.cli.output import NUMBERS, note, print_json, require_extra, screen
 from dramaturg.cli.progress import bars, counting
+from dramaturg.cli.stopping import stopping
 from dramaturg.evaluation.comparison.estimates import estimated, of_indexes
 from dramaturg.evaluation.comparison.plan import Wanted, planned, read_plan
 from dramaturg.evaluation.comparison.records import RecordFile
@@ -120,6 +121,7 @@ def evaluate_command(
         found = [*asyncio.run(of_indexes(evaluation)), *estimated(evaluation, RecordFile(out).read())]
         print_json([one._asdict() for one in found]) if as_json else screen.print(estimate_table(found))
         return
+    require_extra("evaluate", *NUMBERS)
     run(evaluation)
     show_report(out, as_json=as_json)
 
@@ -128,6 +130,7 @@ def report(
     run: Annotated[Path, typer.Argument(help="The folder of a run.", show_default=False)], as_json: JsonOption = False
 ) -> None:
     """Write the report of a run anew from its records, without any model, and show its numbers."""
+    require_extra("evaluate", *NUMBERS)
     show_report(run, as_json=as_json)
 
 
@@ -139,15 +142,13 @@ def whole(text: str) -> int:
 
 
 def run(evaluation: Evaluation) -> None:
-    """Ask under a progress bar. Stopped, or out of calls, the report is of what is there."""
+    """Ask under a progress bar. Out of calls, the report is of what is there."""
+    stopping.promise(f"Answers so far are kept, and the same command goes on with them: --out {evaluation.folder}")
     try:
         with bars() as show:
             asyncio.run(evaluate(evaluation, partial(counting, show)))
     except Capped as error:
         note(str(error), "yellow")
-    except KeyboardInterrupt:
-        note(f"Stopped. The same command goes on: --out {evaluation.folder}", "dim")
-        raise
 
 
 def show_report(folder: Path, *, as_json: bool) -> None:
@@ -169,4 +170,4 @@ def show_report(folder: Path, *, as_json: bool) -> None:
         note("This run is invalid: interviews lack too much, or are not over; the report says which.", "yellow")
     if not found.valid:
         note("This run is invalid: too much is missing; the same command asks for it.", "yellow")
-    screen.print(f"Wrote {printable(' and '.join(map(str, written)))}.", soft_wrap=True)
+    screen.print(f"Wrote {' and '.join(map(str, written))}.", soft_wrap=True)

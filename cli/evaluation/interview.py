@@ -18,12 +18,14 @@ from dramaturg.cli.options import (
     RoleArgument,
     SettingsOption,
     library_path,
+    require_known,
     settings_of,
 )
-from dramaturg.cli.output import note, print_json, printable, screen, table_of
-from dramaturg.cli.progress import bars, counting
+from dramaturg.cli.output import print_json, screen, table_of
+from dramaturg.cli.progress import bars
+from dramaturg.cli.stopping import stopping
 from dramaturg.evaluation.interviews.asking import respondent_context
-from dramaturg.evaluation.interviews.run import interviewed, questions
+from dramaturg.evaluation.interviews.run import STAGES, interviewed, questions, so_far
 from dramaturg.evaluation.interviews.state import InterviewContext, InterviewOutput
 from dramaturg.nodes.run import RoleContext
 from dramaturg.workflows.methods import file_name, flow
@@ -34,7 +36,6 @@ Judging = StrEnum(
     {"expert_rating": "expert_rating", "option_conversion": "option_conversion", "self_report": "self_report"},
 )
 Refusals = StrEnum("Refusals", {"leave_out": "leave_out", "midpoint": "midpoint"})
-STAGES = {"ask": "replies", "judge": "judgements"}
 
 
 def interview(
@@ -86,6 +87,7 @@ def interview(
 def context_of(library: Path | None, given: list[str] | None, **named: Any) -> InterviewContext:
     """Put the context together: a setting that every run has is the interview's, any other one the method's."""
     more = settings_of(given)
+    require_known(named["method"].context, more, named["method"].name)
     shared = {name: more.pop(name) for name in [*more] if name in RoleContext.model_fields}
     named = {"library": str(library_path(library)), **named, **shared, "method_settings": more}
     context = InterviewContext.model_validate(named)
@@ -95,19 +97,17 @@ def context_of(library: Path | None, given: list[str] | None, **named: Any) -> I
 
 def held(context: InterviewContext, file: Path, wanted: dict[str, int]) -> InterviewOutput:
     """Hold the interview under a progress bar."""
-    try:
-        with bars() as show:
-            done = dict.fromkeys(STAGES, 0)  # what is there from an earlier run that stopped is not counted
-            begun = {node: counting(show, name, wanted[name]) for node, name in STAGES.items()}
+    stopping.promise(f"Answers so far are kept, and the same command goes on with them: --out {file}")
+    with bars() as show:
+        done = so_far(file.expanduser().absolute())
+        for node, name in STAGES.items():
+            show(name.capitalize(), done[node], wanted[name])
 
-            def announce(node: str, calls: int) -> None:
-                done[node] += calls
-                begun[node](done[node])
+        def announce(node: str, _: int) -> None:
+            done[node] += 1
+            show(STAGES[node].capitalize(), done[node], wanted[STAGES[node]])
 
-            return asyncio.run(interviewed(context, file, announce))
-    except KeyboardInterrupt:
-        note(f"Stopped. The same command goes on: --out {printable(str(file))}", "dim")
-        raise
+        return asyncio.run(interviewed(context, file, announce))
 
 
 def tell(wanted: dict[str, int], *, as_json: bool) -> None:
@@ -122,14 +122,14 @@ def tell(wanted: dict[str, int], *, as_json: bool) -> None:
 def show(output: InterviewOutput) -> None:
     """Print a line a dimension."""
     about = output["about"]
-    title = printable(f"{about['role']} by {about['method']}, {about['instrument']}: {output['type']}")
+    title = f"{about['role']} by {about['method']}, {about['instrument']}: {output['type']}"
     table = table_of(title, "dimension", "score", "batches", "spread of batches", "spread of repeats", "letter")
     table.min_width = len(title)
     for name, one in output["scores"].items():
         spreads = [spread for spread in one["intra_std"] if spread is not None]
         spread = number(sum(spreads) / len(spreads) if spreads else None)
         cells = (number(one["score"]), str(sum(map(len, one["batches"]))), spread, number(one["inter_std"]))
-        table.add_row(printable(name), *cells, one["letter"])
+        table.add_row(name, *cells, one["letter"])
     screen.print(table)
 
 
@@ -150,7 +150,7 @@ def notes(output: InterviewOutput, file: Path, judge: str) -> Iterator[str]:
     yield f"{judged}: {missing}.{refused} Flagged replies: {flags}."
     tokens = sum(one["prompt_tokens"] + one["completion_tokens"] for one in used)
     cost = f"{sum(one['calls'] for one in used):,} calls, {tokens:,} tokens"
-    yield f"{cost}. All that was said is in {printable(str(file))}."
+    yield f"{cost}. All that was said is in {file!s}."
     if output["about"]["limit"]:
         yield "Only a part of the inventory was asked: this is a trial and no measurement."
     if not judge and output["about"]["judging"] != "self_report":

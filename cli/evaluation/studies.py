@@ -10,8 +10,18 @@ import typer
 from rich.table import Table
 
 from dramaturg.cli.options import JsonOption, LibraryOption, library_path, names_in
-from dramaturg.cli.output import errors, print_json, printable, require_place, screen, table_of, write_whole
+from dramaturg.cli.output import (
+    NUMBERS,
+    errors,
+    print_json,
+    require_extra,
+    require_place,
+    screen,
+    table_of,
+    write_whole,
+)
 from dramaturg.cli.progress import bars
+from dramaturg.cli.stopping import stopping
 from dramaturg.evaluation.metrics.type_metrics import Recomputed, recomputed
 from dramaturg.evaluation.studies.report import (
     STUDIES,
@@ -50,13 +60,14 @@ def studies(
 ) -> None:
     """Measure what methods look up, on copies of the roles; what was made for an earlier run is used again."""
     wanted = studies_of(names or ())
+    require_extra("evaluate", *NUMBERS)
     page = page_at(out) if out else ""
     bench = Bench(environment().cache / "studies", names_in("--role", roles), model)
     new, done = bench.is_new, finished(wanted, bench, library_path(library))
     if out:
         picture = plotted(out, done)
         write_whole(out, within(page, markdown(done, bench.roles, picture, new=new)).encode())
-        errors.print(f"Wrote {printable(str(out))}.", soft_wrap=True)
+        errors.print(f"Wrote {out!s}.", soft_wrap=True)
     if as_json:
         print_json([as_record(one) for one in done])
         return
@@ -77,6 +88,7 @@ def page_at(out: Path) -> str:
 
 def finished(wanted: Sequence[Study], bench: Bench, library: Path) -> list[Finished]:
     """Run studies under a progress bar."""
+    stopping.promise("What was indexed and answered is kept, and the same command goes on with it.")
     with bench.held(), bars() as announce:
         copy_roles(bench, library)
         return asyncio.run(run(wanted, replace(bench, announce=announce)))
@@ -99,7 +111,7 @@ def show(one: Finished) -> None:
     for table in one.findings.tables:
         shape = table_of(table.title, *table.columns)
         for row in table.rows:
-            shape.add_row(*(printable(shown(cell)) for cell in row))
+            shape.add_row(*(shown(cell) for cell in row))
         screen.print(shape)
     for line in one.findings.limits:
         screen.print(f"- {line}")
@@ -107,6 +119,7 @@ def show(one: Finished) -> None:
 
 def published(as_json: JsonOption = False) -> None:
     """Compute the papers' tables of types again (AMADEUS, Tables 4 and 5), and say where they are off."""
+    require_extra("evaluate", *NUMBERS)
     found = recomputed()
     if as_json:
         print_json([{**one._asdict(), "errata": one.errata()} for one in found])

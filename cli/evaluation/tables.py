@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel
 from rich.table import Column, Table
 
-from dramaturg.cli.output import printable, table_of
+from dramaturg.cli.output import table_of
 from dramaturg.evaluation.comparison.estimates import Estimate
 from dramaturg.evaluation.comparison.interviews import Inventory
 from dramaturg.evaluation.comparison.plan import Plan
@@ -22,10 +22,10 @@ def estimate_table(found: Sequence[Estimate]) -> Table:
     numbers = (Column(name, justify="right") for name in ("to do", "done", "calls", "tokens", "minutes"))
     what = Column("", overflow="fold")
     table = Table(what, *numbers, "by", title="Still to be asked", title_justify="left", caption_justify="left")
-    table.caption = printable("\n".join(note[:1].upper() + note[1:] for note in notes))
+    table.caption = "\n".join(note[:1].upper() + note[1:] for note in notes)
     for one in found:
         table.add_row(
-            printable(one.what),
+            one.what,
             f"{one.left:,}",
             f"{one.done:,}",
             *priced(one.calls, one.tokens, one.seconds),
@@ -48,7 +48,7 @@ def number_tables(found: Tables) -> Iterator[Table]:
         rows = list(of)
         scoped = any(one.scope for one in rows)
         heads = (*(["questions"] * scoped), "mean", "95 % interval", "n", "missing")
-        table = table_of(f"{metric}, by {printable(judge)}", Column("method", overflow="fold"), *heads)
+        table = table_of(f"{metric}, by {judge}", Column("method", overflow="fold"), *heads)
         for one in rows:
             table.add_row(one.named, *([SCOPES[one.scope]] * scoped), *numbers(one))
         yield table
@@ -84,8 +84,8 @@ def interview_screens(plan: Plan, heard: InterviewTables) -> Iterator[Table]:
 
 def type_table(inventory: Inventory, found: Sequence[Portrait]) -> Table:
     """The type and the scores of each role by one inventory, as each method plays it; spreads are in the report."""
-    names = [printable(one.name) for one in inventory.dimensions]
-    table = Table(title=printable(inventory.name), title_justify="left")
+    names = [one.name for one in inventory.dimensions]
+    table = Table(title=inventory.name, title_justify="left")
     for head in ("method", "role", "seeds", "type", *names, "missing", "valid"):
         table.add_column(head, overflow="fold", no_wrap=head in ("method", "role", "type", "missing", "valid"))
     for one in found:
@@ -99,10 +99,10 @@ def type_table(inventory: Inventory, found: Sequence[Portrait]) -> Table:
 def agreement_table(title: str, found: Sequence[LabelAgreement]) -> Table:
     """How far interviews agree with labels."""
     heads = (Column("method", overflow="fold"), "measure", "value", "95 % interval", "right", "floor", "ceiling")
-    table = table_of(printable(title), *heads)
+    table = table_of(title, *heads)
     for one in found:
         _, *cells, _ = agreement_cells(one)  # what is left out is in the report
-        table.add_row(*map(printable, cells))
+        table.add_row(*cells)
     return table
 
 

@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from dramaturg.cli.output import decimal, excerpt, printable, table_of
+from dramaturg.cli.output import decimal, excerpt, table_of
 
 DESCRIPTION = 240  # letters of a description that a table shows
 
@@ -17,7 +17,7 @@ def graph_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
     """The tables that this evidence has something for."""
     for title, name in {"Understood as": "question", "Hypothetical context": "hypothetical"}.items():
         if text := evidence.get(name):
-            yield Text(f"{title}: {printable(text)}", style="dim")
+            yield Text(f"{title}: {text}", style="dim")
     if "entities" in evidence:
         yield scope_table(evidence["entities"])
         yield from map(asked_again_line, evidence.get("asked_again", ()))
@@ -25,10 +25,12 @@ def graph_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
         if evidence.get(name):
             yield table(evidence[name])
     if missing := evidence.get("missing"):
-        yield Text(f"Nothing is written of: {printable(', '.join(missing))}", style="yellow")
+        yield Text(f"Nothing is written of: {', '.join(missing)}", style="yellow")
+    if "question_kept" in evidence:
+        yield Text(f"The question stands as it was asked: {evidence['question_kept']}", style="dim")
     for name in ("question_error", "hypothetical_error", "entities_error", "graph_warning"):
         if name in evidence:
-            yield Text(printable(evidence[name]), style="yellow")
+            yield Text(evidence[name], style="yellow")
 
 
 def scope_table(entities: Sequence[Mapping[str, Any]]) -> RenderableType:
@@ -38,7 +40,7 @@ def scope_table(entities: Sequence[Mapping[str, Any]]) -> RenderableType:
     table = table_of("Entities", "entity", "type", "strategy", "P(known)", "why")
     for one in entities:
         sure = decimal(one["certainty"], 2)
-        table.add_row(printable(one["name"]), one["type"], one["strategy"], sure, printable(one["reason"]))
+        table.add_row(one["name"], one["type"], one["strategy"], sure, one["reason"])
     return table
 
 
@@ -46,7 +48,7 @@ def asked_again_line(one: Mapping[str, Any]) -> Text:
     """Of whom the judge was asked once more."""
     outcome = "out of scope all the same, in this turn" if one["stands"] else "in scope"
     relation = f"whose relation with the role has strength {one['strength']}"
-    return Text(f"Asked once more of {printable(one['name'])}, {relation}: {outcome}", style="dim")
+    return Text(f"Asked once more of {one['name']}, {relation}: {outcome}", style="dim")
 
 
 def recalled_table(title: str, found: Sequence[Mapping[str, Any]]) -> Table:
@@ -60,7 +62,7 @@ def recalled_table(title: str, found: Sequence[Mapping[str, Any]]) -> Table:
             same = relation["description"] == one["description"]
             text = "as described" if same else excerpt(relation["description"], DESCRIPTION)
             related = f"[{relation['strength']}] {text}"
-        table.add_row(printable(one["entity"]), how + score, excerpt(one["description"], DESCRIPTION), related)
+        table.add_row(one["entity"], how + score, excerpt(one["description"], DESCRIPTION), related)
     return table
 
 
@@ -68,7 +70,7 @@ def sentences_table(found: Sequence[Mapping[str, Any]]) -> Table:
     """Sentences of the documents that stood beside the graph."""
     table = table_of("Sentences beside it", "cosine", "document", "sentence")
     for one in found:
-        table.add_row(decimal(one["score"], 3), printable(one["source"]), excerpt(one["text"], DESCRIPTION))
+        table.add_row(decimal(one["score"], 3), one["source"], excerpt(one["text"], DESCRIPTION))
     return table
 
 
@@ -77,7 +79,7 @@ def followed_table(relations: Sequence[Mapping[str, Any]]) -> Table:
     table = table_of("Relations", "strength", "relation", "")
     for one in relations:
         ends = f"{one['source']} – {one['target']}"
-        table.add_row(str(one["strength"]), printable(ends), excerpt(one["description"], DESCRIPTION))
+        table.add_row(str(one["strength"]), ends, excerpt(one["description"], DESCRIPTION))
     return table
 
 

@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
-from dramaturg.cli.output import decimal, excerpt, one_line, printable, table_of
+from dramaturg.cli.output import decimal, excerpt, one_line, table_of
 
 Found = Mapping[str, Any]
 
@@ -85,11 +85,11 @@ def record_views(evidence: Found) -> Iterable[RenderableType]:
     for record in evidence.get("records") or []:
         number = len(record.get("dialogues") or [])
         title = (f"New in the role memory, from {number} dialogue{'s' * (number != 1)}: ", "bold")
-        yield Text.assemble(title, printable(str(record.get("text") or "")))
+        yield Text.assemble(title, str(record.get("text") or ""))
     if error := evidence.get("memory_error"):
         yield Text(f"Nothing new could be put into the role memory: {one_line(error)}", style="yellow")
     if condensed := evidence.get("condensed"):
-        text = printable(str(condensed.get("text") or ""))
+        text = str(condensed.get("text") or "")
         yield Text(f"The {condensed.get('records', 0)} oldest records became one: {text}", style="dim")
     if error := evidence.get("condense_error"):
         yield Text(f"The oldest records could not become one: {one_line(error)}", style="yellow")

@@ -12,7 +12,7 @@ from dramaturg.cli.evidence.graph import graph_views
 from dramaturg.cli.evidence.identity import identity_views
 from dramaturg.cli.evidence.memories import memory_views
 from dramaturg.cli.evidence.relations import relation_views
-from dramaturg.cli.output import decimal, errors, excerpt, printable, table_of
+from dramaturg.cli.output import decimal, errors, excerpt, table_of
 from dramaturg.conversations.evidence import MECHANISMS, misfits
 
 COSTS = {
@@ -70,7 +70,7 @@ def evidence_views(evidence: Any) -> Iterable[RenderableType]:
 def passage_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
     """Which passages the reply rests on, and how they were chosen."""
     if warning := evidence.get("warning"):
-        yield Text(printable(warning), style="yellow")
+        yield Text(warning, style="yellow")
     if "retrieved" in evidence:
         yield from corrective_views(evidence)
     elif "knowledge" in evidence:
@@ -92,7 +92,7 @@ def noted_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
     """What was noted of the turn, and what could not be."""
     for name, (title, style) in NOTES.items():
         if text := evidence.get(name):
-            yield Text(f"{title}: {printable(text)}", style=style)
+            yield Text(f"{title}: {text}", style=style)
 
 
 def slip_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
@@ -106,7 +106,7 @@ def own_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
     """What a flow of one's own adds: the evidence of its parts, and of its checkers."""
     for name, value in evidence.items():
         if isinstance(value, Mapping) and value.keys() & MECHANISMS:
-            yield Text(printable(name), style="bold")
+            yield Text(name, style="bold")
             yield from evidence_views(value)
         elif isinstance(value, Mapping) and name != "gate" and "attempts" in value:
             yield checks_table(name, value["attempts"])
@@ -114,18 +114,18 @@ def own_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
 
 def checks_table(name: str, attempts: Sequence[Mapping[str, Any]]) -> Table:
     """What a checker of somebody's own said of each draft."""
-    table = table_of(f"Checked by {printable(name)}", "verdict", "draft", "reason")
+    table = table_of(f"Checked by {name}", "verdict", "draft", "reason")
     for one in attempts:
-        table.add_row(printable(one["verdict"]), Text(excerpt(one["text"])), Text(printable(one["reason"])))
+        table.add_row(one["verdict"], Text(excerpt(one["text"])), Text(one["reason"]))
     return table
 
 
 def joined_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
     """Which methods took part in an ensemble, and how much of what they found the reply rests on."""
     if parts := evidence.get("parts"):
-        yield Text(f"Taking part: {printable(', '.join(parts))}", style="dim")
+        yield Text(f"Taking part: {', '.join(parts)}", style="dim")
     if grounds := evidence.get("grounds"):
-        gone = ", ".join(f"{number} of {printable(kind)}" for kind, number in grounds["left_out"].items())
+        gone = ", ".join(f"{number} of {kind}" for kind, number in grounds["left_out"].items())
         yield Text(f"The reply rests on {grounds['tokens']:,} tokens; left out: {gone or 'nothing'}.", style="dim")
 
 
@@ -136,7 +136,7 @@ def corrective_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
         table.add_row(decimal(one.get("confidence")), one.get("verdict", ""), passage_text(one))
     yield table
     error = f" ({evidence['web_error']})" if "web_error" in evidence else ""
-    query = f", for {printable(evidence['query'])}" if "query" in evidence else ""
+    query = f", for {evidence['query']}" if "query" in evidence else ""
     yield Text(f"Web search: {evidence.get('web_search', 'not known')}{error}{query}", style="dim")
     table = table_of("Knowledge: what was kept", "confidence", "strip")
     for one in evidence.get("knowledge", ()):  # passages, where the turn has failed before they were refined
@@ -146,7 +146,7 @@ def corrective_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
 
 def passage_text(passage: Mapping[str, Any]) -> Text:
     """How a passage begins, under its headings."""
-    where = " > ".join(passage["headings"][1:]) or printable(passage["source"])
+    where = " > ".join(passage["headings"][1:]) or passage["source"]
     return Text(f"{where}\n{excerpt(passage['text'])}")
 
 

@@ -10,8 +10,9 @@ from rich.table import Column, Table
 
 from dramaturg.cli.library.indexing import failures_table, report_line
 from dramaturg.cli.options import JsonOption, LibraryOption, ModelOption, RoleArgument, library_path, one_wish
-from dramaturg.cli.output import errors, note, one_line, print_json, printable, screen, table_of
+from dramaturg.cli.output import errors, note, one_line, print_json, screen, table_of
 from dramaturg.cli.progress import bars, counting
+from dramaturg.cli.stopping import stopping
 from dramaturg.models.chat import Usage
 from dramaturg.nodes.identity.chronicle import templates, triple_sentence
 from dramaturg.nodes.identity.drafting import ChronicleDraft, chunks_of, draft_chronicle
@@ -130,7 +131,7 @@ def table(title: str, known: KnownChronicle, triples: Sequence[Triple]) -> Table
     shown = table_of(title, *columns)
     for number, (one, said) in enumerate(zip(triples, known.said(triples), strict=True), start=1):
         cells = ("core" if one.core else "", one.kind, said, one.source, one.since or "", one.until or "")
-        shown.add_row(str(number), *map(printable, cells))
+        shown.add_row(str(number), *cells)
     return shown
 
 
@@ -147,6 +148,7 @@ def make_draft(known: KnownChronicle, model: str, *, dry_run: bool, again: bool,
         return
     if not again:
         refuse_second_draft(known.role.root)
+    stopping.promise("Nothing of this draft is kept: the same command begins it anew.")
     found, usage = asyncio.run(drafted(known, chunks, model))
     if found.triples:
         write_draft(known.role.root, found.triples, again=again)
@@ -205,8 +207,8 @@ def go_through(known: KnownChronicle) -> None:
     """Ask about one triple after the other; each decision is kept at once."""
     waiting = the_draft(known)
     for number, (one, said) in enumerate(zip(waiting, known.said(waiting), strict=True), start=1):
-        screen.print(f"{number} of {len(waiting)}: {printable(said)}", style="bold", soft_wrap=True)
-        marks = " · ".join(part for part in ("core" if one.core else "", one.kind, printable(one.source)) if part)
+        screen.print(f"{number} of {len(waiting)}: {said}", style="bold", soft_wrap=True)
+        marks = " · ".join(part for part in ("core" if one.core else "", one.kind, one.source) if part)
         screen.print(marks, style="dim", soft_wrap=True)
         answer = asked()
         if answer == "q":

@@ -16,14 +16,17 @@ from dramaturg.cli.options import (
     JsonOption,
     LibraryOption,
     MethodOption,
+    ModelOption,
     PromptsOption,
     RoleArgument,
     SettingsOption,
+    command_line,
     context_for,
     library_path,
 )
-from dramaturg.cli.output import note, print_json, printable, screen, table_of
+from dramaturg.cli.output import note, print_json, screen, table_of
 from dramaturg.cli.progress import WORK, bars, waiting
+from dramaturg.cli.stopping import stopping
 from dramaturg.stores.documents.originals import unread, unread_sentence
 from dramaturg.stores.learning import take_in
 from dramaturg.stores.library import open_role
@@ -54,6 +57,7 @@ FAILED = 10  # rows that are listed
 def index(
     role: RoleArgument,
     method: MethodOption = AMADEUS,
+    model: ModelOption = "auto",
     rebuild: Annotated[bool, typer.Option(help="Make all of it anew; the old is served until then.")] = False,
     plan: Annotated[bool, typer.Option("--plan", help="Only write down which names would become one.")] = False,
     apply: Annotated[bool, typer.Option("--apply", help="Merge names by that plan, as you have edited it.")] = False,
@@ -71,7 +75,7 @@ def index(
     """Prepare a role for a method; only what changed is done again."""
     from dramaturg.workflows.methods import context_type, preparations
 
-    context = context_for(method, role, library, settings, prompts=prompts)
+    context = context_for(method, role, library, settings, prompts=prompts, chat_model=model)
     parts = preparations(method, context)
     if not parts:
         raise ValueError(f"The method {method!r} has no index: there is nothing to prepare.")
@@ -94,6 +98,7 @@ def index(
         for title, cost in costs.items():
             screen.print(f"{title}: {cost_line(cost)}" if len(costs) > 1 else cost_line(cost), soft_wrap=True)
         return
+    stopping.promise("Answers and vectors so far are kept, and the same command goes on with them.")
     reports = asyncio.run(made(parts, given))
     print_json(for_program(reports)) if as_json else screen.print(reports_view(role, reports))
 
@@ -118,8 +123,16 @@ def cost_line(cost: IndexingCost) -> str:
     asked = f"{cost.questions:,} questions to the model about {cost.characters:,} characters of them"
     if not cost.questions:
         asked = "no question to the model" if cost.there else "there is nothing to index"
+    embedded = f"; {cost.to_embed:,} texts to embed{how_long(cost.embedding_seconds)}" if cost.to_embed else ""
     later = f"; {cost.later}" if cost.later and cost.there else ""
-    return f"{cost.there:,} {cost.unit}: {asked}{later}."
+    return f"{cost.there:,} {cost.unit}: {asked}{embedded}{later}."
+
+
+def how_long(seconds: float | None) -> str:
+    """A time that was estimated; none at an endpoint."""
+    if seconds is None:
+        return " at the endpoint"
+    return f", about {max(1, round(seconds))} s" if seconds < 90 else f", about {round(seconds / 60)} min"
 
 
 async def costs_of(parts: Mapping[str, Preparation], given: Mapping[str, bool]) -> dict[str, IndexingCost]:
@@ -131,6 +144,7 @@ def unmerge(
     role: RoleArgument,
     name: Annotated[str, typer.Argument(help="The name that is to stand for itself again.")],
     method: MethodOption = ROLE_RAG,
+    model: ModelOption = "auto",
     library: LibraryOption = None,
     settings: SettingsOption = None,
     as_json: JsonOption = False,
@@ -140,7 +154,8 @@ def unmerge(
     from dramaturg.stores.index.graph import GRAPH_KIND, UNMERGED_GRAPH_KIND
     from dramaturg.workflows.methods import index_kinds
 
-    context, opened = context_for(method, role, library, settings), open_role(role, library_path(library))
+    context = context_for(method, role, library, settings, chat_model=model)
+    opened = open_role(role, library_path(library))
     graphs = [one for one in index_kinds(method, context) if one in (GRAPH_KIND, UNMERGED_GRAPH_KIND)] or [GRAPH_KIND]
     plan = read_plan(opened.root)
     if plan is None or plan.merge_of(name) is None:  # the model has made it
@@ -167,9 +182,11 @@ def takes(parts: Mapping[str, Preparation], wish: str) -> bool:
 
 
 async def indexed(context: RoleContext, method: str) -> dict[str, dict[str, Any]]:
-    """Prepare a role for a method; a method without an index has nothing to report."""
+    """Prepare a role whose files have changed for a method; a method without an index has nothing to report."""
     from dramaturg.workflows.methods import preparations
 
+    again = command_line("index", context.role, method=method, library=str(context.library))
+    stopping.promise(f"The role's files are changed, what was indexed of them is kept, and `{again}` goes on.")
     return await made(preparations(method, context), {"rebuild": False})
 
 
@@ -184,6 +201,8 @@ async def made(parts: Mapping[str, Preparation], given: Mapping[str, bool]) -> d
                 event: Any = part["data"]
                 if part["type"] == "values":
                     reports[title] = event.get("index", reports.get(title, {}))
+                elif event["event"] == "split" and event["embedded"]:
+                    show(WORK["vectors"], event["passages"] - event["embedded"], event["passages"])
                 elif event.get("total"):
                     show(WORK.get(event.get("what", ""), WORK["vectors"]), event["done"], event["total"])
     return reports
@@ -233,7 +252,7 @@ def failures_table(failed: Sequence[Mapping[str, str]]) -> Table:
 def first_of(rows: Sequence[Mapping[str, str]], table: Table, *columns: str) -> Table:
     """A table with the first few rows, and how many more there are."""
     for one in rows[:FAILED]:
-        table.add_row(*(printable(one[column]) for column in columns))
+        table.add_row(*(one[column] for column in columns))
     if len(rows) > FAILED:
         table.add_row("…", *[""] * (len(columns) - 2), f"and {len(rows) - FAILED} more")
     return table

@@ -21,7 +21,7 @@ from dramaturg.cli.options import (
     library_path,
     one_wish,
 )
-from dramaturg.cli.output import excerpt, print_json, printable, screen, table_of
+from dramaturg.cli.output import excerpt, print_json, screen, table_of
 from dramaturg.conversations.opening import memories_of_thread
 from dramaturg.nodes.dialogues.cast import letters_of
 from dramaturg.nodes.memories.emotions import EMOTIONS
@@ -184,7 +184,7 @@ def show(whose: str, found: Sequence[Listed], of: int, *, as_json: bool) -> None
         print_json([one._asdict() for one in found])
         return
     title = f"Memories of {whose}: {len(found)}" + f" of {of}" * (len(found) != of)
-    screen.print(memories_table(title, found) if found else printable(f"{title}."), soft_wrap=not found)
+    screen.print(memories_table(title, found) if found else f"{title}.", soft_wrap=not found)
 
 
 def changed_line(wish: str, one: Listed, now: str, *, fades: bool) -> str:
@@ -192,7 +192,7 @@ def changed_line(wish: str, one: Listed, now: str, *, fades: bool) -> str:
     verb = {"pin": "Pinned", "unpin": "Unpinned", "remove": "Removed", "edit": "Changed"}[wish]
     other = "" if now == one.memory else f", now {now},"
     until = ": it is recalled until it fades" if fades and wish == "pin" else ""
-    return printable(f"{verb} {one.memory}{other} in {', '.join(one.places)}{until}.")
+    return f"{verb} {one.memory}{other} in {', '.join(one.places)}{until}."
 
 
 def listed(role: Role, kind: IndexKind[StoredMemory, MemoryStore]) -> list[Listed]:
@@ -255,5 +255,5 @@ def memories_table(title: str, memories: Sequence[Listed]) -> Table:
         mood = strongest(one.emotions) if one.emotions else one.error or "–"
         text = Text.assemble(("pinned · ", "bold yellow") if one.pinned else "", excerpt(one.text))
         places = "\n".join(one.places)
-        table.add_row(one.memory, printable(one.when or ""), text, printable(mood), printable(places))
+        table.add_row(one.memory, one.when or "", text, mood, places)
     return table

@@ -21,6 +21,7 @@ from dramaturg.cli.options import (
     JsonOption,
     LibraryOption,
     MethodOption,
+    ModelOption,
     RoleArgument,
     SettingsOption,
     context_for,
@@ -55,6 +56,7 @@ def learn(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and change nothing.")] = False,
     method: MethodOption = AMADEUS,
+    model: ModelOption = "auto",
     library: LibraryOption = None,
     settings: SettingsOption = None,
     as_json: JsonOption = False,
@@ -64,7 +66,8 @@ def learn(
 
     if as_name is not None and len(files) > 1:
         raise ValueError("--as names one document: learn one file at a time.")
-    context, opened = context_for(method, role, library, settings), open_role(role, library_path(library))
+    context = context_for(method, role, library, settings, chat_model=model)
+    opened = open_role(role, library_path(library))
     found = [read_in(file, as_name) for file in files]
     documents = [(one.name, one.data) for one in found]
     if dry_run:
@@ -102,6 +105,7 @@ def forget(
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     method: MethodOption = AMADEUS,
+    model: ModelOption = "auto",
     library: LibraryOption = None,
     settings: SettingsOption = None,
     as_json: JsonOption = False,
@@ -109,7 +113,8 @@ def forget(
     """Let a role forget a document: it is taken out of its persona and its index."""
     from dramaturg.stores.versions import erase_past, holding
 
-    context, opened = context_for(method, role, library, settings), open_role(role, library_path(library))
+    context = context_for(method, role, library, settings, chat_model=model)
+    opened = open_role(role, library_path(library))
     left = [name for name in opened.persona.names() if name != source]
     there = source in opened.persona.names()
     if not (there or (for_good and holding(opened, source))):
@@ -134,12 +139,16 @@ def edit(
     role: RoleArgument,
     source: Annotated[str | None, typer.Argument(help="The document; needed if there are several.")] = None,
     method: MethodOption = AMADEUS,
+    model: ModelOption = "auto",
     library: LibraryOption = None,
     settings: SettingsOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Open a document of a role in your editor ($EDITOR), and index what you changed."""
-    context, opened = context_for(method, role, library, settings), open_role(role, library_path(library))
+    context, opened = (
+        context_for(method, role, library, settings, chat_model=model),
+        open_role(role, library_path(library)),
+    )
     change = edited(opened, learning.the_document(opened, source))
     if change is None:
         print_json({"documents": [], "index": None}) if as_json else screen.print("Nothing was changed.")

@@ -1,7 +1,7 @@
 """`dramaturg roles`, `new`, `show`, `versions` and `undo`: the roles of a library, and what they knew before."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -15,21 +15,24 @@ from dramaturg.cli.options import (
     JsonOption,
     LibraryOption,
     MethodOption,
+    ModelOption,
     RoleArgument,
     SettingsOption,
+    command_line,
     context_for,
     library_path,
 )
-from dramaturg.cli.output import errors, print_json, printable, screen
+from dramaturg.cli.output import errors, print_json, screen
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.documents.originals import originals, taken, unread
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError
-from dramaturg.stores.library import Library, examples, open_role
+from dramaturg.stores.library import Library, example_name, examples, open_role
 from dramaturg.stores.role import Role
 
 if TYPE_CHECKING:
     from dramaturg.nodes.run import RoleContext
     from dramaturg.stores.index.folder import IndexKind
+    from dramaturg.stores.versions import Version
 
 CARD_ONLY = "Card only: a role for you to play (--user-role), or one that answers by --method profile."
 
@@ -38,7 +41,11 @@ def roles(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """List the roles of the library, and the examples that can be opened."""
     shelf = Library(library_path(library))
     rows = [{"role": role, "where": "library", **name_or_error(shelf.role(role))} for role in shelf.roles()]
-    rows += [{"role": role, "name": "", "where": "example"} for role in examples() if role not in shelf.roles()]
+    rows += [
+        {"role": role, "name": example_name(role), "where": "example"}
+        for role in examples()
+        if role not in shelf.roles()
+    ]
     if as_json:
         print_json(rows)
         return
@@ -48,10 +55,10 @@ def roles(library: LibraryOption = None, as_json: JsonOption = False) -> None:
         bare = card_only(shelf.root / row["role"] if own else files("dramaturg.examples") / row["role"])
         waiting = {one.name for one in originals(shelf.root / row["role"])} - {*taken(shelf.root / row["role"])}
         where = row["where"] + ", card only" * bare + f", {len(waiting)} file(s) not read" * bool(waiting)
-        table.add_row(row["role"], printable(row["name"]), where)
+        table.add_row(row["role"], row["name"], where)
     screen.print(table)
     for problem in filter(None, (row.get("error") for row in rows)):
-        errors.print(printable(problem))
+        errors.print(problem)
 
 
 def name_or_error(role: Role) -> dict[str, str]:
@@ -79,9 +86,8 @@ def new(
     """Make a new role: a folder with role.yaml and an empty persona to be written."""
     card = RoleCard.model_validate({"name": name, "language": language, "profile": profile})
     made = Library(library_path(library)).create(role, card)
-    screen.print(
-        f"Made {made.root}. Write Markdown into its folder persona/, then: dramaturg chat {role}", soft_wrap=True
-    )
+    then = command_line("chat", role, library=library)
+    screen.print(f"Made {made.root}. Write Markdown into its folder persona/, then: {then}", soft_wrap=True)
 
 
 def show(role: RoleArgument, library: LibraryOption = None, as_json: JsonOption = False) -> None:
@@ -162,7 +168,9 @@ def versions(
 def undo(
     role: RoleArgument,
     to: Annotated[str | None, typer.Option(metavar="VERSION", help="A version; else the one before this.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before it goes forward again.")] = False,
     method: MethodOption = AMADEUS,
+    model: ModelOption = "auto",
     library: LibraryOption = None,
     settings: SettingsOption = None,
     as_json: JsonOption = False,
@@ -171,8 +179,10 @@ def undo(
     from dramaturg.cli.library.indexing import for_program, indexed
     from dramaturg.stores import versions as stored
 
-    context = context_for(method, role, library, settings)
+    context = context_for(method, role, library, settings, chat_model=model)
     opened, kind = open_role(role, library_path(library)), kind_of(method, context)
+    if to is None and not yes:
+        refuse_to_go_forward(role, stored.versions(opened, kind)[:2])
     back = stored.take_back(opened, kind, to)
     reports = asyncio.run(indexed(context, method))
     now = stored.versions(opened, kind)[0].version
@@ -189,8 +199,15 @@ def undo(
             f"not be read, so they were indexed anew: the version {now[:8]} is read now.",
             soft_wrap=True,
         )
-    named = "" if method == AMADEUS else f" --method {method}"
-    screen.print(f"`dramaturg versions {role}{named}` lists where else you can go.", soft_wrap=True)
+    listing = command_line("versions", role, method=method, library=library)
+    screen.print(f"`{listing}` lists where else you can go.", soft_wrap=True)
+
+
+def refuse_to_go_forward(role: str, found: "Sequence[Version]") -> None:
+    """Ask whether what was undone is to be there again, which is where a second undo leads; no ends the command."""
+    if len(found) == 2 and found[1].created > found[0].created:
+        there = f"the version of {local_time(found[1].created)} ({found[1].version[:8]})"
+        typer.confirm(f"Nothing older is left: go forward again, to {there} of {role}?", abort=True, err=True)
 
 
 def local_time(moment: datetime) -> str:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from dramaturg.cli.evidence.identity import identity_views
 from dramaturg.cli.options import JsonOption
-from dramaturg.cli.output import excerpt, note, one_line, print_json, printable, screen, table_of
+from dramaturg.cli.output import excerpt, note, one_line, print_json, screen, table_of
 from dramaturg.cli.simulation.records import (
     COSTS,
     READABLE,
@@ -59,7 +59,7 @@ def context(whole: RunLog, part: RunLog, agent: str) -> Iterator[RenderableType]
     rows = context_rows(whole, part, agent)
     for row in rows:
         yield Rule(Text(one_line(f"{row['agent']}, step {row['step']}, {clock(row['time'])}")), align="left")
-        yield Text(printable(row["situation"]))
+        yield Text(row["situation"])
         evidence = {name: row[name] for name in ("identity", "feeling", "gate")}
         yield from identity_views(evidence)
     if not rows:
@@ -203,7 +203,7 @@ def event_text(event: LoggedEvent) -> Text:
 
 def said(who: str, what: str, style: str) -> Text:
     """Words with whose they are."""
-    return Text.assemble((printable(who), style), one_line(what))
+    return Text.assemble((who, style), one_line(what))
 
 
 def held_back(gate: Mapping[str, Any] | None) -> str:

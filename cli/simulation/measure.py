@@ -13,13 +13,13 @@ from dramaturg.cli.output import (
     note,
     picture_format,
     print_json,
-    printable,
     require_place,
     screen,
     table_of,
     write_whole,
 )
 from dramaturg.cli.progress import bars, counting
+from dramaturg.cli.stopping import stopping
 from dramaturg.evaluation.metrics.curves import TITLES, Point, picture
 from dramaturg.evaluation.metrics.figures import new_figure
 from dramaturg.evaluation.simulation.log import MeasuredRun, measured_run
@@ -35,6 +35,7 @@ from dramaturg.evaluation.simulation.measures import (
     unknown,
 )
 from dramaturg.evaluation.simulation.tasks import QUESTIONS, Measure, MeasureSettings, Task, planned
+from dramaturg.nodes.index_steps import after
 
 Logs = Annotated[list[Path], typer.Argument(help="Logs that dramaturg simulate wrote.", show_default=False)]
 PlotOption = Annotated[Path | None, typer.Option("--plot", help="Draw all measures into this file.")]
@@ -73,6 +74,7 @@ def measure(
     if dry_run:
         tell(questions(tasks), as_json=as_json)
         return
+    stopping.promise("Scores so far are kept, and the same command goes on with them.")
     scores = asyncio.run(measured(tasks, context)) if tasks else {}
     curves = all_curves(runs, tasks, scores)
     if plot:
@@ -102,8 +104,8 @@ async def all_tasks(runs: Sequence[MeasuredRun], wanted: Sequence[Measure], cont
 async def measured(tasks: Sequence[Task], context: MeasureSettings) -> Scores:
     """Take the measures under a progress bar."""
     with bars() as show:
-        left = len(unknown(tasks, known_scores(tasks)))
-        return await take_all(tasks, context, counting(show, "Taking scores", left))
+        left, wanted = len(unknown(tasks, known_scores(tasks))), len(unknown(tasks, {}))
+        return await take_all(tasks, context, after(wanted - left, counting(show, "Taking scores", wanted)))
 
 
 def questions(tasks: Sequence[Task]) -> dict[str, int]:
@@ -167,7 +169,7 @@ def cost_table(runs: Sequence[MeasuredRun]) -> Table:
     for run in runs:
         found, whole = costs(run), total(costs(run))
         numbers = (f"{getattr(whole, unit):,}" for unit in UNITS)
-        table.add_row(printable(run.path.name), run.about.condition, str(len(found)), *numbers)
+        table.add_row(run.path.name, run.about.condition, str(len(found)), *numbers)
     return table
 
 

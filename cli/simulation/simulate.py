@@ -7,8 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from dramaturg.cli.options import JsonOption, LibraryOption, ModelOption, SettingsOption, library_path, settings_of
-from dramaturg.cli.output import note, print_json, printable, screen
+from dramaturg.cli.options import (
+    JsonOption,
+    LibraryOption,
+    ModelOption,
+    SettingsOption,
+    library_path,
+    require_known,
+    settings_of,
+)
+from dramaturg.cli.output import note, print_json, screen
+from dramaturg.cli.stopping import stopping
 from dramaturg.conversations.simulation import open_simulation
 from dramaturg.nodes.world.world import Event, names_of, scenario_of, steps_of
 
@@ -48,18 +57,17 @@ def simulate(
     file = log or Path(f"{Path(scenario).stem}-{condition}-{seed}.jsonl")
     if bool(source) != bool(after):
         raise ValueError("A branch needs both: --from LOG --after STEP.")
-    try:
-        asyncio.run(played(context, file, source, after, as_json=as_json))
-    except KeyboardInterrupt:
-        note(f"Stopped. The same command goes on: --log {file}", "dim")
-        raise
+    stopping.promise(f"What was played is kept, and the same command goes on with it: --log {file}")
+    asyncio.run(played(context, file, source, after, as_json=as_json))
 
 
 def context_of(library: Path | None, given: list[str] | None, **named: Any) -> "RiverbendContext":
     """Put the context of a run together."""
     from dramaturg.workflows.riverbend_agents import RiverbendContext
 
-    return RiverbendContext.model_validate({"library": str(library_path(library)), **named, **settings_of(given)})
+    settings = settings_of(given)
+    require_known(RiverbendContext, settings, "The simulation")
+    return RiverbendContext.model_validate({"library": str(library_path(library)), **named, **settings})
 
 
 async def played(context: "RiverbendContext", file: Path, source: Path | None, after: int, *, as_json: bool) -> None:
@@ -102,15 +110,15 @@ def as_line(event: Event) -> Text | None:
     agent = event.get("agent", "")
     match event["kind"]:
         case "event":
-            return Text(printable(event["text"]), style="italic")
+            return Text(event["text"], style="italic")
         case "action":
-            return Text.assemble((f"{agent}: ", "bold green"), printable(event["text"]))
+            return Text.assemble((f"{agent}: ", "bold green"), event["text"])
         case "change":
-            return Text(f"  {agent} has changed: {printable(event['text'])}", style="yellow")
+            return Text(f"  {agent} has changed: {event['text']}", style="yellow")
         case "outcome":
-            return Text(f"  {agent}: {printable(event['text'] or event.get('error', ''))}", style="dim")
+            return Text(f"  {agent}: {event['text'] or event.get('error', '')}", style="dim")
         case "line":
-            return Text.assemble((f"  {agent} to {event['to']}: ", "cyan"), f"“{printable(event['text'])}”")
+            return Text.assemble((f"  {agent} to {event['to']}: ", "cyan"), f"“{event['text']}”")
         case "vote":
             return Text(f"  {agent} votes for {event['choice'] or 'nobody yet'}", style="magenta")
         case "result":

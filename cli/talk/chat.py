@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Coroutine
+from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -22,29 +23,32 @@ from dramaturg.cli.options import (
     SettingsOption,
     StrategyOption,
     UserRoleOption,
+    command_line,
     context_for,
 )
-from dramaturg.cli.output import note, print_json, printable, read, screen, sentence
+from dramaturg.cli.output import note, print_json, read, screen, sentence
+from dramaturg.cli.stopping import stopping
 from dramaturg.cli.talk.chat_commands import (
     LATER,
     Change,
     ask_for_approval,
     changes_in,
     how_to_approve,
+    not_answered,
     obey,
     show_changes,
+    shown,
     speaker,
-    stage_of,
 )
 from dramaturg.stores.documents.originals import unread, unread_sentence
 from dramaturg.stores.library import open_role
 
 if TYPE_CHECKING:
     from dramaturg.conversations.conversation import Conversation
-    from dramaturg.conversations.turns import Turn
 
 T = TypeVar("T")
 UNANSWERED = "/retry answers it; another message takes it back"
+END = "Ctrl-C at the prompt, or /quit, ends the chat."
 HELP = "/help shows what else can be done here, /quit ends the chat"
 ThreadOption = Annotated[str, typer.Option("--thread", help="Name of the conversation; it goes on where it stopped.")]
 EvidenceOption = Annotated[bool, typer.Option("--evidence", help="Print why each reply is as it is, and its cost.")]
@@ -68,6 +72,9 @@ def ask(
     named = {"chat_model": model, "strategy": strategy, "user_role": user_role, "prompts": prompts}
     context = context_for(method, role, library, settings, **named)
     say_unread(context)
+    again = command_line("chat", role, *(["--thread", thread] if thread else []), method=method, library=library)
+    kept = f"What was asked is kept, and /retry answers it in: {again}"
+    stopping.promise(kept if thread else "Of a conversation without --thread nothing is kept.")
     asyncio.run(answered(method, context, questions, thread, evidence=evidence, as_json=as_json))
 
 
@@ -89,7 +96,7 @@ async def answered(
     async with open_conversation(method, context, thread) as talk:
         for question in questions:
             began = time.perf_counter()
-            output = await (talk.take_turn(question) if as_json else shown(talk, question, evidence=evidence))
+            output = await (talk.take_turn(question) if as_json else asked(talk, question, evidence=evidence))
             usage.append(output["usage"])
             waiting = await talk.waiting()
             if as_json:
@@ -100,23 +107,17 @@ async def answered(
                 more = {"waiting": waiting, "seconds": round(time.perf_counter() - began, 3)}
                 print_json({**turn, "evidence": output["evidence"], "usage": output["usage"], **more})
             elif changes := changes_in(waiting):
-                screen.print(how_to_approve(changes, context.role, method, thread), style="yellow", soft_wrap=True)
+                command = command_line("chat", context.role, "--thread", thread, method=method, library=context.library)
+                screen.print(how_to_approve(changes, thread, command), style="yellow", soft_wrap=True)
     if evidence and not as_json:
         screen.print(usage_table(usage))
 
 
-async def shown(talk: Conversation, question: str, *, evidence: bool) -> dict[str, Any]:
+async def asked(talk: Conversation, question: str, *, evidence: bool) -> dict[str, Any]:
     """Take one turn, and show what happens and the reply as it is spoken."""
     screen.print()
-    screen.print(f"You: {printable(question)}", style="bold")
-    with await stage_of(talk) as stage:
-        try:
-            output = await talk.take_turn(question, stage.show)
-        except (ValueError, RuntimeError):
-            if stage.speaking and await not_answered(talk):
-                stage.end()
-                screen.print("This is not the whole reply: it is not kept.", style="dim")
-            raise
+    screen.print(f"You: {question}", style="bold")
+    output = await shown(talk, partial(talk.take_turn, question), "" if evidence else "--evidence")
     if evidence:
         screen.print(evidence_view(output["evidence"]))
     return output
@@ -138,28 +139,38 @@ def chat(
 
     named = {"chat_model": model, "strategy": strategy, "user_role": user_role, "prompts": prompts}
     context = context_for(method, role, library, settings, **named)
+    among = [] if thread == "default" else ["--thread", thread]
+    again = command_line("chat", role, *among, method=method, library=library)
     say_unread(context)
     # Lines are read outside of the event loop, which would keep Ctrl-C from the prompt.
     with asyncio.Runner() as runner:
         opened = open_conversation(method, context, thread)
         talk = runner.run(opened.__aenter__())
+        stopping.promise(f"What was said is kept, and `{again}` goes on.", goes_on=True)
         try:
             screen.print(HELP, style="dim")
             runner.run(recall(talk))
             while (line := next_line()) not in {None, "/quit", "/exit"}:
-                changes = interruptible(runner, obeyed(talk, line or ""))
+                changes = interruptible(runner, talk, obeyed(talk, line or ""))
                 if changes and (numbers := ask_for_approval(changes)) is not None:
-                    interruptible(runner, obeyed(talk, f"/approve {' '.join(map(str, numbers)) or 'none'}"))
+                    interruptible(runner, talk, obeyed(talk, f"/approve {' '.join(map(str, numbers)) or 'none'}"))
+            if stopping.is_asked:
+                stopping.leave(0)  # what was stopped may still run in a thread
+        except KeyboardInterrupt:
+            stopping.leave()
+            raise
         finally:
             runner.run(opened.__aexit__(None, None, None))
 
 
-def interruptible(runner: asyncio.Runner, turn: Coroutine[Any, Any, T]) -> T | None:
+def interruptible(runner: asyncio.Runner, talk: Conversation, turn: Coroutine[Any, Any, T]) -> T | None:
     """Run what a line asks for; Ctrl-C ends that, and not the conversation."""
     try:
         return runner.run(turn)
     except KeyboardInterrupt:
-        screen.print("Stopped: this is not kept. Ctrl-C at the prompt, or /quit, ends the chat.", style="dim")
+        asked = runner.run(not_answered(talk))
+        kept = f"Your question is kept: {UNANSWERED}" if asked else "The conversation is as it was"
+        screen.print(f"Stopped. {kept}. {END}", style="dim", soft_wrap=True)
         return None
 
 
@@ -184,12 +195,6 @@ async def obeyed(talk: Conversation, line: str) -> list[Change]:
         return []
 
 
-async def not_answered(talk: Conversation) -> Turn | None:
-    """The last turn, if it has no reply; one that has is ended by the next message."""
-    turn = await talk.unfinished()
-    return turn if turn and turn.reply is None else None
-
-
 async def waiting_turn(talk: Conversation) -> str | None:
     """The turn that waits, if one does."""
     turn = await talk.unfinished() if await talk.waiting() else None
@@ -199,10 +204,10 @@ async def waiting_turn(talk: Conversation) -> str | None:
 async def recall(talk: Conversation) -> None:
     """Show where a conversation stopped."""
     for turn in (await talk.history())[-1:]:
-        screen.print(f"You: {printable(turn.question)}", style="dim", soft_wrap=True)
-        screen.print(f"{await speaker(talk)}: {printable(turn.reply or '')}", style="dim", soft_wrap=True)
+        screen.print(f"You: {turn.question}", style="dim", soft_wrap=True)
+        screen.print(f"{await speaker(talk)}: {turn.reply or ''}", style="dim", soft_wrap=True)
     if unfinished := await not_answered(talk):
-        screen.print(f"Not answered yet: {printable(unfinished.question)}", soft_wrap=True)
+        screen.print(f"Not answered yet: {unfinished.question}", soft_wrap=True)
         screen.print(f"{UNANSWERED}.", style="dim")
     if changes := changes_in(await talk.waiting()):
         show_changes(changes)

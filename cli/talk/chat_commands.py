@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from rich.table import Table
 from rich.text import Text
 
+from dramaturg.cli.evidence.fallbacks import fallback_line
 from dramaturg.cli.evidence.identity import change_text
 from dramaturg.cli.evidence.reply import evidence_view, usage_table
-from dramaturg.cli.output import printable, read, screen
+from dramaturg.cli.output import read, screen
 from dramaturg.cli.progress import Stage
 
 if TYPE_CHECKING:
     from dramaturg.conversations.conversation import Conversation
+    from dramaturg.conversations.thread import Show
     from dramaturg.conversations.turns import Turn
 
 T = TypeVar("T")
 Change = Mapping[str, Any]
+IN_A_CHAT = "/evidence"
 LATER = "It waits: /approve N … approves these numbers and no others, /approve none none; so does the next message."
 
 
@@ -34,8 +37,7 @@ class Command(NamedTuple):
 async def obey(talk: Conversation, line: str) -> None:
     """Do what a line says: a command, or a message to the role."""
     if not line.startswith("/"):
-        with await stage_of(talk) as stage:
-            await talk.take_turn(line, stage.show)
+        await shown(talk, partial(talk.take_turn, line))
         return
     name, _, rest = line.partition(" ")
     command = COMMANDS.get(name)
@@ -49,9 +51,33 @@ async def speaker(talk: Conversation) -> str:
     return (await run_of(talk.context)).role.card.name
 
 
-async def stage_of(talk: Conversation) -> Stage:
-    """What shows a turn of the role."""
-    return Stage(await speaker(talk))
+async def shown(
+    talk: Conversation, turn: Callable[[Show], Awaitable[dict[str, Any]]], more: str = IN_A_CHAT
+) -> dict[str, Any]:
+    """Take a turn, and show what happens, the reply as it is spoken, and what it had to do without.
+
+    Args:
+        talk: the conversation.
+        turn: takes it; it is told what to show.
+        more: what shows all of the evidence; empty: that is shown anyway.
+    """
+    with Stage(await speaker(talk)) as stage:
+        try:
+            output = await turn(stage.show)
+        except (ValueError, RuntimeError):
+            if more != IN_A_CHAT and stage.speaking and await not_answered(talk):  # a chat says what can be done
+                stage.end()
+                screen.print("This is not the whole reply: it is not kept.", style="dim")
+            raise
+    if more and (line := fallback_line(output["evidence"], more)):
+        screen.print(line, style="dim", soft_wrap=True)
+    return output
+
+
+async def not_answered(talk: Conversation) -> Turn | None:
+    """The last turn, if it has no reply; one that has is ended by the next message."""
+    turn = await talk.unfinished()
+    return turn if turn and turn.reply is None else None
 
 
 async def evidence(talk: Conversation, _: str) -> None:
@@ -67,14 +93,14 @@ async def usage(talk: Conversation, _: str) -> None:
 async def model(talk: Conversation, name: str) -> None:
     """Take another chat model."""
     talk.change(chat_model=needed(name, "/model NAME"))
-    screen.print(f"From now on: {printable(name)}", style="dim")
+    screen.print(f"From now on: {name}", style="dim")
 
 
 async def history(talk: Conversation, _: str) -> None:
     """List the turns of this branch."""
     table = Table("", "you", await speaker(talk))
     for number, turn in enumerate(await talk.history(), start=1):
-        table.add_row(str(number), printable(turn.question), printable(turn.reply or ""))
+        table.add_row(str(number), turn.question, turn.reply or "")
     screen.print(table)
 
 
@@ -91,36 +117,34 @@ async def branches(talk: Conversation, number: str) -> None:
         return
     table = Table("", "turns", "last question", "reply")
     for at, branch in enumerate(found, start=1):
-        table.add_row(str(at), str(len(branch)), printable(branch[-1].question), printable(branch[-1].reply or ""))
+        table.add_row(str(at), str(len(branch)), branch[-1].question, branch[-1].reply or "")
     screen.print(table)
 
 
 async def go_on_after(talk: Conversation, turn: Turn) -> None:
     """Have the next message follow a turn."""
     await talk.fork(turn.id)
-    screen.print(f"The conversation goes on after: {printable(turn.question)}", style="dim")
+    screen.print(f"The conversation goes on after: {turn.question}", style="dim")
 
 
 async def regenerate(talk: Conversation, number: str) -> None:
     """Have a turn, or the last one, answered anew."""
     turn = chosen(await talk.history(), number, "/again [N]") if number else None
-    with await stage_of(talk) as stage:
-        await talk.regenerate(turn.id if turn else None, stage.show)
+    await shown(talk, partial(talk.regenerate, turn.id if turn else None))
 
 
 async def edit(talk: Conversation, rest: str) -> None:
     """Ask something else in the place of a turn."""
     number, _, text = rest.partition(" ")
     turn = chosen(await talk.history(), number, "/edit N TEXT")
-    with await stage_of(talk) as stage:
-        await talk.edit(turn.id, needed(text.strip(), "/edit N TEXT"), stage.show)
+    await shown(talk, partial(talk.edit, turn.id, needed(text.strip(), "/edit N TEXT")))
 
 
 async def delete(talk: Conversation, number: str) -> None:
     """Erase a turn and all that followed it."""
     turn = chosen(await talk.history(), number, "/delete N")
     await talk.delete(turn.id)
-    screen.print(f"Erased from here on: {printable(turn.question)}", style="dim")
+    screen.print(f"Erased from here on: {turn.question}", style="dim")
 
 
 async def retry(talk: Conversation, _: str) -> None:
@@ -128,8 +152,7 @@ async def retry(talk: Conversation, _: str) -> None:
     if changes := changes_in(await talk.waiting()):
         show_changes(changes)
         raise ValueError("The last turn waits and has not failed: /approve answers it.")
-    with await stage_of(talk) as stage:
-        await talk.finish(stage.show)
+    await shown(talk, talk.finish)
 
 
 async def approve(talk: Conversation, numbers: str) -> None:
@@ -214,10 +237,9 @@ def ask_for_approval(changes: Sequence[Change]) -> list[int] | None:
     return approved
 
 
-def how_to_approve(changes: Sequence[Change], role: str, method: str, thread: str) -> str:
+def how_to_approve(changes: Sequence[Change], thread: str, command: str) -> str:
     """That something waits after a question of `dramaturg ask`, and how it is answered."""
     number = f"{len(changes)} change{'s' * (len(changes) != 1)} of who the role is"
     if not thread:
         return f"This would be asked about, but nobody can answer: {number}. Name the conversation with --thread."
-    command = shlex.join(["dramaturg", "chat", role, "--method", method, "--thread", thread])
-    return printable(f"Waits to be approved, before the next question: {number}. Answer with /approve in: {command}")
+    return f"Waits to be approved, before the next question: {number}. Answer with /approve in: {command}"

@@ -1,7 +1,6 @@
 """`dramaturg conversations`, `export` and `import`: what was said, listed and carried elsewhere."""
 
 import asyncio
-import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,8 +8,16 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from dramaturg.cli.options import AMADEUS, JsonOption, LibraryOption, MethodOption, RoleArgument, context_for
-from dramaturg.cli.output import note, print_json, printable, screen, write_whole
+from dramaturg.cli.options import (
+    AMADEUS,
+    JsonOption,
+    LibraryOption,
+    MethodOption,
+    RoleArgument,
+    command_line,
+    context_for,
+)
+from dramaturg.cli.output import note, print_json, screen, write_whole
 from dramaturg.stores.files import LARGEST
 
 ThreadOption = Annotated[str, typer.Option("--thread", help="Name of the conversation.")]
@@ -26,11 +33,12 @@ def conversations(role: RoleArgument, library: LibraryOption = None, as_json: Js
         print_json(found)
         return
     if not found:
-        screen.print(f"There are none with {role} yet: begin one with dramaturg chat {role}.")
+        begin = command_line("chat", role, library=library)
+        screen.print(f"There are none with {role} yet: begin one with {begin}.", soft_wrap=True)
         return
     table = Table("conversation", title=f"Conversations with {role}")
     for thread in found:
-        table.add_row(printable(thread))
+        table.add_row(thread)
     screen.print(table)
 
 
@@ -60,8 +68,8 @@ def import_(
     """Take up a conversation from JSON lines, under a name that has none yet."""
     lines = read_text(file).split("\n")
     turns = asyncio.run(taken_in(method, context_for(method, role, library, None), thread, lines))
-    command = shlex.join(["dramaturg", "chat", role, "--method", method, "--thread", thread])
-    screen.print(printable(f"{turns} turns. Go on with: {command}"), soft_wrap=True)
+    command = command_line("chat", role, "--thread", thread, method=method, library=library)
+    screen.print(f"{turns} turns. Go on with: {command}", soft_wrap=True)
 
 
 def read_text(file: Path) -> str:

@@ -19,7 +19,7 @@ from dramaturg.evaluation.interviews.run import interviewed
 from dramaturg.evaluation.judging.measures import SIMILARITY, ToJudge, measured, to_judge
 from dramaturg.models.client import name_of
 from dramaturg.models.embeddings import embedder
-from dramaturg.nodes.index_steps import Announce, Answers, answer_all
+from dramaturg.nodes.index_steps import Announce, Answers, after, answer_all
 from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.passages.corrective import WebSearch
 from dramaturg.nodes.run import Name, RunContext, chat_in
@@ -86,9 +86,11 @@ async def reply_and_measure(evaluation: Evaluation, desk: "Desk", show: Show) ->
     waiting = unanswered(evaluation.asked, known)
     async with MethodSpeakers(settings) as speakers:
         await prepare_all(waiting.values(), speakers, show)
-        await desk.take(waiting, speakers.reply, show("Replies", len(waiting)))
-    tasks = unmeasured(evaluation, known)
-    await desk.take(tasks, lambda one: measure(one, settings), show("Measures", len(tasks)))
+        asked = len({one.key for one in evaluation.asked})
+        await desk.take(waiting, speakers.reply, after(asked - len(waiting), show("Replies", asked)))
+    tasks, wanted = unmeasured(evaluation, known), len({one.key for one in wanted_measures(evaluation, known)})
+    announce = after(wanted - len(tasks), show("Measures", wanted))
+    await desk.take(tasks, lambda one: measure(one, settings), announce)
 
 
 async def interview_all(evaluation: Evaluation, desk: "Desk", show: Show) -> None:
@@ -109,7 +111,11 @@ async def interview_all(evaluation: Evaluation, desk: "Desk", show: Show) -> Non
         ]
         await prepare_all(prepared, speakers, show)
     make_folder(evaluation.folder / FOLDER, within=evaluation.folder)
-    await desk.interview(left, evaluation, show("Interviews", sum(map(sum, left.values()))))
+    inventories = {one.metric: one for one in evaluation.plan.inventories}
+    sizes = (inventories[one.inventory] for one in evaluation.plan.interviews)
+    whole = sum(one.items + one.judgements for one in sizes)
+    announce = after(whole - sum(map(sum, left.values())), show("Interviews", whole))
+    await desk.interview(left, evaluation, announce)
 
 
 def unheld(evaluation: Evaluation) -> dict[str, Left]:
@@ -174,6 +180,8 @@ class Desk:
                 makes is only known when it is there.
         """
         done = 0
+        if left:
+            announce(0)
         for one in (one for one in evaluation.plan.interviews if one.key in left):
             until = done + sum(left[one.key])
 
@@ -206,6 +214,8 @@ async def prepare_all(asked: Iterable[ToAsk], speakers: MethodSpeakers, show: Sh
     """Index each role for each method that it is to speak by."""
     pairs = {(one.contestant.name, one.role.id): one for one in asked}
     announce = show("Preparing", len(pairs))
+    if pairs:
+        announce(0)
     for done, one in enumerate(pairs.values(), start=1):
         await speakers.prepare(one)
         announce(done)

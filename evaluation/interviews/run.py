@@ -60,7 +60,8 @@ async def interviewed(
         parts: Any = graph.astream(given, HEAD, context=context, stream_mode="updates", durability="sync")
         async with aclosing(parts):  # stopped by `announce`, it keeps what is there before the checkpoints are closed
             async for part in parts:
-                for node in part.keys() & STAGES.keys():
+                # What came just before the interview stopped is streamed once more.
+                for node in part.keys() & STAGES.keys() if "__metadata__" not in part else ():
                     announce(node, sum(used["calls"] for used in part[node]["usage"].values()))
         kept: dict[str, Any] = (await graph.aget_state(HEAD)).values
         records, judgements = kept["records"], kept.get("judgements") or []

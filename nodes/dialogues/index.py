@@ -28,6 +28,7 @@ from dramaturg.nodes.index_steps import (
     published,
     refuse_other_settings,
     unless_overtaken,
+    with_embedding,
 )
 from dramaturg.nodes.judgement import AppraisalSettings
 from dramaturg.nodes.open_settings import Closed, Open
@@ -190,7 +191,7 @@ async def score_all_edges(state: DialogueDraftState, runtime: Runtime[Any]) -> d
             scoring,
             left,
             lambda had: asyncio.to_thread(builder.add_answers, draft, had),
-            progress(runtime, "edges", len(left)),
+            progress(runtime, "edges", len(left), before=len(edges) - len(left)),
         )
     failures = [
         {"edge": " – ".join(left[key].pair), "dialogue": left[key].dialogue.source, "error": error}
@@ -300,11 +301,13 @@ def stored(scene: str, file: str, part: Sequence[Placed]) -> StoredDialogue:
 
 async def cost_of_dialogues(context: DialogueIndexSettings, wishes: Wishes) -> IndexingCost:
     """The edges without a score, if they are to be scored now."""
-    role, anew = (await run_of(context)).role, wishes.get("rebuild", False)
-    files = await asyncio.to_thread(read_dialogue_files, role.root)
-    edges = edges_of(dialogues_of(files, role.card, context.dialogue_length))
-    if not wishes.get("scores", False):
-        return cost_of_texts("edges", len(edges), [], "a turn asks for the scores that it needs")
-    answers = {} if anew else await asyncio.to_thread(role.index(DIALOGUE_KIND).builder.known)
-    left = [one.dialogue.text for one in edges if edge_key(one, role.card) not in answers]
-    return cost_of_texts("edges", len(edges), left)
+    run, anew = await run_of(context), wishes.get("rebuild", False)
+    builder, card = run.role.index(DIALOGUE_KIND).builder, run.role.card
+    files = await asyncio.to_thread(read_dialogue_files, run.role.root)
+    dialogues = dialogues_of(files, card, context.dialogue_length)
+    edges, left, later = edges_of(dialogues), list[str](), "a turn asks for the scores that it needs"
+    if wishes.get("scores", False):
+        answers, later = {} if anew else await asyncio.to_thread(builder.known), ""
+        left = [one.dialogue.text for one in edges if edge_key(one, card) not in answers]
+    texts = [one.embedding_text for one in dialogues]
+    return await with_embedding(cost_of_texts("edges", len(edges), left, later), run, builder, texts, anew=anew)

@@ -144,6 +144,7 @@ class GraphBuild(Generic[S_co]):
         *,
         total: int | None = None,
         each: int = 1,
+        before: int = 0,
     ) -> None:
         """Ask all questions and keep the answers; one that has no usable answer is asked again by the next index.
 
@@ -153,6 +154,7 @@ class GraphBuild(Generic[S_co]):
             ask: has the answers to a question, by the keys that they are kept under.
             total: how much work there is, where that is not the number of questions.
             each: how much of it one question does.
+            before: how much was done by an earlier run.
 
         Raises:
             ModelError: the model cannot be reached or refuses every question; what came before is kept.
@@ -164,7 +166,7 @@ class GraphBuild(Generic[S_co]):
             except UNANSWERED:
                 return {}
 
-        announce = progress(self.runtime, what, len(questions) if total is None else total, each)
+        announce = progress(self.runtime, what, len(questions) if total is None else total, each, before)
         await answer_all(questions, answers_to, keep=self.keep, announce=announce)
 
     async def embedded(self, texts: Sequence[str]) -> Vectors:

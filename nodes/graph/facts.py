@@ -124,7 +124,8 @@ async def extract_facts(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
             return {failure_key(chunk): str(error)}
         return {facts_key(chunk): found.model_dump(mode="json")}
 
-    await build.ask_all("facts", left, ask)
+    before = len({facts_key(one) for one in chunks}) - len(left)
+    await build.ask_all("facts", left, ask, before=before)
     answers = await build.answers()
     if nothing_told(chunks, answers):
         raise without_facts(chunks, answers, run.chat.name, run.role.id)

@@ -274,7 +274,8 @@ async def asked_again(
     """Ask once more of what is judged out of scope and is closely related to the role, with that relation.
 
     Returns:
-        The entities, and which were asked about: {name, strength, stands}. Without an answer the verdict stands.
+        The entities, and which were asked about: {name, strength, stands}. Without an answer the verdict stands,
+        and an `error` says so.
     """
     kept, again = [], []
     for one in entities:
@@ -284,12 +285,13 @@ async def asked_again(
             kept.append(one)
             continue
         values = {"profile": profile, "entity": f"{one['name']} ({one['type']})"}
+        unanswered: dict[str, str] = {}
         try:
             notes = f"{entity_text(graph.entity(node))}\n{relation_text(relation)}"
             known = await can_know(values, notes, run)
-        except UNANSWERED:
-            known = Decision(answer=False, probability=one["certainty"])
-        again.append({"name": one["name"], "strength": relation.strength, "stands": not known.answer})
+        except UNANSWERED as error:
+            known, unanswered = Decision(answer=False, probability=one["certainty"]), {"error": str(error)}
+        again.append({"name": one["name"], "strength": relation.strength, "stands": not known.answer, **unanswered})
         reason = cut_text(relation.description, LONGEST) if known.answer else one["reason"]
         plain = PlainName(name=one["name"], type=one["type"])
         kept.append(scoped(plain, reason, known.answer, one["level"], known.probability))

@@ -30,6 +30,7 @@ from dramaturg.nodes.index_steps import (
     refuse_other_settings,
     unless_overtaken,
     whole_version,
+    with_embedding,
 )
 from dramaturg.nodes.memories.emotions import (
     EMOTIONS,
@@ -190,7 +191,7 @@ async def encode_moods(state: MemoryDraftState, runtime: Runtime[Any]) -> dict[s
             {str(start): left[start : start + at_once] for start in range(0, len(left), at_once)},
             encoding.moods,
             keep=lambda had: asyncio.to_thread(builder.add_answers, draft, had),
-            announce=progress(runtime, "moods", len(left), each=at_once),
+            announce=progress(runtime, "moods", len(left), each=at_once, before=len(memories) - len(left)),
         )
     return {"usage": {"encode_moods": run.usage}}
 
@@ -318,11 +319,11 @@ async def cost_of_memories(context: MemorySettings, wishes: Wishes) -> IndexingC
     """The memories without a mood, where the chat model reads moods."""
     run, anew = await run_of(context), wishes.get("rebuild", False)
     memories = await asyncio.to_thread(lambda: memory_unit(read_memory_files(run.role.root), run.role.card))
-    name = await encoder_wanted(run, rebuild=anew)
-    if name != "model":
-        return cost_of_texts("memories", len(memories), [])
-    encoding = await encoding_of(run, name)
-    answers = {} if anew else await asyncio.to_thread(run.role.index(MEMORY_KIND).builder.known)
-    retry = wishes.get("retry", False)
-    left = [one.text for one in memories if wanted(one, encoding, answers, retry=retry)]
-    return cost_of_texts("memories", len(memories), left)
+    name, left = await encoder_wanted(run, rebuild=anew), list[str]()
+    builder = run.role.index(MEMORY_KIND).builder
+    if name == "model":
+        encoding = await encoding_of(run, name)
+        answers = {} if anew else await asyncio.to_thread(builder.known)
+        left = [one.text for one in memories if wanted(one, encoding, answers, retry=wishes.get("retry", False))]
+    texts = [one.embedding_text for one in memories]
+    return await with_embedding(cost_of_texts("memories", len(memories), left), run, builder, texts, anew=anew)

@@ -10,16 +10,20 @@ from typing_extensions import TypedDict
 
 from dramaturg.nodes.index_steps import (
     DraftFolder,
+    IndexingCost,
     NoVector,
     Overtaken,
     PublishedVersion,
     Rebuild,
+    Wishes,
     begin_draft,
     checked,
+    cost_of_texts,
     embed_batches,
     made_again_if_stale,
     published,
     whole_version,
+    with_embedding,
 )
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.passages.retrieval import PassageSettings, PassagesVersion, under_headings
@@ -140,7 +144,7 @@ async def embed_passages(state: IndexingState, runtime: Runtime[Any]) -> dict[st
         return {"unembedded": 0}  # somebody else was faster with the same draft: publishing finds out
     if without:
         raise NoVector((await run.embedder()).name, without)
-    total = state["index"]["embedded"]
+    total = state["index"]["passages"]
     runtime.stream_writer({"event": "embedded", "done": total - left, "total": total})
     return {"unembedded": left}
 
@@ -281,3 +285,12 @@ def documents_after(role: Role, changes: Mapping[str, bytes | None]) -> list[Doc
     new = {name: data for name, data in changes.items() if data is not None}
     documents += (document(data, role.root / "persona" / name, role.root) for name, data in new.items())
     return sorted(documents, key=lambda one: one.name)
+
+
+async def cost_of_passages(context: IndexingSettings, wishes: Wishes) -> IndexingCost:
+    """The passages that have no vector; no chat model is asked."""
+    run, anew = await run_of(context), wishes.get("rebuild", False)
+    before = None if anew else await asyncio.to_thread(passages_like, run.role, context)
+    passages, _ = await asyncio.to_thread(lambda: split_documents(run.role.documents(), context, before))
+    builder, texts = run.role.index(passage_kind(context.splitter)).builder, [one.embedding_text for one in passages]
+    return await with_embedding(cost_of_texts("passages", len(passages), []), run, builder, texts, anew=anew)

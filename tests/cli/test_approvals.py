@@ -110,7 +110,7 @@ def test_a_question_that_leaves_something_waiting_says_how_to_answer(run: Comman
     code, out, _ = run(*ASK, "Who are you?", "--thread", "my tea")
     assert code == 0
     assert "Waits to be approved, before the next question: 1 change of who the role is." in out
-    assert "Answer with /approve in: dramaturg chat ada --method id-rag --thread 'my tea'" in out
+    assert "Answer with /approve in: dramaturg chat ada --thread 'my tea' --method id-rag" in out
     _, out, _ = run(*ASK, "Who are you?")
     assert "nobody can answer: 1 change of who the role is. Name the conversation with --thread." in out
     assert "approve" not in run("ask", "ada", "Who are you?", "--method", "id-rag")[1].lower()

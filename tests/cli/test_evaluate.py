@@ -174,7 +174,7 @@ def test_a_cap_stops_interviews_too(run: Command, out: str, asked: list[Any], in
     assert (code, "the same command goes on" in err, "This run is invalid" in err) == (0, True, True)
     assert len(chats(asked)) == 2
     code, _, err = run(*command)
-    assert (code, err.endswith("Interviews: 2 of 2")) == (0, True)
+    assert (code, err.endswith("Interviews: 2 of 4 Interviews: 3 of 4 Interviews: 4 of 4")) == (0, True)
     assert len(chats(asked)) == 4
 
 

@@ -31,6 +31,7 @@ def launching(monkeypatch: pytest.MonkeyPatch, code: int) -> list[str]:
         asked.append(url)
         return code
 
+    monkeypatch.setattr("dramaturg.cli.drawing.graph.shutil.which", lambda _: None)
     monkeypatch.setattr("typer.launch", launch)
     return asked
 

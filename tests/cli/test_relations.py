@@ -281,6 +281,7 @@ def test_a_file_that_cannot_be_meant_is_refused(
 def test_a_page_is_written_and_opened(run: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     run(*INDEX)
     asked: list[str] = []
+    monkeypatch.setattr("dramaturg.cli.drawing.graph.shutil.which", lambda _: None)
     monkeypatch.setattr("typer.launch", lambda url: asked.append(url) or 0)
     path = tmp_path / "out.html"
     code, out, err = run("relations", "ada", "--user-role", "tom", "--open-file", str(path))

@@ -35,10 +35,10 @@ def test_a_part_has_the_settings_that_are_given_it(run: Command) -> None:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ("passages.slotz=1", "These settings cannot be used: passages.slotz: Extra inputs are not permitted."),
+        ("passages.slotz=1", "ensemble has no setting 'passages.slotz'; did you mean 'slots'?"),
         ("passages.slots=many", "passages.slots: Input should be a valid integer"),
         ("passages.role=wukong", "passages: Value error, a part has no role of its own."),
-        ("passage.slots=1", "passage: Extra inputs are not permitted."),
+        ("passage.slots=1", "ensemble has no setting 'passage'; did you mean 'passages'?"),
         ("parts=passage,scope", "parts: Input should be 'passages', 'scope', 'memories', 'relations' or 'identity'."),
     ],
 )

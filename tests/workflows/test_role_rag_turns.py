@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
+from dramaturg.evaluation.studies.study import gold
 from dramaturg.models.errors import ModelUnavailable
+from dramaturg.nodes.self_contained import refers_back, stands_alone
 from dramaturg.workflows.role_rag import RoleRagContext, build
 
 from fakes import ScriptedChatModel
@@ -68,9 +70,32 @@ async def test_the_first_question_is_left_as_it_is_and_later_ones_are_made_self_
 
 async def test_a_question_that_needs_no_words_is_not_noted(talk: Talk) -> None:
     await talk.turn("Who is Tom?", player())
-    output = await talk.turn("Who is Ada?", player())
+    output = await talk.turn("Do you like tea?", player())
     assert "question" not in output["evidence"]
     assert output["usage"]["make_self_contained"]["calls"] == 1
+
+
+@pytest.mark.parametrize("question", ["Who is Ada?", "Do you have any brothers or sisters?", "你有没有兄弟姐妹？"])
+async def test_of_a_question_that_refers_to_nothing_the_model_is_not_asked(talk: Talk, question: str) -> None:
+    await talk.turn("Who is Tom?", player())
+    output = await talk.turn(question, model := player(standalone="I keep the light."))
+    assert shown(model, "standalone") == []
+    assert not {"question", "question_error", "question_kept"} & output["evidence"].keys()
+    assert fenced("question", shown(model, "scope")[0]) == question
+
+
+async def test_where_nothing_is_referred_to_a_question_that_was_answered_is_no_fault(talk: Talk) -> None:
+    await talk.turn("Who is Tom?", player())
+    output = await talk.turn("Do you like tea?", player(standalone="I love tea."))
+    assert "question_error" not in output["evidence"]
+    assert "the model answered it" in output["evidence"]["question_kept"]
+
+
+def test_no_follow_up_question_is_taken_to_stand_by_itself() -> None:
+    marks = [one for of in gold().follow_ups.values() for one in of]
+    assert [one.asked for one in marks if stands_alone(one.asked)] == []
+    assert sum(map(refers_back, (one.asked for one in marks))) >= len(marks) - 2
+    assert sum(map(stands_alone, (one.question for one in marks))) >= len(marks) / 4
 
 
 @pytest.mark.parametrize(("recent", "first"), [(2, "user: 2?"), (4, "user: 1?"), (3, "Ada Quill: I keep the light.")])

@@ -3,13 +3,12 @@
 from io import StringIO
 from typing import Any
 
-from rich.console import Console
-
 from dramaturg.cli.evidence.reply import evidence_view
+from dramaturg.cli.output import CleanConsole
 
 
 def shown(evidence: dict[str, Any]) -> list[str]:
-    console = Console(width=100, record=True, file=StringIO())
+    console = CleanConsole(width=100, record=True, file=StringIO())
     console.print(evidence_view(evidence))
     return [line.strip() for line in console.export_text().splitlines() if line.strip()]
 

@@ -3,16 +3,17 @@
 from io import StringIO
 from typing import Any
 
-from rich.console import Console, Group
+from rich.console import Group
 
 from dramaturg.cli.evidence.graph import graph_views
+from dramaturg.cli.output import CleanConsole
 
 HOSTILE = "[bold]Jory\x1b]0;title\x07[/bold]"
 
 
 def shown(evidence: dict[str, Any]) -> str:
     file = StringIO()
-    Console(file=file, width=160, color_system=None).print(Group(*graph_views(evidence)))
+    CleanConsole(file=file, width=160, color_system=None).print(Group(*graph_views(evidence)))
     return file.getvalue()
 
 

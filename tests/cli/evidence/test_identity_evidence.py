@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console, Group
+from rich.console import Group
 
 from dramaturg.cli.evidence.identity import SHOWN, identity_views
 from dramaturg.cli.evidence.reply import evidence_view
+from dramaturg.cli.output import CleanConsole
 from dramaturg.cli.progress import STEPS
 
 from property_settings import property_settings
@@ -48,7 +49,7 @@ def gate(*attempts: dict[str, Any]) -> dict[str, Any]:
 
 def shown(evidence: dict[str, Any], width: int = 120) -> str:
     """What a person sees."""
-    console = Console(file=StringIO(), width=width, color_system=None)
+    console = CleanConsole(file=StringIO(), width=width, color_system=None)
     console.print(Group(*identity_views(evidence)))
     told = console.file.getvalue()  # type: ignore[attr-defined]
     assert all(letter.isprintable() or letter == "\n" for letter in told)
@@ -63,7 +64,7 @@ def row(told: str, text: str) -> list[str]:
 
 def coloured(evidence: dict[str, Any], code: int) -> str:
     """What is said in a colour: 31 is red, 32 green, 33 yellow."""
-    console = Console(file=StringIO(), width=120, force_terminal=True, color_system="standard")
+    console = CleanConsole(file=StringIO(), width=120, force_terminal=True, color_system="standard")
     console.print(Group(*identity_views(evidence)))
     said = re.findall(f"\x1b\\[{code}m(.*?)\x1b\\[0m", console.file.getvalue())  # type: ignore[attr-defined]
     return " ".join(" ".join(said).split())
@@ -79,7 +80,7 @@ def test_evidence_of_other_methods_has_no_tables() -> None:
 
 
 def test_each_part_has_its_place_in_all_the_evidence() -> None:
-    console = Console(file=StringIO(), width=120, color_system=None)
+    console = CleanConsole(file=StringIO(), width=120, color_system=None)
     evidence = {"episodes": [EPISODE], "identity": IDENTITY, "feeling": "Proud.", **gate(BLOCKED)}
     console.print(evidence_view({**evidence, "identity_changes": [CHANGE]}))
     told = console.file.getvalue()  # type: ignore[attr-defined]

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console, Group
+from rich.console import Group
 
 from dramaturg.cli.drawing.wheel import COLOURS
 from dramaturg.cli.evidence.memories import memories_view, memory_views, mood_view
+from dramaturg.cli.output import CleanConsole
 
 from property_settings import property_settings
 
@@ -31,7 +32,7 @@ def memory(**changed: Any) -> dict[str, Any]:
 
 def shown(*views: Any, width: int = 120) -> str:
     """What a person sees."""
-    console = Console(file=StringIO(), width=width, color_system=None)
+    console = CleanConsole(file=StringIO(), width=width, color_system=None)
     console.print(Group(*views))
     told = console.file.getvalue()  # type: ignore[attr-defined]
     assert all(letter.isprintable() or letter == "\n" for letter in told)

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console, Group
+from rich.console import Group
 
 from dramaturg.cli.evidence.relations import relation_views
 from dramaturg.cli.evidence.reply import evidence_view
+from dramaturg.cli.output import CleanConsole
 
 from property_settings import property_settings
 
@@ -36,7 +37,7 @@ DRAFTS = [
 
 def shown(evidence: dict[str, Any], width: int = 120) -> str:
     """What a person sees."""
-    console = Console(file=StringIO(), width=width, color_system=None)
+    console = CleanConsole(file=StringIO(), width=width, color_system=None)
     console.print(Group(*relation_views(evidence)))
     told = console.file.getvalue()  # type: ignore[attr-defined]
     assert all(letter.isprintable() or letter == "\n" for letter in told)
@@ -51,7 +52,7 @@ def row(told: str, text: str) -> list[str]:
 
 def yellow(evidence: dict[str, Any]) -> str:
     """What is said in yellow."""
-    console = Console(file=StringIO(), width=120, force_terminal=True, color_system="standard")
+    console = CleanConsole(file=StringIO(), width=120, force_terminal=True, color_system="standard")
     console.print(Group(*relation_views(evidence)))
     return " ".join(re.findall("\x1b\\[33m(.*?)\x1b\\[0m", console.file.getvalue()))  # type: ignore[attr-defined]
 
@@ -62,7 +63,7 @@ def test_evidence_of_other_methods_has_no_tables() -> None:
 
 
 def test_each_part_has_its_place_in_all_the_evidence() -> None:
-    console = Console(file=StringIO(), width=120, color_system=None)
+    console = CleanConsole(file=StringIO(), width=120, color_system=None)
     evidence = {"relations": MET, "dialogues": [DIALOGUE], "records": [{"text": "He is kin.", "dialogues": ["d1"]}]}
     console.print(evidence_view({**evidence, "drafts": DRAFTS, "verification": PASSED}))
     told = console.file.getvalue()  # type: ignore[attr-defined]

@@ -747,7 +747,7 @@ def test_the_command_holds_an_interview_and_says_what_it_is_worth(
     asked = ("interview", "ada", "--method", "vanilla", "--limit", "8", "--out", file)
     code, out, err = run(*asked)
     told = " ".join(out.split())
-    assert (code, err.endswith("judgements: 4 of 4")) == (0, True)
+    assert (code, err.endswith("Judgements: 4 of 4")) == (0, True)
     assert "ada by vanilla, four-letters: INFJ" in told
     assert "0 of 8 judgements of items are missing. Flagged replies: none." in told
     assert "this is a trial and no measurement" in told

@@ -204,7 +204,7 @@ async def test_what_is_streamed(role: Role) -> None:
     assert events[0] == {"event": "gathered", "dialogues": 7}
     asked = [event for event in events if event["event"] == "asked"]
     assert [(one["done"], one["total"]) for one in asked if one["what"] == "edges"][-1] == (EDGES, EDGES)
-    assert [(one["done"], one["total"]) for one in asked if one["what"] == "vectors"] == [(7, 7)]
+    assert [(one["done"], one["total"]) for one in asked if one["what"] == "vectors"] == [(0, 7), (7, 7)]
     assert (events[-1]["event"], events[-1]["version"]) == ("published", served(role).version)
 
 

@@ -125,7 +125,7 @@ async def test_what_is_streamed(role: Role) -> None:
     assert events[0] == {"event": "gathered", "memories": 5, "copies": 0}
     asked = [event for event in events if event["event"] == "asked"]
     assert [(one["done"], one["total"]) for one in asked if one["what"] == "moods"][-1] == (5, 5)
-    assert [(one["done"], one["total"]) for one in asked if one["what"] == "vectors"] == [(5, 5)]
+    assert [(one["done"], one["total"]) for one in asked if one["what"] == "vectors"] == [(0, 5), (5, 5)]
     assert events[-1]["event"] == "published"
     assert events[-1]["version"] == served(role).version
 

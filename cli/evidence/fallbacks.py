@@ -1,0 +1,93 @@
+"""What a reply had to do without, in a line that names what to change; `--evidence` shows the rest."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from dramaturg.cli.output import one_line
+
+
+class Gone(NamedTuple):
+    """What a reply does without, and the setting by which it always does."""
+
+    what: str
+    without: str = ""
+
+
+GONE = {
+    "question": Gone("the question was taken as it was asked", "recent=0"),
+    "hypothetical": Gone("nothing was made up to search with"),
+    "entities": Gone("what the question is about is not known"),
+    "asked again": Gone("what the role can know of a name was not asked again"),
+    "selection": Gone("passages have no verdict"),
+    "verdicts": Gone("passages have no verdict"),
+    "retrieved": Gone("passages have no verdict"),
+    "query": Gone("the web was searched for the question as it was asked"),
+    "web": Gone("the web could not be searched"),
+    "attributes": Gone("no attributes of the role were had"),
+    "mood": Gone("the emotion of the question is not known", "strategy=semantic"),
+    "relations": Gone("relations have no score"),
+    "memory": Gone("nothing new was put into the role memory", "role_memory=false"),
+    "condense": Gone("the oldest of the role memory did not become one", "role_memory=false"),
+    "identity query": Gone("the identity was searched by similarity", "identity_retrieval=embedding"),
+    "attempts": Gone("a draft was let through unchecked", "gate=false"),
+    "reflection": Gone("whether the role has changed is not known", "update=false"),
+    "not weighed": Gone("whether a change contradicts what is core is not known", "update=false"),
+    "drafts": Gone("a draft has no score", "verify=false"),
+    "slips": Gone("no other draw of the reply was had", "redraws=0"),
+    "remember": Gone("this turn is not remembered", "conversation_memories=0"),
+    "summary": Gone("what has left the window was not noted", "summary_tokens=0"),
+}
+"""By where an error stands in the evidence."""
+COUNTED = {"verdicts", "retrieved", "relations"}
+LATE = re.compile("deadline|timeout|too long", re.IGNORECASE)
+AWAY = re.compile("unavailable|cannot be reached", re.IGNORECASE)
+MOST = 4  # that are named
+DEEPEST = 8
+
+
+def fallback_line(evidence: Any, more: str = "--evidence") -> str:
+    """What fell back, and what to change; empty where nothing did.
+
+    Args:
+        evidence: of one turn, in whatever form a flow has it.
+        more: what shows all of the evidence.
+    """
+    found = list(errors_in(evidence))
+    gone: dict[Gone, str] = {}
+    for place, how_many, _ in sorted(found, key=lambda one: not one[1]):  # what is counted says more
+        gone.setdefault(GONE.get(place, Gone(f"{one_line(place)[:60]} failed")), how_many)
+    if not gone:
+        return ""
+    errors = " ".join(error for *_, error in found)
+    changes = [
+        *(["a longer --set deadline=SECONDS"] if LATE.search(errors) else []),
+        *(["see that the model's server runs"] if AWAY.search(errors) else []),
+        *([] if LATE.search(errors) or AWAY.search(errors) else ["another --model"]),
+        *dict.fromkeys(f"--set {one.without}" for one in gone if one.without),
+    ]
+    told = [f"{how_many}{one.what}" for one, how_many in gone.items()][:MOST]
+    others = f"; and {len(gone) - MOST} more" if len(gone) > MOST else ""
+    return f"Not as usual: {'; '.join(told)}{others}. To change it: {' or '.join(changes)}. {more} shows more."
+
+
+def errors_in(evidence: Any, place: str = "", depth: int = 0) -> Iterator[tuple[str, str, str]]:
+    """Each error in evidence: where it stands, of how many one is meant where that is known, and what it says."""
+    if depth > DEEPEST:
+        return
+    if isinstance(evidence, Mapping):
+        for name, value in evidence.items():
+            words = str(name).replace("_", " ")
+            if value and isinstance(value, str) and (words == "error" or words.endswith(" error")):
+                yield words.removesuffix("error").strip() or place or "something", "", value
+            elif words == "not weighed" and value:
+                yield words, "", str(value)
+            else:
+                yield from errors_in(value, words, depth + 1)
+    elif isinstance(evidence, list | tuple):
+        inner = [list(errors_in(one, place, depth + 1)) for one in evidence]
+        failed = [errors for errors in inner if errors]
+        if failed and place in COUNTED:
+            yield place, f"{len(failed)} of {len(evidence)} ", " ".join(one[2] for errors in failed for one in errors)
+        else:
+            yield from (one for errors in failed for one in errors)
