@@ -28,7 +28,7 @@ def server() -> Iterator[FaultServer]:
 
 
 def own_client(server: FaultServer, fault: str) -> Any:
-    return openai_compatible("m", server.url(fault, "write"), SECRET, max_retries=0)
+    return openai_compatible("m", server.url(fault, "write"), SECRET, retries=0)
 
 
 def users_client(server: FaultServer, fault: str) -> Any:
