@@ -84,8 +84,9 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     library = tmp_path_factory.mktemp("library")
     whole_role(library)
     with pytest.MonkeyPatch.context() as patch, ill_endpoint() as endpoint:
-        for module in (client, embeddings):  # what the client library does again is told by its own tests
-            patch.setattr(module, "RETRIES", 0)
+        # What is sent again is told by tests of its own.
+        patch.setitem(client.openai_compatible.__kwdefaults__, "retries", 0)
+        patch.setattr(embeddings, "RETRIES", 0)
         patch.setattr(embeddings, "TIMEOUT", 3.0)
         yield House(library, endpoint, set())
 
