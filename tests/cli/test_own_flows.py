@@ -291,7 +291,8 @@ def test_a_flow_of_parts_prepares_each_by_its_own_settings(
     assert all(name in shown for name in names)
 
 
-def test_a_wish_goes_to_the_parts_that_take_it(run: Command, here: Path, tmp_path: Path) -> None:
+def test_a_wish_goes_to_the_parts_that_take_it(run: Command, here: Path, tmp_path: Path, stub: Endpoint) -> None:
+    stub.model = graph_actor()
     asked = ("index", "ada", "--method", "shows.indexed:wrapped")
     assert "has no --scores: add --method drmr" in run(*asked, "--scores")[2]
     code, out, _ = run(*asked, "--plan", "--json")
