@@ -190,7 +190,8 @@ class Stage:
             self.accepted += event["verdict"] == "yes"
             self.say("judged", f"Judging passages: {self.judged} judged, {self.accepted} accepted …")
         elif event["event"] in STEPS:
-            self.say(event["event"], STEPS[event["event"]](event))
+            kind = f"{event['event']} {event.get('what', '')}"  # what is asked, and embedded, may go on side by side
+            self.say(kind, STEPS[event["event"]](event))
 
     def say(self, step: str, line: str) -> None:
         """Show a line of progress; where lines stay, a step that counts is written when it begins and when it ends."""

@@ -25,6 +25,7 @@ from dramaturg.testing import WordEmbeddings
 from dramaturg.workflows.amadeus_index import AmadeusIndexContext
 
 from commands import Command
+from graph_roles import graph_actor
 from roles import actor, run_settings, small_role
 from stub_endpoint import Endpoint
 
@@ -91,8 +92,16 @@ def test_lines_come_with_each_tenth(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_work_has_its_end_from_the_beginning_and_counts_what_was_done_before(
-    run: Command, tmp_path: Path, method: str, file: str, text: str, work: str
+    run: Command,
+    stub: Endpoint,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    method: str,
+    file: str,
+    text: str,
+    work: str,
 ) -> None:
+    monkeypatch.setattr(stub, "model", graph_actor() if method == "role-rag" else actor())
     arguments = ["index", "ada", "--method", method] + ["--set", "emotion_encoder=model"] * (method == "emotional-rag")
     first = numbers(work, run(*arguments)[2])
     there = first[0][1]
