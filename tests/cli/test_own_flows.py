@@ -265,7 +265,7 @@ def test_what_prepares_a_role_is_found_in_the_flow(run: Command, here: Path) -> 
 
 
 def test_a_flow_of_parts_prepares_each_by_its_own_settings(
-    run: Command, here: Path, stub: Endpoint, tmp_path: Path
+    run: Command, here: Path, stub: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("new", "bea", "--name", "Bea")
     (tmp_path / "bea" / "persona" / "life.md").write_text("# Bea\n\nBea mends nets.\n", encoding="utf-8")
@@ -277,9 +277,9 @@ def test_a_flow_of_parts_prepares_each_by_its_own_settings(
     told = run(*asked, "--dry-run")[1]
     assert "role_rag_index: " in told
     assert "no question to the model" in told
-    stub.model = graph_actor()
+    monkeypatch.setattr(stub, "model", graph_actor())
     code, out, err = run(*asked, "--json")
-    stub.model = actor()
+    monkeypatch.setattr(stub, "model", actor())
     assert code == 0, err
     reports = json.loads(out)
     assert [*reports] == names
@@ -291,8 +291,10 @@ def test_a_flow_of_parts_prepares_each_by_its_own_settings(
     assert all(name in shown for name in names)
 
 
-def test_a_wish_goes_to_the_parts_that_take_it(run: Command, here: Path, tmp_path: Path, stub: Endpoint) -> None:
-    stub.model = graph_actor()
+def test_a_wish_goes_to_the_parts_that_take_it(
+    run: Command, here: Path, tmp_path: Path, stub: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stub, "model", graph_actor())
     asked = ("index", "ada", "--method", "shows.indexed:wrapped")
     assert "has no --scores: add --method drmr" in run(*asked, "--scores")[2]
     code, out, _ = run(*asked, "--plan", "--json")

@@ -31,11 +31,11 @@ async def structure(name: str, library: Path, word: str) -> list[list[str]]:
         AIMessage(f"Hello. {word}"),
         HumanMessage(f"Are you well? {word}", name=f"Jory{word}"),
         AIMessage(f"I am. {word}", name=f"ben{word}"),
-        HumanMessage(f"Do storms frighten you? {word}"),
+        HumanMessage(f"Do they frighten you? {word}"),
     ]
     graph = chat_graph(name).compile(InMemorySaver())
     made = context_type(name)(**context, embedding_model=WordEmbeddings())
-    for messages in (sent, [HumanMessage(f"And now? {word}", name=f"Jory{word}")]):
+    for messages in (sent, [HumanMessage(f"Do they now? {word}", name=f"Jory{word}")]):
         await graph.ainvoke({"messages": messages}, {"configurable": {"thread_id": "t"}}, context=made)
     return sorted(  # parts ask at the same time
         re.findall(r"<\s*/?\s*\w+", unicodedata.normalize("NFKC", call.text.replace("\u200b", "")))

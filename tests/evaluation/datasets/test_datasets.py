@@ -248,7 +248,7 @@ def test_texts_about_the_data_are_no_persona(tmp_path: Path, name: str) -> None:
         (lines(OIL, ["Who?"]), "line 2: this must hold keys and values"),
         (lines(OIL, OIL | {"scope": "no"}), "line 2: `scope` should be 'in', 'out'"),
         (lines(OIL, OIL | {"answer": 5}), "line 2: `answer` must be text"),
-        (lines(OIL, {"question": "a" * (LONGEST + 1)}), "line 2: `question` String should have at most"),
+        (lines(OIL, {"question": "a" * (LONGEST + 1)}), "line 2: `question` has more than"),
         (lines(OIL | {"id": "a"}, OIL | {"id": "a"}), "line 2: the id 'a' is there twice: give each entry its own"),
         (lines(OIL | {"id": "2"}, OIL), "line 2: the id '2' is there twice: give each entry its own"),
         (json.dumps([OIL, {"answer": "Ada."}]), "entry 2: `question` is missing: add it"),
