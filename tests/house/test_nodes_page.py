@@ -1,6 +1,8 @@
 """The page of nodes is what their code says, and their code says what they do when they run."""
 
 from collections.abc import Callable
+from copy import copy
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -57,9 +59,11 @@ def calls_in(written: dict[str, Any]) -> int:
 
 def watched(builder: Any, seen: Seen) -> Any:
     """A graph whose nodes note what they do."""
-    for one in builder.nodes.values():
+    for name, one in builder.nodes.items():  # which all builders of the graph share
         if (node := getattr(one.runnable, "afunc", None)) in wired():
-            one.runnable.afunc = watching(node, seen)
+            runnable = copy(one.runnable)
+            runnable.afunc = watching(node, seen)
+            builder.nodes[name] = replace(one, runnable=runnable)
     return builder.compile()
 
 

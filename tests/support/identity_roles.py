@@ -2,7 +2,8 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -114,12 +115,15 @@ def decider(**parts: Answer) -> ScriptedChatModel:
     return ScriptedChatModel(reply=answer)
 
 
-def endings() -> Iterator[tuple[str, str]]:
+@cache
+def endings() -> tuple[tuple[str, str], ...]:
     """How the prompt of each part ends, in every language."""
-    for name, part in PARTS.items():
-        for language in ("en", "zh", "ko"):
-            last = load(name, language).sections[-1][1].splitlines()[-1]
-            yield filled(last, {"role": "Ada Quill", "limits": "", "sentences": 6}), part
+    values = {"role": "Ada Quill", "limits": "", "sentences": 6}
+    return tuple(
+        (filled(load(name, language).sections[-1][1].splitlines()[-1], values), part)
+        for name, part in PARTS.items()
+        for language in ("en", "zh", "ko")
+    )
 
 
 def asked(messages: Sequence[BaseMessage]) -> tuple[str, str]:

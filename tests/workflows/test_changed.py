@@ -1,5 +1,6 @@
 """Methods that are changed node by node: one in another's place, one between two, a state and settings of one's own."""
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +114,7 @@ async def test_every_method_can_be_changed_and_plays_on(name: str, tmp_path: Pat
 
     builder: Any = chat_graph(name)
     last = sorted({start for start, end in builder.edges if end == END} & set(builder.nodes))
-    build = __import__(f"dramaturg.workflows.{METHODS[name]}", fromlist=["build"]).build
+    build = import_module(f"dramaturg.workflows.{METHODS[name]}").build
     kind: Any = type("Kind", (context_type(name),), {})
     graph = build(after={"read_turn": look}, context=kind).compile()
     output = await graph.ainvoke(ASKED, context=kind(**given(tmp_path)))
@@ -140,3 +141,18 @@ async def test_every_method_can_be_changed_and_plays_on(name: str, tmp_path: Pat
 def test_a_change_that_cannot_be_made_says_why(changes: dict[str, Any], error: str) -> None:
     with pytest.raises((ValueError, TypeError), match=error):
         vanilla.build(**changes)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_whoever_changes_what_is_built_changes_no_other(name: str) -> None:
+    build: Any = import_module(f"dramaturg.workflows.{METHODS[name]}").build
+    before = build().compile().get_graph().to_json()
+    mine = build()
+    mine.add_node("mine", louder)
+    start, end = next((start, end) for start, end in mine.edges)
+    mine.edges.remove((start, end))
+    mine.add_edge(start, "mine")
+    mine.add_conditional_edges("mine", lambda _: end, [end])
+    next(iter(mine.branches.values())).clear()
+    assert "mine" in mine.nodes
+    assert build().compile().get_graph().to_json() == before
