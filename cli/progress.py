@@ -153,7 +153,7 @@ class Stage:
         self.line = "Looking into the persona …"
         self.spinner = errors.status(self.line) if watched() else None
         self.step = self.held = ""
-        self.judged = self.accepted = 0
+        self.judged = self.accepted = self.failed = 0
         self.speaking = False
         self.message = ""
 
@@ -186,9 +186,11 @@ class Stage:
     def progress(self, event: Event) -> None:
         """Say what is being done."""
         if event["event"] == "judged":
-            self.judged += 1
+            self.judged += event["verdict"] != "failed"
+            self.failed += event["verdict"] == "failed"
             self.accepted += event["verdict"] == "yes"
-            self.say("judged", f"Judging passages: {self.judged} judged, {self.accepted} accepted …")
+            failed = f", {self.failed} without an answer" if self.failed else ""
+            self.say("judged", f"Judging passages: {self.judged} judged, {self.accepted} accepted{failed} …")
         elif event["event"] in STEPS:
             kind = f"{event['event']} {event.get('what', '')}"  # what is asked, and embedded, may go on side by side
             self.say(kind, STEPS[event["event"]](event))

@@ -57,7 +57,7 @@ UNANSWERED = (UnusableAnswer, ModelTimeout, PromptRefused)
 
 ADVICE: dict[type[ModelError], str] = {
     ModelUnavailable: "The connection to the model {name!r} was lost ({seen}): see that its server runs, and go on.",
-    ModelTimeout: "The model {name!r} took too long ({seen}): allow a longer deadline or choose a faster model.",
+    ModelTimeout: "The model {name!r} took too long ({seen}): set a longer deadline, or choose a faster model.",
     ModelRefused: "The model {name!r} refuses the request ({seen}): check {setting}, the key and the prompt's length.",
     PromptRefused: "The model {name!r} cannot take this prompt ({seen}): make what is sent shorter.",
     RequestRejected: "The model {name!r} refuses the request ({seen}): check the prompt's length and its settings.",

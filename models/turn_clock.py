@@ -63,13 +63,15 @@ class TurnClock:
         self.unheard += 1
         if rest < deadline:
             msg = f"The turn's {self.seconds:g} s leave no time for an answer of the model {name!r}"
-            return ModelTimeout(f"{msg}: allow a longer turn_deadline, or choose a faster model.")
+            return ModelTimeout(f"{msg}: set a longer turn_deadline, or choose a faster model.")
         if math.isinf(self.seconds) and self.unheard >= UNHEARD:
             msg = f"The model {name!r} left {UNHEARD} questions in a row without an answer for {deadline:g} s each"
-            error = ModelUnavailable(f"{msg}: see that its server runs, or allow a longer deadline, and go on.")
+            error = ModelUnavailable(f"{msg}: see that its server runs, or set a longer deadline, and go on.")
             self.failures[id(asked)] = error, math.inf
             return error
-        return ModelTimeout(f"The model {name!r} did not answer within {deadline:g} s: allow a longer deadline.")
+        return ModelTimeout(
+            f"The model {name!r} did not answer in the {deadline:g} s of the setting deadline: set a longer one."
+        )
 
 
 @asynccontextmanager

@@ -162,7 +162,10 @@ def _chosen(folder: IndexFolder, found: Mapping[Published, Manifest], version: s
     ring = list(found)
     if version is None:
         if len(ring) < 2:
-            raise MissingIndex(f"{folder.role.name!r} has no version before this one ({folder.kind.name}).")
+            raise MissingIndex(
+                f"{folder.role.name!r} has no version before this one ({folder.kind.name}). "
+                f"To take a document back: `dramaturg forget {folder.role.name} NAME`."
+            )
         return ring[1]
     matches = [one for one in ring if version and one.version.startswith(version)]
     if len(matches) == 1:
@@ -170,7 +173,7 @@ def _chosen(folder: IndexFolder, found: Mapping[Published, Manifest], version: s
     near = did_you_mean(version, [one.version for one in ring])
     known = ", ".join(one.version for one in ring) or "none"
     raise MissingIndex(
-        f"{folder.role.name!r} has no version {version!r} ({folder.kind.name}){near} There are: {known}."
+        f"{folder.role.name!r} has no version {version!r} ({folder.kind.name}){near or '.'} There are: {known}."
     )
 
 

@@ -108,7 +108,7 @@ def read_originals(role: Role, *, dry_run: bool) -> None:
     names = [one.name for one in unread(role.root) if one.readable]
     if dry_run or not names:
         if sentence := unread_sentence(role.root):
-            note(sentence)
+            note(f"{sentence} It is not counted here." if dry_run and names else sentence)
         return
     with waiting(f"Reading {', '.join(names)} …"):
         made, said = take_in(role)

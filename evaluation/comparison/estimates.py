@@ -17,6 +17,7 @@ GUESS = (3.0, 3000.0, 30.0)
 """Calls, tokens and seconds of a reply while nothing is known: methods differ widely."""
 JUDGED = (2.0, 1000.0, 10.0)
 """The same of a judgement."""
+NO_MODEL = "no model is asked"
 GUESSED = "a guess: --limit 1 measures it"
 UNMEASURED = "a guess: no interview is over yet"
 Price = tuple[float, float, float]
@@ -67,11 +68,14 @@ def of_replies(evaluation: Evaluation, known: Records) -> Iterator[Estimate]:
         had = replies_of(name, known)
         basis = f"{len(had)} replies of this run" if had else GUESSED
         yield priced(f"replies of {name}", left.count(name), len(had), mean_of(had) if had else GUESS, basis)
+    for name in dict.fromkeys(one.contestant.name for one in evaluation.asked):
+        if name not in plan.methods:  # the floor and the ceiling
+            yield priced(f"replies of {name}", left.count(name), len(replies_of(name, known)), NOTHING, NO_MODEL)
     waiting = [one.metric for one in unmeasured(evaluation, known).values()]
     for metric in plan.metrics:
         done = sum(one.metric == metric and one.value is not None for one in known.judged.values())
         if metric == SIMILARITY:
-            yield priced(metric, waiting.count(metric) + len(left), done, NOTHING, "no model is asked")
+            yield priced(metric, waiting.count(metric) + len(left), done, NOTHING, NO_MODEL)
         else:
             to_judge = waiting.count(metric) + len(left) * max(len(plan.judges), 1)
             yield priced(metric, to_judge, done, JUDGED, GUESSED)

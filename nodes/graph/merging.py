@@ -93,8 +93,10 @@ async def compare_entities(state: GraphDraftState, runtime: Runtime[Any]) -> dic
     pairs = await pairs_of(entities, build) if entities else []
     await build.keep({ORDER: [entity.key for entity in entities]})
     tried: set[Pair] = set()
+    answers = await build.answers()
+    before = sum(same_key(pair) in answers for pair in pairs)
     while wave := next_pairs(pairs, tried, await build.answers(), build):
-        await ask_pairs(wave, build)
+        await ask_pairs(wave, build, before + len(tried))
         tried |= set(wave)
     if build.run.settings.reasons:
         await explain(pairs, build)
@@ -163,8 +165,14 @@ def verdicts_on(pairs: int) -> type[BaseModel]:
     return form
 
 
-async def ask_pairs(pairs: Sequence[Pair], build: Build) -> None:
-    """Ask about pairs, one or several in a question; the reasons of several come with the answers."""
+async def ask_pairs(pairs: Sequence[Pair], build: Build, before: int) -> None:
+    """Ask about pairs, one or several in a question; the reasons of several come with the answers.
+
+    Args:
+        pairs: of the index.
+        build: of the graph.
+        before: how many others have been asked about.
+    """
     settings, chat, run = build.run.settings, build.run.chat, build.run
     size, least = settings.pairs_at_once, settings.least_certainty(chat)
 
@@ -185,7 +193,9 @@ async def ask_pairs(pairs: Sequence[Pair], build: Build) -> None:
         return answers
 
     batches = {str(start): pairs[start : start + size] for start in range(0, len(pairs), size)}
-    await build.ask_all("pairs", batches, ask_one if size == 1 else ask_several, total=len(pairs), each=size)
+    await build.ask_all(
+        "pairs", batches, ask_one if size == 1 else ask_several, total=len(pairs), each=size, before=before
+    )
 
 
 async def explain(pairs: Sequence[Pair], build: Build) -> None:

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -62,8 +63,15 @@ def unread_sentence(role: Path) -> str:
     found = unread(role)
     read, others = (", ".join(one.name for one in found if one.readable is kind) for kind in (True, False))
     sentences = [f"Not read yet in persona/: {read}. `dramaturg index {role.name}` reads it."] if read else []
+    if any(Path(one.name).suffix.lower() in PACKED for one in found) and not has_readers():
+        sentences.append("What reads PDF, Word, EPUB and HTML comes by `pip install 'dramaturg[documents]'`.")
     sentences += [f"Not read in persona/: {others}. Save the text as .md in persona/ itself."] if others else []
     return " ".join(sentences)
+
+
+def has_readers() -> bool:
+    """Whether the extra `documents` is installed."""
+    return all(find_spec(name) for name in ("pypdf", "mammoth", "markdownify", "bs4"))
 
 
 def _hash(role: Path, name: str) -> str | None:
