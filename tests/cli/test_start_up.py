@@ -50,7 +50,6 @@ def started(library: Path, *commands: str, **variables: str) -> tuple[str, list[
         ("roles --help", "List the roles of the library"),
         ("new kit --name Kit", "Write Markdown into"),
         ("models list --json", "minilm"),
-        ("--show-completion bash", "_DRAMATURG_COMPLETE"),
     ],
 )
 def test_nothing_heavy_is_imported_for(arguments: str, shows: str, tmp_path: Path) -> None:
