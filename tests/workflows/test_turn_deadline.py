@@ -174,7 +174,7 @@ def reset(handler: Handler) -> None:
     handler.close_connection = True
 
 
-@pytest.mark.parametrize("method", ["amadeus", "role-rag", "crag"])
+@pytest.mark.parametrize("method", [one for one in SLOW if one.values[0] in ("amadeus", "role-rag", "crag")])
 async def test_who_cannot_be_reached_is_not_asked_again_in_the_turn(stage: Any, method: str) -> None:
     error, _ = await timed(stage, method, faults={"chat": reset}, concurrency=1)
     assert isinstance(error, ModelError)
