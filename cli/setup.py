@@ -31,6 +31,7 @@ EXTRAS = {
     "markdownify": "documents",
     "scipy": "evaluate",
     "pingouin": "evaluate",
+    "psycopg": "postgres",
     "langgraph-cli": "server",
 }
 DEFAULT = ("qwen2.5-coder-1.5b", "minilm")
