@@ -77,7 +77,7 @@ def carry(
         RoleError: there is no such role, or one is there that is not the same and is not to be replaced.
     """
     with waiting("Comparing roles …"):
-        found = {role: source.open(role).id and source.contents(role) for role in roles or source.roles()}
+        found = {source.open(role).id: source.contents(role) for role in roles or source.roles()}
         known = {*target.roles()}
         there = {role: target.contents(role) if role in known else None for role in found}
     states = {role: state_of(files, there[role]) for role, files in found.items()}
