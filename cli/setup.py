@@ -151,7 +151,7 @@ def packages() -> Iterator[SetupFinding]:
 
 def weights() -> Iterator[SetupFinding]:
     """The embedded models' weights."""
-    for row in status(environment().cache):
+    for row in status(*environment().weights_in):
         there = row.state == "present"
         yield SetupFinding(
             row.name, there or None, row.state if there else f"{row.state}: dramaturg models pull {row.name}"
@@ -202,7 +202,7 @@ def pull_weights(
 @app.command("list")
 def list_weights(as_json: JsonOption = False) -> None:
     """Show which weights there are, what they are for, and which are in the cache."""
-    rows = status(environment().cache)
+    rows = status(*environment().weights_in)
     if as_json:
         print_json([row._asdict() for row in rows])
         return
@@ -215,9 +215,9 @@ def list_weights(as_json: JsonOption = False) -> None:
 @app.command("check")
 def check_weights(names: Names = None) -> None:
     """Read the weights in the cache again and compare them with their pinned SHA-256."""
-    cache = environment().cache
-    there = [row.name for row in status(cache) if row.state == "present"]
-    good = {name: check(name, cache) for name in names or there}
+    caches = environment().weights_in
+    there = [row.name for row in status(*caches) if row.state == "present"]
+    good = {name: check(name, *caches) for name in names or there}
     for name, whole in good.items():
         screen.print(f"{name}: {'as pinned' if whole else f'missing or damaged: dramaturg models pull {name}'}")
     if not good or not all(good.values()):

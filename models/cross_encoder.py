@@ -55,28 +55,28 @@ class CrossEncoder:
         return map(float, self._session.run(None, feed)[0].ravel())
 
 
-_loaded: dict[tuple[Path, int | None], CrossEncoder] = {}
+_loaded: dict[tuple[tuple[Path, ...], int | None], CrossEncoder] = {}
 _lock = threading.Lock()
 
 
 def cross_encoder() -> CrossEncoder:
     """Load the cross-encoder, or give the one that this process has; safe to use from several threads."""
     surroundings = environment()
-    key = (surroundings.cache, surroundings.threads)
+    key = (surroundings.weights_in, surroundings.threads)
     with _lock:
         if key not in _loaded:
             _loaded[key] = _load(*key)
         return _loaded[key]
 
 
-def _load(cache: Path, threads: int | None) -> CrossEncoder:
+def _load(caches: tuple[Path, ...], threads: int | None) -> CrossEncoder:
     try:
         from onnxruntime import InferenceSession, SessionOptions
         from tokenizers import Tokenizer
     except ImportError as error:
         msg = "The cross-encoder needs onnxruntime and tokenizers: run `pip install 'dramaturg[rerank]'`."
         raise WeightsError(msg) from error
-    folder = find(NAME, cache)
+    folder = find(NAME, *caches)
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.enable_truncation(MAX_TOKENS, strategy="longest_first")
     tokenizer.enable_padding()

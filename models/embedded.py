@@ -55,7 +55,7 @@ def _start() -> "Server":
         )
         raise WeightsError(msg) from error
     surroundings = environment()
-    weights = find(EMBEDDED_MODEL, surroundings.cache) / FILE
+    weights = find(EMBEDDED_MODEL, *surroundings.weights_in) / FILE
     settings = _settings(xllamacpp.CommonParams(), weights, surroundings.threads or os.cpu_count() or 1)
     try:
         server = xllamacpp.Server(settings)

