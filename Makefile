@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
-.PHONY: demo chat studio test test-crash test-slow lint bench peers studies docs clean
+.PHONY: demo chat studio test test-crash test-slow test-replicas lint bench peers studies docs clean
 .DEFAULT_GOAL := demo
 
 # torch comes first: on its own it is the smallest build for this machine, later it would be the largest.
@@ -51,6 +51,13 @@ test-crash: $(VENV)/.dev
 test-slow: $(VENV)/.dev
 	$(BIN)/dramaturg models pull --all
 	$(PYTEST) -m slow --durations 10
+
+# Two servers of the graphs on one Postgres and one Redis, as deploy/compose.yaml has them; skipped without redis-server.
+test-replicas: $(VENV)/.dev
+	$(PYTHON) -m venv build/langhost
+	build/langhost/bin/python -m pip install --quiet --constraint deploy/graphs.lock langhost ".[postgres]"
+	build/langhost/bin/python -m pip install --quiet --no-deps --force-reinstall .
+	DRAMATURG_LANGHOST_PYTHON=$(abspath build/langhost/bin/python) $(PYTEST) tests/house/test_replicas.py --durations 5
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

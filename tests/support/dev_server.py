@@ -57,4 +57,4 @@ def wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
                 return
         except httpx.TransportError:
             time.sleep(0.25)
-    pytest.fail(f"langgraph dev did not start:\n{log.read_text()[-3000:]}")
+    pytest.fail(f"The server did not start:\n{log.read_text()[-3000:]}")
