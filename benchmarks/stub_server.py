@@ -149,7 +149,7 @@ class Endpoint:
 
     def reset(self) -> None:
         """Begin to count anew."""
-        self.counted = {"chat": 0, "embedding": 0, "texts": 0, "prompt_characters": 0, "most_at_once": 0}
+        self.counted = {"chat": 0, "streamed": 0, "embedding": 0, "texts": 0, "prompt_characters": 0, "most_at_once": 0}
         self.open, self.began, self.busy = 0, 0.0, 0.0
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -216,6 +216,7 @@ class Endpoint:
         await asyncio.sleep(self.seconds["chat"])
         made = {"id": "chatcmpl-stub", "created": 1, "model": request.get("model", "stub")}
         if request.get("stream"):
+            self.counted["streamed"] += 1
             await respond(send, streamed(made, text, usage), "text/event-stream")
             return
         choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
@@ -260,7 +261,7 @@ class Stub:
     """What OPENAI_BASE_URL is set to."""
 
     def counts(self) -> dict[str, float]:
-        """Chat and embedding calls, texts, characters of prompts, most at once, seconds with any request open."""
+        """Chat calls, how many of them streamed, embedding calls, texts, prompt characters, most at once, seconds busy."""
         return dict(json.loads(self._get("counts")))
 
     def reset(self) -> None:
@@ -273,9 +274,15 @@ class Stub:
 
 
 @contextmanager
-def running(chat: float = 0.05, embedding: float = 0.01) -> Iterator[Stub]:
-    """Run the endpoint in a process of its own, on a free port of this machine."""
-    command = [sys.executable, __file__, "--chat", str(chat), "--embedding", str(embedding)]
+def running(chat: float = 0.05, embedding: float = 0.01, script: str = __file__) -> Iterator[Stub]:
+    """Run the endpoint in a process of its own, on a free port of this machine.
+
+    Args:
+        chat: seconds an answer takes.
+        embedding: seconds a call for vectors takes.
+        script: what is run, where a benchmark has rules of its own: it calls `main`.
+    """
+    command = [sys.executable, script, "--chat", str(chat), "--embedding", str(embedding)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout
@@ -293,10 +300,15 @@ async def serve(port: int, endpoint: Endpoint) -> None:
     await uvicorn.Server(uvicorn.Config(endpoint, log_level="error", access_log=False)).serve([listening])
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Serve as the command line says."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--chat", type=float, default=0.05, help="seconds an answer takes")
     parser.add_argument("--embedding", type=float, default=0.01, help="seconds a call for vectors takes")
     given = parser.parse_args()
     asyncio.run(serve(given.port, Endpoint(given.chat, given.embedding)))
+
+
+if __name__ == "__main__":
+    main()
