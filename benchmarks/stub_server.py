@@ -261,7 +261,7 @@ class Stub:
     """What OPENAI_BASE_URL is set to."""
 
     def counts(self) -> dict[str, float]:
-        """Chat calls, how many of them streamed, embedding calls, texts, prompt characters, most at once, seconds busy."""
+        """Chat calls, how many streamed, embedding calls, texts, prompt characters, most at once, busy seconds."""
         return dict(json.loads(self._get("counts")))
 
     def reset(self) -> None:

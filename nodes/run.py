@@ -162,8 +162,17 @@ class Opened:
         self.prompts: Mapping[str, Prompt] = {}
         """Those of the user and of the role, by name and language; they are read with the role."""
         self._embedder: Embedder | None = None
-        if outer and all(getattr(context, name) == getattr(outer.context, name) for name in RoleContext.model_fields):
+        if (
+            outer
+            and outer.is_turn == self.is_turn
+            and all(getattr(context, name) == getattr(outer.context, name) for name in RoleContext.model_fields)
+        ):
             self._role_and_chat, self.prompts, self._embedder = outer._role_and_chat, outer.prompts, outer._embedder
+
+    @property
+    def is_turn(self) -> bool:
+        """Whether it is that of a turn; indexing looks out for changes of the card meanwhile."""
+        return self.clock is not None and math.isfinite(self.clock.seconds)
 
     @property
     def is_open(self) -> bool:
@@ -175,6 +184,8 @@ class Opened:
         with self._lock:
             if self._role_and_chat is None:
                 role = open_role(self.context.role, self.context.library or environment().library)
+                if self.is_turn:
+                    role = role.with_card_of_now()
                 own = self.context.prompts
                 if own and not own.is_dir():
                     raise ValueError(f"There is no folder of prompts {own}.")
