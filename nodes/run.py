@@ -158,16 +158,21 @@ class Opened:
         self.clock = clock
         """Of the turn; None: this is no turn of a conversation."""
         self._lock = threading.Lock()
-        self._role_and_chat: tuple[Role, ChatModel] | None = None
+        self._role: Role | None = None
+        self._seen: Role | None = None
+        """The role as this run sees it: a turn with the card of its beginning, indexing as it is written."""
+        self._chat: ChatModel | None = None
         self.prompts: Mapping[str, Prompt] = {}
         """Those of the user and of the role, by name and language; they are read with the role."""
         self._embedder: Embedder | None = None
-        if (
-            outer
-            and outer.is_turn == self.is_turn
-            and all(getattr(context, name) == getattr(outer.context, name) for name in RoleContext.model_fields)
-        ):
-            self._role_and_chat, self.prompts, self._embedder = outer._role_and_chat, outer.prompts, outer._embedder
+        if outer and all(getattr(context, name) == getattr(outer.context, name) for name in RoleContext.model_fields):
+            self._role, self._chat, self.prompts, self._embedder = (
+                outer._role,
+                outer._chat,
+                outer.prompts,
+                outer._embedder,
+            )
+            self._seen = outer._seen if outer.is_turn == self.is_turn else None
 
     @property
     def is_turn(self) -> bool:
@@ -177,22 +182,20 @@ class Opened:
     @property
     def is_open(self) -> bool:
         """Whether role and chat model are there, so that asking for them does not block."""
-        return self._role_and_chat is not None
+        return self._seen is not None and self._chat is not None
 
     def role_and_chat(self) -> tuple[Role, ChatModel]:
         """The role, and the chat model with a fresh account."""
         with self._lock:
-            if self._role_and_chat is None:
-                role = open_role(self.context.role, self.context.library or environment().library)
-                if self.is_turn:
-                    role = role.with_card_of_now()
+            self._role = self._role or open_role(self.context.role, self.context.library or environment().library)
+            self._seen = self._seen or (self._role.with_card_of_now() if self.is_turn else self._role)
+            if self._chat is None:
                 own = self.context.prompts
                 if own and not own.is_dir():
                     raise ValueError(f"There is no folder of prompts {own}.")
-                self.prompts = prompts_in(role.root / "prompts") | (prompts_in(own) if own else {})
-                self._role_and_chat = role, _chat(self.context, language_of(self.context, role))
-        role, chat = self._role_and_chat
-        return role, replace(chat, account=Account(), clock=self.clock)
+                self.prompts = prompts_in(self._role.root / "prompts") | (prompts_in(own) if own else {})
+                self._chat = _chat(self.context, language_of(self.context, self._seen))
+            return self._seen, replace(self._chat, account=Account(), clock=self.clock)
 
     def embedder(self) -> Embedder:
         """The embedding model. Passages are in the role's own language, whatever it answers in."""

@@ -1,4 +1,4 @@
-"""What a turn takes beside the model, in counts: reads of the conversation, statements, files of the role, graphs."""
+"""What a turn takes beside the model, in counts: reads of the conversation, statements, the card, graphs."""
 
 import typing
 from collections import Counter
@@ -81,3 +81,12 @@ async def test_a_turn_compiles_no_graph_and_looks_at_no_types(
         monkeypatch.setattr(owner, name, lambda *_, name=name, **__: made.append(name))
     await talk.take_turn("And Mary?")
     assert not made
+
+
+async def test_the_next_turn_sees_a_card_that_was_changed(talk: Conversation) -> None:
+    model: Any = talk.context.chat_model
+    card = Path(str(talk.context.library)) / "ada" / "role.yaml"
+    card.write_text(card.read_text().replace("Ada", "Adelaide"))
+    asked = len(model.calls)
+    await talk.take_turn("And Mary?")
+    assert any("Adelaide" in call.text for call in model.calls[asked:])
