@@ -192,7 +192,7 @@ def triple_sentence(triple: Triple, language: str, own: Mapping[str, str] | None
     """
     if triple.text:
         return triple.text
-    template = {**templates(language), **(own or {})}.get(triple.relation, DEFAULT_TEMPLATES[language])
+    template = (own or {}).get(triple.relation) or templates(language).get(triple.relation, DEFAULT_TEMPLATES[language])
     relation = triple.relation.replace("_", " ")
     said = filled(template, {"subject": triple.subject, "object": triple.object, "relation": relation})
     return said[:-1] if said.endswith(SENTENCE_ENDS) and said[:-1].endswith(SENTENCE_ENDS) else said
