@@ -5,17 +5,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_openai import ChatOpenAI
+from openai.resources.chat.completions import completions
 from pydantic import SecretStr
 
 from dramaturg.models.chat import chat_model
 from dramaturg.models.client import openai_compatible
 from dramaturg.models.errors import ModelError, ModelUnavailable, UnusableAnswer
 from dramaturg.models.questions import decide, write, write_message
+from dramaturg.models.stream_ends import heeding_ends
 
 from fakes import scripted
 from fault_server import SECRET, FaultServer, serving
+from stub_endpoint import endpoint
 
 MESSAGES = [HumanMessage("Is it so?")]
 BROKEN = ["no end", "no end, but a cost", "[DONE] said"]
@@ -103,3 +106,29 @@ async def test_a_cut_answer_is_not_kept(server: FaultServer, tmp_path: Path) -> 
     for _ in range(2):
         with pytest.raises(UnusableAnswer):
             await write_message(chat_model(own_client(server, "no end"), cache=tmp_path / "answers"), MESSAGES)
+
+
+@pytest.mark.parametrize("streams", [True, False])
+async def test_messages_are_sent_as_they_are_and_not_gone_through(
+    monkeypatch: pytest.MonkeyPatch, streams: bool
+) -> None:
+    gone_through: list[Any] = []
+    real = completions.async_maybe_transform
+
+    async def recording(data: Any, form: Any) -> Any:
+        gone_through.append(data["messages"])
+        return await real(data, form)
+
+    monkeypatch.setattr(completions, "async_maybe_transform", recording)
+    parts: Any = [{"type": "text", "text": "Is it"}, {"type": "text", "text": "so?"}]
+    said = [SystemMessage("Speak."), HumanMessage("Who?", name="Tom"), AIMessage("Ada."), HumanMessage(parts)]
+    with endpoint() as running:
+        client = openai_compatible("m", running.variables()["OPENAI_BASE_URL"], SECRET)
+        for one in (client, heeding_ends(client)):
+            if streams:
+                assert [part async for part in one.astream(said, temperature=0.5)]
+            else:
+                assert (await one.ainvoke(said, temperature=0.5)).text
+        plain, ours = running.asked
+    assert plain == ours
+    assert [bool(messages) for messages in gone_through] == [True, False]
