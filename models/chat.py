@@ -18,8 +18,8 @@ from typing_extensions import TypedDict
 
 from dramaturg.models.answer_cache import AnswerCache, open_answers
 from dramaturg.models.client import chat_client, endpoint_name, name_of, slots
-from dramaturg.models.connections import PerLoop
 from dramaturg.models.environment import Environment, environment
+from dramaturg.models.per_loop import PerLoop
 from dramaturg.models.turn_clock import TurnClock
 
 

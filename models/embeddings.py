@@ -12,7 +12,6 @@ from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 from pydantic import SecretStr
 
-from dramaturg.models.connections import RETRIES, blocking_connections, connections
 from dramaturg.models.environment import Environment, environment
 from dramaturg.models.errors import (
     ModelRefused,
@@ -281,6 +280,8 @@ class EndpointEmbeddings(Embeddings):
 def endpoint_embeddings(name: str, surroundings: Environment) -> EndpointEmbeddings:
     """Build a client of the endpoint of the environment; `ModelRefused` is raised if it names none."""
     from langchain_openai import OpenAIEmbeddings
+
+    from dramaturg.models.connections import RETRIES, blocking_connections, connections
 
     if not (surroundings.base_url or surroundings.api_key):
         msg = f"The embedding model {name!r} needs an endpoint: set OPENAI_API_KEY or OPENAI_BASE_URL."

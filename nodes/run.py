@@ -22,9 +22,9 @@ from pydantic.json_schema import SkipJsonSchema
 
 from dramaturg.models.chat import Account, ChatModel, Usage, chat_model
 from dramaturg.models.client import slots
-from dramaturg.models.connections import PerLoop
 from dramaturg.models.embeddings import Embedder, embedder
 from dramaturg.models.environment import environment
+from dramaturg.models.per_loop import PerLoop
 from dramaturg.models.turn_clock import TurnClock
 from dramaturg.nodes.open_settings import Closed, Open, require_open
 from dramaturg.prompts import Prompt, load, prompts_in

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-import networkx as nx
 from networkx.utils import UnionFind
 
 from dramaturg.stores.index.graph import embedding_text
@@ -67,6 +66,8 @@ def merge_groups(names: Sequence[str], same: Iterable[tuple[str, str]]) -> list[
     Raises:
         ValueError: a pair holds a name that is not among `names`.
     """
+    import networkx as nx
+
     graph: nx.Graph = nx.Graph()  # type: ignore[type-arg]
     graph.add_nodes_from(names)
     for one, other in same:
