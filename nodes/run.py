@@ -28,7 +28,7 @@ from dramaturg.models.per_loop import PerLoop
 from dramaturg.models.turn_clock import TurnClock
 from dramaturg.nodes.open_settings import Closed, Open, require_open
 from dramaturg.prompts import Prompt, load, prompts_in
-from dramaturg.stores.library import Library, open_role
+from dramaturg.stores.library import Library, library_at, open_role
 from dramaturg.stores.role import Role
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -150,6 +150,14 @@ class RoleContext(RunContext):
     """What was opened with this context, where it is that of one run of a graph."""
 
 
+def library_of(context: RunContext) -> Library:
+    """The library that a run goes by: the context's, else the environment's; it may block."""
+    if isinstance(context.library, Library):
+        return context.library
+    around = environment()
+    return library_at(context.library or around.library, around.cache)
+
+
 class Opened:
     """The role and the models of a context, each opened once. Its methods block."""
 
@@ -166,12 +174,8 @@ class Opened:
         """Those of the user and of the role, by name and language; they are read with the role."""
         self._embedder: Embedder | None = None
         if outer and all(getattr(context, name) == getattr(outer.context, name) for name in RoleContext.model_fields):
-            self._role, self._chat, self.prompts, self._embedder = (
-                outer._role,
-                outer._chat,
-                outer.prompts,
-                outer._embedder,
-            )
+            self._role, self._chat = outer._role, outer._chat
+            self.prompts, self._embedder = outer.prompts, outer._embedder
             self._seen = outer._seen if outer.is_turn == self.is_turn else None
 
     @property
@@ -187,7 +191,7 @@ class Opened:
     def role_and_chat(self) -> tuple[Role, ChatModel]:
         """The role, and the chat model with a fresh account."""
         with self._lock:
-            self._role = self._role or open_role(self.context.role, self.context.library or environment().library)
+            self._role = self._role or open_role(self.context.role, library_of(self.context))
             self._seen = self._seen or (self._role.with_card_of_now() if self.is_turn else self._role)
             if self._chat is None:
                 own = self.context.prompts

@@ -18,8 +18,8 @@ from dramaturg.cli.options import (
     RoleArgument,
     SettingsOption,
     context_for,
-    library_path,
     one_wish,
+    shelf_of,
 )
 from dramaturg.cli.output import excerpt, print_json, screen, table_of
 from dramaturg.conversations.opening import memories_of_thread
@@ -33,7 +33,6 @@ from dramaturg.stores.documents.memories import read_memory_files
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, did_you_mean
 from dramaturg.stores.index.folder import IndexKind
 from dramaturg.stores.index.memories import MEMORY_KIND, MemoryStore, Mood, StoredMemory
-from dramaturg.stores.library import open_role
 from dramaturg.stores.role import Role
 
 Emotion = StrEnum("Emotion", {name: name for name in EMOTIONS})  # type: ignore[misc]
@@ -105,9 +104,7 @@ def memories(
     as_json: JsonOption = False,
 ) -> None:
     """List what a role remembers, or change one memory; it is changed where it is written, and indexed again."""
-    known = KnownMemories(
-        context_for(EMOTIONAL_RAG, role, library, settings), open_role(role, library_path(library)), thread
-    )
+    known = KnownMemories(context_for(EMOTIONAL_RAG, role, library, settings), shelf_of(library).open(role), thread)
     wish = the_wish({"pin": pin, "unpin": unpin, "remove": remove, "edit": edit}, text, question)
     if wish is not None:
         carry_out(wish, known, yes=yes, as_json=as_json)
@@ -170,12 +167,12 @@ async def change_made(known: KnownMemories, wish: Wish, one: Listed) -> None:
     """Change a memory that a conversation made."""
     if wish.what == "edit":
         raise ValueError("What was said in a conversation cannot be edited: --remove it, or edit the turn in the chat.")
-    kept = await memories_of_thread(known.context, known.thread)
-    if wish.what == "remove":
-        await kept.drop([one.memory])
-        return
-    for memory in (await kept.get([one.memory])).values():
-        await kept.save(memory.model_copy(update={"pinned": wish.what == "pin"}))
+    async with memories_of_thread(known.context, known.thread) as kept:
+        if wish.what == "remove":
+            await kept.drop([one.memory])
+            return
+        for memory in (await kept.get([one.memory])).values():
+            await kept.save(memory.model_copy(update={"pinned": wish.what == "pin"}))
 
 
 def show(whose: str, found: Sequence[Listed], of: int, *, as_json: bool) -> None:
@@ -216,7 +213,9 @@ def moods_of(role: Role, kind: IndexKind[StoredMemory, MemoryStore]) -> dict[str
 
 async def made_in(context: RoleContext, thread: str) -> list[Listed]:
     """The memories that a conversation made."""
-    role, kept = (await run_of(context)).role, await memories_of_thread(context, thread)
+    role = (await run_of(context)).role
+    async with memories_of_thread(context, thread) as kept:
+        found = await kept.all()
     return [
         Listed(
             one.id,
@@ -227,7 +226,7 @@ async def made_in(context: RoleContext, thread: str) -> list[Listed]:
             None if one.emotions is None else {name: felt.score for name, felt in one.emotions.items()},
             one.error,
         )
-        for one in await kept.all()
+        for one in found
     ]
 
 
