@@ -30,7 +30,9 @@ def heeding_ends(client: BaseChatModel) -> BaseChatModel:
 
     if not isinstance(client, BaseChatOpenAI):
         return client
-    return client.model_copy(update={"async_client": _HeedingEnds(client.async_client)})
+    completions = _HeedingEnds(client.async_client)
+    root = _Around(client.root_async_client, chat=_Around(client.root_async_client.chat, completions=completions))
+    return client.model_copy(update={"async_client": completions, "root_async_client": root})
 
 
 def with_messages_as_they_are(request: dict[str, Any]) -> dict[str, Any]:
@@ -43,6 +45,17 @@ def with_messages_as_they_are(request: dict[str, Any]) -> dict[str, Any]:
     return {**request, "messages": [], "extra_body": {**(request.get("extra_body") or {}), "messages": messages}}
 
 
+class _Around:
+    """An object, but for some attributes."""
+
+    def __init__(self, inner: Any, **others: Any) -> None:
+        self._inner = inner
+        vars(self).update(others)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
 class _AsTheyAre:
     """OpenAI's client that gives raw responses, whose messages are sent as they are."""
 
@@ -53,22 +66,22 @@ class _AsTheyAre:
         """Send a request."""
         return await self._completions.create(**with_messages_as_they_are(request))
 
+    async def parse(self, **request: Any) -> Any:
+        """Send a request for an answer in a format."""
+        return await self._completions.parse(**with_messages_as_they_are(request))
 
-class _HeedingEnds:
+
+class _HeedingEnds(_Around):
     """OpenAI's client of chat completions; whatever else is asked of it is that client's affair."""
 
     def __init__(self, completions: Any) -> None:
-        self._completions = completions
-        self.with_raw_response = _AsTheyAre(completions.with_raw_response)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._completions, name)
+        super().__init__(completions, with_raw_response=_AsTheyAre(completions.with_raw_response))
 
     async def create(self, **request: Any) -> Any:
         """Send a request."""
         from openai import AsyncStream
 
-        answer = await self._completions.create(**with_messages_as_they_are(request))
+        answer = await self._inner.create(**with_messages_as_they_are(request))
         return _WholeStream(answer) if isinstance(answer, AsyncStream) else answer
 
 

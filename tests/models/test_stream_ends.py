@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_openai import ChatOpenAI
+from openai.lib import _chat_completion_resources
 from openai.resources.chat.completions import completions
 from pydantic import SecretStr
 
@@ -108,9 +109,12 @@ async def test_a_cut_answer_is_not_kept(server: FaultServer, tmp_path: Path) -> 
             await write_message(chat_model(own_client(server, "no end"), cache=tmp_path / "answers"), MESSAGES)
 
 
-@pytest.mark.parametrize("streams", [True, False])
+FORMAT = {"type": "json_schema", "json_schema": {"name": "answer", "schema": {"type": "object"}, "strict": False}}
+
+
+@pytest.mark.parametrize("how", [{}, {"response_format": FORMAT, "stream": False}, {"streamed": True}], ids=str)
 async def test_messages_are_sent_as_they_are_and_not_gone_through(
-    monkeypatch: pytest.MonkeyPatch, streams: bool
+    monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]
 ) -> None:
     gone_through: list[Any] = []
     real = completions.async_maybe_transform
@@ -119,16 +123,17 @@ async def test_messages_are_sent_as_they_are_and_not_gone_through(
         gone_through.append(data["messages"])
         return await real(data, form)
 
-    monkeypatch.setattr(completions, "async_maybe_transform", recording)
+    for module in (completions, _chat_completion_resources):
+        monkeypatch.setattr(module, "async_maybe_transform", recording)
     parts: Any = [{"type": "text", "text": "Is it"}, {"type": "text", "text": "so?"}]
     said = [SystemMessage("Speak."), HumanMessage("Who?", name="Tom"), AIMessage("Ada."), HumanMessage(parts)]
     with endpoint() as running:
         client = openai_compatible("m", running.variables()["OPENAI_BASE_URL"], SECRET)
         for one in (client, heeding_ends(client)):
-            if streams:
+            if how == {"streamed": True}:
                 assert [part async for part in one.astream(said, temperature=0.5)]
             else:
-                assert (await one.ainvoke(said, temperature=0.5)).text
+                assert (await one.ainvoke(said, temperature=0.5, **how)).text
         plain, ours = running.asked
     assert plain == ours
     assert [bool(messages) for messages in gone_through] == [True, False]
