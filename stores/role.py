@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from dramaturg.stores.documents.forms import (
     CARD,
     CHRONICLE,
+    MEMORIES,
     Chronicle,
     DialogueLine,
     Document,
@@ -17,9 +18,9 @@ from dramaturg.stores.documents.forms import (
     RoleCard,
     parse_card,
     parse_chronicle,
+    parse_memories,
     read_dialogues,
     read_documents,
-    read_memories,
     read_questions,
 )
 from dramaturg.stores.documents.memories import memory_paths
@@ -37,7 +38,7 @@ T = TypeVar("T")
 class Role:
     """One folder of a library. Its files are read when asked for; its stores once a version, and shared by threads.
 
-    Card and chronicle, which every turn asks for, are parsed again only when they changed.
+    Card, chronicle and memories, which turns ask for, are parsed again only when they changed.
     """
 
     def __init__(self, root: Path) -> None:
@@ -50,6 +51,7 @@ class Role:
         self._held: RoleCard | None = None
         self._cards: list[tuple[bytes, RoleCard]] = []
         self._chronicles: list[tuple[bytes, Chronicle]] = []
+        self._memories: list[tuple[bytes, tuple[Memory, ...]]] = []
         """The bytes of the file when it was last read, and what they say."""
         self._indexes: dict[IndexKind[Any, Any], Index[Any, Any]] = {}
 
@@ -77,17 +79,20 @@ class Role:
 
     def memories(self) -> list[Memory]:
         """Return the lines of `memories.jsonl`."""
-        return read_memories(self.root)
+        return list(_parsed(self._memories, self._written(MEMORIES), parse_memories, self.root))
 
     def chronicle(self) -> Chronicle:
         """Return what `chronicle.yaml` holds; empty if there is none."""
-        path = self.root / CHRONICLE
-        data = read_bytes(path, self.root) if path.exists() else b""
-        return _parsed(self._chronicles, data, parse_chronicle, self.root)
+        return _parsed(self._chronicles, self._written(CHRONICLE), parse_chronicle, self.root)
 
     def questions(self) -> list[Question]:
         """Return the lines of `questions.jsonl`."""
         return read_questions(self.root)
+
+    def _written(self, name: str) -> bytes:
+        """The bytes of a file that need not be there."""
+        path = self.root / name
+        return read_bytes(path, self.root) if path.exists() else b""
 
     def index(self, kind: "IndexKind[R, S]") -> "Index[R, S]":
         """Return one kind of index, the same object for all threads."""

@@ -35,7 +35,12 @@ def read_text(data: bytes, path: Path, within: Path) -> str:
 
 def read_lines(path: Path, model: type[M], within: Path) -> dict[int, M]:
     """Return one object a line of JSON, by the numbers of the lines, from 1; blank lines are skipped."""
-    text = read_text(read_bytes(path, within), path, within)
+    return parse_lines(read_bytes(path, within), path, model, within)
+
+
+def parse_lines(data: bytes, path: Path, model: type[M], within: Path) -> dict[int, M]:
+    """Return what the bytes of such a file hold."""
+    text = read_text(data, path, within)
     found = {}
     for number, line in enumerate(text.split("\n"), start=1):  # no splitlines: texts may hold other separators
         if line.strip():
