@@ -90,14 +90,8 @@ async def validate(state: GateState, runtime: Runtime[Any]) -> dict[str, Any]:
     identity = await identity_of(run, state)
     last = last_draft(state)
     looked_up = {one["sentence"] for one in state.get("identity") or []}
-    told = "\n".join(looked_up)
     core = [one for one in identity.triples if one.core]
-    rest = [
-        one
-        for one in identity.triples
-        # What a triple says holds its object, whole but for a full stop: few sentences are made of many triples.
-        if not one.core and (one.text or one.object[:-1]) in told and identity.sentence(one) in looked_up
-    ]
+    rest = [one for one in identity.triples if not one.core and identity.sentence(one) in looked_up]
     data = {"question": state["question"], "line": last["text"]}
     found, error = None, ""
     try:
