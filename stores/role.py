@@ -79,7 +79,8 @@ class Role:
 
     def memories(self) -> list[Memory]:
         """Return the lines of `memories.jsonl`."""
-        return list(_parsed(self._memories, self._written(MEMORIES), parse_memories, self.root))
+        lines = _parsed(self._memories, self._written(MEMORIES), parse_memories, self.root)
+        return [*lines]
 
     def chronicle(self) -> Chronicle:
         """Return what `chronicle.yaml` holds; empty if there is none."""

@@ -173,7 +173,8 @@ def best_clique(edges: Iterable[ScoredEdge], user: str, model: str) -> list[str]
         if one == other or not isfinite(score):
             raise ValueError(f"An edge joins two roles and has a finite score, not {(one, other, score)!r}.")
     common = neighbours(scored, user) & neighbours(scored, model)
-    near, looked_at = nx.Graph(), {user, model, *common}
+    near: Graph = nx.Graph()
+    looked_at = {user, model, *common}
     near.add_weighted_edges_from(edge for edge in scored if edge[0] in looked_at and edge[1] in looked_at)
     if not near.has_edge(user, model):
         return []
