@@ -28,7 +28,7 @@ from dramaturg.models.environment import environment
 from dramaturg.models.turn_clock import TurnClock
 from dramaturg.nodes.open_settings import Closed, Open, require_open
 from dramaturg.prompts import Prompt, load, prompts_in
-from dramaturg.stores.library import Library, library_at, open_role
+from dramaturg.stores.library import Library, in_database, library_at, open_role
 from dramaturg.stores.role import Role
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -152,10 +152,10 @@ class RoleContext(RunContext):
 
 def library_of(context: RunContext) -> Library:
     """The library that a run goes by: the context's, else the environment's; it may block."""
-    if isinstance(context.library, Library):
-        return context.library
-    around = environment()
-    return library_at(context.library or around.library, around.cache)
+    place = context.library or environment().library
+    if isinstance(place, Library):
+        return place
+    return library_at(place, environment().cache) if in_database(place) else library_at(place)
 
 
 class Opened:
