@@ -237,6 +237,14 @@ def test_links_that_lead_out_of_the_role(role: Role, tmp_path: Path) -> None:
         role.documents()
 
 
+def test_names_that_climb_out_of_the_role(role: Role) -> None:
+    for name in ("..", "../secret.md", "persona/../../secret.md", "persona/nowhere/../../../secret.md"):
+        with pytest.raises(RoleError, match="leads out of ada"):
+            files.read_if_there(role.root / name, within=role.root)
+    write(role, "persona/life.md", "# Life")
+    assert files.read_if_there(role.root / "persona" / ".." / "persona" / "life.md", within=role.root) == b"# Life"
+
+
 def test_links_inside_the_role_are_followed(role: Role) -> None:
     write(role, "persona/life.md", "# Life")
     (role.root / "persona" / "other.md").symlink_to(role.root / "persona" / "life.md")
