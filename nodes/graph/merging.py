@@ -250,8 +250,7 @@ async def name_groups(state: GraphDraftState, runtime: Runtime[Any]) -> dict[str
     """
     build = await open_build(state, runtime, NormalizationSettings)
     found, answers, run = await groups_of(build), await build.answers(), build.run
-    several = [group for group in found.groups if len(group) > 1 and found.given_name(group, run.role.card) is None]
-    left = {key: names for names in map(found.names, several) if (key := name_key(names)) not in answers}
+    left = found.unnamed(answers, run.role.card)
 
     async def ask(names: list[str]) -> Answers:
         described = "\n".join(found.entities[normal_name(name)].text for name in names)
@@ -285,16 +284,7 @@ async def write_merge_plan(state: GraphDraftState, runtime: Runtime[Any]) -> dic
 
 async def merge_plan(build: Build) -> MergePlan:
     """The plan that follows from all answers so far; a group for which the model chose no name has its first."""
-    found, answers, card = await groups_of(build), await build.answers(), build.run.role.card
-    merges = []
-    for group in found.groups:
-        names = found.names(group)
-        name = found.given_name(group, card) or str(answers.get(name_key(names), names[0]))
-        merges.append(Merge(name=name, names=tuple(names), why=found.why(group)))
-    alone = tuple(one.name for one in merges if [*one.spellings()] == [normal_name(one.name)])
-    merged = tuple(one for one in merges if len(one.spellings()) > 1)
-    splits = found.decisions.splits if found.decisions else ()
-    return MergePlan(merges=merged, alone=alone, splits=splits, apart=found.reasons(found.apart))
+    return (await groups_of(build)).plan(await build.answers(), build.run.role.card)
 
 
 class EntityGroups(NamedTuple):
@@ -309,6 +299,25 @@ class EntityGroups(NamedTuple):
     """The entity that the role is, by its key; None if no document names the role."""
     decisions: MergePlan | None
     """What a person decided."""
+    left: bool = False
+    """Whether a pair, or why two are the same, is still to be asked about."""
+
+    def plan(self, answers: Mapping[str, JsonValue], card: RoleCard) -> MergePlan:
+        """What is merged into what; a group for which the model chose no name has its first."""
+        merges = []
+        for group in self.groups:
+            names = self.names(group)
+            name = self.given_name(group, card) or str(answers.get(name_key(names), names[0]))
+            merges.append(Merge(name=name, names=tuple(names), why=self.why(group)))
+        alone = tuple(one.name for one in merges if [*one.spellings()] == [normal_name(one.name)])
+        merged = tuple(one for one in merges if len(one.spellings()) > 1)
+        splits = self.decisions.splits if self.decisions else ()
+        return MergePlan(merges=merged, alone=alone, splits=splits, apart=self.reasons(self.apart))
+
+    def unnamed(self, answers: Mapping[str, JsonValue], card: RoleCard) -> dict[str, list[str]]:
+        """The names of the groups for which the model is still to choose one, by the key of its answer."""
+        several = [group for group in self.groups if len(group) > 1 and self.given_name(group, card) is None]
+        return {key: names for names in map(self.names, several) if (key := name_key(names)) not in answers}
 
     def names(self, group: Sequence[str]) -> list[str]:
         """The names in a group, as the documents write them."""
@@ -355,10 +364,12 @@ async def groups_of(build: Build) -> EntityGroups:
     own_key = own[0] if own else None
     if not run.settings.normalization or not entities:
         return EntityGroups(by_key, [[key] for key in by_key], [], [], own_key, decisions)
-    pairs = await pairs_of(entities, build)
+    pairs, answers = await pairs_of(entities, build), await build.answers()
     given = own_keys(run.role.card)
     verdicts = [EntityMatch(own[0], key, reason=BY_CARD) for key in own[1:] if key in given]
-    verdicts += verdicts_in(pairs, await build.answers(), run.settings.least_certainty(run.chat))
+    verdicts += verdicts_in(pairs, answers, run.settings.least_certainty(run.chat))
+    unexplained = run.settings.reasons and any(one.same and not one.reason for one in verdicts)
+    left = unexplained or bool(next_pairs(pairs, (), answers, build))
     matches = [one for one in verdicts if one.same]
     decided = [list(merge.spellings()) for merge in decisions.groups()] if decisions else []
     groups = whole = groups_with_decisions([*by_key], matches, decided)
@@ -367,7 +378,7 @@ async def groups_of(build: Build) -> EntityGroups:
         groups = groups_with_decisions([*by_key], matches, decided, refused)
     chain, group = ({key: at for at, keys in enumerate(found) for key in keys} for found in (whole, groups))
     apart = [one for one in verdicts if chain[one.one] == chain[one.other] and group[one.one] != group[one.other]]
-    return EntityGroups(by_key, groups, verdicts, apart, own_key, decisions)
+    return EntityGroups(by_key, groups, verdicts, apart, own_key, decisions, left)
 
 
 def own_keys(card: RoleCard, decisions: MergePlan | None = None) -> list[str]:

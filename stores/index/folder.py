@@ -78,6 +78,10 @@ class Manifest(_Record):
     done: Done | None = None
     """None: something is left to ask, or nobody has said."""
 
+    def made_from(self, embedding: str, sources: Mapping[str, str]) -> bool:
+        """Whether this embedding model made it from files with these checksums."""
+        return self.embedding.normalized and (self.embedding.name, self.sources) == (embedding, sources)
+
     def encoded(self) -> bytes:
         """Return the bytes that are stored."""
         return (self.model_dump_json(indent=2) + "\n").encode()
@@ -220,8 +224,7 @@ class IndexStore(ABC):
 
     def made_from(self, embedding: str, sources: Mapping[str, str]) -> bool:
         """Whether this embedding model made it from files with these checksums."""
-        made = self.manifest.embedding
-        return made.normalized and (made.name, self.manifest.sources) == (embedding, sources)
+        return self.manifest.made_from(embedding, sources)
 
     def require(self, embedding: str, dimension: int | None = None) -> None:
         """Refuse to compare what different embedding models made: see `EmbeddingRecord.require`."""
@@ -275,6 +278,10 @@ class IndexFolder:
         if found:
             raise self.damaged(POINTERS[0])
         return None
+
+    def pointers_are_alike(self) -> bool:
+        """Whether the pointer and its copy say the same."""
+        return len({read_if_there(self.path / name, within=self.role) for name in POINTERS}) == 1
 
     def published(self) -> Sequence[Published]:
         """Return the versions, the current one first; none if the pointer is damaged."""
