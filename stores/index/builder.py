@@ -345,7 +345,7 @@ class IndexBuilder(Generic[R]):
         kept = [published, *[one for one in others if index.folder_of(one).is_dir()][:KEPT]]
         index.switch(kept)
         remove_drafts(index, done, keep=DRAFTS)
-        index.drop_folders(kept)
+        index.drop_others(kept)
         around = (index.role / name for name in ("", "index", "persona", "dialogues"))
         for folder in (index.path, *around, *index.drafts.glob("*"), *index.drafts.glob("*/*")):
             sweep(folder)  # drafts, too, are written under the lock that is held here

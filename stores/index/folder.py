@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, Valid
 
 from dramaturg.stores.documents.changes import KeptDocuments
 from dramaturg.stores.errors import DamagedIndex, EmbeddingMismatch, MissingIndex, RoleError
-from dramaturg.stores.files import canonical, move_folder, read_if_there, remove, sha256, write_bytes
+from dramaturg.stores.files import canonical, move_folder, read_if_there, remove, remove_file, sha256, write_bytes
 from dramaturg.stores.index.parts import Digest, FileRecord, Piece, divided, record_of
 from dramaturg.stores.index.records import R
 from dramaturg.stores.index.vectors import Vectors
@@ -384,20 +384,23 @@ class IndexFolder:
                 new[name] = own
         return new, records
 
-    def drop_folders(self, kept: Iterable[Published]) -> None:
-        """Remove the folders that none of these versions is read from, once the pointer names no others.
+    def drop_others(self, kept: Iterable[Published]) -> None:
+        """Remove what none of these versions is read from, once the pointer names no others.
 
         Who is reading another one meanwhile finds it damaged or gone, looks again which there are, and reads that.
         """
-        needed = set[Path]()
+        whole, pieces = set[Path](), set[Path]()
         for published in kept:
-            needed.add(self.folder_of(published))
+            whole.add(self.folder_of(published))
             with contextlib.suppress(DamagedIndex, MissingIndex):
-                records = self._manifest(published).files.values()
-                needed.update(self.versions / name for one in records for name in one.folders)
-        for folder in self.versions.glob("*"):
-            if folder not in needed:
+                records = self._manifest(published).files
+                pieces.update(self.versions / folder / name for name, one in records.items() for folder in one.folders)
+        shared = {path.parent for path in pieces}
+        for folder in {*self.versions.glob("*")} - whole:
+            if folder not in shared:
                 remove(folder)
+            for path in {*folder.glob("*")} - pieces:
+                remove_file(path, within=self.role)
 
     def _former(self, name: str) -> tuple[bytes, list[Piece]] | None:
         """A file of the version that is served, and where its pieces lie."""
