@@ -11,13 +11,14 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
 from dramaturg.models.chat import ChatModel, threshold
 from dramaturg.models.questions import choose, decide, extract
 from dramaturg.nodes.graph.build import ChunkSettings, GraphBuild, GraphDraftState, open_build
-from dramaturg.nodes.graph.facts import entities_in, mentions_in
+from dramaturg.nodes.graph.facts import entities_in, facts_key, mentions_in
 from dramaturg.nodes.graph.normalization import (
     EntityMatch,
     Named,
     Pair,
     candidate_pairs,
     groups_with_decisions,
+    in_former_order,
     merge_groups,
 )
 from dramaturg.nodes.index_steps import Answers, unless_overtaken
@@ -30,7 +31,7 @@ from dramaturg.stores.index.answers import answer_key
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
 
-ORDER = answer_key("order")  # under which the order of 𝒩 is kept, from one version to the next
+ORDER = answer_key("order")  # under which the order of chunks, and so of 𝒩, is kept from one version to the next
 BY_CARD = "role.yaml gives both as names of the role."
 
 
@@ -89,9 +90,9 @@ async def compare_entities(state: GraphDraftState, runtime: Runtime[Any]) -> dic
     when the role is indexed again.
     """
     build = await open_build(state, runtime, NormalizationSettings)
-    entities = await entities_of(build)
+    entities, order = await entities_in_order(build)
     pairs = await pairs_of(entities, build) if entities else []
-    await build.keep({ORDER: [entity.key for entity in entities]})
+    await build.keep({ORDER: order})
     tried: set[Pair] = set()
     answers = await build.answers()
     before = sum(same_key(pair) in answers for pair in pairs)
@@ -103,15 +104,19 @@ async def compare_entities(state: GraphDraftState, runtime: Runtime[Any]) -> dic
     return {"usage": {"compare_entities": build.run.usage}}
 
 
-async def entities_of(build: Build) -> list[Named]:
-    """The entity database 𝒩, in its order."""
+async def entities_in_order(build: Build) -> tuple[list[Named], list[JsonValue]]:
+    """The entity database 𝒩, and the order that it is in: that in which chunks came, and their names in them.
+
+    So what is added comes last, and what is removed leaves the order of a run on what is left. Where an earlier version
+    has written down the keys of entities, these stay first.
+    """
     answers, decisions = await build.answers(), await decisions_of(build)
     before = cast("list[str]", answers.get(ORDER, []))
-    mentions = mentions_in(await build.chunks(), answers, decisions.splits if decisions else ())
-    found = entities_in(mentions, before)
-    if build.read is not None and ORDER in build.read:
-        build.read[ORDER] = [entity.key for entity in found]  # that of before may hold names of a forgotten document
-    return found
+    chunks = in_former_order(await build.chunks(), before, facts_key)
+    found = entities_in(mentions_in(chunks, answers, decisions.splits if decisions else ()), before)
+    there = {entity.key for entity in found}  # the order of before may hold names of a forgotten document
+    told = [key for key in map(facts_key, chunks) if key in answers]
+    return found, [*(key for key in before if key in there), *dict.fromkeys(told)]
 
 
 async def decisions_of(build: Build) -> MergePlan | None:
@@ -357,7 +362,9 @@ async def groups_of(build: Build) -> EntityGroups:
 
     Without normalization every name stays alone.
     """
-    run, entities = build.run, await entities_of(build)
+    run, (entities, order) = build.run, await entities_in_order(build)
+    if build.read is not None and ORDER in build.read:
+        build.read[ORDER] = order
     by_key = {one.key: one for one in entities}
     decisions = await decisions_of(build)
     own = [key for key in own_keys(run.role.card, decisions) if key in by_key]
