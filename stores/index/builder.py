@@ -346,8 +346,7 @@ class IndexBuilder(Generic[R]):
         index.switch(kept)
         remove_drafts(index, done, keep=DRAFTS)
         index.drop_others(kept)
-        around = (index.role / name for name in ("", "index", "persona", "dialogues"))
-        for folder in (index.path, *around, *index.drafts.glob("*"), *index.drafts.glob("*/*")):
+        for folder in index.written_in():
             sweep(folder)  # drafts, too, are written under the lock that is held here
         drop_documents(index)
 

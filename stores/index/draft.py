@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError
 from dramaturg.stores.files import inside, move_folder, remove, remove_file, sha256, write_bytes
-from dramaturg.stores.index.folder import IndexFolder, Published, version_id
+from dramaturg.stores.index.folder import IndexFolder, Manifest, Published, version_id
 from dramaturg.stores.index.parts import Digest
 from dramaturg.stores.index.records import R, decode_records, encode_records
 from dramaturg.stores.index.vectors import Vectors
@@ -165,12 +165,25 @@ def decode_vectors(data: bytes, dimension: int) -> dict[str, Vector]:
     return {bytes(one).hex(): vector for one, vector in zip(rows["key"], rows["vector"], strict=True)}
 
 
+def in_work(index: IndexFolder, manifest: Manifest) -> bool:
+    """Whether a draft of what a version was made from lies there still, or one that is not whole."""
+    for folder in index.drafts.glob("*"):
+        try:
+            recipe = Recipe.model_validate_json(inside(folder / RECIPE, index.role).read_bytes())
+        except (OSError, ValueError):
+            return True
+        if (recipe.embedding, recipe.sources) == (manifest.embedding.name, manifest.sources):
+            return True
+    return False
+
+
 def remove_drafts(index: IndexFolder, done: str, *, keep: int) -> None:
     """Remove the draft that is done, and others but the ones touched last or within the hour: they may be in work."""
     others = [folder for folder in index.drafts.glob("*") if folder.name != done]
     others.sort(key=_touched, reverse=True)
     now = time.time()
-    idle = [one for at, one in enumerate(others[keep:], keep) if at >= MOST or now - _touched(one) > IN_WORK]
+    kept = [one for one in others if (one / RECIPE).exists()][:keep]  # the others cannot be gone on with
+    idle = [one for at, one in enumerate(others) if one not in kept and (at >= MOST or now - _touched(one) > IN_WORK)]
     for folder in [index.drafts / done, *idle]:
         remove(folder)
 

@@ -256,6 +256,11 @@ class IndexFolder:
         """The folder of the versions that are or were published."""
         return self.path / "versions"
 
+    def written_in(self) -> list[Path]:
+        """Return the folders in which something is written aside before it is in place."""
+        around = (self.role / name for name in ("", "index", "persona", "dialogues"))
+        return [self.path, *around, *self.drafts.glob("*"), *self.drafts.glob("*/*")]
+
     @property
     def command(self) -> str:
         """The command that makes it."""

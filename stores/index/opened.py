@@ -7,8 +7,10 @@ from typing import Generic
 from dramaturg.stores.documents.changes import KeptDocuments
 from dramaturg.stores.documents.sources import Sources
 from dramaturg.stores.errors import DamagedIndex, MissingIndex
+from dramaturg.stores.files import left_aside
 from dramaturg.stores.index.answers import kept_files
 from dramaturg.stores.index.builder import IndexBuilder
+from dramaturg.stores.index.draft import in_work
 from dramaturg.stores.index.folder import IndexFolder, IndexKind, Manifest, Pointer, Published, S
 from dramaturg.stores.index.records import R
 
@@ -63,8 +65,8 @@ class Index(Generic[R, S]):
     def unchanged(self, embedding: str, settings: str) -> Manifest | None:
         """Return the manifest of the version that is read, if indexing would come to just that again.
 
-        Nothing was left to do, nothing has changed since, and all that lies there is as it was written: it is compared,
-        and not read any further.
+        Nothing was left to do, nothing has changed since, nobody was killed on the way, and all that lies there is as
+        it was written: it is compared, and not read any further.
 
         Args:
             embedding: the name of the embedding model.
@@ -73,13 +75,13 @@ class Index(Generic[R, S]):
         folder, kept = self.folder, KeptDocuments(self.folder.role)
         try:
             current = folder.pointer()
-            if current is None or any(kept_files(folder)):
+            if current is None or any(kept_files(folder)) or any(map(left_aside, folder.written_in())):
                 return None
             published = current.versions[0]
             manifest = folder.manifest(published)
             if manifest.done is None or manifest.done.settings != settings:
                 return None
-            if not manifest.made_from(embedding, self.sources.checksums()):
+            if in_work(folder, manifest) or not manifest.made_from(embedding, self.sources.checksums()):
                 return None
             for name in manifest.files:
                 folder.content(published, manifest, name)
