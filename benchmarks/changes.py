@@ -14,13 +14,11 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-import corpus
-import stub_server
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import BaseMessage
 from pydantic import Field
@@ -32,6 +30,8 @@ from dramaturg.stores.library import Library
 from dramaturg.stores.role import Role
 from dramaturg.workflows import amadeus_index, drmr_index, emotional_rag_index, role_rag_index
 
+import corpus
+import stub_server
 from stub_model import StubModel
 
 ROUNDS = 5
@@ -61,7 +61,8 @@ class Counting(StubModel):
         if kind == "pairs":
             return stub_server.short({**request, "max_tokens": 1}) or ""
         if kind == "names":
-            return "1"
+            listed = "\n".join(one.text for one in messages)
+            return max(re.findall(r"^(\d+)\. (.*)$", listed, re.MULTILINE), key=lambda one: (len(one[1]), one[1]))[0]
         return stub_server.summary(request)
 
 
@@ -173,9 +174,9 @@ def one_more_or_less(role: Path, documents: list[tuple[str, str]], removed: int)
         "embedded",
         title="One document",
     )
-    before = set(index_anew(role, documents, "fresh").asked)
-    whole, extra = role.parent / "fresh", corpus.documents(len(documents) + 1)[-1]
-    table.add_row("all", *counted(sorted(before)), "", "")
+    run = index_anew(role, documents, "fresh")
+    before, whole, extra = run.asked, role.parent / "fresh", corpus.documents(len(documents) + 1)[-1]
+    table.add_row("all", *counted(before), "", str(run.embedded))
     with copied(whole) as copy:
         (copy / "persona" / extra[0]).write_text(extra[1], encoding="utf-8")
         run = index(copy)
@@ -187,10 +188,19 @@ def one_more_or_less(role: Path, documents: list[tuple[str, str]], removed: int)
         left = [one for one in documents if one != documents[at]]
         fresh = index_anew(role, left, "less")
         shutil.rmtree(role.parent / "less")
-        expected = set(fresh.asked) - before
+        expected = questions(fresh.asked) - questions(before)
         same = "same graph" if run.report["version"] == fresh.report["version"] else "another graph"
         table.add_row(f"{documents[at][0]} removed", *counted(run.asked), f"{len(expected)}, {same}", str(run.embedded))
     return table
+
+
+def questions(asked: Iterable[tuple[str, str]]) -> set[tuple[str, ...]]:
+    """Each question once: two entries are one in either order, and so are the names of a group, whatever is told."""
+    names = re.compile(r"^([^:\n]+)(?::.*)?$", re.MULTILINE)
+    return {
+        (kind, *sorted(names.findall(text.split("<names>")[1]) if kind == "names" else text.split("\n")))
+        for kind, text in asked
+    }
 
 
 def counted(asked: list[tuple[str, str]]) -> list[str]:

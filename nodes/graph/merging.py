@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
 from dramaturg.models.chat import ChatModel, threshold
 from dramaturg.models.questions import choose, decide, extract
 from dramaturg.nodes.graph.build import ChunkSettings, GraphBuild, GraphDraftState, open_build
-from dramaturg.nodes.graph.facts import entities_in, facts_key, mentions_in
+from dramaturg.nodes.graph.facts import entities_in, mentions_in
 from dramaturg.nodes.graph.normalization import (
     EntityMatch,
     Named,
@@ -31,7 +31,7 @@ from dramaturg.stores.index.answers import answer_key
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
 
-ORDER = answer_key("order")  # under which the order of chunks, and so of 𝒩, is kept from one version to the next
+ORDER = answer_key("order")  # under which the order of documents, and so of 𝒩, is kept from one version to the next
 BY_CARD = "role.yaml gives both as names of the role."
 
 
@@ -104,19 +104,22 @@ async def compare_entities(state: GraphDraftState, runtime: Runtime[Any]) -> dic
     return {"usage": {"compare_entities": build.run.usage}}
 
 
-async def entities_in_order(build: Build) -> tuple[list[Named], list[JsonValue]]:
-    """The entity database 𝒩, and the order that it is in: that in which chunks came, and their names in them.
+async def entities_in_order(build: Build) -> tuple[list[Named], JsonValue]:
+    """The entity database 𝒩, and the order that it is in, which is kept.
 
-    So what is added comes last, and what is removed leaves the order of a run on what is left. Where an earlier version
-    has written down the keys of entities, these stay first.
+    Documents come in the order in which they became the role's, and names in that of their chunks. So a document that
+    is added comes last, and where one is removed or changed 𝒩 is that of a run which knows of nothing else.
     """
     answers, decisions = await build.answers(), await decisions_of(build)
-    before = cast("list[str]", answers.get(ORDER, []))
-    chunks = in_former_order(await build.chunks(), before, facts_key)
-    found = entities_in(mentions_in(chunks, answers, decisions.splits if decisions else ()), before)
+    before = cast("dict[str, list[str]]", answers.get(ORDER, {}))
+    if isinstance(before, list):  # an earlier version has written down the keys of entities, which stay first
+        before = {"entities": before}
+    chunks = in_former_order(await build.chunks(), before.get("documents", []), lambda chunk: chunk.source)
+    mentions = mentions_in(chunks, answers, decisions.splits if decisions else ())
+    found = entities_in(mentions, before.get("entities", []))
     there = {entity.key for entity in found}  # the order of before may hold names of a forgotten document
-    told = [key for key in map(facts_key, chunks) if key in answers]
-    return found, [*(key for key in before if key in there), *dict.fromkeys(told)]
+    documents: list[JsonValue] = [*dict.fromkeys(chunk.source for chunk in chunks)]
+    return found, {"documents": documents, "entities": [one for one in before.get("entities", []) if one in there]}
 
 
 async def decisions_of(build: Build) -> MergePlan | None:

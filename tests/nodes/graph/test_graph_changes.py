@@ -93,14 +93,28 @@ def told(role: Role) -> dict[str, set[str]]:
 
 async def test_documents_are_compared_in_the_order_in_which_they_came(tmp_path: Path) -> None:
     role = role_of(tmp_path, "work")
+    for name in ("boat", "life", "dog"):  # "boat" comes before "work" by its name
+        put(role, name, DOCUMENTS[name])
+        await index(role, **SETTINGS)
+    (role.root / "persona" / "life.md").unlink()
+    put(role, "boat", DOCUMENTS["boat"] + "\nKit swims.\n")
     await index(role, **SETTINGS)
-    before = role.index(GRAPH_KIND).builder.known()[ORDER]
-    put(role, "boat", DOCUMENTS["boat"])  # which comes first by its name
-    await index(role, model := graph_actor(), **SETTINGS)
-    now = role.index(GRAPH_KIND).builder.known()[ORDER]
-    assert now[:1] == before  # type: ignore[index]
-    assert len(now) == 2  # type: ignore[arg-type]
-    assert asked(model, "same")
+    found: Any = role.index(GRAPH_KIND).builder.known()[ORDER]
+    assert found["documents"] == ["boat.md", "work.md", "dog.md"]  # the first two came together
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+async def test_a_changed_document_gives_the_graph_of_a_run_that_knows_nothing_else(tmp_path: Path, name: str) -> None:
+    edited = DOCUMENTS[name].replace(".", " on Sunday.", 1) + "\nTom Quill mends the Petrel with Kit.\n"
+    role, alone = role_of(tmp_path / "changed", *DOCUMENTS), role_of(tmp_path / "fresh", *without(name))
+    models = before, after, fresh = [graph_actor() for _ in range(3)]
+    await index(role, before, **SETTINGS)
+    for one in (role, alone):
+        put(one, name, edited)
+    changed, report = await index(role, after, **SETTINGS), await index(alone, fresh, **SETTINGS)
+    known, new, wanted = map(questions, models)
+    assert sorted(new) == sorted({*wanted} - {*known})
+    assert changed["version"] == report["version"]
 
 
 async def test_what_was_ever_answered_is_not_asked_again(tmp_path: Path) -> None:
