@@ -107,7 +107,7 @@ async def exchange_memory(state: RememberedState, run: Run[RememberSettings], th
     store = await memories_of(run, state.get("memories_version"))
     encoder = await encoder_of(run, store.encoder, role.card)
     asked, answer = state["messages"][-2:]
-    speaker = (asked.name or "")[:SPEAKER]
+    speaker = (asked.name or "").replace("\0", "")[:SPEAKER]  # which Postgres does not take
     exchange = Exchange(exchange_text(state["question"], answer.text, speaker, role.card.name), answer.text)
     embedded = model.documents([exchange.text], dimension=store.manifest.embedding.dimension)
     vectors, mood = await asyncio.gather(embedded, mood_or_reason(encoder, exchange))

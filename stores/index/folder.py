@@ -18,6 +18,7 @@ from dramaturg.stores.files import canonical, move_folder, read_if_there, remove
 from dramaturg.stores.index.parts import Digest, FileRecord, Piece, divided, record_of
 from dramaturg.stores.index.records import R
 from dramaturg.stores.index.vectors import Vectors
+from dramaturg.stores.locks import copies
 
 VersionId = Annotated[str, Field(pattern=r"^[0-9a-f]{24}$")]
 
@@ -415,6 +416,15 @@ class IndexFolder:
                 data = self.content(published, manifest, name)
                 return data, [one._replace(folder=one.folder or own) for one in manifest.files[name].made_of()]
         return None
+
+    def restored(self, version: str) -> Published | None:
+        """Bring a version back that this machine's copy of a database no longer has; None where that has it neither."""
+        original = copies.get(self.role.parent)
+        under = f"{self.versions.relative_to(self.role).as_posix()}/"
+        if original is None or not original.restore(self.role, lambda path: path.startswith(under)):
+            return None
+        manifests = (read_if_there(one / MANIFEST, within=self.role) for one in self.versions.glob(f"{version}-*"))
+        return next((Published(version=version, manifest=sha256(data)) for data in manifests if data), None)
 
     def whole(self, published: Published) -> IndexStore | None:
         """Return a version, or None if it is missing or damaged."""
