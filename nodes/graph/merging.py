@@ -113,13 +113,13 @@ async def entities_in_order(build: Build) -> tuple[list[Named], JsonValue]:
     answers, decisions = await build.answers(), await decisions_of(build)
     before = cast("dict[str, list[str]]", answers.get(ORDER, {}))
     if isinstance(before, list):  # an earlier version has written down the keys of entities, which stay first
-        before = {"entities": before}
+        before = {"names": before}
     chunks = in_former_order(await build.chunks(), before.get("documents", []), lambda chunk: chunk.source)
     mentions = mentions_in(chunks, answers, decisions.splits if decisions else ())
-    found = entities_in(mentions, before.get("entities", []))
+    found = entities_in(mentions, before.get("names", []))
     there = {entity.key for entity in found}  # the order of before may hold names of a forgotten document
     documents: list[JsonValue] = [*dict.fromkeys(chunk.source for chunk in chunks)]
-    return found, {"documents": documents, "entities": [one for one in before.get("entities", []) if one in there]}
+    return found, {"documents": documents, "names": [one for one in before.get("names", []) if one in there]}
 
 
 async def decisions_of(build: Build) -> MergePlan | None:
