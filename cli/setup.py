@@ -57,7 +57,7 @@ def doctor(model: ModelOption = "auto", library: LibraryOption = None, as_json: 
         found = [
             *packages(),
             *weights(),
-            SetupFinding("library", True, f"{shelf.root}: {roles}"),
+            SetupFinding("library", True, f"{shelf.name}: {roles}"),
             asyncio.run(chat_answer(model)),
             *map(embedding_answer, languages),
         ]
