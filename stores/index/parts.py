@@ -87,11 +87,11 @@ def divided(
         used[piece.folder] += piece.length
     known = {name for name, length in used.most_common(FOLDERS) if 2 * length >= sizes[name]}
     new, pieces, done = bytearray(), list[Piece](), 0
-    for at, piece in [*((at, piece) for at, piece in found if piece.folder in known), (len(data), None)]:
+    for at, piece in [*((at, piece) for at, piece in found if piece.folder in known), (len(data), Piece("", 0, 0))]:
         if at > done:
             pieces.append(Piece("", len(new), at - done))
             new += data[done:at]
-        if piece is not None:
+        if piece.length:
             pieces.append(piece)
             done = at + piece.length
     return bytes(new), pieces
