@@ -23,7 +23,7 @@ from pydantic.json_schema import SkipJsonSchema
 from dramaturg.models.chat import Account, ChatModel, Usage, chat_model
 from dramaturg.models.client import slots
 from dramaturg.models.connections import PerLoop
-from dramaturg.models.embeddings import Embedder, embedder
+from dramaturg.models.embeddings import Embedder, embedder, embedder_name
 from dramaturg.models.environment import environment
 from dramaturg.models.turn_clock import TurnClock
 from dramaturg.nodes.open_settings import Closed, Open, require_open
@@ -322,6 +322,11 @@ class Run(Generic[S_co]):
         """
         language = language or self.language
         return self.opened.prompts.get(f"{name}.{language}") or load(name, language)
+
+    @property
+    def embedding_name(self) -> str:
+        """The name of the embedding model, which is not loaded for it."""
+        return embedder_name(self.settings.embedding_model, self.role.card.language)
 
     async def embedder(self) -> Embedder:
         """The embedding model; its first use in a process takes seconds."""
