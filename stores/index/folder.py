@@ -438,7 +438,7 @@ class IndexFolder:
         """Return the error for a file that is not what was written."""
         return DamagedIndex(
             f"The index {self.kind.name!r} of {self.role.name!r} is damaged ({name} is not as it was written): "
-            f"run `{self.command} --rebuild`."
+            f"run `{self.command}`, which makes it again."
         )
 
     def missing(self, version: str | None = None) -> MissingIndex:

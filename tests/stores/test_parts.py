@@ -125,7 +125,7 @@ def test_damage_to_what_is_shared_is_noticed_and_a_rebuild_stands_by_itself(tmp_
     build(role, changed(3))
     shared = first / "passages.jsonl"
     shared.write_bytes(shared.read_bytes().replace(b"50 50", b"50 51", 1))
-    with pytest.raises(DamagedIndex, match="run `dramaturg index ada --rebuild`"):
+    with pytest.raises(DamagedIndex, match="run `dramaturg index ada`, which makes it again"):
         reopened(role).index(ACTS).open()
     builder = reopened(role).index(ACTS).builder
     draft = builder.draft(passages_of(changed(3)), embedding="hash-8", settings={}, sources={}, fresh=True)

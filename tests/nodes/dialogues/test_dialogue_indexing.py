@@ -769,7 +769,7 @@ async def test_where_no_version_is_whole_all_is_made_again(role: Role, name: str
     first = await index(role, None, SCORES)
     for path in role.root.glob(f"index/dialogues/versions/*/{name}"):
         path.write_bytes(b"")
-    with pytest.raises(DamagedIndex, match="run `dramaturg index ada --method drmr --rebuild`"):
+    with pytest.raises(DamagedIndex, match="run `dramaturg index ada --method drmr`, which makes it again"):
         served(role)
     report = await index(Role(role.root), None, SCORES)
     assert (report["version"], served(role).warning) == (first["version"], "")

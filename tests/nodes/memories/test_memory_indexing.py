@@ -820,7 +820,7 @@ async def test_where_no_version_is_whole_all_is_made_again(role: Role) -> None:
     first = await index(role)
     for path in role.root.glob("index/memories/versions/*/*"):
         path.write_bytes(b"")
-    with pytest.raises(DamagedIndex, match="run `dramaturg index ada --method emotional-rag --rebuild`"):
+    with pytest.raises(DamagedIndex, match="run `dramaturg index ada --method emotional-rag`, which makes it again"):
         served(role)
     report = await index(Role(role.root), model := feeling())
     assert (len(model.calls), report["version"]) == (5, first["version"])
