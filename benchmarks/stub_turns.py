@@ -3,9 +3,9 @@
 import json
 import re
 
-from stub_server import RULES, Request, main, one_token, properties, said
-
 from dramaturg.testing.fitting import fitting
+
+from stub_server import RULES, Request, main, one_token, properties, said
 
 LINE = "I have thought of that for many years, my friend, and I am not done with it yet."
 ABOUT = {"type": "character", "reason": "He knew him.", "relevant": True}

@@ -27,13 +27,14 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from rich.console import Console
 from rich.table import Table
-from stub_server import Stub, running
 from typing_extensions import TypedDict
 
 from dramaturg.conversations.opening import open_conversation
 from dramaturg.stores.library import open_role
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
 from dramaturg.workflows.methods import context_type, preparations
+
+from stub_server import Stub, running
 
 FIXED, A_CALL = 12.0, 3.0  # the goal: milliseconds of processor a turn, and more for each call
 KINDS = ("vanilla", "naive-rag", "amadeus", "role-rag", "emotional-rag", "drmr", "id-rag")

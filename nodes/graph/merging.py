@@ -18,6 +18,7 @@ from dramaturg.nodes.graph.normalization import (
     Pair,
     candidate_pairs,
     groups_with_decisions,
+    in_former_order,
     merge_groups,
 )
 from dramaturg.nodes.index_steps import Answers, unless_overtaken
@@ -30,7 +31,7 @@ from dramaturg.stores.index.answers import answer_key
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
 
-ORDER = answer_key("order")  # under which the order of 𝒩 is kept, from one version to the next
+ORDER = answer_key("order")  # under which the order of documents, and so of 𝒩, is kept from one version to the next
 BY_CARD = "role.yaml gives both as names of the role."
 
 
@@ -89,9 +90,9 @@ async def compare_entities(state: GraphDraftState, runtime: Runtime[Any]) -> dic
     when the role is indexed again.
     """
     build = await open_build(state, runtime, NormalizationSettings)
-    entities = await entities_of(build)
+    entities, order = await entities_in_order(build)
     pairs = await pairs_of(entities, build) if entities else []
-    await build.keep({ORDER: [entity.key for entity in entities]})
+    await build.keep({ORDER: order})
     tried: set[Pair] = set()
     answers = await build.answers()
     before = sum(same_key(pair) in answers for pair in pairs)
@@ -103,15 +104,22 @@ async def compare_entities(state: GraphDraftState, runtime: Runtime[Any]) -> dic
     return {"usage": {"compare_entities": build.run.usage}}
 
 
-async def entities_of(build: Build) -> list[Named]:
-    """The entity database 𝒩, in its order."""
+async def entities_in_order(build: Build) -> tuple[list[Named], JsonValue]:
+    """The entity database 𝒩, and the order that it is in, which is kept.
+
+    Documents come in the order in which they became the role's, and names in that of their chunks. So a document that
+    is added comes last, and where one is removed or changed 𝒩 is that of a run which knows of nothing else.
+    """
     answers, decisions = await build.answers(), await decisions_of(build)
-    before = cast("list[str]", answers.get(ORDER, []))
-    mentions = mentions_in(await build.chunks(), answers, decisions.splits if decisions else ())
-    found = entities_in(mentions, before)
-    if build.read is not None and ORDER in build.read:
-        build.read[ORDER] = [entity.key for entity in found]  # that of before may hold names of a forgotten document
-    return found
+    before = cast("dict[str, list[str]]", answers.get(ORDER, {}))
+    if isinstance(before, list):  # an earlier version has written down the keys of entities, which stay first
+        before = {"names": before}
+    chunks = in_former_order(await build.chunks(), before.get("documents", []), lambda chunk: chunk.source)
+    mentions = mentions_in(chunks, answers, decisions.splits if decisions else ())
+    found = entities_in(mentions, before.get("names", []))
+    there = {entity.key for entity in found}  # the order of before may hold names of a forgotten document
+    documents: list[JsonValue] = [*dict.fromkeys(chunk.source for chunk in chunks)]
+    return found, {"documents": documents, "names": [one for one in before.get("names", []) if one in there]}
 
 
 async def decisions_of(build: Build) -> MergePlan | None:
@@ -250,8 +258,7 @@ async def name_groups(state: GraphDraftState, runtime: Runtime[Any]) -> dict[str
     """
     build = await open_build(state, runtime, NormalizationSettings)
     found, answers, run = await groups_of(build), await build.answers(), build.run
-    several = [group for group in found.groups if len(group) > 1 and found.given_name(group, run.role.card) is None]
-    left = {key: names for names in map(found.names, several) if (key := name_key(names)) not in answers}
+    left = found.unnamed(answers, run.role.card)
 
     async def ask(names: list[str]) -> Answers:
         described = "\n".join(found.entities[normal_name(name)].text for name in names)
@@ -285,16 +292,7 @@ async def write_merge_plan(state: GraphDraftState, runtime: Runtime[Any]) -> dic
 
 async def merge_plan(build: Build) -> MergePlan:
     """The plan that follows from all answers so far; a group for which the model chose no name has its first."""
-    found, answers, card = await groups_of(build), await build.answers(), build.run.role.card
-    merges = []
-    for group in found.groups:
-        names = found.names(group)
-        name = found.given_name(group, card) or str(answers.get(name_key(names), names[0]))
-        merges.append(Merge(name=name, names=tuple(names), why=found.why(group)))
-    alone = tuple(one.name for one in merges if [*one.spellings()] == [normal_name(one.name)])
-    merged = tuple(one for one in merges if len(one.spellings()) > 1)
-    splits = found.decisions.splits if found.decisions else ()
-    return MergePlan(merges=merged, alone=alone, splits=splits, apart=found.reasons(found.apart))
+    return (await groups_of(build)).plan(await build.answers(), build.run.role.card)
 
 
 class EntityGroups(NamedTuple):
@@ -309,6 +307,25 @@ class EntityGroups(NamedTuple):
     """The entity that the role is, by its key; None if no document names the role."""
     decisions: MergePlan | None
     """What a person decided."""
+    left: bool = False
+    """Whether a pair, or why two are the same, is still to be asked about."""
+
+    def plan(self, answers: Mapping[str, JsonValue], card: RoleCard) -> MergePlan:
+        """What is merged into what; a group for which the model chose no name has its first."""
+        merges = []
+        for group in self.groups:
+            names = self.names(group)
+            name = self.given_name(group, card) or str(answers.get(name_key(names), names[0]))
+            merges.append(Merge(name=name, names=tuple(names), why=self.why(group)))
+        alone = tuple(one.name for one in merges if [*one.spellings()] == [normal_name(one.name)])
+        merged = tuple(one for one in merges if len(one.spellings()) > 1)
+        splits = self.decisions.splits if self.decisions else ()
+        return MergePlan(merges=merged, alone=alone, splits=splits, apart=self.reasons(self.apart))
+
+    def unnamed(self, answers: Mapping[str, JsonValue], card: RoleCard) -> dict[str, list[str]]:
+        """The names of the groups for which the model is still to choose one, by the key of its answer."""
+        several = [group for group in self.groups if len(group) > 1 and self.given_name(group, card) is None]
+        return {key: names for names in map(self.names, several) if (key := name_key(names)) not in answers}
 
     def names(self, group: Sequence[str]) -> list[str]:
         """The names in a group, as the documents write them."""
@@ -348,17 +365,21 @@ async def groups_of(build: Build) -> EntityGroups:
 
     Without normalization every name stays alone.
     """
-    run, entities = build.run, await entities_of(build)
+    run, (entities, order) = build.run, await entities_in_order(build)
+    if build.read is not None and ORDER in build.read:
+        build.read[ORDER] = order
     by_key = {one.key: one for one in entities}
     decisions = await decisions_of(build)
     own = [key for key in own_keys(run.role.card, decisions) if key in by_key]
     own_key = own[0] if own else None
     if not run.settings.normalization or not entities:
         return EntityGroups(by_key, [[key] for key in by_key], [], [], own_key, decisions)
-    pairs = await pairs_of(entities, build)
+    pairs, answers = await pairs_of(entities, build), await build.answers()
     given = own_keys(run.role.card)
     verdicts = [EntityMatch(own[0], key, reason=BY_CARD) for key in own[1:] if key in given]
-    verdicts += verdicts_in(pairs, await build.answers(), run.settings.least_certainty(run.chat))
+    verdicts += verdicts_in(pairs, answers, run.settings.least_certainty(run.chat))
+    unexplained = run.settings.reasons and any(one.same and not one.reason for one in verdicts)
+    left = unexplained or bool(next_pairs(pairs, (), answers, build))
     matches = [one for one in verdicts if one.same]
     decided = [list(merge.spellings()) for merge in decisions.groups()] if decisions else []
     groups = whole = groups_with_decisions([*by_key], matches, decided)
@@ -367,7 +388,7 @@ async def groups_of(build: Build) -> EntityGroups:
         groups = groups_with_decisions([*by_key], matches, decided, refused)
     chain, group = ({key: at for at, keys in enumerate(found) for key in keys} for found in (whole, groups))
     apart = [one for one in verdicts if chain[one.one] == chain[one.other] and group[one.one] != group[one.other]]
-    return EntityGroups(by_key, groups, verdicts, apart, own_key, decisions)
+    return EntityGroups(by_key, groups, verdicts, apart, own_key, decisions, left)
 
 
 def own_keys(card: RoleCard, decisions: MergePlan | None = None) -> list[str]:
