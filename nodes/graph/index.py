@@ -16,7 +16,7 @@ from dramaturg.nodes.graph.construction import (
     needs_summary,
     put_together,
     repeated_in,
-    skeleton,
+    skeleton_of,
 )
 from dramaturg.nodes.graph.facts import facts_key, failures, left_out, names_in, without_answer, without_facts
 from dramaturg.nodes.graph.merging import NormalizationSettings, merge_plan
@@ -140,8 +140,8 @@ async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
     read: dict[str, JsonValue] = {}
     build = replace(await open_build(state, runtime, GraphIndexSettings), read=read)
     role, chat = build.run.role, build.run.chat
-    plan = await merge_plan(build)
-    made, answers = await skeleton(build, plan), await build.answers()
+    plan, mentions = await merge_plan(build)
+    made, answers = skeleton_of(mentions, plan.groups()), await build.answers()
     described = {said: description_of(said, answers) for said in repeated_in(made)}
     chunks = await build.chunks()
     graph = put_together(made, lambda said: described.get(said) or " ".join(said.texts), source_sentences(chunks))
@@ -151,6 +151,7 @@ async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
         raise without_facts(chunks, answers, chat.name, role.id)
     texts = graph_texts(graph)
     await build.embedded(texts)
+    long = needs_summary(build)
     counts = {
         "chunks": len(chunks),
         "failed": len(failed),
@@ -159,7 +160,7 @@ async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
         "merges": sum(len(entity.names) > 1 for entity in entities),
         "cut": sum(one.same for one in plan.apart),
         "noes": sum(not one.same for one in (*plan.apart, *(why for merge in plan.merges for why in merge.why))),
-        "undescribed": sum(text is None and needs_summary(said, build) for said, text in described.items()),
+        "undescribed": sum(text is None and long(said) for said, text in described.items()),
     }
     manifest = await asyncio.to_thread(
         build.builder.publish,

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
 from dramaturg.models.chat import ChatModel, threshold
 from dramaturg.models.questions import choose, decide, extract
 from dramaturg.nodes.graph.build import ChunkSettings, GraphBuild, GraphDraftState, open_build
-from dramaturg.nodes.graph.facts import entities_in, mentions_in
+from dramaturg.nodes.graph.facts import Mentions, entities_in, mentions_in
 from dramaturg.nodes.graph.normalization import (
     EntityMatch,
     Named,
@@ -89,12 +89,12 @@ async def compare_entities(state: GraphDraftState, runtime: Runtime[Any]) -> dic
     when the role is indexed again.
     """
     build = await open_build(state, runtime, NormalizationSettings)
-    entities = await entities_of(build)
+    entities, _ = await entities_of(build)
     pairs = await pairs_of(entities, build) if entities else []
     await build.keep({ORDER: [entity.key for entity in entities]})
     tried: set[Pair] = set()
     answers = await build.answers()
-    before = sum(same_key(pair) in answers for pair in pairs)
+    before = sum(pair.same_key in answers for pair in pairs)
     while wave := next_pairs(pairs, tried, await build.answers(), build):
         await ask_pairs(wave, build, before + len(tried))
         tried |= set(wave)
@@ -103,15 +103,15 @@ async def compare_entities(state: GraphDraftState, runtime: Runtime[Any]) -> dic
     return {"usage": {"compare_entities": build.run.usage}}
 
 
-async def entities_of(build: Build) -> list[Named]:
-    """The entity database 𝒩, in its order."""
+async def entities_of(build: Build) -> tuple[list[Named], Mentions]:
+    """The entity database 𝒩, in its order, and the mentions that it is made of."""
     answers, decisions = await build.answers(), await decisions_of(build)
     before = cast("list[str]", answers.get(ORDER, []))
     mentions = mentions_in(await build.chunks(), answers, decisions.splits if decisions else ())
     found = entities_in(mentions, before)
     if build.read is not None and ORDER in build.read:
         build.read[ORDER] = [entity.key for entity in found]  # that of before may hold names of a forgotten document
-    return found
+    return found, mentions
 
 
 async def decisions_of(build: Build) -> MergePlan | None:
@@ -147,7 +147,7 @@ def next_pairs(
 ) -> list[Pair]:
     """The pairs to ask about now: all that are left, or a few of those that are not in one group by now."""
     settings, chat = build.run.settings, build.run.chat
-    left = [pair for pair in pairs if pair not in tried and same_key(pair) not in answers]
+    left = [pair for pair in pairs if pair not in tried and pair.same_key not in answers]
     if not settings.skip_joined:
         return left
     names = list(dict.fromkeys(key for pair in pairs for key in (pair.one.key, pair.other.key)))
@@ -180,7 +180,7 @@ async def ask_pairs(pairs: Sequence[Pair], build: Build, before: int) -> None:
         (pair,) = batch
         messages = run.prompt("same_entity").messages(data={"one": pair.one.entry, "other": pair.other.entry})
         decision = await decide(chat, messages, threshold=least)
-        return {same_key(pair): {"same": decision.answer, "certainty": decision.probability}}
+        return {pair.same_key: {"same": decision.answer, "certainty": decision.probability}}
 
     async def ask_several(batch: Sequence[Pair]) -> Answers:
         listed = (f"[{at}] {pair.one.entry}\n[{at}] {pair.other.entry}" for at, pair in enumerate(batch, start=1))
@@ -188,8 +188,8 @@ async def ask_pairs(pairs: Sequence[Pair], build: Build, before: int) -> None:
         found = await extract(chat, messages, verdicts_on(len(batch)))
         answers: dict[str, JsonValue] = {}
         for pair, (_, verdict) in zip(batch, found, strict=True):
-            answers[same_key(pair)] = {"same": verdict.same, "certainty": None}
-            answers[why_key(pair)] = verdict.reason
+            answers[pair.same_key] = {"same": verdict.same, "certainty": None}
+            answers[pair.why_key] = verdict.reason
         return answers
 
     batches = {str(start): pairs[start : start + size] for start in range(0, len(pairs), size)}
@@ -202,12 +202,12 @@ async def explain(pairs: Sequence[Pair], build: Build) -> None:
     """Have the model say why, of the pairs that it held for the same: few, and a person will read them."""
     answers, chat = await build.answers(), build.run.chat
     matched = {one[:2] for one in matches_in(pairs, answers, build.run.settings.least_certainty(chat))}
-    left = {why_key(p): p for p in pairs if (p.one.key, p.other.key) in matched and why_key(p) not in answers}
+    left = {p.why_key: p for p in pairs if (p.one.key, p.other.key) in matched and p.why_key not in answers}
     prompt = build.run.prompt("why_same")
 
     async def ask(pair: Pair) -> Answers:
         why = await sentence(chat, prompt.messages(data={"one": pair.one.entry, "other": pair.other.entry}))
-        return {why_key(pair): why} if why else {}
+        return {pair.why_key: why} if why else {}
 
     await build.ask_all("reasons", left, ask)
 
@@ -221,24 +221,14 @@ def verdicts_in(pairs: Iterable[Pair], answers: Mapping[str, JsonValue], least: 
     """What was found of all pairs that have an answer."""
     verdicts = []
     for pair in pairs:
-        verdict = answers.get(same_key(pair))
+        verdict = answers.get(pair.same_key)
         if isinstance(verdict, dict):
             certainty = verdict.get("certainty")
             sure = float(certainty) if isinstance(certainty, int | float) else None
             same = bool(verdict.get("same")) if sure is None else sure >= least
-            reason = str(answers.get(why_key(pair), ""))
+            reason = str(answers.get(pair.why_key, ""))
             verdicts.append(EntityMatch(pair.one.key, pair.other.key, round(pair.similarity, 4), sure, reason, same))
     return verdicts
-
-
-def same_key(pair: Pair) -> str:
-    """What the answer on a pair is kept by: what was compared, in either order."""
-    return answer_key("same", *sorted([pair.one.entry, pair.other.entry]))
-
-
-def why_key(pair: Pair) -> str:
-    """What the reason for an answer is kept by."""
-    return answer_key("why", *sorted([pair.one.entry, pair.other.entry]))
 
 
 @needs(draft="chunk_persona")
@@ -276,31 +266,35 @@ def planning_outcome(state: GraphDraftState) -> Literal["apply", "plan"]:
 async def write_merge_plan(state: GraphDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Write down which names would become one and why, for a person to read and edit; nothing is published."""
     build = await open_build(state, runtime, NormalizationSettings)
-    plan = await merge_plan(build)
+    plan, _ = await merge_plan(build)
     path = await asyncio.to_thread(write_plan, build.run.role.root, plan, PLAN)
     runtime.stream_writer({"event": "planned", "merges": len(plan.merges), "file": str(path)})
     report = {**state["index"], "merges": len(plan.merges), "plan": str(path)}
     return {"index": report, "plan": False, "rebuild": False, "retry": False}
 
 
-async def merge_plan(build: Build) -> MergePlan:
-    """The plan that follows from all answers so far; a group for which the model chose no name has its first."""
+async def merge_plan(build: Build) -> tuple[MergePlan, Mentions]:
+    """The plan that follows from all answers so far, and the mentions that it renames.
+
+    A group for which the model chose no name has its first.
+    """
     found, answers, card = await groups_of(build), await build.answers(), build.run.role.card
     merges = []
-    for group in found.groups:
+    for group, verdicts in zip(found.groups, found.verdicts_within(), strict=True):
         names = found.names(group)
         name = found.given_name(group, card) or str(answers.get(name_key(names), names[0]))
-        merges.append(Merge(name=name, names=tuple(names), why=found.why(group)))
+        merges.append(Merge(name=name, names=tuple(names), why=found.why(group, verdicts)))
     alone = tuple(one.name for one in merges if [*one.spellings()] == [normal_name(one.name)])
     merged = tuple(one for one in merges if len(one.spellings()) > 1)
     splits = found.decisions.splits if found.decisions else ()
-    return MergePlan(merges=merged, alone=alone, splits=splits, apart=found.reasons(found.apart))
+    return MergePlan(merges=merged, alone=alone, splits=splits, apart=found.reasons(found.apart)), found.mentions
 
 
 class EntityGroups(NamedTuple):
     """Entities in groups that mean one thing each, and what speaks for it."""
 
     entities: Mapping[str, Named]
+    mentions: Mentions
     groups: Sequence[Sequence[str]]
     verdicts: Sequence[EntityMatch]
     apart: Sequence[EntityMatch]
@@ -324,10 +318,19 @@ class EntityGroups(NamedTuple):
         decided = self.decision(group)
         return decided.name if decided else card.name if self.own in group else None
 
-    def why(self, group: Sequence[str]) -> tuple[Why, ...]:
+    def verdicts_within(self) -> list[list[EntityMatch]]:
+        """The verdicts on two names of one group, by group."""
+        place = {key: at for at, group in enumerate(self.groups) for key in group}
+        within: list[list[EntityMatch]] = [[] for _ in self.groups]
+        for one in self.verdicts:
+            if place[one.one] == place[one.other]:
+                within[place[one.one]].append(one)
+        return within
+
+    def why(self, group: Sequence[str], verdicts: Iterable[EntityMatch]) -> tuple[Why, ...]:
         """What was found of the names in a group, also before a person decided about them."""
-        decided, within = self.decision(group), [one for one in self.verdicts if {one.one, one.other} <= set(group)]
-        return (*(decided.why if decided else ()), *self.reasons(within))
+        decided = self.decision(group)
+        return (*(decided.why if decided else ()), *self.reasons(verdicts))
 
     def reasons(self, verdicts: Iterable[EntityMatch]) -> tuple[Why, ...]:
         """Verdicts as a person reads them."""
@@ -348,13 +351,13 @@ async def groups_of(build: Build) -> EntityGroups:
 
     Without normalization every name stays alone.
     """
-    run, entities = build.run, await entities_of(build)
+    run, (entities, mentions) = build.run, await entities_of(build)
     by_key = {one.key: one for one in entities}
     decisions = await decisions_of(build)
     own = [key for key in own_keys(run.role.card, decisions) if key in by_key]
     own_key = own[0] if own else None
     if not run.settings.normalization or not entities:
-        return EntityGroups(by_key, [[key] for key in by_key], [], [], own_key, decisions)
+        return EntityGroups(by_key, mentions, [[key] for key in by_key], [], [], own_key, decisions)
     pairs = await pairs_of(entities, build)
     given = own_keys(run.role.card)
     verdicts = [EntityMatch(own[0], key, reason=BY_CARD) for key in own[1:] if key in given]
@@ -367,7 +370,7 @@ async def groups_of(build: Build) -> EntityGroups:
         groups = groups_with_decisions([*by_key], matches, decided, refused)
     chain, group = ({key: at for at, keys in enumerate(found) for key in keys} for found in (whole, groups))
     apart = [one for one in verdicts if chain[one.one] == chain[one.other] and group[one.one] != group[one.other]]
-    return EntityGroups(by_key, groups, verdicts, apart, own_key, decisions)
+    return EntityGroups(by_key, mentions, groups, verdicts, apart, own_key, decisions)
 
 
 def own_keys(card: RoleCard, decisions: MergePlan | None = None) -> list[str]:
