@@ -29,9 +29,8 @@ from rich.table import Table
 
 from dramaturg.models.chat import ChatModel, chat_model
 from dramaturg.models.questions import choose, decide, extract, write
-from dramaturg.nodes.graph.facts import facts_about
+from dramaturg.nodes.graph.facts import facts_about, numbered
 from dramaturg.nodes.graph.normalization import merge_groups
-from dramaturg.nodes.graph.sentences import numbered
 from dramaturg.nodes.passages.index import split_documents
 from dramaturg.nodes.text.boundaries import sentences
 from dramaturg.prompts import load

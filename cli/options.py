@@ -1,6 +1,7 @@
 """Options that several commands share, and how they become a context."""
 
 import os
+import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,7 @@ from pydantic import BaseModel
 from dramaturg.models.environment import environment
 from dramaturg.stores.documents.reading import read_yaml
 from dramaturg.stores.errors import did_you_mean
+from dramaturg.stores.library import Library, library_at
 from dramaturg.workflows.names import METHODS
 
 if TYPE_CHECKING:
@@ -65,7 +67,8 @@ MethodOption = Annotated[
     ),
 ]
 LibraryOption = Annotated[
-    Path | None, typer.Option("--library", help="The folder of the roles.", envvar="DRAMATURG_LIBRARY")
+    str | None,
+    typer.Option("--library", help="The folder of the roles, or postgresql://….", envvar="DRAMATURG_LIBRARY"),
 ]
 ModelOption = Annotated[
     str, typer.Option("--model", help="auto, embedded, a model's name at OPENAI_BASE_URL, or provider:name.")
@@ -102,20 +105,26 @@ UserRoleOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a program.")]
 
 
-def library_path(library: Path | None) -> Path:
-    """The library that is meant."""
+def library_path(library: str | None) -> Path | str:
+    """Where the library is that is meant: a folder, or the address of a database."""
     return library or environment().library
+
+
+def shelf_of(library: str | None) -> Library:
+    """The library that is meant."""
+    return library_at(library_path(library), environment().cache)
 
 
 def command_line(*words: str, method: str = AMADEUS, library: Path | str | None = None) -> str:
     """A command to be typed, with the options that lead to the same method and library."""
     by = [] if method == AMADEUS else ["--method", method]
-    among = [] if library is None or Path(library) == environment().library else ["--library", str(library)]
+    around = library is None or str(library) == str(environment().library)
+    among = [] if around else ["--library", re.sub(r":[^:/@]*@", "@", str(library))]  # without a password
     return shlex.join(["dramaturg", *words, *by, *among])
 
 
 def context_for(
-    method: str, role: str, library: Path | None, settings: Sequence[str] | None, **named: Any
+    method: str, role: str, library: str | None, settings: Sequence[str] | None, **named: Any
 ) -> "RoleContext":
     """Put the context of a run together; what is named and empty was not given.
 

@@ -9,14 +9,14 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from dramaturg.cli.options import JsonOption, LibraryOption, ModelOption, library_path
+from dramaturg.cli.options import JsonOption, LibraryOption, ModelOption, shelf_of
 from dramaturg.cli.output import note, print_json, screen
 from dramaturg.cli.progress import bars, waiting
 from dramaturg.cli.stopping import stopping
 from dramaturg.models.catalogue import CATALOGUE
 from dramaturg.models.environment import environment
 from dramaturg.models.weights import check, pull, status
-from dramaturg.stores.library import Library, examples
+from dramaturg.stores.library import examples
 
 EXTRAS = {
     "xllamacpp": "local",
@@ -31,6 +31,7 @@ EXTRAS = {
     "markdownify": "documents",
     "scipy": "evaluate",
     "pingouin": "evaluate",
+    "psycopg": "postgres",
     "langgraph-cli": "server",
 }
 DEFAULT = ("qwen2.5-coder-1.5b", "minilm")
@@ -49,7 +50,7 @@ class SetupFinding(NamedTuple):
 
 def doctor(model: ModelOption = "auto", library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """Look at what is installed and whether the models answer; the exit code is 1 if something needed is not there."""
-    shelf = Library(library_path(library))
+    shelf = shelf_of(library)
     with waiting("Asking the models …"):
         roles = ", ".join(sorted({*shelf.roles(), *examples()}))
         languages = sorted({"en", *(shelf.role(role).card.language for role in shelf.roles())})

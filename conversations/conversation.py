@@ -31,12 +31,14 @@ class Conversation:
     Args:
         graph: the builder of a workflow that takes and gives messages, such as `amadeus.build()`.
         saver: any LangGraph saver. `ConversationSaver` is the one that also keeps its order when the clock is set
-            back, erases what is deleted, and reads a long history in one query.
+            back, erases what is deleted, and reads a long history in one query. With `AsyncPostgresSaver` a thread
+            is held across machines, by a lock of its database.
         context: how the turns are to be done.
         thread: the name of the conversation.
         store: where nodes keep what a conversation makes of its turns (`ConversationMemories`); it is forgotten with
             the turns.
-        locks: a folder of lock files, shared by all programs that use the saver; None: only this process does.
+        locks: a folder of lock files, shared by all programs that use the saver; None: only this process does, or
+            the saver's database has the locks.
         patience: seconds that a turn waits for another one on the thread.
     """
 

@@ -1,12 +1,13 @@
-"""One turn at a time on a thread: across tasks and threads, and across processes that share a folder."""
+"""One turn at a time on a thread: across tasks, processes that share a folder, and machines that share a database."""
 
 import asyncio
 import hashlib
+import sys
 import threading
 import time
 import weakref
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,34 +26,50 @@ class ThreadBusy(RuntimeError):
     """Another turn on this thread took longer than one was ready to wait."""
 
 
-@asynccontextmanager
-async def turn_lock(
+def turn_lock(
     saver: BaseCheckpointSaver[Any], thread: str, folder: Path | None, patience: float
-) -> AsyncIterator[None]:
-    """Hold a thread for one turn.
+) -> AbstractAsyncContextManager[None]:
+    """Hold a thread for one turn; what is locked ends with its holder, also where that is killed.
 
     Args:
-        saver: where the thread is kept.
+        saver: where the thread is kept. With LangGraph's saver for Postgres the lock is in its database, and holds
+            across machines.
         thread: its name.
-        folder: where its lock file lies; None: only this process uses the saver.
+        folder: where its lock file lies; None: only this process uses the saver. Not used with Postgres.
         patience: seconds to wait for a turn of somebody else.
 
     Raises:
         ThreadBusy: the other turn took longer.
-        StorageError: the lock file cannot be written.
+        StorageError: the lock file cannot be written, or the database cannot be reached.
     """
-    attempt, release = in_files(thread, folder) if folder else in_process(saver, thread)
+    aio = sys.modules.get("langgraph.checkpoint.postgres.aio")  # not imported for those who have no such saver
+    if aio and isinstance(saver, aio.AsyncPostgresSaver):
+        return in_database(saver.conn, thread, patience)
+    return by_attempts(*(in_files(thread, folder) if folder else in_process(saver, thread)), thread, patience)
+
+
+@asynccontextmanager
+async def by_attempts(
+    attempt: Callable[[], bool], release: Callable[[], None], thread: str, patience: float
+) -> AsyncIterator[None]:
+    """Hold a lock that is tried again and again.
+
+    Attempts do not block, and nothing waits in a thread: a turn that is cancelled meanwhile leaves no lock behind.
+    """
     until = time.monotonic() + patience
-    # Attempts that do not block, and not a wait in a thread: a turn that is cancelled meanwhile leaves no lock behind.
     while not attempt():
         if time.monotonic() >= until:
-            msg = f"The conversation {thread!r} is in use elsewhere: wait for that reply, or take another thread."
-            raise ThreadBusy(msg)
+            raise busy(thread)
         await asyncio.sleep(POLL)
     try:
         yield
     finally:
         release()
+
+
+def busy(thread: str) -> ThreadBusy:
+    """What to raise for a thread that somebody else holds."""
+    return ThreadBusy(f"The conversation {thread!r} is in use elsewhere: wait for that reply, or take another thread.")
 
 
 def in_process(saver: BaseCheckpointSaver[Any], thread: str) -> tuple[Callable[[], bool], Callable[[], None]]:
@@ -84,3 +101,51 @@ def in_files(thread: str, folder: Path) -> tuple[Callable[[], bool], Callable[[]
         return True
 
     return attempt, lock.release
+
+
+@asynccontextmanager
+async def in_database(conn: Any, thread: str, patience: float) -> AsyncIterator[None]:
+    """Hold an advisory lock of a Postgres database, on a connection of its own.
+
+    A connection of the saver's pool, held for a whole turn, would be missing to those who write.
+
+    Args:
+        conn: the connection or the pool of the saver.
+        thread: the name of the thread.
+        patience: seconds to wait.
+    """
+    from psycopg import AsyncConnection, OperationalError
+    from psycopg.conninfo import make_conninfo
+    from psycopg.errors import LockNotAvailable
+
+    key = int.from_bytes(hashlib.sha256(b"turn\0" + thread.encode(errors="surrogatepass")).digest()[:8], signed=True)
+    limits = {"lock_timeout": f"{max(1, round(patience * 1000))}ms", **KEEPALIVES}
+    try:
+        if isinstance(conn, AsyncConnection):
+            info = conn.info
+        else:
+            async with conn.connection() as one:
+                info = one.info
+        lock = await AsyncConnection.connect(make_conninfo(info.dsn, password=info.password), autocommit=True)
+    except OperationalError as error:
+        raise unreachable(error) from error
+    async with lock:
+        try:
+            for name, value in limits.items():
+                await lock.execute("SELECT set_config(%s, %s, false)", [name, value])
+            await lock.execute("SELECT pg_advisory_lock(%s)", [key])
+        except LockNotAvailable as error:
+            raise busy(thread) from error
+        except OperationalError as error:
+            raise unreachable(error) from error
+        yield
+
+
+KEEPALIVES = {"tcp_keepalives_idle": "5", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3"}
+"""By which a server finds out, in about 20 seconds, that a machine which held a lock is gone."""
+
+
+def unreachable(error: Exception) -> StorageError:
+    """What to raise where the database is not there."""
+    reason = " ".join(str(error).split())
+    return StorageError(f"The database of the conversations cannot be reached ({reason}): look whether it runs.")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from platformdirs import user_cache_path, user_data_path
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
 
 class Environment(BaseModel):
@@ -17,9 +17,9 @@ class Environment(BaseModel):
     api_key: SecretStr | None = Field(default=None, description="OPENAI_API_KEY: its key.")
     chat_model: str | None = Field(default=None, description="DRAMATURG_CHAT_MODEL: the name of a chat model.")
     embedding_model: str | None = Field(default=None, description="DRAMATURG_EMBEDDING_MODEL: an embedding model.")
-    library: Path = Field(
+    library: Path | str = Field(
         default_factory=lambda: user_data_path("dramaturg") / "library",
-        description="DRAMATURG_LIBRARY: the folder of the roles.",
+        description="DRAMATURG_LIBRARY: the folder of the roles, or a database of them, postgresql://….",
     )
     cache: Path = Field(
         default_factory=lambda: user_cache_path("dramaturg"),
@@ -36,6 +36,11 @@ class Environment(BaseModel):
     graphrag_python: Path | None = Field(
         default=None, description="DRAMATURG_GRAPHRAG_PYTHON: a Python that has GraphRAG, for comparisons with it."
     )
+
+    @field_validator("library", mode="before")
+    @classmethod
+    def _folder_or_address(cls, given: str | Path) -> str | Path:
+        return given if "://" in str(given) else Path(given)
 
     @property
     def opened(self) -> frozenset[str]:

@@ -13,8 +13,17 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from dramaturg.models.errors import UNANSWERED
-from dramaturg.nodes.grounds import GatheredState, Grounds, GroundsSettings, ground_text, joined, within_budget
-from dramaturg.nodes.reply import AskedState, ReplySettings, spoken
+from dramaturg.nodes.reply import (
+    AskedState,
+    GatheredState,
+    Grounds,
+    GroundsSettings,
+    ReplySettings,
+    ground_text,
+    joined,
+    spoken,
+    within_budget,
+)
 from dramaturg.nodes.run import MissingInput, RoleContext, Run, needs, open_run
 from dramaturg.nodes.turn import EvidenceState, asked_as, stranger_name
 

@@ -28,7 +28,7 @@ from dramaturg.models.environment import environment
 from dramaturg.models.turn_clock import TurnClock
 from dramaturg.nodes.open_settings import Closed, Open, require_open
 from dramaturg.prompts import Prompt, load, prompts_in
-from dramaturg.stores.library import Library, open_role
+from dramaturg.stores.library import Library, library_at, open_role
 from dramaturg.stores.role import Role
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -150,6 +150,14 @@ class RoleContext(RunContext):
     """What was opened with this context, where it is that of one run of a graph."""
 
 
+def library_of(context: RunContext) -> Library:
+    """The library that a run goes by: the context's, else the environment's; it may block."""
+    if isinstance(context.library, Library):
+        return context.library
+    around = environment()
+    return library_at(context.library or around.library, around.cache)
+
+
 class Opened:
     """The role and the models of a context, each opened once. Its methods block."""
 
@@ -174,7 +182,7 @@ class Opened:
         """The role, and the chat model with a fresh account."""
         with self._lock:
             if self._role_and_chat is None:
-                role = open_role(self.context.role, self.context.library or environment().library)
+                role = open_role(self.context.role, library_of(self.context))
                 own = self.context.prompts
                 if own and not own.is_dir():
                     raise ValueError(f"There is no folder of prompts {own}.")

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache, partial
 from importlib.resources import files
@@ -14,6 +14,7 @@ from uuid import uuid4
 from dramaturg.stores.documents.forms import CARD, RoleCard, card_text, parse_card
 from dramaturg.stores.errors import RoleError, StorageError, did_you_mean
 from dramaturg.stores.files import make_folder, move_folder, remove, write_bytes
+from dramaturg.stores.locks import copies
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
 
@@ -21,6 +22,7 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _RESERVED = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]", re.IGNORECASE)  # device names on Windows
 _lock = RLock()
 _roles: dict[Path, Role] = {}
+_databases: dict[str, "Library"] = {}
 
 
 def check_id(role: str) -> str:
@@ -42,25 +44,25 @@ class Library:
 
     def __init__(self, root: Path) -> None:
         self.root = Path(root).expanduser().resolve()
+        self.name = str(self.root)
 
     def roles(self) -> list[str]:
         """Return the ids of the roles, sorted; folders that are no role are left out."""
         return sorted(name for name in self._names() if _may_be_id(name) and not self._refusal(name))
 
     def create(self, role: str, card: RoleCard) -> Role:
-        """Make a new role: a commented `role.yaml` and an empty persona folder.
+        """Make a new role: a commented `role.yaml`, and a folder for its persona.
 
         Raises:
             RoleError: the id may not be used, or is taken (also in another case: some systems see no difference).
         """
         taken = [name for name in self._names() if name.lower() == check_id(role).lower()]
         if taken:
-            raise RoleError(f"There is {taken[0]!r} in {self.root} already: take another id, or edit that role.")
-        with self._aside(role) as folder:
-            write_bytes(folder / CARD, card_text(card).encode(), within=self.root)
-            make_folder(folder / "persona", within=self.root)
-            move_folder(folder, self.root / role, within=self.root)
-        return self.role(role)
+            raise RoleError(f"There is {taken[0]!r} in {self.name} already: take another id, or edit that role.")
+        self._put(role, {CARD: card_text(card).encode()})
+        made = self.role(role)
+        make_folder(made.root / "persona", within=made.root)
+        return made
 
     def role(self, role: str) -> Role:
         """Return a role; all callers in the process share one object.
@@ -77,11 +79,19 @@ class Library:
         with _lock:
             return _roles.setdefault(root, Role(root))
 
+    def open(self, role: str) -> Role:
+        """Return a role; an example that the library lacks is copied first."""
+        return self.adopt(role) if role in examples() else self.role(role)
+
     def adopt(self, example: str) -> Role:
         """Return a role, copied from the examples unless the library has it; the copy belongs to the user."""
         with _lock:
             if example not in self._names():
-                self._copy(example)
+                try:
+                    self._put(example, dict(_files_of(_examples() / example)))
+                except (RoleError, StorageError):
+                    if example not in self._names():  # else another process was faster
+                        raise
         return self.role(example)
 
     def _names(self) -> list[str]:
@@ -108,22 +118,46 @@ class Library:
         finally:
             remove(folder)
 
-    def _copy(self, example: str) -> None:
-        with self._aside(example) as folder:
-            _copy_files(_examples() / example, folder, self.root)
-            try:
-                move_folder(folder, self.root / example, within=self.root)
-            except StorageError:
-                if example not in self._names():  # else another process was faster
-                    raise
+    def _put(self, role: str, files: Mapping[str, bytes]) -> None:
+        """Put a new role there, whole: its files by their paths."""
+        with self._aside(role) as folder:
+            for path, data in files.items():
+                write_bytes(folder / path, data, within=self.root)
+            move_folder(folder, self.root / role, within=self.root)
 
     def _unknown(self, role: str) -> RoleError:
         known = sorted({*self.roles(), *examples()})
         near = did_you_mean(role, known) or "."
         return RoleError(
-            f"There is no role {role!r} in {self.root}{near} There are: {', '.join(known) or 'none'}. "
+            f"There is no role {role!r} in {self.name}{near} There are: {', '.join(known) or 'none'}. "
             f"`dramaturg new {role}` begins a new one."
         )
+
+
+def library_at(place: str | Path, cache: Path | None = None) -> Library:
+    """Return the library in a folder, or in a database by its address; one object for each database.
+
+    Args:
+        place: a folder, which may be this machine's copy of a database, or postgresql://…
+        cache: where the copies of a database lie; needed with an address that was not opened before.
+    """
+    if not in_database(place):
+        folder = Path(place).expanduser().resolve()
+        original = copies.get(folder)
+        return original if isinstance(original, Library) else Library(folder)
+    from dramaturg.stores.shared_library import SharedLibrary
+
+    with _lock:
+        if place not in _databases:
+            if cache is None:
+                raise RoleError("A library in a database needs a folder for its copies.")
+            _databases[str(place)] = SharedLibrary(str(place), cache)
+        return _databases[str(place)]
+
+
+def in_database(place: str | Path) -> bool:
+    """Whether this is the address of a database, and no folder."""
+    return str(place).startswith(("postgresql://", "postgres://"))
 
 
 def examples() -> list[str]:
@@ -142,8 +176,7 @@ def open_role(role: str, library: str | Path | Library) -> Role:
     Raises:
         RoleError: the id may not be used, or there is no such role; the message names those there are.
     """
-    opened = library if isinstance(library, Library) else Library(Path(library))
-    return opened.adopt(role) if role in examples() else opened.role(role)
+    return (library if isinstance(library, Library) else library_at(library)).open(role)
 
 
 def find_card(name: str, library: Path, *, taken: bool = False) -> RoleCard | None:
@@ -157,7 +190,7 @@ def find_card(name: str, library: Path, *, taken: bool = False) -> RoleCard | No
     Raises:
         RoleError: the card of this id cannot be read; of others, what cannot be read is left out.
     """
-    opened = Library(library)
+    opened = library_at(library)
     own = opened.roles()
     cards = {role: partial(_card, opened, role) for role in own}
     cards |= {role: partial(_example_card, role) for role in examples() if role not in own}
@@ -186,9 +219,10 @@ def _examples() -> Traversable:
     return files("dramaturg.examples")
 
 
-def _copy_files(source: Traversable, target: Path, within: Path) -> None:
-    for entry in source.iterdir():
+def _files_of(folder: Traversable, path: str = "") -> Iterator[tuple[str, bytes]]:
+    """The files in a folder and in those below, by their paths from it."""
+    for entry in folder.iterdir():
         if entry.is_dir():
-            _copy_files(entry, target / entry.name, within)
+            yield from _files_of(entry, f"{path}{entry.name}/")
         else:
-            write_bytes(target / entry.name, entry.read_bytes(), within=within)
+            yield f"{path}{entry.name}", entry.read_bytes()

@@ -1,8 +1,9 @@
 """Locks that programs share: on a file, and on a role."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
+from typing import Protocol
 
 from filelock import FileLock, Timeout
 
@@ -12,6 +13,20 @@ from dramaturg.stores.files import inside, make_folder
 
 PATIENCE = 60.0  # seconds; each step under the lock takes far less
 POLL = 0.02
+
+
+class Original(Protocol):
+    """What a folder of roles is a copy of, for one machine of several."""
+
+    def exchange(self, folder: Path) -> AbstractContextManager[None]:
+        """Hold a role on all machines: its copy is up to date, and what changes in it is written back at the end."""
+
+    def restore(self, folder: Path, under: Callable[[str], bool]) -> bool:
+        """Bring files of a role that are no longer part of it back into its copy; return whether there was any."""
+
+
+copies: dict[Path, Original] = {}
+"""The folders of roles in this process that are copies, and of what."""
 
 
 @contextmanager
@@ -41,6 +56,8 @@ def file_lock(path: Path, *, patience: float, busy: Exception, poll: float = 0.0
 def role_lock(role: Path) -> Iterator[None]:
     """Hold a role for one step, across threads and processes; a change that was interrupted is finished first.
 
+    A role of which this machine has a copy is held on all machines, and what is changed is written back at the end.
+
     Raises:
         RoleBusy: someone else held it for a minute.
     """
@@ -48,6 +65,8 @@ def role_lock(role: Path) -> Iterator[None]:
     inside(folder, role)
     make_folder(folder, within=role)
     busy = RoleBusy(f"Another program is changing {role.name!r}: try again when it is done.")
-    with file_lock(folder / ".lock", patience=PATIENCE, busy=busy, poll=POLL):
+    original = copies.get(role.parent)
+    everywhere = original.exchange(role) if original else nullcontext()
+    with file_lock(folder / ".lock", patience=PATIENCE, busy=busy, poll=POLL), everywhere:
         finish_change(role)
         yield

@@ -12,6 +12,7 @@ os.environ["LANGGRAPH_STRICT_MSGPACK"] = "true"  # read when langgraph is import
 
 import pytest
 import typer.main
+from databases import postgres, postgres_server  # noqa: F401
 from hypothesis import settings
 from langgraph._internal import _serde
 from langgraph.graph import state

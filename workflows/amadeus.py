@@ -6,7 +6,6 @@ from langgraph.graph import END, START
 from typing_extensions import TypedDict
 
 from dramaturg.nodes.drafts import next_step, revise, speak
-from dramaturg.nodes.grounds import GroundsInput, GroundsOutput
 from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.passages.attributes import AttributeMemory, AttributeState, extract_attributes
 from dramaturg.nodes.passages.index import IndexingSettings, PassagesCheckState, check_index, passages_outcome
@@ -25,6 +24,7 @@ from dramaturg.nodes.passages.selection import (
     judge,
     selection_outcome,
 )
+from dramaturg.nodes.reply import GroundsInput, GroundsOutput
 from dramaturg.nodes.run import by_rules
 from dramaturg.nodes.self_contained import SelfContainedSettings, SelfContainedState, make_self_contained
 from dramaturg.nodes.turn import (

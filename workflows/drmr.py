@@ -37,7 +37,7 @@ from dramaturg.nodes.dialogues.role_memory import (
     memory_outcome,
 )
 from dramaturg.nodes.drafts import next_step, revise, speak
-from dramaturg.nodes.grounds import GroundsInput, GroundsOutput
+from dramaturg.nodes.reply import GroundsInput, GroundsOutput
 from dramaturg.nodes.turn import (
     SummarySettings,
     SummaryState,

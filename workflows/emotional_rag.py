@@ -5,7 +5,6 @@ from typing import Any, NotRequired
 from langgraph.graph import END, START
 from typing_extensions import TypedDict
 
-from dramaturg.nodes.grounds import GroundsInput, GroundsOutput
 from dramaturg.nodes.memories.index import MemoriesCheckState, MemoriesVersion, check_memories, encoding_outcomes
 from dramaturg.nodes.memories.recall import (
     MemoryRecallState,
@@ -20,6 +19,7 @@ from dramaturg.nodes.memories.reply import (
     ground_memories,
     respond_from_memories,
 )
+from dramaturg.nodes.reply import GroundsInput, GroundsOutput
 from dramaturg.nodes.turn import (
     SummarySettings,
     SummaryState,

@@ -10,7 +10,6 @@ from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 from pydantic import BeforeValidator, Field
 
-from dramaturg.models.environment import environment
 from dramaturg.nodes.dialogues.cast import UserRoleSettings
 from dramaturg.nodes.dialogues.role_memory import RoleMemoryState, condense_memory, memory_outcome
 from dramaturg.nodes.drafts import STEPS, Checkers, GroundedDraftSettings, draft_from_grounds, next_step, revise, speak
@@ -22,7 +21,7 @@ from dramaturg.nodes.memories.remembering import RememberedState, remember
 from dramaturg.nodes.memories.units import memories_in
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.part import OwnSettings, part
-from dramaturg.nodes.run import RoleContext, needs, open_run
+from dramaturg.nodes.run import RoleContext, library_of, needs, open_run
 from dramaturg.nodes.self_contained import SelfContainedSettings, SelfContainedState, make_self_contained
 from dramaturg.nodes.turn import (
     SummarySettings,
@@ -38,7 +37,6 @@ from dramaturg.nodes.verification import VerificationSettings, verify
 from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.stores.documents.memories import read_memory_files
 from dramaturg.stores.errors import RoleError
-from dramaturg.stores.library import open_role
 from dramaturg.stores.role import Role
 from dramaturg.workflows import amadeus, drmr, emotional_rag, id_rag, role_rag
 
@@ -154,7 +152,7 @@ def settings_of(name: Part) -> Callable[[EnsembleContext], RoleContext]:
 def prepared_parts(context: EnsembleContext) -> Sequence[Part]:
     """The parts that are to be prepared: all of them for a role that is not there."""
     try:
-        return parts_of(context, open_role(context.role, context.library or environment().library))
+        return parts_of(context, library_of(context).open(context.role))
     except RoleError:
         return PARTS
 

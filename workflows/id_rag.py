@@ -6,9 +6,17 @@ from langgraph.graph import END, START
 from pydantic.json_schema import SkipJsonSchema
 
 from dramaturg.nodes.drafts import next_step, speak
-from dramaturg.nodes.grounds import GroundsInput, GroundsOutput
 from dramaturg.nodes.identity.chronicle import IdentityChanges
-from dramaturg.nodes.identity.decision import DecisionSettings, DecisionState, act, decline
+from dramaturg.nodes.identity.decision import (
+    DayPlan,
+    DecisionSettings,
+    DecisionState,
+    PlanState,
+    act,
+    decline,
+    make_plan,
+    planning_outcome,
+)
 from dramaturg.nodes.identity.episodes import (
     EpisodeInput,
     Episodes,
@@ -19,7 +27,6 @@ from dramaturg.nodes.identity.episodes import (
 )
 from dramaturg.nodes.identity.gate import validate
 from dramaturg.nodes.identity.perception import Perceived, perceive
-from dramaturg.nodes.identity.planning import DayPlan, PlanState, make_plan, planning_outcome
 from dramaturg.nodes.identity.retrieval import (
     FoundIdentity,
     Updates,
@@ -40,6 +47,7 @@ from dramaturg.nodes.identity.update import (
     update_identity,
     update_outcome,
 )
+from dramaturg.nodes.reply import GroundsInput, GroundsOutput
 from dramaturg.nodes.turn import SummarySettings, TurnOutput, TurnState, read_turn, summarize, window_outcome
 from dramaturg.nodes.workflow import Workflow, changeable
 

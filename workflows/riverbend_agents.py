@@ -10,8 +10,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from dramaturg.nodes.identity.chronicle import IdentityChanges
+from dramaturg.nodes.identity.decision import DayPlan
 from dramaturg.nodes.identity.episodes import Episode
-from dramaturg.nodes.identity.planning import DayPlan
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import needs, run_of, settings, turns
 from dramaturg.nodes.world.talk import TalkSettings

@@ -28,8 +28,8 @@ from dramaturg.nodes.graph.reply import (
     respond_in_scope,
 )
 from dramaturg.nodes.graph.scoping import HypotheticalSettings, hypothesize, scope_entities, scope_outcomes
-from dramaturg.nodes.grounds import GroundsInput, GroundsOutput
 from dramaturg.nodes.open_settings import Open
+from dramaturg.nodes.reply import GroundsInput, GroundsOutput
 from dramaturg.nodes.run import needs, settings
 from dramaturg.nodes.self_contained import SelfContainedSettings, SelfContainedState, make_self_contained
 from dramaturg.nodes.turn import SummarySettings, TurnInput, TurnOutput, TurnState, read_turn, summarize, window_outcome

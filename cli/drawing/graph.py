@@ -30,7 +30,7 @@ from dramaturg.cli.options import (
     RoleArgument,
     SettingsOption,
     context_for,
-    library_path,
+    shelf_of,
 )
 from dramaturg.cli.output import note, print_json, screen, table_of, write_whole
 from dramaturg.stores.index.graph import (
@@ -43,7 +43,6 @@ from dramaturg.stores.index.graph import (
     Relation,
     encode_graph,
 )
-from dramaturg.stores.library import open_role
 from dramaturg.workflows.methods import index_kinds
 
 STRONGEST = 15
@@ -136,14 +135,14 @@ def by_suffix(path: Path) -> Format:
 
 
 def read_graph(
-    role_id: str, method: str, library: Path | None, settings: list[str] | None
+    role_id: str, method: str, library: str | None, settings: list[str] | None
 ) -> tuple[KnowledgeGraph, str | None]:
     """The graph that a method asks, and the canonical name of the role in it."""
     kinds = index_kinds(method, context_for(method, role_id, library, settings))
     kind = next((one for one in kinds if one in (GRAPH_KIND, UNMERGED_GRAPH_KIND)), None)
     if kind is None:
         raise ValueError(f"The method {method} has no knowledge graph: use --method {ROLE_RAG}.")
-    role = open_role(role_id, library_path(library))
+    role = shelf_of(library).open(role_id)
     known: KnowledgeGraph = role.index(kind).open()
     if known.warning:
         note(known.warning, "yellow")

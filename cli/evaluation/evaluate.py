@@ -24,6 +24,7 @@ from dramaturg.cli.options import (
     library_path,
     names_in,
     own_named,
+    shelf_of,
 )
 from dramaturg.cli.output import NUMBERS, note, print_json, require_extra, screen
 from dramaturg.cli.progress import bars, counting
@@ -38,7 +39,6 @@ from dramaturg.evaluation.reports.interviews import interview_tables
 from dramaturg.evaluation.reports.judges import blind_line, checks
 from dramaturg.evaluation.reports.page import written_report
 from dramaturg.evaluation.reports.tables import costs, tables
-from dramaturg.stores.library import open_role
 
 MethodsOption = Annotated[
     str,
@@ -114,7 +114,7 @@ def evaluate_command(
         most_calls=most_calls,
         web_search="off" if web_search == "off" else given_object("--web-search", web_search),
     )
-    roles_of = [open_role(name, settings.library) for name in wanted.roles]
+    roles_of = [shelf_of(library).open(name) for name in wanted.roles]
     plan, asked = planned(wanted, roles_of, settings, list(judges_of(settings)))  # what cannot be done leaves no files
     evaluation = Evaluation(plan, asked, settings, out.expanduser().absolute())
     if dry_run:

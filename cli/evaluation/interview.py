@@ -84,7 +84,7 @@ def interview(
         screen.print(line, soft_wrap=True)
 
 
-def context_of(library: Path | None, given: list[str] | None, **named: Any) -> InterviewContext:
+def context_of(library: str | None, given: list[str] | None, **named: Any) -> InterviewContext:
     """Put the context together: a setting that every run has is the interview's, any other one the method's."""
     more = settings_of(given)
     require_known(named["method"].context, more, named["method"].name)

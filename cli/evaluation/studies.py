@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from dramaturg.cli.options import JsonOption, LibraryOption, library_path, names_in
+from dramaturg.cli.options import JsonOption, LibraryOption, names_in, shelf_of
 from dramaturg.cli.output import (
     NUMBERS,
     errors,
@@ -37,6 +37,7 @@ from dramaturg.evaluation.studies.report import (
 )
 from dramaturg.evaluation.studies.study import Bench, Study, copy_roles
 from dramaturg.models.environment import environment
+from dramaturg.stores.library import Library
 
 ROLES = "beethoven,wukong,silver"
 """The example roles with personas, questions and marks."""
@@ -63,7 +64,7 @@ def studies(
     require_extra("evaluate", *NUMBERS)
     page = page_at(out) if out else ""
     bench = Bench(environment().cache / "studies", names_in("--role", roles), model)
-    new, done = bench.is_new, finished(wanted, bench, library_path(library))
+    new, done = bench.is_new, finished(wanted, bench, shelf_of(library))
     if out:
         picture = plotted(out, done)
         write_whole(out, within(page, markdown(done, bench.roles, picture, new=new)).encode())
@@ -86,7 +87,7 @@ def page_at(out: Path) -> str:
     return page
 
 
-def finished(wanted: Sequence[Study], bench: Bench, library: Path) -> list[Finished]:
+def finished(wanted: Sequence[Study], bench: Bench, library: Library) -> list[Finished]:
     """Run studies under a progress bar."""
     stopping.promise("What was indexed and answered is kept, and the same command goes on with it.")
     with bench.held(), bars() as announce:

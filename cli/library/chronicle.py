@@ -9,7 +9,7 @@ import typer
 from rich.table import Column, Table
 
 from dramaturg.cli.library.indexing import failures_table, report_line
-from dramaturg.cli.options import JsonOption, LibraryOption, ModelOption, RoleArgument, library_path, one_wish
+from dramaturg.cli.options import JsonOption, LibraryOption, ModelOption, RoleArgument, one_wish, shelf_of
 from dramaturg.cli.output import errors, note, one_line, print_json, screen, table_of
 from dramaturg.cli.progress import bars, counting
 from dramaturg.cli.stopping import stopping
@@ -22,7 +22,6 @@ from dramaturg.stores.documents.forms import CHRONICLE, Triple
 from dramaturg.stores.documents.originals import unread_sentence
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.index.passages import StoredPassage
-from dramaturg.stores.library import open_role
 from dramaturg.stores.role import Role
 
 
@@ -80,7 +79,7 @@ def chronicle(
     """Show who a role is, triple by triple; or draft triples, and decide which of them are taken over."""
     wishes = {"draft": draft, "accept": bool(take), "reject": bool(drop), "review": review}
     wish = the_wish(wishes, {"dry-run": dry_run, "again": again, "model": model != "auto", "json": as_json})
-    known = KnownChronicle(open_role(role, library_path(library)))
+    known = KnownChronicle(shelf_of(library).open(role))
     if wish == "draft":
         make_draft(known, model, dry_run=dry_run, again=again, as_json=as_json)
     elif wish == "review":

@@ -22,14 +22,13 @@ from dramaturg.cli.options import (
     SettingsOption,
     command_line,
     context_for,
-    library_path,
+    shelf_of,
 )
 from dramaturg.cli.output import note, print_json, screen, table_of
 from dramaturg.cli.progress import WORK, bars, waiting
 from dramaturg.cli.stopping import stopping
 from dramaturg.stores.documents.originals import unread, unread_sentence
 from dramaturg.stores.learning import take_in
-from dramaturg.stores.library import open_role
 from dramaturg.workflows.names import METHODS
 
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ def index(
     if plan and apply:
         raise ValueError("Write the plan first (--plan), read and edit it, then carry it out (--apply).")
     if any(one.kind.sources == "persona" for one in parts.values()):
-        read_originals(open_role(role, library_path(library)), dry_run=dry_run)
+        read_originals(shelf_of(library).open(role), dry_run=dry_run)
     given = {"rebuild": rebuild, **{wish: True for wish, wanted in wishes.items() if wanted}}
     if plan:  # which is no indexing
         parts = {title: one for title, one in parts.items() if one.takes("plan")}
@@ -155,7 +154,7 @@ def unmerge(
     from dramaturg.workflows.methods import index_kinds
 
     context = context_for(method, role, library, settings, chat_model=model)
-    opened = open_role(role, library_path(library))
+    opened = shelf_of(library).open(role)
     graphs = [one for one in index_kinds(method, context) if one in (GRAPH_KIND, UNMERGED_GRAPH_KIND)] or [GRAPH_KIND]
     plan = read_plan(opened.root)
     if plan is None or plan.merge_of(name) is None:  # the model has made it

@@ -18,8 +18,8 @@ from dramaturg.cli.options import (
     RoleArgument,
     SettingsOption,
     context_for,
-    library_path,
     one_wish,
+    shelf_of,
 )
 from dramaturg.cli.output import excerpt, print_json, screen, table_of
 from dramaturg.conversations.opening import memories_of_thread
@@ -33,7 +33,6 @@ from dramaturg.stores.documents.memories import read_memory_files
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, did_you_mean
 from dramaturg.stores.index.folder import IndexKind
 from dramaturg.stores.index.memories import MEMORY_KIND, MemoryStore, Mood, StoredMemory
-from dramaturg.stores.library import open_role
 from dramaturg.stores.role import Role
 
 Emotion = StrEnum("Emotion", {name: name for name in EMOTIONS})  # type: ignore[misc]
@@ -105,9 +104,7 @@ def memories(
     as_json: JsonOption = False,
 ) -> None:
     """List what a role remembers, or change one memory; it is changed where it is written, and indexed again."""
-    known = KnownMemories(
-        context_for(EMOTIONAL_RAG, role, library, settings), open_role(role, library_path(library)), thread
-    )
+    known = KnownMemories(context_for(EMOTIONAL_RAG, role, library, settings), shelf_of(library).open(role), thread)
     wish = the_wish({"pin": pin, "unpin": unpin, "remove": remove, "edit": edit}, text, question)
     if wish is not None:
         carry_out(wish, known, yes=yes, as_json=as_json)

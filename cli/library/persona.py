@@ -25,7 +25,7 @@ from dramaturg.cli.options import (
     RoleArgument,
     SettingsOption,
     context_for,
-    library_path,
+    shelf_of,
 )
 from dramaturg.cli.output import note, print_json, screen
 from dramaturg.cli.progress import waiting
@@ -33,7 +33,6 @@ from dramaturg.stores import learning
 from dramaturg.stores.documents.originals import PACKED
 from dramaturg.stores.errors import RoleBusy, RoleError, StorageError
 from dramaturg.stores.files import sha256
-from dramaturg.stores.library import open_role
 from dramaturg.stores.role import Role
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def learn(
     if as_name is not None and len(files) > 1:
         raise ValueError("--as names one document: learn one file at a time.")
     context = context_for(method, role, library, settings, chat_model=model)
-    opened = open_role(role, library_path(library))
+    opened = shelf_of(library).open(role)
     found = [read_in(file, as_name) for file in files]
     documents = [(one.name, one.data) for one in found]
     if dry_run:
@@ -114,7 +113,7 @@ def forget(
     from dramaturg.stores.versions import erase_past, holding
 
     context = context_for(method, role, library, settings, chat_model=model)
-    opened = open_role(role, library_path(library))
+    opened = shelf_of(library).open(role)
     left = [name for name in opened.persona.names() if name != source]
     there = source in opened.persona.names()
     if not (there or (for_good and holding(opened, source))):
@@ -147,7 +146,7 @@ def edit(
     """Open a document of a role in your editor ($EDITOR), and index what you changed."""
     context, opened = (
         context_for(method, role, library, settings, chat_model=model),
-        open_role(role, library_path(library)),
+        shelf_of(library).open(role),
     )
     change = edited(opened, learning.the_document(opened, source))
     if change is None:

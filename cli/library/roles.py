@@ -20,13 +20,13 @@ from dramaturg.cli.options import (
     SettingsOption,
     command_line,
     context_for,
-    library_path,
+    shelf_of,
 )
 from dramaturg.cli.output import errors, print_json, screen
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.documents.originals import originals, taken, unread
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError
-from dramaturg.stores.library import Library, example_name, examples, open_role
+from dramaturg.stores.library import example_name, examples
 from dramaturg.stores.role import Role
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ CARD_ONLY = "Card only: a role for you to play (--user-role), or one that answer
 
 def roles(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """List the roles of the library, and the examples that can be opened."""
-    shelf = Library(library_path(library))
+    shelf = shelf_of(library)
     rows = [{"role": role, "where": "library", **name_or_error(shelf.role(role))} for role in shelf.roles()]
     rows += [
         {"role": role, "name": example_name(role), "where": "example"}
@@ -85,14 +85,14 @@ def new(
 ) -> None:
     """Make a new role: a folder with role.yaml and an empty persona to be written."""
     card = RoleCard.model_validate({"name": name, "language": language, "profile": profile})
-    made = Library(library_path(library)).create(role, card)
+    made = shelf_of(library).create(role, card)
     then = command_line("chat", role, library=library)
     screen.print(f"Made {made.root}. Write Markdown into its folder persona/, then: {then}", soft_wrap=True)
 
 
 def show(role: RoleArgument, library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """Show what a role is made of, and which of it is indexed."""
-    opened = open_role(role, library_path(library))
+    opened = shelf_of(library).open(role)
     about = described(opened)
     if as_json:
         print_json(about)
@@ -153,7 +153,7 @@ def versions(
     from dramaturg.stores import versions as stored
 
     kind = kind_of(method, context_for(method, role, library, settings))
-    found = stored.versions(open_role(role, library_path(library)), kind)
+    found = stored.versions(shelf_of(library).open(role), kind)
     if as_json:
         print_json([{**one._asdict(), "created": one.created.isoformat()} for one in found])
         return
@@ -180,7 +180,7 @@ def undo(
     from dramaturg.stores import versions as stored
 
     context = context_for(method, role, library, settings, chat_model=model)
-    opened, kind = open_role(role, library_path(library)), kind_of(method, context)
+    opened, kind = shelf_of(library).open(role), kind_of(method, context)
     if to is None and not yes:
         refuse_to_go_forward(role, stored.versions(opened, kind)[:2])
     back = stored.take_back(opened, kind, to)

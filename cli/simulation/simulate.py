@@ -61,7 +61,7 @@ def simulate(
     asyncio.run(played(context, file, source, after, as_json=as_json))
 
 
-def context_of(library: Path | None, given: list[str] | None, **named: Any) -> "RiverbendContext":
+def context_of(library: str | None, given: list[str] | None, **named: Any) -> "RiverbendContext":
     """Put the context of a run together."""
     from dramaturg.workflows.riverbend_agents import RiverbendContext
 

@@ -25,6 +25,7 @@ from dramaturg.cli.options import (
     UserRoleOption,
     command_line,
     context_for,
+    shelf_of,
 )
 from dramaturg.cli.output import note, print_json, read, screen, sentence
 from dramaturg.cli.stopping import stopping
@@ -41,7 +42,6 @@ from dramaturg.cli.talk.chat_commands import (
     speaker,
 )
 from dramaturg.stores.documents.originals import unread, unread_sentence
-from dramaturg.stores.library import open_role
 
 if TYPE_CHECKING:
     from dramaturg.conversations.conversation import Conversation
@@ -80,7 +80,7 @@ def ask(
 
 def say_unread(context: Any) -> None:
     """Name files in persona/ that wait to be read; before a role is indexed, all that are not."""
-    root = open_role(context.role, context.library).root
+    root = shelf_of(context.library).open(context.role).root
     found = unread(root)
     if any(one.readable for one in found) or (found and not (root / "index").exists()):
         note(unread_sentence(root), style="dim")

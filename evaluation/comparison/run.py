@@ -22,9 +22,8 @@ from dramaturg.models.embeddings import embedder
 from dramaturg.nodes.index_steps import Announce, Answers, after, answer_all
 from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.passages.corrective import WebSearch
-from dramaturg.nodes.run import Name, RunContext, chat_in
+from dramaturg.nodes.run import Name, RunContext, chat_in, library_of
 from dramaturg.stores.files import make_folder
-from dramaturg.stores.library import open_role
 
 Phase = Literal["Preparing", "Replies", "Measures", "Interviews"]
 Show = Callable[[Phase, int], Announce]
@@ -102,7 +101,7 @@ async def interview_all(evaluation: Evaluation, desk: "Desk", show: Show) -> Non
         prepared = [
             ToAsk(
                 contestant(one.contestant),
-                await asyncio.to_thread(open_role, one.role, settings.library),
+                await asyncio.to_thread(library_of(settings).open, one.role),
                 one.seed,
                 nothing,
                 "",

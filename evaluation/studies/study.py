@@ -185,14 +185,14 @@ class Gold(NamedTuple):
     follow_ups: Mapping[str, tuple[MarkedFollowUp, ...]]
 
 
-def copy_roles(bench: Bench, library: Path) -> None:
+def copy_roles(bench: Bench, library: Library) -> None:
     """Copy the roles of a bench from a library, or from the examples where the library has none; keep their indexes.
 
     The library is only read. A copy that is there is brought up to date, so that an index of it says what is stale.
     """
     for name in bench.roles:
-        shipped = name in examples() and name not in Library(library).roles()
-        kept = as_file(files("dramaturg.examples") / name) if shipped else nullcontext(Library(library).role(name).root)
+        shipped = name in examples() and name not in library.roles()
+        kept = as_file(files("dramaturg.examples") / name) if shipped else nullcontext(library.role(name).root)
         with kept as source:
             target = bench.library.root / name
             for old in (one for one in (target.iterdir() if target.is_dir() else ()) if one.name != INDEX):

@@ -15,9 +15,8 @@ from dramaturg.nodes.dialogues.recall import (
 )
 from dramaturg.nodes.dialogues.role_memory import RoleMemorySettings, RoleMemoryState, of_user
 from dramaturg.nodes.drafts import drafted, drafts_of, revision_note
-from dramaturg.nodes.grounds import Grounds, grounds_of
 from dramaturg.nodes.open_settings import Open
-from dramaturg.nodes.reply import ReplySettings, spoken
+from dramaturg.nodes.reply import Grounds, ReplySettings, grounds_of, spoken
 from dramaturg.nodes.run import Run, by_rules, needs, open_run, settings
 from dramaturg.nodes.turn import stranger_name
 from dramaturg.nodes.verification import VerificationSettings

@@ -25,16 +25,50 @@ from dramaturg.models.questions import extract
 from dramaturg.nodes.graph.build import ChunkSettings, GraphDraftState, open_build
 from dramaturg.nodes.graph.fact_forms import type_in, with_sentences
 from dramaturg.nodes.graph.normalization import Named, in_former_order
-from dramaturg.nodes.graph.sentences import numbered, on_a_line, sentences_of
 from dramaturg.nodes.index_steps import Answers, unless_overtaken
 from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.passages.retrieval import in_context
 from dramaturg.nodes.run import needs
+from dramaturg.nodes.text.boundaries import sentences
 from dramaturg.stores.documents.merges import Split
 from dramaturg.stores.index.answers import answer_key
 from dramaturg.stores.index.graph import EntityType, Statement
 from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.names import normal_name
+
+
+def sentences_of(chunk: StoredPassage) -> list[tuple[int, int]]:
+    """Start and end of each sentence of a chunk; a heading is none, unless there is nothing else."""
+    spans = list(sentences(chunk.text))
+    return [span for span in spans if not chunk.text.startswith("#", span[0])] or spans
+
+
+def on_a_line(text: str) -> str:
+    """A text with one space between its words."""
+    return " ".join(text.split())
+
+
+def numbered(chunk: StoredPassage, spans: Sequence[tuple[int, int]]) -> str:
+    """The sentences of a chunk, numbered, under its headings; those in its text stand between them."""
+    numbers = {span: f"[{number}] " for number, span in enumerate(spans, start=1)}
+    lines = [
+        f"{numbers.get((begin, end), '')}{on_a_line(chunk.text[begin:end])}" for begin, end in sentences(chunk.text)
+    ]
+    return "\n".join([" > ".join(chunk.headings), *lines]).strip()
+
+
+def source_sentences(chunks: Iterable[StoredPassage]) -> list[Statement]:
+    """The sentences of all chunks in their order, each once; of one that a chunk cuts, the longer part."""
+    found = []
+    for chunk in chunks:
+        for begin, end in sentences_of(chunk):
+            text, start, stop = on_a_line(chunk.text[begin:end]), chunk.start + begin, chunk.start + end
+            found.append(Statement(text=text, passage=chunk.id, source=chunk.source, start=start, end=stop))
+    kept: list[Statement] = []
+    for one in sorted(found, key=lambda one: (one.source, one.start, -one.end)):
+        if not kept or kept[-1].source != one.source or one.end > kept[-1].end:
+            kept.append(one)
+    return kept
 
 
 class ExtractionSettings(ChunkSettings):
@@ -65,7 +99,11 @@ class ExtractionSettings(ChunkSettings):
 
 
 EntityName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
+
+
 ShortText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=400)]
+
+
 AnyType = Annotated[EntityType, BeforeValidator(type_in)]
 """The type of an entity; one that is not known is "other"."""
 

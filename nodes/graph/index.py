@@ -18,9 +18,16 @@ from dramaturg.nodes.graph.construction import (
     repeated_in,
     skeleton_of,
 )
-from dramaturg.nodes.graph.facts import facts_key, failures, left_out, names_in, without_answer, without_facts
+from dramaturg.nodes.graph.facts import (
+    facts_key,
+    failures,
+    left_out,
+    names_in,
+    source_sentences,
+    without_answer,
+    without_facts,
+)
 from dramaturg.nodes.graph.merging import NormalizationSettings, merge_plan
-from dramaturg.nodes.graph.sentences import source_sentences
 from dramaturg.nodes.index_steps import (
     IndexingCost,
     Wishes,

@@ -8,8 +8,7 @@ from langgraph.runtime import Runtime
 from dramaturg.nodes.graph.build import ChunkSettings
 from dramaturg.nodes.graph.recall import LocalSearchSettings, LocalState, RecallState, SentencesState
 from dramaturg.nodes.graph.scoping import entity_text, graph_of_turn, of_strategy, own_node, relation_text
-from dramaturg.nodes.grounds import Grounds, grounds_of
-from dramaturg.nodes.reply import AskedState, ReplySettings, spoken
+from dramaturg.nodes.reply import AskedState, Grounds, ReplySettings, grounds_of, spoken
 from dramaturg.nodes.run import Run, needs, open_run
 
 ALL = 8000  # characters of all that is recalled; the rest is left out, the last recalled first

@@ -1,17 +1,55 @@
-"""Action generation A = Π(WM'): a reply, an action or a choice, and its end (ID-RAG, Algorithm 1, step 7)."""
+"""Planning and action generation, A = Π(WM'): a reply, a deed or a choice, and its end (ID-RAG 5.3; Algorithm 1, 7)."""
 
-from typing import Any
+from typing import Annotated, Any, Literal, NotRequired
 
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
+from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
-from dramaturg.models.questions import choose
+from dramaturg.models.questions import choose, write
 from dramaturg.nodes.drafts import DraftState, drafts_of, ended, new_draft, revision_note
-from dramaturg.nodes.grounds import NO_GROUNDS, ground_text
+from dramaturg.nodes.identity.episodes import EpisodeState
 from dramaturg.nodes.identity.gate import GateSettings
 from dramaturg.nodes.identity.retrieval import IdentityRetrievalSettings, SelfImageState, identity_grounds
-from dramaturg.nodes.reply import ReplySettings, in_role, section, spoken
+from dramaturg.nodes.reply import NO_GROUNDS, ReplySettings, ground_text, in_role, section, spoken
 from dramaturg.nodes.run import needs, open_run
+from dramaturg.prompts import fence
+
+DayPlan = Annotated[SkipJsonSchema[str], Field(description="What the role means to do, as it was last planned.")]
+
+
+class PlanState(EpisodeState):
+    """What planning reads and writes."""
+
+    day_plan: NotRequired[DayPlan]
+
+
+def planning_outcome(state: EpisodeState) -> Literal["plan", "go on"]:
+    """Whether there is something to be planned."""
+    return "plan" if state.get("plans_ahead") else "go on"
+
+
+@needs(question="read_turn", situation="compose")
+async def make_plan(state: PlanState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Plan what is ahead, from working memory, what the role wants, and the plan so far.
+
+    No identity is shown: it is looked up for what is planned, and under each condition the plan is asked for alike.
+
+    Raises:
+        ModelError: the model gave no answer.
+    """
+    run = await open_run(runtime, IdentityRetrievalSettings)
+    data = {"question": state["question"], "plan": state.get("day_plan", "")}
+    messages = run.prompt("make_plan").messages(role=run.role.card.name, situation=state["situation"], data=data)
+    plan = (await write(run.chat, messages, temperature=0, max_tokens=run.settings.context_tokens, quiet=True)).strip()
+    situation = f"{state['situation']}\n\n{fence('plan', plan)}"
+    return {
+        "day_plan": plan,
+        "situation": situation,
+        "evidence": {"plan": plan},
+        "usage": {"make_plan": run.usage},
+    }
 
 
 class DecisionSettings(IdentityRetrievalSettings, GateSettings, ReplySettings):

@@ -15,11 +15,11 @@ from typing_extensions import TypedDict
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.extracted import Extracted
 from dramaturg.models.questions import extract, write
-from dramaturg.nodes.grounds import Grounds, grounds_of
 from dramaturg.nodes.identity.chronicle import Condition, IdentitySettings, IdentityState, chronicled_identity
 from dramaturg.nodes.identity.episodes import EpisodeState
 from dramaturg.nodes.identity.perception import search_text
 from dramaturg.nodes.open_settings import Open
+from dramaturg.nodes.reply import Grounds, grounds_of
 from dramaturg.nodes.run import Run, RunContext, needs, open_run, settings
 from dramaturg.nodes.text.similarity import cosines
 from dramaturg.prompts import fence, one_line

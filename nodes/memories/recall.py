@@ -14,15 +14,16 @@ from typing_extensions import TypedDict
 
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.nodes.memories.bank import MemoryBank, Normalize, Strategy
-from dramaturg.nodes.memories.conversation import Said, said_before
 from dramaturg.nodes.memories.distances import SemanticDistance
 from dramaturg.nodes.memories.emotions import EMOTIONS, SaidBefore, encoder_of
 from dramaturg.nodes.memories.index import WITHOUT_VECTOR, MemoriesVersion, MemorySettings, memories_of
 from dramaturg.nodes.memories.remembering import (
     Remembered,
     RememberSettings,
+    Said,
     exchange_text,
     kept_memories,
+    said_before,
     unfaded,
 )
 from dramaturg.nodes.open_settings import Open

@@ -4,9 +4,8 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from dramaturg.nodes.grounds import Grounds, grounds_of
 from dramaturg.nodes.memories.recall import MemoryEvidence, MemoryRecallSettings, RecalledMemories
-from dramaturg.nodes.reply import AskedState, ReplySettings, spoken
+from dramaturg.nodes.reply import AskedState, Grounds, ReplySettings, grounds_of, spoken
 from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.nodes.turn import EvidenceState
 

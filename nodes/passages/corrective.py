@@ -14,7 +14,6 @@ from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import write
 from dramaturg.models.reading import encodable
 from dramaturg.models.turn_clock import TurnClock
-from dramaturg.nodes.grounds import Grounds, grounds_of
 from dramaturg.nodes.open_settings import Closed, Open
 from dramaturg.nodes.passages.relevance import RelevanceSettings, Strip, refined, relevances, strips_of
 from dramaturg.nodes.passages.reply import GroundedReplySettings
@@ -27,7 +26,7 @@ from dramaturg.nodes.passages.retrieval import (
     passages_of,
     under_headings,
 )
-from dramaturg.nodes.reply import AskedState, spoken
+from dramaturg.nodes.reply import AskedState, Grounds, grounds_of, spoken
 from dramaturg.nodes.run import needs, open_run
 from dramaturg.nodes.turn import EvidenceState, Question, clipped
 

@@ -5,7 +5,6 @@ from typing import Any, NotRequired
 from langgraph.runtime import Runtime
 
 from dramaturg.nodes.drafts import DraftState, drafted
-from dramaturg.nodes.grounds import Grounds, grounds_of
 from dramaturg.nodes.passages.attributes import (
     AttributeMemory,
     Attributes,
@@ -21,7 +20,7 @@ from dramaturg.nodes.passages.retrieval import (
     in_context,
     passages_of,
 )
-from dramaturg.nodes.reply import AskedState, ReplySettings, spoken
+from dramaturg.nodes.reply import AskedState, Grounds, ReplySettings, grounds_of, spoken
 from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.nodes.turn import EvidenceState, StandaloneState
 from dramaturg.nodes.verification import VerificationSettings

@@ -16,14 +16,13 @@ from typing_extensions import TypedDict
 
 from dramaturg.models.chat import ChatModel, Usage, add_usage
 from dramaturg.models.client import name_of
-from dramaturg.models.environment import environment
 from dramaturg.models.extracted import Extracted
 from dramaturg.models.reading import normalize_word
 from dramaturg.nodes.identity.chronicle import Condition, IdentityChange
 from dramaturg.nodes.identity.episodes import Episode
 from dramaturg.nodes.identity.retrieval import SEARCH, IdentitySearchSettings
 from dramaturg.nodes.open_settings import Closed, Open
-from dramaturg.nodes.run import RunContext, chat_in, needs, settings
+from dramaturg.nodes.run import RunContext, chat_in, library_of, needs, settings
 from dramaturg.nodes.turn import UsageByNode
 from dramaturg.stores.documents.scenario import Scenario, read_scenario
 from dramaturg.stores.library import open_role
@@ -191,7 +190,7 @@ def names_of(context: RunContext, scenario: Scenario) -> dict[str, str]:
         RoleError: the library has no such role.
         ValueError: two have one name.
     """
-    library = context.library or environment().library
+    library = library_of(context)
     names = {one.role: open_role(one.role, library).card.name for one in scenario.agents}
     if len({normalize_word(name) for name in names.values()}) < len(names):
         raise ValueError(f"Two agents of {scenario.name} have one name: {', '.join(names.values())}.")

@@ -17,6 +17,7 @@ from dramaturg.stores.errors import DamagedIndex, EmbeddingMismatch, MissingInde
 from dramaturg.stores.files import canonical, read_if_there, sha256, write_bytes
 from dramaturg.stores.index.records import R
 from dramaturg.stores.index.vectors import Vectors
+from dramaturg.stores.locks import copies
 
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
@@ -310,6 +311,15 @@ class IndexFolder:
         if record is None or len(data) != record.bytes or sha256(data) != record.sha256:
             raise self.damaged(name)
         return data
+
+    def restored(self, version: str) -> Published | None:
+        """Bring a version back that this machine's copy of a database no longer has; None where that has it neither."""
+        original = copies.get(self.role.parent)
+        under = f"{self.versions.relative_to(self.role).as_posix()}/"
+        if original is None or not original.restore(self.role, lambda path: path.startswith(under)):
+            return None
+        manifests = (read_if_there(one / MANIFEST, within=self.role) for one in self.versions.glob(f"{version}-*"))
+        return next((Published(version=version, manifest=sha256(data)) for data in manifests if data), None)
 
     def whole(self, published: Published) -> IndexStore | None:
         """Return a version, or None if it is missing or damaged."""

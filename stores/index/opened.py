@@ -53,6 +53,8 @@ class Index(Generic[R, S]):
             store, error = self._first_whole(current, version)
             if error is not None and self.folder.pointer() != current:
                 continue  # a builder has removed the version since the pointer was read
+            if store is None and version and (restored := self.folder.restored(version)):
+                return self.kind.store.open(self.folder, restored)
             if store is None:
                 raise error or self.folder.missing(version if current else None)
             return store if error is None else store.in_place_of(error)

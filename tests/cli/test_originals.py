@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from dramaturg.stores.documents import originals
 from dramaturg.stores.documents.originals import TAKEN
 from dramaturg.stores.role import Role
 
@@ -37,7 +38,8 @@ def test_files_that_are_not_read_are_named_before_a_role_is_indexed(persona: Pat
 
 def test_index_reads_what_it_can_and_names_the_rest(persona: Path, run: Command) -> None:
     _, out, err = run("index", "ada", "--dry-run")
-    assert "Not read yet in persona/: dog.txt." in err
+    assert "Not read yet in persona/: dog.txt. `dramaturg index ada` reads it." in err
+    assert "It is not counted here." in err
     assert not (persona / "dog.md").exists()
     code, out, err = run("index", "ada", "--json")
     assert code == 0
@@ -48,6 +50,15 @@ def test_index_reads_what_it_can_and_names_the_rest(persona: Path, run: Command)
     assert (persona / "dog.txt").read_text() == DOG
     assert "dog" not in run("index", "ada", "--json")[2]
     assert "Not read yet" not in run("ask", "ada", "How is Kit?")[2]
+
+
+def test_without_what_reads_a_pdf_the_extra_is_named(
+    persona: Path, run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (persona / "life.pdf").write_bytes(pdf([[(11, "Kit is grey.")]]))
+    assert "dramaturg[documents]" not in run("ask", "ada", "How is Kit?")[2]
+    monkeypatch.setattr(originals, "find_spec", lambda name: None)
+    assert "`pip install 'dramaturg[documents]'`" in run("ask", "ada", "How is Kit?")[2]
 
 
 def test_an_original_that_changes_is_read_again_unless_its_document_was_edited(persona: Path, run: Command) -> None:

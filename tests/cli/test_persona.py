@@ -138,7 +138,9 @@ def test_an_editor_that_is_not_there(run: Command, monkeypatch: pytest.MonkeyPat
 
 def test_versions_are_listed_and_taken_back(run: Command, tmp_path: Path, dog: str) -> None:
     run("index", "ada")
-    assert "no version before this one" in run("undo", "ada")[2]
+    refused = run("undo", "ada")[2]
+    assert "no version before this one" in refused
+    assert "To take a document back: `dramaturg forget ada NAME`." in refused
     run("learn", "ada", dog)
     rows = json.loads(run("versions", "ada", "--json")[1])
     assert [(row["documents"], row["counts"]["passages"], row["served"]) for row in rows] == [

@@ -200,7 +200,7 @@ def test_sizes_are_written_as_such(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_step_that_counts_is_written_when_it_begins_and_when_it_ends(capsys: pytest.CaptureFixture[str]) -> None:
     with progress.Stage("Ada") as stage:
-        for verdict in ("yes", "no", "yes"):
+        for verdict in ("yes", "no", "failed", "yes"):
             stage.progress({"event": "judged", "verdict": verdict})
         stage.progress({"event": "extracted"})
         stage.progress({"event": "recalled"})
@@ -211,7 +211,7 @@ def test_a_step_that_counts_is_written_when_it_begins_and_when_it_ends(capsys: p
     assert said.err.splitlines() == [
         "Looking into the persona …",
         "Judging passages: 1 judged, 1 accepted …",
-        "Judging passages: 3 judged, 2 accepted …",
+        "Judging passages: 3 judged, 2 accepted, 1 without an answer …",
         "Thinking of the answer …",
     ]
 

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import pytest
+from databases import open_saver
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph, add_messages
 from langgraph.types import interrupt
 
@@ -34,12 +34,9 @@ from fakes import ScriptedChatModel
 Saver = BaseCheckpointSaver[Any]
 
 
-@pytest.fixture(params=["memory", "ours"])
+@pytest.fixture(params=["memory", "ours", "postgres"])
 async def saver(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Saver]:
-    if request.param == "memory":
-        yield InMemorySaver()
-        return
-    async with ConversationSaver.open(tmp_path / "talks.sqlite") as saver:
+    async with open_saver(request.param, tmp_path, request) as saver:
         yield saver
 
 

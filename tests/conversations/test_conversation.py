@@ -1,16 +1,15 @@
 """Turns that are whole or not there, and a past that can be changed: with our saver, and what matters with others."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import pytest
+from databases import PLACES, open_saver
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import END, START, StateGraph, add_messages
 
 from dramaturg.conversations.conversation import Conversation
@@ -24,24 +23,6 @@ from dramaturg.workflows import naive_rag
 from talks import Player, conversation, memory, questions
 
 Saver = BaseCheckpointSaver[Any]
-Opened = Callable[[Path], AbstractAsyncContextManager[Saver]]
-
-
-@asynccontextmanager
-async def in_memory(_: Path) -> AsyncIterator[Saver]:
-    yield InMemorySaver()
-
-
-@asynccontextmanager
-async def stock(folder: Path) -> AsyncIterator[Saver]:
-    async with AsyncSqliteSaver.from_conn_string(str(folder / "stock.sqlite")) as saver:
-        yield saver
-
-
-@asynccontextmanager
-async def ours(folder: Path) -> AsyncIterator[Saver]:
-    async with ConversationSaver.open(folder / "talks.sqlite") as saver:
-        yield saver
 
 
 @pytest.fixture
@@ -52,13 +33,12 @@ def player() -> Player:
 @pytest.fixture
 async def saver(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Saver]:
     """Our own, or that of the test's parameter."""
-    opened: Opened = getattr(request, "param", ours)
-    async with opened(tmp_path) as saver:
+    async with open_saver(getattr(request, "param", "ours"), tmp_path, request) as saver:
         yield saver
 
 
 # What a conversation asks of a saver: write, list, go back, delete. Our own passes LangGraph's whole suite besides.
-each_saver = pytest.mark.parametrize("saver", [in_memory, stock, ours], ids=["memory", "stock", "ours"], indirect=True)
+each_saver = pytest.mark.parametrize("saver", PLACES, indirect=True)
 
 
 @pytest.fixture
@@ -161,7 +141,7 @@ def all_bytes(folder: Path) -> bytes:
 
 
 async def test_our_saver_erases_what_is_deleted(tmp_path: Path, player: Player) -> None:
-    async with ours(tmp_path) as saver:
+    async with ConversationSaver.open(tmp_path / "talks.sqlite") as saver:
         talk = conversation(saver, tmp_path, player)
         await talk.take_turn("one")
         await talk.take_turn("a secret wish")

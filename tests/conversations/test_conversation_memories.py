@@ -3,13 +3,14 @@
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import numpy as np
 import pytest
+from databases import PLACES, open_saver, open_store
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
@@ -18,7 +19,7 @@ from langgraph.graph import END, START, StateGraph, add_messages
 from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
-from langgraph.store.sqlite.aio import AsyncSqliteStore
+from langgraph.store.postgres.aio import AsyncPostgresStore
 from pydantic import ValidationError
 
 from dramaturg.conversations.conversation import Conversation
@@ -44,31 +45,13 @@ from talks import Player, conversation
 from turns_in_processes import context as role_context
 from turns_in_processes import prepared
 
-Opened = Callable[[Path], AbstractAsyncContextManager[BaseStore]]
 MOOD = {"joy": {"score": 7, "reason": "It is morning."}, "fear": {"score": 2, "reason": ""}}
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 
 
-@asynccontextmanager
-async def in_memory(_: Path) -> AsyncIterator[BaseStore]:
-    yield InMemoryStore()
-
-
-@asynccontextmanager
-async def stock(folder: Path) -> AsyncIterator[BaseStore]:
-    async with AsyncSqliteStore.from_conn_string(str(folder / "stock.sqlite")) as store:
-        yield store
-
-
-@asynccontextmanager
-async def ours(folder: Path) -> AsyncIterator[BaseStore]:
-    yield ItemStore(folder / "memories.sqlite")
-
-
-@pytest.fixture(params=[in_memory, stock, ours], ids=["memory", "stock", "ours"])
+@pytest.fixture(params=PLACES)
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[BaseStore]:
-    opened: Opened = request.param
-    async with opened(tmp_path) as store:
+    async with open_store(request.param, tmp_path, request) as store:
         yield store
 
 
@@ -129,7 +112,8 @@ NAMES = ["", "a.b", "a", "b", "чай 茶", "x" * 300, "x" * 299, '["a", "b"]', 
 
 
 async def test_no_conversation_sees_another(store: BaseStore) -> None:
-    places = [(role, thread) for role in ("beethoven", "a", "a.b") for thread in NAMES]
+    names = [name for name in NAMES if name != "\0" or not isinstance(store, AsyncPostgresStore)]  # takes no NUL
+    places = [(role, thread) for role in ("beethoven", "a", "a.b") for thread in names]
     talks = [ConversationMemories(store, role, thread) for role, thread in places]
     assert len({talk.namespace for talk in talks}) == len(talks)
     for number, talk in enumerate(talks):
@@ -319,13 +303,10 @@ def memories_of(talk: Conversation) -> ConversationMemories:
     return ConversationMemories(talk.store, talk.context.role, talk.thread.name)
 
 
-@pytest.fixture(params=["memory", "ours"])
+@pytest.fixture(params=["memory", "ours", "postgres"])
 async def saver(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Any]:
-    if request.param == "memory":
-        yield InMemorySaver()
-    else:
-        async with ConversationSaver.open(tmp_path / "talks.sqlite") as saver:
-            yield saver
+    async with open_saver(request.param, tmp_path, request) as saver:
+        yield saver
 
 
 async def test_each_branch_recalls_what_was_said_on_it(saver: Any, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as some
 
-from dramaturg.nodes.grounds import BYTES, Grounds, ground_text, grounds_of, joined, within_budget
+from dramaturg.nodes.reply import BYTES, Grounds, ground_text, grounds_of, joined, within_budget
 
 KINDS = ("knowledge", "attributes", "memories", "records", "identity")
 LETTERS = some.characters(min_codepoint=33, exclude_categories=["Cs"])

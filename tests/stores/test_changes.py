@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dramaturg.stores.documents.changes import CHANGE
+from dramaturg.stores.documents.changes import CHANGE, change_documents
 from dramaturg.stores.errors import RoleError, StorageError
 from dramaturg.stores.files import canonical, sha256
 from dramaturg.stores.index.passages import passage_kind
@@ -79,6 +79,13 @@ def test_a_path_that_is_none_is_refused_before_it_begins(role: Role, name: str, 
         role.persona.change({"cat.md": DOG, name: data})
     assert not (role.root / CHANGE).exists()
     assert not [one for one in role.root.parent.rglob("*") if one not in before and "index" not in one.parts]
+
+
+def test_nothing_of_an_index_is_written_as_a_document(role: Role) -> None:
+    for name in ("index/passages/current.json", "index", "index/.lock"):
+        with pytest.raises(RoleError, match="cannot be the path of a file of a role"):
+            change_documents(role.root, {"persona/cat.md": DOG, name: b"{}"})
+    assert not (role.root / "persona" / "cat.md").exists()
 
 
 def test_a_file_that_may_not_be_written_is_refused_before_it_begins(

@@ -17,7 +17,8 @@ from dramaturg.stores.role import Role
 
 from passage_samples import quick
 
-printable = st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.just("\n"))
+letters = st.characters(exclude_categories=["Cs", "Cc"]) | st.just("\n")
+printable, names = st.text(letters), st.text(letters, max_size=200)
 
 
 @pytest.fixture(autouse=True)
@@ -95,7 +96,7 @@ def test_the_chronicle_is_parsed_again_when_it_changed(role: Role) -> None:
 
 
 @example(RoleCard(name="...", profile="\n", aliases=("a\n...\n", "\n\n")))
-@given(st.builds(RoleCard, name=printable.filter(bool), profile=printable, aliases=st.lists(printable).map(tuple)))
+@given(st.builds(RoleCard, name=names.filter(bool), profile=printable, aliases=st.lists(names).map(tuple)))
 def test_a_card_survives_its_file(card: RoleCard) -> None:
     assert parse_card(card_text(card).encode(), Path("library/ada")) == card
 
@@ -235,6 +236,14 @@ def test_links_that_lead_out_of_the_role(role: Role, tmp_path: Path) -> None:
     (role.root / "persona").symlink_to(tmp_path)
     with pytest.raises(RoleError, match="leads out"):
         role.documents()
+
+
+def test_names_that_climb_out_of_the_role(role: Role) -> None:
+    for name in ("..", "../secret.md", "persona/../../secret.md", "persona/nowhere/../../../secret.md"):
+        with pytest.raises(RoleError, match="leads out of ada"):
+            files.read_if_there(role.root / name, within=role.root)
+    write(role, "persona/life.md", "# Life")
+    assert files.read_if_there(role.root / "persona" / ".." / "persona" / "life.md", within=role.root) == b"# Life"
 
 
 def test_links_inside_the_role_are_followed(role: Role) -> None:

@@ -74,6 +74,19 @@ def failing(error: Callable[[str], Exception | None]) -> ScriptedChatModel:
     return ScriptedChatModel(reply=reply)
 
 
+async def gone_on(talk: Conversation, by: str) -> Any:
+    """Go on with a turn that failed, by one of the ways there are."""
+    match by:
+        case "finish":
+            return await talk.finish()
+        case "the same id":
+            unfinished = await talk.unfinished()
+            assert unfinished
+            return await talk.take_turn(await talk.thread.question(unfinished))
+        case _:
+            return await talk.thread.graph.ainvoke(None, talk.thread.address(), context=talk.context)
+
+
 def part_of(messages: list[BaseMessage]) -> str:
     """Which part a prompt is for."""
     try:
@@ -88,17 +101,9 @@ async def test_passages_that_could_not_be_judged_are_judged_when_the_turn_is_fin
     talk = talking("amadeus", indexed, model)
     with pytest.raises(ModelUnavailable, match="None of 7 passages could be judged"):
         await talk.take_turn(QUESTION)
-    unfinished = await talk.unfinished()
-    assert unfinished
+    assert await talk.unfinished()
     talk.change(chat_model=(healthy := whole_cast()))
-    match by:
-        case "finish":
-            output = await talk.finish()
-        case "the same id":
-            asked = await talk.thread.question(unfinished)
-            output = await talk.take_turn(asked)
-        case _:
-            output = await talk.thread.graph.ainvoke(None, talk.thread.address(), context=talk.context)
+    output = await gone_on(talk, by)
     assert output["messages"][-1].text == "I keep the light."
     assert {one["verdict"] for one in output["evidence"]["selection"]["verdicts"]} == {"yes"}
     assert healthy.calls
@@ -118,7 +123,7 @@ async def test_a_question_with_a_vector_that_cannot_be_used_is_embedded_again(
     with pytest.raises((ValueError, RuntimeError)):
         await talk.take_turn(QUESTION)
     embeddings.bad = None
-    output = await talk.thread.graph.ainvoke(None, talk.thread.address(), context=talk.context)
+    output = await gone_on(talk, "the graph itself")
     assert output["messages"][-1].text
     assert await talk.unfinished() is None
 
@@ -131,10 +136,7 @@ async def test_chunks_none_of_which_has_facts_are_asked_about_again(tmp_path: Pa
     with pytest.raises(UnusableAnswer):
         await talk.take_turn(QUESTION)
     talk.change(chat_model=whole_cast())
-    if by == "finish":
-        output = await talk.finish()
-    else:
-        output = await talk.thread.graph.ainvoke(None, talk.thread.address(), context=talk.context)
+    output = await gone_on(talk, by)
     assert output["messages"][-1].text == "I keep the light."
 
 
@@ -146,10 +148,7 @@ async def test_memories_none_of_which_has_a_vector_are_embedded_again(tmp_path: 
     with pytest.raises(ValueError, match="vector"):
         await talk.take_turn(QUESTION)
     embeddings.bad = None
-    if by == "finish":
-        output = await talk.finish()
-    else:
-        output = await talk.thread.graph.ainvoke(None, talk.thread.address(), context=talk.context)
+    output = await gone_on(talk, by)
     assert output["messages"][-1].text == "I keep the light."
     assert "memories_without_vector" not in output["evidence"]
 
@@ -163,10 +162,7 @@ async def test_passages_without_a_vector_are_embedded_again(tmp_path: Path, by: 
     with pytest.raises(ValueError, match="gave no usable vector for"):
         await talk.take_turn(QUESTION)
     embeddings.bad = None
-    if by == "finish":
-        output = await talk.finish()
-    else:
-        output = await talk.thread.graph.ainvoke(None, talk.thread.address(), context=talk.context)
+    output = await gone_on(talk, by)
     assert output["messages"][-1].text == "I keep the light."
 
 

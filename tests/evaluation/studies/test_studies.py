@@ -384,7 +384,7 @@ def bench(tmp_path: Path) -> Bench:
     lines = "".join(json.dumps(one) + "\n" for one in QUESTIONS)
     (tmp_path / "own" / "ada" / "questions.jsonl").write_text(lines, encoding="utf-8")
     made = Bench(tmp_path / "studies", ("ada",), ScriptedChatModel(reply=answers), WordEmbeddings())
-    copy_roles(made, tmp_path / "own")
+    copy_roles(made, Library(tmp_path / "own"))
     return made
 
 
@@ -394,7 +394,7 @@ def test_a_study_works_on_a_copy_that_follows_the_role(bench: Bench, tmp_path: P
     (copy / "index").mkdir()
     (own / "persona" / "more.md").write_text("# More\n", encoding="utf-8")
     (own / "memories.jsonl").unlink()
-    copy_roles(bench, tmp_path / "own")
+    copy_roles(bench, Library(tmp_path / "own"))
     assert (copy / "persona" / "more.md").is_file()
     assert not (copy / "memories.jsonl").exists()
     assert (copy / "index").is_dir()
@@ -403,7 +403,7 @@ def test_a_study_works_on_a_copy_that_follows_the_role(bench: Bench, tmp_path: P
 
 def test_an_example_is_copied_past_the_library(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "studies", ("silver",))
-    copy_roles(bench, tmp_path / "own")
+    copy_roles(bench, Library(tmp_path / "own"))
     assert bench.role("silver").card.name == "Long John Silver"
     assert not (tmp_path / "own").exists()
 

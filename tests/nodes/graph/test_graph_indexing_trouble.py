@@ -13,6 +13,7 @@ from dramaturg.models.errors import ModelUnavailable
 from dramaturg.nodes.index_steps import answer_all
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
+from dramaturg.workflows.role_rag_index import graph
 
 from graph_roles import (
     DOG,
@@ -30,6 +31,7 @@ from graph_roles import (
     part,
     put,
     served,
+    settings,
 )
 from passage_samples import quick
 from roles import fenced
@@ -96,6 +98,20 @@ async def test_a_run_that_loses_its_model_goes_on_where_it_was(role: Role, answe
     await index(role, model := graph_actor())
     assert answered + len(model.calls) == 42
     assert max(Counter([*asked(broken)[:answered], *asked(model)]).values()) == 1
+
+
+async def test_pairs_that_were_compared_before_are_counted(role: Role) -> None:
+    broken, usual = graph_actor(), graph_actor()
+    broken.reply = lambda messages: (
+        ModelUnavailable("It is gone.") if len(asked(broken, "same")) > 7 else usual.reply(messages)
+    )
+    with pytest.raises(ModelUnavailable):
+        await index(role, broken, concurrency=1)
+    context = settings(role, model := graph_actor())
+    events = [one async for one in graph.astream({}, context=context, stream_mode="custom")]
+    done = [(one["done"], one["total"]) for one in events if one.get("what") == "pairs"]
+    assert done[0] == (7, 7 + len(asked(model, "same")))
+    assert done[-1][0] == done[-1][1]
 
 
 async def test_what_is_answered_beside_a_question_that_fails_is_kept() -> None:

@@ -220,6 +220,7 @@ async def test_a_search_that_fails_is_named_without_its_text_and_the_role_answer
     assert (output["evidence"]["web_search"], output["evidence"]["web_error"]) == ("failed", "ConnectionError")
     assert "sk-123" not in str(output["evidence"])
     assert output["messages"][-1].text == "I keep the light."
+    assert output["usage"]["search_web"]["unanswered"]
 
 
 async def test_a_search_has_the_deadline_of_a_question(library: Path) -> None:

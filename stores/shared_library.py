@@ -1,0 +1,454 @@
+"""A library in a Postgres database, for several machines; each has a copy of the roles that it reads.
+
+The database holds a role as the folder that it is: its files by path, each by the hash of its bytes, and a revision
+that every change raises by one. Whoever changes a role holds it by an advisory lock, which ends with the connection,
+brings its copy up to date, changes that as one changes a folder, and writes what differs back in one transaction. That
+is refused where the revision is not the one that was read. Who reads asks for the revision, and fetches what is new.
+A copy is a cache: what lies in it and not in the database, as after a crash, goes.
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple
+from urllib.parse import urlsplit
+
+from dramaturg.stores.documents.forms import CARD
+from dramaturg.stores.errors import RoleBusy, RoleError, StorageError
+from dramaturg.stores.files import make_folder, remove_file, sha256, write_bytes
+from dramaturg.stores.library import Library, check_id
+from dramaturg.stores.locks import PATIENCE, copies, file_lock
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg_pool import ConnectionPool
+
+    Session = Connection[tuple[Any, ...]]
+
+AT_ONCE = 64  # files that are fetched by one statement
+CONNECTIONS = 16
+KEEP = timedelta(days=30)
+"""How long a version that no folder holds any more can still be read by a conversation that goes by it."""
+LAST = ("current.json", "current.copy.json")
+"""Names of files that say which others are read: they are written after those."""
+MIGRATIONS: Sequence[LiteralString] = (
+    """
+    CREATE TABLE dramaturg_roles (name text PRIMARY KEY, revision bigint NOT NULL);
+    CREATE TABLE dramaturg_blobs (
+        role text NOT NULL REFERENCES dramaturg_roles ON DELETE CASCADE,
+        digest text NOT NULL,
+        data bytea NOT NULL,
+        PRIMARY KEY (role, digest)
+    );
+    ALTER TABLE dramaturg_blobs ALTER COLUMN data SET STORAGE EXTERNAL;
+    CREATE TABLE dramaturg_files (
+        role text NOT NULL,
+        path text NOT NULL,
+        digest text NOT NULL,
+        PRIMARY KEY (role, path),
+        FOREIGN KEY (role, digest) REFERENCES dramaturg_blobs ON DELETE CASCADE
+    );
+    CREATE INDEX ON dramaturg_files (role, digest);
+    CREATE TABLE dramaturg_dropped (
+        role text NOT NULL,
+        path text NOT NULL,
+        digest text NOT NULL,
+        until timestamptz NOT NULL,
+        PRIMARY KEY (role, path, digest),
+        FOREIGN KEY (role, digest) REFERENCES dramaturg_blobs ON DELETE CASCADE
+    );
+    """,
+)
+"""What each version of the schema adds to the one before; never changed, only added to."""
+
+
+class _Seen(NamedTuple):
+    """A file of a copy when it was last the same as in the database: its hash, size, time and number on the disk."""
+
+    digest: str
+    size: int
+    changed: int
+    inode: int
+
+
+class Copy:
+    """What a copy of a role was when it was last the same as in the database; kept beside the role's folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder.parent / f".{folder.name}.copy.json"
+        self._folder = folder
+
+    def read(self) -> tuple[int, dict[str, _Seen]]:
+        """The revision, and the files by their paths; -1 and nothing where none is known."""
+        try:
+            known = json.loads(self._path.read_bytes())
+            return int(known["revision"]), {path: _Seen(*seen) for path, seen in known["files"].items()}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return -1, {}
+
+    def write(self, revision: int, files: Mapping[str, str]) -> None:
+        """Note what the folder is now: the hash of each file by its path."""
+        seen = {path: (digest, *_stat(self._folder / path)) for path, digest in files.items()}
+        data = json.dumps({"revision": revision, "files": seen}).encode()
+        write_bytes(self._path, data, within=self._folder.parent)
+
+    def same(self, files: Mapping[str, _Seen]) -> dict[str, str]:
+        """The files that are as they were when they were seen: the hash of each, by its path."""
+        here = _files_in(self._folder)
+        return {path: seen.digest for path, seen in files.items() if path in here and here[path] == seen[1:]}
+
+
+def _files_in(folder: Path) -> dict[str, tuple[int, int, int]]:
+    """The files of a role by their paths; what begins with a dot is a lock, or was not finished."""
+    found = {}
+    for where, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            if not name.startswith("."):
+                path = Path(where, name)
+                found[path.relative_to(folder).as_posix()] = _stat(path)
+    return found
+
+
+def _stat(path: Path) -> tuple[int, int, int]:
+    stat = path.stat()
+    return stat.st_size, stat.st_mtime_ns, stat.st_ino
+
+
+class SharedLibrary(Library):
+    """The roles in a database; `root` holds this machine's copies of them.
+
+    Args:
+        address: of the database, postgresql://user:password@host/name.
+        cache: a folder for copies; processes of one machine share it.
+        patience: seconds to wait for somebody else who changes a role.
+        keep: how long a version of an index can still be read after nothing but a conversation goes by it.
+
+    Raises:
+        StorageError: the database cannot be reached, or a newer version of this package has made its tables.
+    """
+
+    def __init__(self, address: str, cache: Path, *, patience: float = PATIENCE, keep: timedelta = KEEP) -> None:
+        place = urlsplit(address)
+        super().__init__(cache / "libraries" / sha256(address.rpartition("@")[2].encode())[:16])
+        self.name = f"{place.hostname or 'localhost'}{place.path}"
+        self.address = address
+        self._patience = patience
+        self._keep = keep
+        self._lock = Lock()
+        self._pool: ConnectionPool[Session] | None = None
+        copies[self.root] = self
+
+    # What a library does
+
+    def roles(self) -> list[str]:
+        """Return the ids of the roles, sorted."""
+        return self._names()
+
+    def role(self, role: str) -> Any:
+        """Return a role, its copy brought up to date; see `Library.role`."""
+        if check_id(role) not in self._names():
+            raise self._unknown(role)
+        self.refresh(role)
+        return super().role(role)
+
+    def _names(self) -> list[str]:
+        with self._session() as session:
+            return [name for (name,) in session.execute("SELECT name FROM dramaturg_roles ORDER BY name")]
+
+    def _put(self, role: str, files: Mapping[str, bytes]) -> None:
+        """Put a new role there, whole; RoleError: there is one by now."""
+        self.replace({role: files}, new=True)
+
+    # What a machine does with its copy
+
+    def refresh(self, role: str) -> None:
+        """Bring the copy of a role up to date; one question to the database where nothing is new."""
+        folder = self.root / role
+        with self._session() as session:
+            row = session.execute("SELECT revision FROM dramaturg_roles WHERE name = %s", [role]).fetchone()
+        if row and Copy(folder).read()[0] == row[0] and (folder / CARD).is_file():
+            return
+        make_folder(folder / "index", within=self.root)
+        busy = RoleBusy(f"Another program is changing {role!r}: try again when it is done.")
+        with file_lock(folder / "index" / ".lock", patience=self._patience, busy=busy), self._session() as session:
+            self._fetch(session, folder)
+
+    @contextmanager
+    def exchange(self, folder: Path) -> Iterator[None]:
+        """Hold a role on all machines: its copy is up to date, and what changes in it is written back at the end.
+
+        For who holds the lock of the copy.
+
+        Raises:
+            RoleBusy: somebody else holds it for longer than one is ready to wait, or changed it all the same.
+            StorageError: the database cannot be reached; nothing has changed there.
+        """
+        with self._session() as session, self._held(session, folder.name):
+            revision = self._fetch(session, folder)
+            try:
+                yield
+            finally:
+                self._write_back(session, folder, revision)
+
+    def restore(self, folder: Path, under: Callable[[str], bool]) -> bool:
+        """Bring files of a role that are no longer part of it back into the copy; the next who changes it removes them.
+
+        Args:
+            folder: the copy.
+            under: tells by a path whether it is wanted.
+
+        Returns:
+            Whether there was any.
+        """
+        with self._session() as session:
+            rows = session.execute(
+                "SELECT DISTINCT ON (path) path, digest FROM dramaturg_dropped WHERE role = %s "
+                "ORDER BY path, until DESC",
+                [folder.name],
+            ).fetchall()
+            wanted = {path: digest for path, digest in rows if under(path)}
+            for path, data in self._blobs(session, folder.name, wanted):
+                if not (folder / path).exists():
+                    write_bytes(folder / path, data, within=folder)
+        return bool(wanted)
+
+    def _fetch(self, session: "Session", folder: Path) -> int:
+        """Make the copy of a role what the database has, and return the revision."""
+        with session.transaction():
+            session.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            row = session.execute("SELECT revision FROM dramaturg_roles WHERE name = %s", [folder.name]).fetchone()
+            if row is None:
+                raise RoleError(f"There is no role {folder.name!r} in {self.name} any more.")
+            files = self._digests(session, folder.name)
+            copy = Copy(folder)
+            known, seen = copy.read()
+            same = copy.same(seen)
+            new = {path: digest for path, digest in files.items() if same.get(path) != digest}
+            for path, data in self._blobs(session, folder.name, dict(sorted(new.items(), key=_last))):
+                write_bytes(folder / path, data, within=folder)
+        gone = [path for path in _files_in(folder) if path not in files]
+        for path in gone:
+            remove_file(folder / path, within=folder)
+        _drop_empty(folder, gone)
+        if new or gone or known != row[0]:
+            copy.write(row[0], files)
+        return int(row[0])
+
+    def _digests(self, session: "Session", role: str) -> dict[str, str]:
+        rows = session.execute("SELECT path, digest FROM dramaturg_files WHERE role = %s", [role])
+        return {str(path): str(digest) for path, digest in rows}
+
+    def _blobs(self, session: "Session", role: str, files: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
+        """The bytes of files, in their order."""
+        paths = list(files)
+        for start in range(0, len(paths), AT_ONCE):
+            some = paths[start : start + AT_ONCE]
+            digests = [files[path] for path in some]
+            rows = session.execute(
+                "SELECT digest, data FROM dramaturg_blobs WHERE role = %s AND digest = ANY(%s)",
+                [role, digests],
+                binary=True,
+            )
+            found = {str(digest): bytes(data) for digest, data in rows}
+            for path in some:
+                data = found.get(files[path])
+                if data is None or sha256(data) != files[path]:
+                    raise StorageError(f"{path} of {role!r} is damaged in {self.name}: push the role there again.")
+                yield path, data
+
+    def _write_back(self, session: "Session", folder: Path, revision: int) -> None:
+        """Write what differs from what the copy was, in one transaction."""
+        copy = Copy(folder)
+        _, seen = copy.read()
+        same = copy.same(seen)
+        new = {path: (folder / path).read_bytes() for path in _files_in(folder) if path not in same}
+        digests = {path: sha256(data) for path, data in new.items()}
+        gone = [path for path in seen if path not in same and path not in new]
+        if not new and not gone:
+            return
+        with session.transaction():
+            now = self._raise_revision(session, folder.name, revision)
+            self._store(session, folder.name, {digests[path]: data for path, data in new.items()}, digests)
+            self._drop(session, folder.name, gone, {path: seen[path].digest for path in new if path in seen})
+        copy.write(now, {**same, **digests})
+
+    def _raise_revision(self, session: "Session", role: str, revision: int) -> int:
+        row = session.execute(
+            "UPDATE dramaturg_roles SET revision = revision + 1 WHERE name = %s AND revision = %s RETURNING revision",
+            [role, revision],
+        ).fetchone()
+        if row is None:
+            raise RoleBusy(f"{role!r} was changed in {self.name} meanwhile: try again.")
+        return int(row[0])
+
+    def _store(self, session: "Session", role: str, blobs: Mapping[str, bytes], files: Mapping[str, str]) -> None:
+        """Put files there, within a transaction."""
+        with session.cursor() as cursor:
+            cursor.executemany(
+                "INSERT INTO dramaturg_blobs VALUES (%s, %s, %b) ON CONFLICT DO NOTHING",
+                [(role, digest, data) for digest, data in blobs.items()],
+            )
+            cursor.executemany(
+                "INSERT INTO dramaturg_files VALUES (%s, %s, %s) "
+                "ON CONFLICT (role, path) DO UPDATE SET digest = excluded.digest",
+                [(role, path, digest) for path, digest in files.items()],
+            )
+
+    def _drop(self, session: "Session", role: str, gone: Sequence[str], before: Mapping[str, str]) -> None:
+        """Take files away, within a transaction; those of versions are kept for conversations that go by them."""
+        kept = [path for path in gone if _of_a_version(path)]
+        session.execute(
+            "INSERT INTO dramaturg_dropped SELECT role, path, digest, now() + %s FROM dramaturg_files "
+            "WHERE role = %s AND path = ANY(%s) ON CONFLICT (role, path, digest) DO UPDATE SET until = excluded.until",
+            [self._keep, role, kept],
+        )
+        session.execute("DELETE FROM dramaturg_files WHERE role = %s AND path = ANY(%s)", [role, list(gone)])
+        session.execute("DELETE FROM dramaturg_dropped WHERE role = %s AND until < now()", [role])
+        if gone or before:
+            session.execute(
+                "DELETE FROM dramaturg_blobs b WHERE role = %s "
+                "AND NOT EXISTS (SELECT FROM dramaturg_files f WHERE f.role = b.role AND f.digest = b.digest) "
+                "AND NOT EXISTS (SELECT FROM dramaturg_dropped d WHERE d.role = b.role AND d.digest = b.digest)",
+                [role],
+            )
+
+    # Roles as a whole, in and out
+
+    def replace(self, roles: Mapping[str, Mapping[str, bytes]], *, new: bool = False) -> None:
+        """Put whole roles there, by their ids and the paths of their files: all of them or none.
+
+        Args:
+            roles: the bytes of each file.
+            new: whether none of them may be there yet.
+
+        Raises:
+            RoleError: a role is there.
+            StorageError: the database cannot be reached; nothing has changed there.
+        """
+        with self._session() as session, session.transaction():
+            for role, files in sorted(roles.items()):
+                self._hold(session, role, "pg_advisory_xact_lock")
+                there = session.execute("SELECT revision FROM dramaturg_roles WHERE name = %s", [role]).fetchone()
+                if there and new:
+                    raise RoleError(f"There is {role!r} in {self.name} already: take another id, or edit that role.")
+                if there:
+                    self._raise_revision(session, role, there[0])
+                else:
+                    session.execute("INSERT INTO dramaturg_roles VALUES (%s, 1)", [role])
+                digests = {path: sha256(data) for path, data in files.items()}
+                before = self._digests(session, role)
+                self._store(session, role, {digests[path]: data for path, data in files.items()}, digests)
+                self._drop(session, role, [path for path in before if path not in files], digests)
+
+    def contents(self, role: str) -> dict[str, bytes]:
+        """Return the files of a role by their paths, as they are now."""
+        with self._session() as session, session.transaction():
+            session.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            return dict(self._blobs(session, role, self._digests(session, role)))
+
+    # Connections
+
+    @contextmanager
+    def _session(self) -> Iterator["Session"]:
+        """A connection of this process's; StorageError: the database cannot be reached."""
+        try:
+            from psycopg import OperationalError
+            from psycopg_pool import PoolTimeout
+        except ImportError as error:
+            raise StorageError("A library in Postgres needs `pip install 'dramaturg[postgres]'`.") from error
+        try:
+            with self._connections().connection() as session:
+                yield session
+        except (OperationalError, PoolTimeout) as error:
+            reason = " ".join(str(error).split())
+            raise StorageError(
+                f"The library in {self.name} cannot be reached ({reason}): look whether it runs."
+            ) from error
+
+    def _connections(self) -> "ConnectionPool[Session]":
+        from psycopg import connect
+        from psycopg_pool import ConnectionPool
+
+        with self._lock:
+            if self._pool is None:
+                with connect(self.address, autocommit=True, connect_timeout=10) as session:
+                    migrate(session, self.name)
+                self._pool = ConnectionPool(
+                    self.address, min_size=0, max_size=CONNECTIONS, open=True, kwargs={"autocommit": True}, timeout=10
+                )
+            return self._pool
+
+    def close(self) -> None:
+        """Close the connections."""
+        with self._lock:
+            if self._pool is not None:
+                self._pool.close()
+            self._pool = None
+
+    @contextmanager
+    def _held(self, session: "Session", role: str) -> Iterator[None]:
+        self._hold(session, role, "pg_advisory_lock")
+        try:
+            yield
+        finally:
+            if not session.broken:
+                session.execute("SELECT pg_advisory_unlock_all()")
+
+    def _hold(self, session: "Session", role: str, how: LiteralString) -> None:
+        from psycopg.errors import LockNotAvailable
+
+        key = int.from_bytes(bytes.fromhex(sha256(f"role\0{role}".encode()))[:8], signed=True)
+        try:
+            session.execute(
+                "SELECT set_config('lock_timeout', %s, false)", [f"{max(1, round(self._patience * 1000))}ms"]
+            )
+            session.execute(f"SELECT {how}(%s)".encode(), [key])
+        except LockNotAvailable as error:
+            raise RoleBusy(f"Another program is changing {role!r}: try again when it is done.") from error
+
+
+def migrate(session: "Session", name: str) -> None:
+    """Bring the tables of a database to the version that this package reads, whoever else is at it.
+
+    Raises:
+        StorageError: they are of a later version.
+    """
+    with session.transaction():
+        session.execute("SELECT pg_advisory_xact_lock(hashtext('dramaturg_schema'))")
+        session.execute("CREATE TABLE IF NOT EXISTS dramaturg_schema (version int NOT NULL)")
+        row = session.execute("SELECT max(version) FROM dramaturg_schema").fetchone()
+        there = (row and row[0]) or 0
+        if there > len(MIGRATIONS):
+            raise StorageError(
+                f"The library in {name} was made by a later version of dramaturg (schema {there}, known here "
+                f"{len(MIGRATIONS)}): upgrade this one, or go back with a dump."
+            )
+        for version, statements in enumerate(MIGRATIONS[there:], start=there + 1):
+            session.execute(statements)
+            session.execute("INSERT INTO dramaturg_schema VALUES (%s)", [version])
+
+
+def _last(file: tuple[str, str]) -> tuple[bool, str]:
+    path, _ = file
+    return path.rpartition("/")[2] in LAST, path
+
+
+def _of_a_version(path: str) -> bool:
+    """Whether a file belongs to a version of an index."""
+    parts = path.split("/")
+    return len(parts) > 3 and parts[0] == "index" and parts[2] in ("versions", "parts")
+
+
+def _drop_empty(folder: Path, paths: Iterable[str]) -> None:
+    """Remove folders that hold nothing any more."""
+    for one in sorted({parent for path in paths for parent in Path(path).parents}, key=lambda at: -len(at.parts)):
+        if one.parts:
+            try:
+                (folder / one).rmdir()
+            except OSError:
+                continue

@@ -1,0 +1,192 @@
+"""A library in a database: what one machine changes another reads, a change is whole or not there."""
+
+import asyncio
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from dramaturg.stores.documents.forms import CARD, RoleCard
+from dramaturg.stores.errors import MissingIndex, RoleBusy, RoleError, StorageError
+from dramaturg.stores.index.passages import passage_kind
+from dramaturg.stores.library import Library, library_at
+from dramaturg.stores.locks import role_lock
+from dramaturg.stores.shared_library import SharedLibrary
+from dramaturg.workflows.amadeus_index import AmadeusIndexContext, graph
+
+from roles import actor, run_settings
+
+LIFE = b"# Life\n\nAda Quill keeps the lighthouse of Gull Rock.\n"
+DOG = b"# The dog\n\nKit is a grey dog and sleeps under the lamp.\n"
+
+
+@pytest.fixture
+def machines(postgres: str, tmp_path: Path) -> Iterator[list[SharedLibrary]]:
+    """The library of one database on two machines."""
+    found = [SharedLibrary(postgres, tmp_path / name, patience=0.2) for name in ("one", "other")]
+    yield found
+    for one in found:
+        one.close()
+
+
+@pytest.fixture
+def here(machines: list[SharedLibrary]) -> SharedLibrary:
+    """A machine whose library has Ada."""
+    machines[0].create("ada", RoleCard(name="Ada", language="en")).persona.change({"life.md": LIFE})
+    return machines[0]
+
+
+@pytest.fixture
+def there(here: SharedLibrary, machines: list[SharedLibrary]) -> SharedLibrary:
+    return machines[1]
+
+
+def indexed(library: Library) -> str:
+    """Index Ada, and return the version."""
+    context = AmadeusIndexContext(**{**run_settings(library.root, actor()), "library": library})
+    return str(asyncio.run(graph.ainvoke({}, context=context))["version"])
+
+
+def texts(library: Library) -> list[str]:
+    return [one.text for one in library.role("ada").documents()]
+
+
+def test_what_one_machine_writes_another_reads(here: SharedLibrary, there: SharedLibrary) -> None:
+    assert there.roles() == ["ada"]
+    assert there.role("ada").card.name == "Ada"
+    assert texts(there) == [LIFE.decode()]
+    here.role("ada").persona.change({"dog.md": DOG, "life.md": None})
+    assert texts(there) == [DOG.decode()]
+    there.role("ada").persona.change({"dog.md": None, "life.md": LIFE})
+    assert texts(here) == [LIFE.decode()]
+    assert not list((here.root / "ada").rglob("dog.md"))
+
+
+def test_nothing_is_read_twice(here: SharedLibrary, there: SharedLibrary, monkeypatch: pytest.MonkeyPatch) -> None:
+    there.role("ada")
+    monkeypatch.setattr(SharedLibrary, "_fetch", None)
+    assert texts(there) == [LIFE.decode()]
+
+
+def test_a_version_is_served_by_all_machines_as_soon_as_it_is_published(
+    here: SharedLibrary, there: SharedLibrary
+) -> None:
+    first = indexed(here)
+    assert there.role("ada").index(passage_kind("acts")).open().version == first
+    there.role("ada").persona.change({"dog.md": DOG})
+    second = indexed(there)
+    assert here.role("ada").index(passage_kind("acts")).open().version == second != first
+    assert indexed(here) == second
+
+
+def test_a_version_that_a_conversation_goes_by_can_be_read_after_it_is_no_longer_kept(
+    here: SharedLibrary, there: SharedLibrary
+) -> None:
+    versions = [indexed(here)]
+    for number in range(7):
+        here.role("ada").persona.change({"dog.md": DOG + b"%d years old.\n" % number})
+        versions.append(indexed(here))
+    index = there.role("ada").index(passage_kind("acts"))
+    assert [index.open(version).version for version in versions] == versions
+    assert index.open().version == versions[-1]
+
+
+def test_and_no_longer_than_it_is_to_be(postgres: str, here: SharedLibrary, tmp_path: Path) -> None:
+    brief = SharedLibrary(postgres, tmp_path / "third", keep=timedelta(0))
+    first = indexed(brief)
+    for number in range(7):
+        brief.role("ada").persona.change({"dog.md": DOG + b"%d years old.\n" % number})
+        indexed(brief)
+    with pytest.raises(MissingIndex, match="has no version"):
+        here.role("ada").index(passage_kind("acts")).open(first)
+    brief.close()
+
+
+def test_a_role_is_held_on_all_machines(here: SharedLibrary, there: SharedLibrary) -> None:
+    there.role("ada")
+    with role_lock(here.root / "ada"):
+        with pytest.raises(RoleBusy, match="Another program is changing 'ada'"):
+            there.role("ada").persona.change({"dog.md": DOG})
+        assert texts(there) == [LIFE.decode()]
+    there.role("ada").persona.change({"dog.md": DOG})
+    assert len(texts(here)) == 2
+
+
+def test_a_change_by_somebody_who_holds_no_lock_is_not_written_over(
+    here: SharedLibrary, there: SharedLibrary, postgres: str
+) -> None:
+    def beside() -> None:
+        with role_lock(here.root / "ada"), psycopg.connect(postgres, autocommit=True) as other:
+            (here.root / "ada" / "persona" / "dog.md").write_bytes(DOG)
+            other.execute("UPDATE dramaturg_roles SET revision = revision + 1")
+
+    with pytest.raises(RoleBusy, match=r"was changed in .* meanwhile"):
+        beside()
+    assert texts(there) == [LIFE.decode()]
+    here.role("ada").persona.change({"cat.md": DOG})
+    assert len(texts(there)) == 2
+
+
+def test_what_a_killed_program_left_in_a_copy_is_not_taken_for_the_role(
+    here: SharedLibrary, there: SharedLibrary
+) -> None:
+    folder = here.root / "ada"
+    (folder / "persona" / "dog.md").write_bytes(DOG)
+    (folder / "persona" / "life.md").write_bytes(DOG)
+    (folder / CARD).unlink()
+    here.role("ada").persona.change({"cat.md": DOG})
+    assert texts(here) == texts(there) == [DOG.decode(), LIFE.decode()]
+    assert here.role("ada").card.name == "Ada"
+
+
+def test_a_role_is_made_by_one_of_two(here: SharedLibrary, there: SharedLibrary) -> None:
+    with pytest.raises(RoleError, match=r"There is 'ada' in .* already"):
+        there.create("Ada", RoleCard(name="Ada"))
+    with pytest.raises(RoleError, match="already"):
+        there._put("ada", {CARD: b"name: Eve\n"})
+    with pytest.raises(RoleError, match=r"There is no role 'eve' in .*test_"):
+        there.role("eve")
+    assert there.role("ada").card.name == "Ada"
+
+
+def test_an_example_is_copied_when_it_is_first_asked_for(here: SharedLibrary, there: SharedLibrary) -> None:
+    assert here.open("beethoven").documents() == there.open("beethoven").documents() != []
+    assert there.roles() == ["ada", "beethoven"]
+
+
+def test_the_folder_of_the_copies_leads_to_the_same_library(here: SharedLibrary) -> None:
+    assert library_at(here.root) is here
+    assert library_at(here.role("ada").root.parent) is here
+
+
+def test_a_damaged_file_is_not_read(here: SharedLibrary, there: SharedLibrary, postgres: str) -> None:
+    with psycopg.connect(postgres, autocommit=True) as other:
+        other.execute("UPDATE dramaturg_blobs SET data = 'x' WHERE data = %s", [LIFE])
+    with pytest.raises(StorageError, match=r"of 'ada' is damaged in .*: push the role there again"):
+        there.role("ada")
+
+
+def test_a_database_that_is_not_there_is_named_without_its_password(tmp_path: Path) -> None:
+    library = SharedLibrary("postgresql://me:secret@127.0.0.1:1/roles", tmp_path)
+    with pytest.raises(StorageError, match=r"127.0.0.1/roles cannot be reached") as refused:
+        library.roles()
+    assert "secret" not in str(refused.value)
+
+
+def test_tables_of_a_later_version_are_refused(here: SharedLibrary, postgres: str, tmp_path: Path) -> None:
+    with psycopg.connect(postgres, autocommit=True) as other:
+        other.execute("INSERT INTO dramaturg_schema VALUES (99)")
+    with pytest.raises(StorageError, match=r"made by a later version of dramaturg .schema 99.*upgrade"):
+        SharedLibrary(postgres, tmp_path / "new").roles()
+
+
+def test_roles_are_replaced_together_or_not_at_all(here: SharedLibrary, there: SharedLibrary) -> None:
+    here.replace({"ada": {CARD: b"name: Ada II\n"}, "eve": {CARD: b"name: Eve\n"}})
+    assert [there.role(name).card.name for name in there.roles()] == ["Ada II", "Eve"]
+    assert there.contents("ada") == {CARD: b"name: Ada II\n"}
+    with pytest.raises(RoleError, match="already"):
+        here.replace({"bob": {CARD: b"name: Bob\n"}, "eve": {CARD: b"name: Adam\n"}}, new=True)
+    assert there.roles() == ["ada", "eve"]
+    assert there.role("eve").card.name == "Eve"
