@@ -153,7 +153,9 @@ class NoVector(ValueError):
 async def embed_batches(
     run: Run[Any], builder: IndexBuilder[Any], draft: str, size: int, texts: Sequence[str] | None = None
 ) -> AsyncIterator[tuple[int, int]]:
-    """Embed what has no vector yet, `size` texts at a time; a run that is killed embeds only what is left.
+    """Embed what has no vector yet, `size` texts in a call; a run that is killed embeds only what is left.
+
+    An endpoint is sent as many calls at once as it is asked questions; a model in the process one after another.
 
     Args:
         run: whose embedding model.
@@ -171,16 +173,27 @@ async def embed_batches(
         NoVector: it gave some texts no direction; all others are kept.
     """
     left, model = await asyncio.to_thread(builder.unembedded, draft, texts), await run.embedder()
-    without, dimension = list[str](), None
-    for start in range(0, len(left), size):
-        batch = left[start : start + size]
-        vectors = (await model.documents(batch, dimension=dimension, faulty=True)).astype(np.float32)
-        dimension = vectors.shape[1]
-        usable = with_direction(vectors)
-        without += [text for text, had in zip(batch, usable, strict=True) if not had]
-        given = [text for text in batch if text not in without]
-        await asyncio.to_thread(builder.add_vectors, draft, given, vectors[usable])
-        yield start + len(batch), len(left)
+    at_once = run.settings.concurrency if isinstance(model.embeddings, EndpointEmbeddings) else 1
+    without, dimension, done = list[str](), cast("int | None", None), 0
+    while done < len(left):
+        most = size if dimension is None else size * at_once  # the first call tells the dimension of all
+        batches = [left[at : min(at + size, done + most)] for at in range(done, min(done + most, len(left)), size)]
+        calls = (model.documents(batch, dimension=dimension, faulty=True) for batch in batches)
+        given = await asyncio.gather(*calls, return_exceptions=True)
+        had = [(batch, rows) for batch, rows in zip(batches, given, strict=True) if not isinstance(rows, BaseException)]
+        if had:
+            together = [text for batch, _ in had for text in batch]
+            vectors = np.concatenate([rows for _, rows in had]).astype(np.float32)
+            usable = with_direction(vectors)
+            kept = [text for text, good in zip(together, usable, strict=True) if good]
+            without += [text for text, good in zip(together, usable, strict=True) if not good]
+            await asyncio.to_thread(builder.add_vectors, draft, kept, vectors[usable])
+            dimension = vectors.shape[1]
+        for failed in given:
+            if isinstance(failed, BaseException):
+                raise failed
+        done += sum(map(len, batches))
+        yield done, len(left)
     if without:
         raise NoVector(model.name, without)
 
