@@ -28,6 +28,7 @@ from dramaturg.stores.index.vectors import with_direction
 
 PATIENCE = 50  # times that an index is made again because its sources were changed meanwhile
 AT_ONCE = 32  # answers that are written together
+IN_WORK = 128  # questions that are put into words; more than are ever with a model at once
 TRIED = 16  # texts that are embedded to see how long it takes
 SECONDS = 2.0  # in which an answer is written at the latest
 
@@ -269,7 +270,9 @@ async def answer_all(
     keep: Callable[[Answers], Awaitable[None]],
     announce: Announce,
 ) -> None:
-    """Ask all questions; how many are with the model at once is the chat model's affair.
+    """Ask all questions in their order; how many are with the model at once is the chat model's affair.
+
+    No more than `IN_WORK` are begun at a time, so that what waits takes no memory.
 
     Args:
         questions: what is asked, each under a key of its own.
@@ -280,23 +283,31 @@ async def answer_all(
     Raises:
         Exception: whatever `ask` raises; the answers that came before it are kept.
     """
+    left, done, written, keeping = iter(questions.values()), 0, time.monotonic(), False
     had: dict[str, JsonValue] = {}
 
-    async def answered(question: T) -> None:
-        found = await ask(question)
-        had.update(found)  # had of now, which may be another than when it was asked
+    async def work() -> None:
+        nonlocal had, done, written, keeping
+        for question in left:
+            found = await ask(question)
+            had.update(found)  # had of now, which may be another than when it was asked
+            done += 1
+            announce(done)
+            if not keeping and (len(had) >= AT_ONCE or time.monotonic() - written > SECONDS):
+                now, had, written, keeping = had, {}, time.monotonic(), True
+                try:
+                    await keep(now)
+                except BaseException:
+                    had = now | had
+                    raise
+                finally:
+                    keeping = False
 
-    tasks = [asyncio.create_task(answered(question)) for question in questions.values()]
-    written = time.monotonic()
+    tasks = [asyncio.create_task(work()) for _ in range(min(IN_WORK, len(questions)))]
     if tasks:
         announce(0)
     try:
-        for done, task in enumerate(asyncio.as_completed(tasks), start=1):
-            await task
-            announce(done)
-            if len(had) >= AT_ONCE or time.monotonic() - written > SECONDS:
-                now, had, written = had, {}, time.monotonic()
-                await keep(now)
+        await asyncio.gather(*tasks)
     finally:
         for one in tasks:
             one.cancel()

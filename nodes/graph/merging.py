@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import lru_cache
+from operator import is_
 from typing import Any, Literal, NamedTuple, cast
 
 from langgraph.runtime import Runtime
@@ -11,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
 from dramaturg.models.chat import ChatModel, threshold
 from dramaturg.models.questions import choose, decide, extract
 from dramaturg.nodes.graph.build import ChunkSettings, GraphBuild, GraphDraftState, open_build
-from dramaturg.nodes.graph.facts import Mentions, entities_in, mentions_in
+from dramaturg.nodes.graph.facts import Mentions, entities_in, facts_key, mentions_in
 from dramaturg.nodes.graph.normalization import (
     EntityMatch,
     Named,
@@ -25,8 +26,9 @@ from dramaturg.nodes.judgement import sentence
 from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.run import by_rules, needs
 from dramaturg.stores.documents.forms import RoleCard
-from dramaturg.stores.documents.merges import PLAN, Merge, MergePlan, Why, read_plan, write_plan
+from dramaturg.stores.documents.merges import PLAN, Merge, MergePlan, Split, Why, read_plan, write_plan
 from dramaturg.stores.index.answers import answer_key
+from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
 
@@ -107,11 +109,32 @@ async def entities_of(build: Build) -> tuple[list[Named], Mentions]:
     """The entity database 𝒩, in its order, and the mentions that it is made of."""
     answers, decisions = await build.answers(), await decisions_of(build)
     before = cast("list[str]", answers.get(ORDER, []))
-    mentions = mentions_in(await build.chunks(), answers, decisions.splits if decisions else ())
+    mentions = mentions_at_hand(build, await build.chunks(), answers, decisions.splits if decisions else ())
     found = entities_in(mentions, before)
     if build.read is not None and ORDER in build.read:
         build.read[ORDER] = [entity.key for entity in found]  # that of before may hold names of a forgotten document
     return found, mentions
+
+
+class ReadMentions(NamedTuple):
+    """Mentions, and all that they were read from."""
+
+    chunks: Sequence[StoredPassage]
+    splits: Sequence[Split]
+    facts: Sequence[JsonValue]
+    mentions: Mentions
+
+
+def mentions_at_hand(
+    build: Build, chunks: Sequence[StoredPassage], answers: Mapping[str, JsonValue], splits: Sequence[Split]
+) -> Mentions:
+    """The mentions in all chunks, as they were read by an earlier step of the run from these very answers, or anew."""
+    facts = [answers.get(facts_key(chunk)) for chunk in chunks]
+    known: ReadMentions | None = build.run.opened.at_hand.get("mentions")
+    if not known or (known.chunks, known.splits) != (chunks, splits) or not all(map(is_, known.facts, facts)):
+        known = ReadMentions(chunks, splits, facts, mentions_in(chunks, answers, splits))
+        build.run.opened.at_hand["mentions"] = known
+    return known.mentions
 
 
 async def decisions_of(build: Build) -> MergePlan | None:
