@@ -157,7 +157,7 @@ async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
     if not entities:
         raise without_facts(chunks, answers, chat.name, role.id)
     texts = graph_texts(graph)
-    await build.embedded(texts)
+    await build.embed(texts)
     long = needs_summary(build)
     counts = {
         "chunks": len(chunks),

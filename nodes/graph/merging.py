@@ -147,11 +147,15 @@ async def pairs_of(entities: Sequence[Named], build: Build) -> list[Pair]:
 
     Where both quote one sentence there is nothing to compare: it names the two beside each other.
     """
-    vectors = await build.embedded([entity.text for entity in entities])
+    at_hand = build.run.opened.at_hand
+    known: tuple[Sequence[Named], list[Pair]] | None = at_hand.get("pairs")
+    if not known or known[0] != entities:  # else an earlier step of the run has looked for the nearest of the same ones
+        vectors = await build.embedded([entity.text for entity in entities])
+        known = at_hand["pairs"] = entities, candidate_pairs(entities, vectors, build.run.settings.neighbours)
     settled = await asyncio.to_thread(settled_names, build.run.role)
     return [
         pair
-        for pair in candidate_pairs(entities, vectors, build.run.settings.neighbours)
+        for pair in known[1]
         if pair.similarity >= build.run.settings.least_similarity
         and not any({pair.one.key, pair.other.key} <= names for names in settled)
         and not (pair.one.place and pair.one.place == pair.other.place)
