@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
-.PHONY: demo chat studio test test-crash test-slow lint bench studies docs clean
+.PHONY: demo chat studio test test-crash test-slow lint bench peers studies docs clean
 .DEFAULT_GOAL := demo
 
 # torch comes first: on its own it is the smallest build for this machine, later it would be the largest.
@@ -68,6 +68,12 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/emotional_recall.py
 	$(BIN)/python benchmarks/cliques.py
 	$(BIN)/python benchmarks/reports.py
+	$(BIN)/dramaturg models pull
+	$(BIN)/python benchmarks/embedded_turns.py
+
+# Other systems on the same documents; downloads them (1.5 GB on disk) into build/peers, and writes docs/performance.md.
+peers: $(VENV)/.dev
+	$(BIN)/python benchmarks/peers.py
 
 # The library is empty, so that the example roles are taken as they are shipped. What is indexed and answered stays in
 # the cache: a run that was stopped goes on.

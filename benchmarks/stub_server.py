@@ -22,7 +22,7 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -56,7 +56,12 @@ def facts(request: Request) -> str | None:
     """Entities and relations of numbered sentences (`prompts/extract_facts`)."""
     if "entities" not in properties(request):
         return None
-    sentences = re.findall(r"^\[?(\d+)\]?[.:)]? (.+)$", said(request), re.MULTILINE)
+    entities, relations = told_in(re.findall(r"^\[?(\d+)\]?[.:)]? (.+)$", said(request), re.MULTILINE))
+    return json.dumps({"entities": entities, "relations": relations})
+
+
+def told_in(sentences: Sequence[tuple[str, str]]) -> tuple[list[Any], list[Any]]:
+    """Entities and relations of sentences with their numbers."""
     entities, relations = dict[str, Any](), dict[tuple[str, str], Any]()
     for number, text in sentences:
         names, told = names_in(text), text[:300].strip()
@@ -68,7 +73,46 @@ def facts(request: Request) -> str | None:
             if one in entities and other in entities and len(relations) < RELATIONS:
                 ends = {"source": one, "target": other, "sentence": int(number)}
                 relations.setdefault((one, other), {**ends, "description": told, "strength": 5})
-    return json.dumps({"entities": [*entities.values()], "relations": [*relations.values()]})
+    return [*entities.values()], [*relations.values()]
+
+
+def rows(request: Request) -> str | None:
+    """Entities and relations as LightRAG and nano-graphrag have them written, a row each; none was missed.
+
+    LightRAG names its mark of a column and shows the text between fences; nano-graphrag shows it behind examples.
+    """
+    prompt, mark = "\n".join(str(one["content"]) for one in request["messages"]), "<|#|>"
+    light, last = mark in prompt, said(request)
+    if not light and '("entity"<|>' not in prompt:
+        return None
+    if "Answer YES | NO" in last:
+        return "NO"
+    text = re.search(
+        r"---Input Text---\n```\n(.*)\n```" if light else r"-Real Data-.*?\nText: (.*)\n###", last, re.DOTALL
+    )
+    if not text:  # asked for what was missed
+        return "<|COMPLETE|>"
+    entities, relations = told_in([("1", one) for one in re.split(r"(?<=\.)\s+", text[1])])
+    found = [["entity", one["name"], one["type"], one["description"]] for one in entities]
+    for one in relations:
+        ends = one["source"], one["target"]
+        found.append(
+            ["relation", *ends, "acquaintance", one["description"]]
+            if light
+            else ["relationship", *ends, one["description"], str(one["strength"])]
+        )
+    if light:
+        return "\n".join([*map(mark.join, found), "<|COMPLETE|>"])
+    return "##\n".join("(" + "<|>".join(f'"{column}"' for column in row) + ")" for row in found) + "<|COMPLETE|>"
+
+
+def report(request: Request) -> str | None:
+    """The report on a community, as nano-graphrag has it written."""
+    if "# Goal\nWrite a comprehensive report of a community" not in said(request):
+        return None
+    told = [{"summary": "They know each other.", "explanation": summary(request)}]
+    about = {"title": "A circle", "summary": "People of a coast.", "rating": 5.0, "rating_explanation": "As any."}
+    return json.dumps({**about, "findings": told})
 
 
 def verdicts(request: Request) -> str | None:
@@ -100,7 +144,7 @@ def summary(request: Request) -> str:
     return " ".join(words[:60]).rstrip(".,:") + "."
 
 
-RULES: list[Callable[[Request], str | None]] = [facts, verdicts, short, summary]
+RULES: list[Callable[[Request], str | None]] = [facts, verdicts, rows, report, short, summary]
 """Each has the answer to a request that it knows; the first that has one is asked."""
 
 

@@ -44,6 +44,10 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Roles": {
         "roles": ("library.roles:roles", "List the roles of the library, and the examples that can be opened."),
         "new": ("library.roles:new", "Make a new role: a folder with role.yaml and an empty persona to be written."),
+        "library": (
+            "library.moving:app",
+            "Carry roles into a database that several machines share, and back.",
+        ),
         "show": ("library.roles:show", "Show what a role is made of, and which of it is indexed."),
         "chronicle": (
             "library.chronicle:chronicle",

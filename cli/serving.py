@@ -11,6 +11,7 @@ from httpx import HTTPStatusError
 from langgraph_sdk import Auth, get_client
 from langgraph_sdk.errors import NotFoundError
 from starlette.applications import Starlette
+from starlette.authentication import BaseUser
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -101,13 +102,32 @@ async def assistant_of_cron(cron: str) -> str:
     return str(found["assistant_id"])
 
 
+class Caller(dict[str, Any], BaseUser):
+    """Who calls: a server that keeps its runs in a database writes it beside them as JSON."""
+
+    @property
+    def identity(self) -> str:
+        """The name that the server goes by."""
+        return str(self["identity"])
+
+    @property
+    def display_name(self) -> str:
+        """The name that people see."""
+        return self.identity
+
+    @property
+    def is_authenticated(self) -> bool:
+        """Whether somebody has asked who it is: nobody has, and everybody may call."""
+        return True
+
+
 auth = guard(Auth())
 
 
 @auth.authenticate
-async def anybody() -> str:
+async def anybody() -> Caller:
     """Let everybody in: what they may set is another question."""
-    return "anybody"
+    return Caller(identity="anybody")
 
 
 async def _say_again(_: Request, error: Any) -> Response:

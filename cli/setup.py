@@ -1,9 +1,15 @@
 """`dramaturg doctor` and `models`: what is installed, whether the models answer, and the embedded models' weights."""
 
 import asyncio
+import json
+import os
+import re
+import socket
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Annotated, NamedTuple
+from urllib.parse import urlsplit
 
 import typer
 from rich.table import Table
@@ -14,8 +20,9 @@ from dramaturg.cli.output import note, print_json, screen
 from dramaturg.cli.progress import bars, waiting
 from dramaturg.cli.stopping import stopping
 from dramaturg.models.catalogue import CATALOGUE
-from dramaturg.models.environment import environment
+from dramaturg.models.environment import KEY_FILE, VARIABLES, environment
 from dramaturg.models.weights import check, pull, status
+from dramaturg.stores.errors import StorageError
 from dramaturg.stores.library import examples
 
 EXTRAS = {
@@ -48,18 +55,22 @@ class SetupFinding(NamedTuple):
     found: str
 
 
-def doctor(model: ModelOption = "auto", library: LibraryOption = None, as_json: JsonOption = False) -> None:
+def doctor(
+    model: ModelOption = "auto",
+    library: LibraryOption = None,
+    server: Annotated[bool, typer.Option("--server", help="Look at what a LangGraph server needs, too.")] = False,
+    as_json: JsonOption = False,
+) -> None:
     """Look at what is installed and whether the models answer; the exit code is 1 if something needed is not there."""
-    shelf = shelf_of(library)
     with waiting("Asking the models …"):
-        roles = ", ".join(sorted({*shelf.roles(), *examples()}))
-        languages = sorted({"en", *(shelf.role(role).card.language for role in shelf.roles())})
+        shelf, languages = library_answer(library)
         found = [
             *packages(),
             *weights(),
-            SetupFinding("library", True, f"{shelf.root}: {roles}"),
+            shelf,
             asyncio.run(chat_answer(model)),
             *map(embedding_answer, languages),
+            *(serving() if server else ()),
         ]
     if as_json:
         print_json([finding._asdict() for finding in found])
@@ -71,6 +82,61 @@ def doctor(model: ModelOption = "auto", library: LibraryOption = None, as_json: 
         screen.print(table)
     if any(finding.ok is False for finding in found):
         raise typer.Exit(1)
+
+
+def library_answer(library: str | None) -> tuple[SetupFinding, list[str]]:
+    """Whether the library can be read and its copies written, and the languages of its roles."""
+    shelf = shelf_of(library)
+    try:
+        roles = shelf.roles()
+        languages = sorted({"en", *(shelf.role(role).card.language for role in roles)})
+    except StorageError as error:
+        return SetupFinding("library", False, str(error)), ["en"]
+    return SetupFinding("library", True, f"{shelf.name}: {', '.join(sorted({*roles, *examples()}))}"), languages
+
+
+def serving() -> Iterator[SetupFinding]:
+    """What a LangGraph server needs, beside the library and the models."""
+    strict = os.environ.get("LANGGRAPH_STRICT_MSGPACK", "").lower() in ("1", "true", "yes")
+    says = "checkpoints revive plain values only" if strict else "set LANGGRAPH_STRICT_MSGPACK=true"
+    yield SetupFinding("strict msgpack", strict, says)
+    opened = sorted(environment().opened)
+    says = f"callers may also set {', '.join(opened)}" if opened else "callers may set what is open by itself"
+    if every := "all" in opened:
+        says = "callers may set all, library and models too: name in DRAMATURG_OPEN_SETTINGS those that they need"
+    yield SetupFinding("open settings", not every, says)
+    key = next((name for name in (VARIABLES["api_key"], KEY_FILE) if os.environ.get(name)), None)
+    yield SetupFinding("key", bool(key) or None, f"from {key}" if key else "none: see that the endpoint needs none")
+    config = Path("langgraph.json")
+    if config.is_file():
+        given = json.loads(config.read_bytes()).get("env")
+        written = sorted(name for name in (given if isinstance(given, dict) else ()) if SECRET.search(name))
+        yield SetupFinding(
+            "langgraph.json",
+            not written,
+            f"{', '.join(written)} stands in it: move it to the environment or a file"
+            if written
+            else "no key stands in it",
+        )
+    for name, scheme in (("DATABASE_URI", "postgresql"), ("REDIS_URI", "redis")):
+        if address := os.environ.get(name):
+            yield reached(name, address, scheme)
+
+
+SECRET = re.compile(r"KEY$|TOKEN|PASSWORD|SECRET", re.IGNORECASE)
+
+
+def reached(name: str, address: str, scheme: str) -> SetupFinding:
+    """Whether somebody listens at the address in a variable."""
+    place = urlsplit(address)
+    port = {"postgresql": 5432, "redis": 6379}[scheme]
+    try:
+        if not place.scheme.startswith(scheme) or not place.hostname:
+            return SetupFinding(name, False, f"no address: write {scheme}://user@host/name")
+        with socket.create_connection((place.hostname, place.port or port), timeout=5):
+            return SetupFinding(name, True, f"{place.hostname}:{place.port or port} is there")
+    except (OSError, ValueError) as error:
+        return SetupFinding(name, False, f"{place.hostname}:{place.port or port} cannot be reached ({error})")
 
 
 def packages() -> Iterator[SetupFinding]:

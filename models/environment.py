@@ -14,7 +14,9 @@ class Environment(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     base_url: str | None = Field(default=None, description="OPENAI_BASE_URL: an OpenAI-compatible server.")
-    api_key: SecretStr | None = Field(default=None, description="OPENAI_API_KEY: its key.")
+    api_key: SecretStr | None = Field(
+        default=None, description="OPENAI_API_KEY: its key; or OPENAI_API_KEY_FILE: a file that holds it and no more."
+    )
     chat_model: str | None = Field(default=None, description="DRAMATURG_CHAT_MODEL: the name of a chat model.")
     embedding_model: str | None = Field(default=None, description="DRAMATURG_EMBEDDING_MODEL: an embedding model.")
     library: Path | str = Field(
@@ -62,7 +64,19 @@ VARIABLES = {
 }
 
 
+KEY_FILE = "OPENAI_API_KEY_FILE"
+
+
 def environment(variables: Mapping[str, str] = os.environ) -> Environment:
-    """Read the variables that are set and not empty."""
+    """Read the variables that are set and not empty.
+
+    Raises:
+        ValueError: a variable cannot be used, or the file of the key cannot be read.
+    """
     given = {field: variables[name] for field, name in VARIABLES.items() if variables.get(name)}
+    if "api_key" not in given and (file := variables.get(KEY_FILE)):
+        try:
+            given["api_key"] = Path(file).read_text(encoding="utf-8").strip()
+        except (OSError, ValueError) as error:
+            raise ValueError(f"The file of {KEY_FILE}, {file}, cannot be read: put the key there.") from error
     return Environment.model_validate(given)

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache, partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -13,8 +13,8 @@ from uuid import uuid4
 
 from dramaturg.stores.documents.forms import CARD, RoleCard, card_text, parse_card
 from dramaturg.stores.errors import RoleError, StorageError, did_you_mean
-from dramaturg.stores.files import make_folder, move_folder, remove, write_bytes
-from dramaturg.stores.locks import copies
+from dramaturg.stores.files import inside, make_folder, move_folder, remove, write_bytes
+from dramaturg.stores.locks import copies, role_lock
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
 
@@ -41,6 +41,9 @@ def _may_be_id(role: object) -> bool:
 
 class Library:
     """A folder of roles; it need not exist yet."""
+
+    is_copy = False
+    """Whether the folder is this machine's copy of a library in a database."""
 
     def __init__(self, root: Path) -> None:
         self.root = Path(root).expanduser().resolve()
@@ -93,6 +96,41 @@ class Library:
                     if example not in self._names():  # else another process was faster
                         raise
         return self.role(example)
+
+    def contents(self, role: str) -> dict[str, bytes]:
+        """Return the files of a role by their paths, as they are at one moment; what begins with a dot is left out.
+
+        Raises:
+            RoleError: there is no such role, or a link in it leads out of it.
+        """
+        folder = self.role(role).root
+        with role_lock(folder):
+            return {path: inside(folder / path, folder).read_bytes() for path in files_in(folder)}
+
+    def replace(self, roles: Mapping[str, Mapping[str, bytes]], *, new: bool = False) -> None:
+        """Put whole roles there, by their ids and the paths of their files; of each, all files or none.
+
+        Args:
+            roles: the bytes of each file. All are written before the first is put in its place.
+            new: whether none of them may be there yet.
+
+        Raises:
+            RoleError: a role is there.
+            StorageError: the file system refuses.
+        """
+        if new and (there := sorted(roles.keys() & {*self._names()})):
+            raise RoleError(f"There is {there[0]!r} in {self.name} already: take another id, or edit that role.")
+        with ExitStack() as stack:
+            written = {role: stack.enter_context(self._aside(role)) for role in roles}
+            for role, folder in written.items():
+                for path, data in roles[role].items():
+                    write_bytes(folder / path, data, within=self.root)
+            for role, folder in written.items():
+                former = stack.enter_context(self._aside(role))
+                if (self.root / role).exists():
+                    stack.enter_context(role_lock(self.root / role))
+                    move_folder(self.root / role, former, within=self.root)
+                move_folder(folder, self.root / role, within=self.root)
 
     def _names(self) -> list[str]:
         try:
@@ -158,6 +196,15 @@ def library_at(place: str | Path, cache: Path | None = None) -> Library:
 def in_database(place: str | Path) -> bool:
     """Whether this is the address of a database, and no folder."""
     return str(place).startswith(("postgresql://", "postgres://"))
+
+
+def files_in(folder: Path) -> list[str]:
+    """The paths of the files of a role, sorted; what begins with a dot is a lock, or was not finished."""
+    found = list[str]()
+    for where, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += [Path(where, name).relative_to(folder).as_posix() for name in names if not name.startswith(".")]
+    return sorted(found)
 
 
 def examples() -> list[str]:

@@ -8,7 +8,6 @@ A copy is a cache: what lies in it and not in the database, as after a crash, go
 """
 
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -20,7 +19,7 @@ from urllib.parse import urlsplit
 from dramaturg.stores.documents.forms import CARD
 from dramaturg.stores.errors import RoleBusy, RoleError, StorageError
 from dramaturg.stores.files import make_folder, remove_file, sha256, write_bytes
-from dramaturg.stores.library import Library, check_id
+from dramaturg.stores.library import Library, check_id, files_in
 from dramaturg.stores.locks import PATIENCE, copies, file_lock
 
 if TYPE_CHECKING:
@@ -98,20 +97,8 @@ class Copy:
 
     def same(self, files: Mapping[str, _Seen]) -> dict[str, str]:
         """The files that are as they were when they were seen: the hash of each, by its path."""
-        here = _files_in(self._folder)
+        here = {path: _stat(self._folder / path) for path in files_in(self._folder)}
         return {path: seen.digest for path, seen in files.items() if path in here and here[path] == seen[1:]}
-
-
-def _files_in(folder: Path) -> dict[str, tuple[int, int, int]]:
-    """The files of a role by their paths; what begins with a dot is a lock, or was not finished."""
-    found = {}
-    for where, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in names:
-            if not name.startswith("."):
-                path = Path(where, name)
-                found[path.relative_to(folder).as_posix()] = _stat(path)
-    return found
 
 
 def _stat(path: Path) -> tuple[int, int, int]:
@@ -131,6 +118,8 @@ class SharedLibrary(Library):
     Raises:
         StorageError: the database cannot be reached, or a newer version of this package has made its tables.
     """
+
+    is_copy = True
 
     def __init__(self, address: str, cache: Path, *, patience: float = PATIENCE, keep: timedelta = KEEP) -> None:
         place = urlsplit(address)
@@ -231,7 +220,7 @@ class SharedLibrary(Library):
             new = {path: digest for path, digest in files.items() if same.get(path) != digest}
             for path, data in self._blobs(session, folder.name, dict(sorted(new.items(), key=_last))):
                 write_bytes(folder / path, data, within=folder)
-        gone = [path for path in _files_in(folder) if path not in files]
+        gone = [path for path in files_in(folder) if path not in files]
         for path in gone:
             remove_file(folder / path, within=folder)
         _drop_empty(folder, gone)
@@ -266,7 +255,7 @@ class SharedLibrary(Library):
         copy = Copy(folder)
         _, seen = copy.read()
         same = copy.same(seen)
-        new = {path: (folder / path).read_bytes() for path in _files_in(folder) if path not in same}
+        new = {path: (folder / path).read_bytes() for path in files_in(folder) if path not in same}
         digests = {path: sha256(data) for path, data in new.items()}
         gone = [path for path in seen if path not in same and path not in new]
         if not new and not gone:
@@ -357,14 +346,13 @@ class SharedLibrary(Library):
     def _session(self) -> Iterator["Session"]:
         """A connection of this process's; StorageError: the database cannot be reached."""
         try:
-            from psycopg import OperationalError
-            from psycopg_pool import PoolTimeout
+            from psycopg import Error
         except ImportError as error:
             raise StorageError("A library in Postgres needs `pip install 'dramaturg[postgres]'`.") from error
         try:
             with self._connections().connection() as session:
                 yield session
-        except (OperationalError, PoolTimeout) as error:
+        except Error as error:
             reason = " ".join(str(error).split())
             raise StorageError(
                 f"The library in {self.name} cannot be reached ({reason}): look whether it runs."

@@ -167,12 +167,12 @@ async def change_made(known: KnownMemories, wish: Wish, one: Listed) -> None:
     """Change a memory that a conversation made."""
     if wish.what == "edit":
         raise ValueError("What was said in a conversation cannot be edited: --remove it, or edit the turn in the chat.")
-    kept = await memories_of_thread(known.context, known.thread)
-    if wish.what == "remove":
-        await kept.drop([one.memory])
-        return
-    for memory in (await kept.get([one.memory])).values():
-        await kept.save(memory.model_copy(update={"pinned": wish.what == "pin"}))
+    async with memories_of_thread(known.context, known.thread) as kept:
+        if wish.what == "remove":
+            await kept.drop([one.memory])
+            return
+        for memory in (await kept.get([one.memory])).values():
+            await kept.save(memory.model_copy(update={"pinned": wish.what == "pin"}))
 
 
 def show(whose: str, found: Sequence[Listed], of: int, *, as_json: bool) -> None:
@@ -213,7 +213,9 @@ def moods_of(role: Role, kind: IndexKind[StoredMemory, MemoryStore]) -> dict[str
 
 async def made_in(context: RoleContext, thread: str) -> list[Listed]:
     """The memories that a conversation made."""
-    role, kept = (await run_of(context)).role, await memories_of_thread(context, thread)
+    role = (await run_of(context)).role
+    async with memories_of_thread(context, thread) as kept:
+        found = await kept.all()
     return [
         Listed(
             one.id,
@@ -224,7 +226,7 @@ async def made_in(context: RoleContext, thread: str) -> list[Listed]:
             None if one.emotions is None else {name: felt.score for name, felt in one.emotions.items()},
             one.error,
         )
-        for one in await kept.all()
+        for one in found
     ]
 
 

@@ -49,7 +49,7 @@ def roles(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     if as_json:
         print_json(rows)
         return
-    table = Table("role", "name", "where", title=str(shelf.root), caption="An example is copied when first opened.")
+    table = Table("role", "name", "where", title=shelf.name, caption="An example is copied when first opened.")
     for row in rows:
         own = row["where"] == "library"
         bare = card_only(shelf.root / row["role"] if own else files("dramaturg.examples") / row["role"])
@@ -85,9 +85,14 @@ def new(
 ) -> None:
     """Make a new role: a folder with role.yaml and an empty persona to be written."""
     card = RoleCard.model_validate({"name": name, "language": language, "profile": profile})
-    made = shelf_of(library).create(role, card)
-    then = command_line("chat", role, library=library)
-    screen.print(f"Made {made.root}. Write Markdown into its folder persona/, then: {then}", soft_wrap=True)
+    shelf = shelf_of(library)
+    made, then = shelf.create(role, card), command_line("chat", role, library=library)
+    write = f"Made {made.root}. Write Markdown into its folder persona/"
+    if shelf.is_copy:
+        write = (
+            f"Made {role} in {shelf.name}. Teach it documents: {command_line('learn', role, 'FILE', library=library)}"
+        )
+    screen.print(f"{write}, then: {then}", soft_wrap=True)
 
 
 def show(role: RoleArgument, library: LibraryOption = None, as_json: JsonOption = False) -> None:

@@ -305,9 +305,11 @@ async def cost_of_dialogues(context: DialogueIndexSettings, wishes: Wishes) -> I
     builder, card = run.role.index(DIALOGUE_KIND).builder, run.role.card
     files = await asyncio.to_thread(read_dialogue_files, run.role.root)
     dialogues = dialogues_of(files, card, context.dialogue_length)
-    edges, left, later = edges_of(dialogues), list[str](), "a turn asks for the scores that it needs"
-    if wishes.get("scores", False):
-        answers, later = {} if anew else await asyncio.to_thread(builder.known), ""
-        left = [one.dialogue.text for one in edges if edge_key(one, card) not in answers]
+    edges, scores = edges_of(dialogues), wishes.get("scores", False)
+    answers = {} if anew and scores else await asyncio.to_thread(builder.known)
+    left, later = [one.dialogue.text for one in edges if edge_key(one, card) not in answers], ""
+    if not scores:
+        later = f"missing scores: {len(left):,}; a turn asks for those it needs, --scores for all now" if left else ""
+        left = []
     texts = [one.embedding_text for one in dialogues]
     return await with_embedding(cost_of_texts("edges", len(edges), left, later), run, builder, texts, anew=anew)

@@ -17,7 +17,7 @@ from dramaturg.nodes.dialogues.recall import DialogueRecallState, DialogueRevisi
 from dramaturg.nodes.index_steps import progress
 from dramaturg.nodes.judgement import Appraisal, AppraisalSettings
 from dramaturg.nodes.run import needs, open_run
-from dramaturg.stores.index.dialogues import DIALOGUE_KIND, Graph
+from dramaturg.stores.index.dialogues import DIALOGUE_KIND, Graph, Pair
 
 
 class RelationSettings(DialogueRevisionSettings, AppraisalSettings):
@@ -25,7 +25,10 @@ class RelationSettings(DialogueRevisionSettings, AppraisalSettings):
 
 
 class RoleRelation(TypedDict):
-    """An edge: two roles who speak with each other in a dialogue. Without a score, `error` says why."""
+    """An edge: two roles who speak with each other in a dialogue.
+
+    Without a score, `error` says why it could not be had; it is empty where nobody needed it.
+    """
 
     roles: list[str]
     dialogue: str
@@ -57,22 +60,29 @@ class RelationState(DialogueRecallState):
 
 @needs(dialogues="recall_dialogues")
 async def score_edges(state: RelationState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Put the dialogues into G, and score the edges that have no score yet (Equation 2), all at once.
+    """Put the dialogues into G, and score the edges on the user's way that have no score yet (Equation 2), all at once.
 
-    A score is kept with the role, under the text of its dialogue: no conversation asks for it again. An edge whose
-    score cannot be had is there all the same, weighs nothing, and is asked about again in the next turn.
+    Only edges among the two and who speaks with both of them decide on the clique (Equation 3); the others are in G
+    without being asked about. A score is kept with the role, under the text of its dialogue: no conversation asks for
+    it again. An edge whose score cannot be had is there all the same, weighs nothing, and is asked about again in the
+    next turn.
 
     Raises:
         ModelError: the model cannot be reached or refuses every question; what came before is kept.
     """
     run = await open_run(runtime, RelationSettings)
-    index, card = run.role.index(DIALOGUE_KIND), run.role.card
-    store = await asyncio.to_thread(index.open, state.get("dialogues_version") or None)
+    cast = await cast_of(run, state.get("dialogues_version"))
+    index, card = run.role.index(DIALOGUE_KIND), cast.card
     known = await asyncio.to_thread(index.builder.known)
-    found = edges_of(store.get(one["dialogue"]) for one in state.get("known_dialogues", []))
+    found = edges_of(cast.store.get(one["dialogue"]) for one in state.get("known_dialogues", []))
     edges = [(edge_key(edge, card), edge) for edge in found]
     errors = failed_before(state, edges)
-    left = {key: edge for key, edge in edges if key not in errors and score_in(known, key) is None}
+    near = roles_near([edge.pair for edge in found], cast.user.speaker, card.name)
+    left = {
+        key: edge
+        for key, edge in edges
+        if near.issuperset(edge.pair) and key not in errors and score_in(known, key) is None
+    }
     errors |= await ask_scores(
         EdgeScoring(run, card),
         left,
@@ -120,7 +130,7 @@ async def find_clique(state: RelationState, runtime: Runtime[Any]) -> dict[str, 
         "clique": clique,
         "edges": [pair for pair in pairs if {*pair["roles"]} <= {*clique}],
         "roles": sorted({name for pair in pairs for name in pair["roles"]}),
-        "unscored": sum(one["score"] is None for one in relations),
+        "unscored": sum(bool(one["error"]) for one in relations),
     }
     runtime.stream_writer({"event": "clique", **found})
     return {"clique": clique, "evidence": {"relations": found}}
@@ -171,19 +181,24 @@ def best_clique(edges: Iterable[ScoredEdge], user: str, model: str) -> list[str]
     for one, other, score in scored:
         if one == other or not isfinite(score):
             raise ValueError(f"An edge joins two roles and has a finite score, not {(one, other, score)!r}.")
-    common = neighbours(scored, user) & neighbours(scored, model)
-    near, looked_at = Graph(), {user, model, *common}
+    looked_at, near = roles_near([(one, other) for one, other, _ in scored], user, model), Graph()
     near.add_weighted_edges_from(edge for edge in scored if edge[0] in looked_at and edge[1] in looked_at)
-    if not near.has_edge(user, model):
+    if not looked_at:
         return []
-    around = near.subgraph(common).copy()  # of a view, find_cliques would look through all at each step
+    around = near.subgraph(looked_at - {user, model}).copy()  # of a view, find_cliques would look through all each time
     cliques = [sorted((user, model, *roles)) for roles in nx.find_cliques(around)] or [sorted((user, model))]
     return min(cliques, key=lambda roles: (-weight(near, roles), -len(roles), roles))
 
 
-def neighbours(edges: Iterable[ScoredEdge], role: str) -> set[str]:
-    """Who has an edge with a role."""
-    return {other if one == role else one for one, other, _ in edges if role in (one, other)}
+def roles_near(pairs: Collection[Pair], user: str | None, model: str) -> set[str]:
+    """The user's role, the model's, and who speaks with both: nobody else is in a clique of the two.
+
+    There is nobody where the two do not speak with each other.
+    """
+    of_user, of_model = (
+        {other if one == role else one for one, other in pairs if role in (one, other)} for role in (user, model)
+    )
+    return {user, model, *(of_user & of_model)} if user and user in of_model else set()
 
 
 def weight(graph: Graph, roles: Collection[str]) -> float:

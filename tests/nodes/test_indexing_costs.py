@@ -97,7 +97,7 @@ async def test_edges_are_counted_where_they_are_scored_now(tmp_path: Path) -> No
     [
         ("role-rag", (), "question"),
         ("amadeus", (), "no question to the model"),
-        ("drmr", (), "a turn asks for the scores that it needs"),
+        ("drmr", (), "missing scores: 1; a turn asks for those it needs, --scores for all now"),
     ],
 )
 def test_a_dry_run_asks_nothing_and_says_so(

@@ -1,5 +1,6 @@
 """What a caller of a served graph may set: every setting says so, at every depth."""
 
+import json
 from collections.abc import Iterator
 from importlib import import_module
 from pkgutil import walk_packages
@@ -7,10 +8,12 @@ from typing import Any
 
 import pytest
 from pydantic import Field
+from starlette.authentication import BaseUser
 
 import dramaturg.evaluation
 import dramaturg.nodes
 import dramaturg.workflows
+from dramaturg.cli.serving import anybody
 from dramaturg.models.environment import environment
 from dramaturg.nodes.open_settings import Closed, Open, SettingRefused, mark, require_open
 from dramaturg.nodes.run import CompiledWorkflow, RunContext
@@ -129,3 +132,10 @@ def test_a_form_does_not_show_the_marks() -> None:
 
     shown = Marked.model_json_schema()["properties"]["secret"]
     assert shown == {"default": 1, "description": "A number.", "minimum": 0, "title": "Secret", "type": "integer"}
+
+
+async def test_who_calls_a_server_can_be_written_down_beside_a_run() -> None:
+    caller = await anybody()
+    assert isinstance(caller, BaseUser)
+    assert json.loads(json.dumps(caller)) == {"identity": caller.identity}
+    assert caller.is_authenticated

@@ -1,13 +1,17 @@
 """A library in a database: what one machine changes another reads, a change is whole or not there."""
 
 import asyncio
+import itertools
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import partial, partialmethod
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 
+from dramaturg.conversations.opening import open_conversation, threads_of
 from dramaturg.stores.documents.forms import CARD, RoleCard
 from dramaturg.stores.errors import MissingIndex, RoleBusy, RoleError, StorageError
 from dramaturg.stores.index.passages import passage_kind
@@ -15,6 +19,7 @@ from dramaturg.stores.library import Library, library_at
 from dramaturg.stores.locks import role_lock
 from dramaturg.stores.shared_library import SharedLibrary
 from dramaturg.workflows.amadeus_index import AmadeusIndexContext, graph
+from dramaturg.workflows.naive_rag import NaiveRagContext
 
 from roles import actor, run_settings
 
@@ -190,3 +195,73 @@ def test_roles_are_replaced_together_or_not_at_all(here: SharedLibrary, there: S
         here.replace({"bob": {CARD: b"name: Bob\n"}, "eve": {CARD: b"name: Adam\n"}}, new=True)
     assert there.roles() == ["ada", "eve"]
     assert there.role("eve").card.name == "Eve"
+
+
+def stopped_at(monkeypatch: pytest.MonkeyPatch, place: int, how: str, postgres: str) -> None:
+    """Have a statement of many refused, or the connection cut before it."""
+    count = itertools.count(1)
+
+    def counted(execute: Any, cursor: psycopg.Cursor[Any], *given: Any, **more: Any) -> Any:
+        if next(count) == place:
+            if how == "refused":
+                raise psycopg.errors.DiskFull("no space left")
+            with psycopg.connect(postgres, autocommit=True) as admin:
+                pid = cursor.connection.info.backend_pid
+                psycopg.ClientCursor(admin).execute("SELECT pg_terminate_backend(%s)", [pid])
+        return execute(cursor, *given, **more)
+
+    for name in ("execute", "executemany"):
+        monkeypatch.setattr(psycopg.Cursor, name, partialmethod(partial(counted, getattr(psycopg.Cursor, name))))
+
+
+@pytest.mark.parametrize("how", ["refused", "cut"])
+def test_a_change_that_is_stopped_at_any_statement_is_whole_or_not_there(
+    here: SharedLibrary, there: SharedLibrary, monkeypatch: pytest.MonkeyPatch, how: str, postgres: str
+) -> None:
+    for place in itertools.count(1):
+        here.role("ada").persona.change({"dog.md": None, "life.md": LIFE})
+        ada, error = here.role("ada"), None
+        with monkeypatch.context() as patch:
+            stopped_at(patch, place, how, postgres)
+            try:
+                ada.persona.change({"dog.md": DOG, "life.md": None})
+            except StorageError as refused:
+                error = refused
+        found = texts(there)
+        assert found == [DOG.decode()] or (error and found == [LIFE.decode()]), place
+        ada.persona.change({"cat.md": DOG})  # nothing is held, and what was not written back is not in the copy
+        assert texts(there) == texts(here) == [DOG.decode(), *found]
+        here.role("ada").persona.change({"cat.md": None})
+        if error is None:
+            assert place > 8
+            break
+
+
+@pytest.mark.parametrize("how", ["refused", "cut"])
+def test_roles_that_are_stopped_at_any_statement_are_all_there_or_none(
+    here: SharedLibrary, there: SharedLibrary, monkeypatch: pytest.MonkeyPatch, how: str, postgres: str
+) -> None:
+    for place in itertools.count(1):
+        names = {f"role{place}": {CARD: b"name: One\n"}, f"also{place}": {CARD: b"name: Two\n", "persona/a.md": DOG}}
+        error = None
+        with monkeypatch.context() as patch:
+            stopped_at(patch, place, how, postgres)
+            try:
+                here.replace(names)
+            except StorageError as refused:
+                error = refused
+        new = {*names} & {*there.roles()}
+        assert new == (set() if error else {*names})
+        if error is None:
+            assert place > 8
+            break
+
+
+async def test_a_conversation_of_the_library_is_in_its_database(here: SharedLibrary, there: SharedLibrary) -> None:
+    for number, library in enumerate((here, there)):
+        context = NaiveRagContext(**{**run_settings(here.root, actor()), "library": library})
+        async with open_conversation("naive-rag", context, "tea") as talk:
+            await talk.take_turn(f"Question {number}?")
+            assert len(await talk.history()) == number + 1
+        assert await threads_of(context) == ["tea"]
+    assert not (here.root / ".conversations").exists()

@@ -71,8 +71,8 @@ def remembered(folder: Path, method: str) -> tuple[list[str], list[str]]:
     async def read() -> tuple[list[str], list[str]]:
         async with open_conversation(method, context(folder, method), THREAD) as talk:
             ids = (await talk.values()).get("remembered", [])
-        kept = await memories_of_thread(context(folder, method), THREAD)
-        return ids, list(await kept.get(ids))
+        async with memories_of_thread(context(folder, method), THREAD) as kept:
+            return ids, list(await kept.get(ids))
 
     return asyncio.run(read())
 

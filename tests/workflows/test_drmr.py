@@ -1,6 +1,7 @@
 """DRMR, one turn: who the user is, which dialogues, what their edges weigh, which clique, and what is left out."""
 
 import re
+from collections import Counter
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -266,6 +267,43 @@ async def test_an_edge_is_asked_for_by_the_dialogue_and_the_two(role: Role) -> N
     assert pairs_asked(shown(model, "edge")) == [(dialogue, "Ada Quill\nTom Quill")]
 
 
+CROWD = {
+    **SCENES,
+    "market": (
+        ("Mr Pike", "Fresh herring for the light at dusk."),
+        ("Bo", "Herring, at that price?"),
+        ("Cy", "A parcel of herring, and one from Leith."),
+        ("Ada Quill", "Give me two parcels of herring."),
+        ("Di", "She never pays."),
+        ("Bo", "Nor do you, Di."),
+    ),
+}
+"""The market has five edges of people who have no word with both: Pike does not speak with Ada there."""
+
+
+async def test_only_edges_of_who_speaks_with_both_are_asked_for(tmp_path: Path) -> None:
+    role = cast_role(tmp_path, CROWD)
+    output = await take(role, model := player(edge=edge(Ada_Nell=5)), PARCEL, user_role="tom", **ALL)
+    asked = Counter(pair.replace("\n", " – ") for _, pair in pairs_asked(shown(model, "edge")))
+    assert asked == {
+        "Ada Quill – Tom Quill": 2,
+        "Ada Quill – Nell": 2,
+        "Nell – Tom Quill": 1,
+        "Ada Quill – Mr Pike": 1,
+        "Mr Pike – Tom Quill": 1,
+    }  # and none of the market's five
+    assert relations(output)["clique"] == ["Ada Quill", "Nell", "Tom Quill"]
+    assert relations(output)["unscored"] == 0
+    assert {"Bo", "Cy", "Di"} <= {*relations(output)["roles"]}
+
+
+@pytest.mark.parametrize("user", ["", "rose", "Bo"])
+async def test_where_the_two_never_speak_no_edge_is_asked_for(tmp_path: Path, user: str) -> None:
+    output = await take(cast_role(tmp_path, CROWD), model := player(), PARCEL, user_role=user, **ALL)
+    assert "edge" not in counted(model)
+    assert (relations(output)["clique"], relations(output)["unscored"]) == ([], 0)
+
+
 async def test_an_edge_weighs_the_highest_of_its_dialogues(role: Role) -> None:
     def score(text: str) -> str:
         of_net = "I mended the net." in text
@@ -290,7 +328,7 @@ async def test_an_edge_whose_score_cannot_be_had_is_there_and_weighs_nothing(
 
 async def test_a_model_that_nobody_can_reach_is_an_error(role: Role) -> None:
     with pytest.raises(ModelUnavailable, match="nobody there"):
-        await take(role, player(edge=ModelUnavailable("nobody there")), PARCEL)
+        await take(role, player(edge=ModelUnavailable("nobody there")), PARCEL, user_role="tom")
 
 
 async def test_no_reply_is_an_error(role: Role) -> None:

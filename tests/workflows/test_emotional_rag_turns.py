@@ -169,8 +169,8 @@ async def test_a_conversation_of_the_library_remembers_after_it_was_closed(libra
     for text, before in ((GLAD, []), ("A wedding?", [GLAD])):
         async with open_conversation("emotional-rag", context, "long") as talk:
             assert said((await talk.take_turn(text))["evidence"]) == before
-    kept = await memories_of_thread(context, "long")
-    assert [one.question for one in await kept.all()] == [GLAD, "A wedding?"]
+    async with memories_of_thread(context, "long") as kept:
+        assert [one.question for one in await kept.all()] == [GLAD, "A wedding?"]
     async with open_conversation("emotional-rag", context) as nameless:
         assert said((await nameless.take_turn("A wedding?"))["evidence"]) == []
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dramaturg.nodes.dialogues.relations import best_clique
+from dramaturg.nodes.dialogues.relations import best_clique, roles_near
 
 from property_settings import property_settings
 
@@ -86,6 +86,14 @@ def test_it_is_a_maximal_clique_and_sorted(edges: Edges) -> None:
     assert all(frozenset(pair) in joined for pair in combinations(roles, 2))
     for other in {*NAMES} - {*roles} if roles else set():
         assert not all(frozenset((other, role)) in joined for role in roles)
+
+
+@quickly
+@given(graphs(), st.data())
+def test_scores_of_edges_that_a_turn_does_not_ask_for_change_nothing(edges: Edges, data: st.DataObject) -> None:
+    near = roles_near([(one, other) for one, other, _ in edges], "a", "b")
+    asked = [(one, other, score if {one, other} <= near else data.draw(any_score)) for one, other, score in edges]
+    assert best_clique(asked, "a", "b") == by_enumeration(edges, "a", "b")
 
 
 @quickly
@@ -184,7 +192,7 @@ def test_what_is_no_relation_is_refused(edges: Edges, model: str, why: str) -> N
 def test_it_is_refused_without_asserts_too() -> None:
     script = (
         "from math import inf, nan\n"
-        "from dramaturg.nodes.dialogues.relations import best_clique\n"
+        "from dramaturg.nodes.dialogues.relations import best_clique, roles_near\n"
         f"for edges, model, why in {REFUSED!r}:\n"
         "    try:\n"
         "        print(best_clique(edges, 'a', model))\n"
