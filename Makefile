@@ -64,6 +64,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/indexing.py
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/normalization.py
+	$(BIN)/python benchmarks/changes.py
 	$(BIN)/python benchmarks/ensemble.py
 	$(BIN)/python benchmarks/emotional_recall.py
 	$(BIN)/python benchmarks/cliques.py

@@ -173,7 +173,7 @@ async def in_turn(chat: ChatModel, answer: Callable[[BaseChatModel], Awaitable[T
     In the turn of a conversation, waiting counts too: see `dramaturg.models.turn_clock`.
     """
     if isinstance(chat.model, BaseChatModel):
-        client = heeding_ends(chat.model)
+        client = heeding_ends(chat.model) if speaks_openai(chat.model) else chat.model
     elif (known := chat.shared.client) is not None:
         client = known
     else:  # in a thread: that reads files, and may start the embedded model

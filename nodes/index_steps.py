@@ -7,6 +7,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from functools import wraps
+from importlib.metadata import version
 from typing import Annotated, Any, Literal, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -17,11 +18,12 @@ from typing_extensions import TypedDict
 
 from dramaturg.models.chat import Usage, add_usage
 from dramaturg.models.embeddings import EndpointEmbeddings
-from dramaturg.nodes.run import Run, needs
+from dramaturg.nodes.run import RoleContext, Run, needs
 from dramaturg.nodes.turn import clipped
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, StaleDraft
+from dramaturg.stores.index.answers import answer_key
 from dramaturg.stores.index.builder import IndexBuilder
-from dramaturg.stores.index.folder import S
+from dramaturg.stores.index.folder import Done, S
 from dramaturg.stores.index.opened import Index
 from dramaturg.stores.index.records import R
 from dramaturg.stores.index.vectors import with_direction
@@ -30,6 +32,7 @@ PATIENCE = 50  # times that an index is made again because its sources were chan
 AT_ONCE = 32  # answers that are written together
 IN_WORK = 128  # questions that are put into words; more than are ever with a model at once
 TRIED = 16  # texts that are embedded to see how long it takes
+WISHES = ("rebuild", "retry", "plan", "apply", "scores")
 SECONDS = 2.0  # in which an answer is written at the latest
 
 Knowledge = Literal["passages", "graph", "memories", "dialogues"]
@@ -103,6 +106,48 @@ def whole_version(index: Index[R, S]) -> S | None:
         return index.open()
     except (DamagedIndex, MissingIndex):
         return None
+
+
+async def unchanged(
+    run: Run[Any], index: Index[R, Any], state: Mapping[str, Any], knowledge: Knowledge, settings: str
+) -> dict[str, Any]:
+    """What a recheck node writes: the report of the version that is read now, if indexing would come to it again.
+
+    A wish is always gone into.
+
+    Args:
+        run: whose embedding model, which is not loaded for it.
+        index: the index of a kind of knowledge.
+        state: with the wishes.
+        knowledge: the kind, whose version is written.
+        settings: `told` of now.
+    """
+    if any(state.get(wish) for wish in WISHES):
+        return {"version": ""}
+    manifest = await asyncio.to_thread(index.unchanged, run.embedding_name, settings)
+    if manifest is None or manifest.done is None:
+        return {"version": ""}
+    report = {**manifest.done.report, "version": manifest.version}
+    return {"index": report, "version": manifest.version, f"{knowledge}_version": manifest.version}
+
+
+@needs(version="a node that rechecks")
+def recheck_outcome(state: PublishingState) -> Literal["unchanged", "index"]:
+    """Whether there is nothing to do."""
+    return "unchanged" if state["version"] else "index"
+
+
+def told(run: Run[Any], kind: type[RoleContext], *more: JsonValue) -> str:
+    """The digest of all that decides what indexing comes to, beside the sources and the embedding model.
+
+    Args:
+        run: whose role and settings; those of the run itself, such as its models, have no part in it.
+        kind: the settings that indexing reads.
+        more: what else decides it.
+    """
+    card = run.role.card
+    own = run.settings.model_dump(mode="json", include={*kind.model_fields} - {*RoleContext.model_fields})
+    return answer_key("told", version("dramaturg"), own, [card.name, *card.aliases], card.language, *more)
 
 
 async def begin_draft(
@@ -352,6 +397,12 @@ def refuse_other_settings(run: Run[Any], made: Mapping[str, JsonValue], wanted: 
     """
     if made != wanted:
         raise StaleDraft(f"role.yaml of {run.role.id!r} was changed while it was indexed: index it again.")
+
+
+def done_with(settings: str, report: Mapping[str, Any]) -> Done:
+    """What a version says of itself, once nothing is left to do: the report that indexing would give again."""
+    free = {name: 0 for name in ("embedded", "calls", "tokens") if name in report}
+    return Done(settings=settings, report={name: one for name, one in {**report, **free}.items() if name != "version"})
 
 
 def published(runtime: Runtime[Any], report: Mapping[str, Any], knowledge: Knowledge, *wishes: str) -> dict[str, Any]:

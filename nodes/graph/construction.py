@@ -18,11 +18,11 @@ from dramaturg.nodes.graph.facts import (
     once,
     type_of,
 )
-from dramaturg.nodes.graph.merging import NormalizationSettings, merge_plan
+from dramaturg.nodes.graph.merging import NormalizationSettings, mentions_at_hand, merge_plan
 from dramaturg.nodes.index_steps import Answers, unless_overtaken
 from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.run import needs
-from dramaturg.stores.documents.merges import Merge, Why
+from dramaturg.stores.documents.merges import Merge, MergePlan, Why
 from dramaturg.stores.index.answers import answer_key
 from dramaturg.stores.index.graph import Entity, Graph, Relation, Statement, graph_of
 from dramaturg.stores.names import normal_name
@@ -79,8 +79,8 @@ async def summarize_facts(state: GraphDraftState, runtime: Runtime[Any]) -> dict
         answers = await build.answers()
         return {summary_key(one): one for said in long for one in open_questions(said, answers)}
 
-    plan, mentions = await merge_plan(build)
-    long = list(filter(needs_summary(build), repeated_in(skeleton_of(mentions, plan.groups()))))
+    made = await skeleton(build, await merge_plan(build))
+    long = list(filter(needs_summary(build), repeated_in(made)))
     tried: set[str] = set()
     while left := {key: one for key, one in (await questions()).items() if key not in tried}:
         await build.ask_all("summaries", left, ask)
@@ -155,6 +155,12 @@ class Skeleton(NamedTuple):
     relations: Mapping[tuple[str, str], Material[RelationMention]]
     why: Mapping[str, tuple[Why, ...]]
     """What was found of the names of each entity."""
+
+
+async def skeleton(build: GraphBuild[NormalizationSettings], plan: MergePlan) -> Skeleton:
+    """The skeleton that follows from all answers so far."""
+    mentions = mentions_at_hand(build, await build.chunks(), await build.answers(), plan.splits)
+    return skeleton_of(mentions, plan.groups())
 
 
 def skeleton_of(mentions: Mentions, groups: Iterable[Merge]) -> Skeleton:

@@ -319,7 +319,7 @@ def entities_in(mentions: Mentions, before: Sequence[str] = ()) -> list[Named]:
 
     Args:
         mentions: of all chunks.
-        before: the keys of entities in the order of the version before, which stays.
+        before: the keys of entities in their order, in which an earlier version has written it down.
     """
     mentioned: dict[str, list[EntityMention]] = {}
     for one in mentions.entities:
@@ -331,7 +331,7 @@ def entities_in(mentions: Mentions, before: Sequence[str] = ()) -> list[Named]:
         said = first.statement if first else None
         place = (said.source, said.start, said.end) if said and first and first.quoted else None
         found.append(Named(key, name, said.text if said else "", place, type_of(one.type for one in those)))
-    return in_former_order(found, before)
+    return in_former_order(found, before, lambda entity: entity.key)
 
 
 def type_of(types: Iterable[EntityType]) -> EntityType:

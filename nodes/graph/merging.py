@@ -19,6 +19,7 @@ from dramaturg.nodes.graph.normalization import (
     Pair,
     candidate_pairs,
     groups_with_decisions,
+    in_former_order,
     merge_groups,
 )
 from dramaturg.nodes.index_steps import Answers, unless_overtaken
@@ -32,7 +33,7 @@ from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
 
-ORDER = answer_key("order")  # under which the order of 𝒩 is kept, from one version to the next
+ORDER = answer_key("order")  # under which the order of documents, and so of 𝒩, is kept from one version to the next
 BY_CARD = "role.yaml gives both as names of the role."
 
 
@@ -91,9 +92,9 @@ async def compare_entities(state: GraphDraftState, runtime: Runtime[Any]) -> dic
     when the role is indexed again.
     """
     build = await open_build(state, runtime, NormalizationSettings)
-    entities, _ = await entities_of(build)
+    entities, order = await entities_in_order(build)
     pairs = await pairs_of(entities, build) if entities else []
-    await build.keep({ORDER: [entity.key for entity in entities]})
+    await build.keep({ORDER: order})
     tried: set[Pair] = set()
     answers = await build.answers()
     before = sum(pair.same_key in answers for pair in pairs)
@@ -105,15 +106,22 @@ async def compare_entities(state: GraphDraftState, runtime: Runtime[Any]) -> dic
     return {"usage": {"compare_entities": build.run.usage}}
 
 
-async def entities_of(build: Build) -> tuple[list[Named], Mentions]:
-    """The entity database 𝒩, in its order, and the mentions that it is made of."""
+async def entities_in_order(build: Build) -> tuple[list[Named], JsonValue]:
+    """The entity database 𝒩, and the order that it is in, which is kept.
+
+    Documents come in the order in which they became the role's, and names in that of their chunks. So a document that
+    is added comes last, and where one is removed or changed 𝒩 is that of a run which knows of nothing else.
+    """
     answers, decisions = await build.answers(), await decisions_of(build)
-    before = cast("list[str]", answers.get(ORDER, []))
-    mentions = mentions_at_hand(build, await build.chunks(), answers, decisions.splits if decisions else ())
-    found = entities_in(mentions, before)
-    if build.read is not None and ORDER in build.read:
-        build.read[ORDER] = [entity.key for entity in found]  # that of before may hold names of a forgotten document
-    return found, mentions
+    before = cast("dict[str, list[str]]", answers.get(ORDER, {}))
+    if isinstance(before, list):  # an earlier version has written down the keys of entities, which stay first
+        before = {"names": before}
+    chunks = in_former_order(await build.chunks(), before.get("documents", []), lambda chunk: chunk.source)
+    mentions = mentions_at_hand(build, chunks, answers, decisions.splits if decisions else ())
+    found = entities_in(mentions, before.get("names", []))
+    there = {entity.key for entity in found}  # the order of before may hold names of a forgotten document
+    documents: list[JsonValue] = [*dict.fromkeys(chunk.source for chunk in chunks)]
+    return found, {"documents": documents, "names": [one for one in before.get("names", []) if one in there]}
 
 
 class ReadMentions(NamedTuple):
@@ -129,7 +137,7 @@ def mentions_at_hand(
     build: Build, chunks: Sequence[StoredPassage], answers: Mapping[str, JsonValue], splits: Sequence[Split]
 ) -> Mentions:
     """The mentions in all chunks, as they were read by an earlier step of the run from these very answers, or anew."""
-    facts = [answers.get(facts_key(chunk)) for chunk in chunks]
+    chunks, facts = tuple(chunks), [answers.get(facts_key(chunk)) for chunk in chunks]
     known: ReadMentions | None = build.run.opened.at_hand.get("mentions")
     if not known or (known.chunks, known.splits) != (chunks, splits) or not all(map(is_, known.facts, facts)):
         known = ReadMentions(chunks, splits, facts, mentions_in(chunks, answers, splits))
@@ -267,8 +275,7 @@ async def name_groups(state: GraphDraftState, runtime: Runtime[Any]) -> dict[str
     """
     build = await open_build(state, runtime, NormalizationSettings)
     found, answers, run = await groups_of(build), await build.answers(), build.run
-    several = [group for group in found.groups if len(group) > 1 and found.given_name(group, run.role.card) is None]
-    left = {key: names for names in map(found.names, several) if (key := name_key(names)) not in answers}
+    left = found.unnamed(answers, run.role.card)
 
     async def ask(names: list[str]) -> Answers:
         described = "\n".join(found.entities[normal_name(name)].text for name in names)
@@ -293,35 +300,22 @@ def planning_outcome(state: GraphDraftState) -> Literal["apply", "plan"]:
 async def write_merge_plan(state: GraphDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Write down which names would become one and why, for a person to read and edit; nothing is published."""
     build = await open_build(state, runtime, NormalizationSettings)
-    plan, _ = await merge_plan(build)
+    plan = await merge_plan(build)
     path = await asyncio.to_thread(write_plan, build.run.role.root, plan, PLAN)
     runtime.stream_writer({"event": "planned", "merges": len(plan.merges), "file": str(path)})
     report = {**state["index"], "merges": len(plan.merges), "plan": str(path)}
     return {"index": report, "plan": False, "rebuild": False, "retry": False}
 
 
-async def merge_plan(build: Build) -> tuple[MergePlan, Mentions]:
-    """The plan that follows from all answers so far, and the mentions that it renames.
-
-    A group for which the model chose no name has its first.
-    """
-    found, answers, card = await groups_of(build), await build.answers(), build.run.role.card
-    merges = []
-    for group, verdicts in zip(found.groups, found.verdicts_within(), strict=True):
-        names = found.names(group)
-        name = found.given_name(group, card) or str(answers.get(name_key(names), names[0]))
-        merges.append(Merge(name=name, names=tuple(names), why=found.why(group, verdicts)))
-    alone = tuple(one.name for one in merges if [*one.spellings()] == [normal_name(one.name)])
-    merged = tuple(one for one in merges if len(one.spellings()) > 1)
-    splits = found.decisions.splits if found.decisions else ()
-    return MergePlan(merges=merged, alone=alone, splits=splits, apart=found.reasons(found.apart)), found.mentions
+async def merge_plan(build: Build) -> MergePlan:
+    """The plan that follows from all answers so far; a group for which the model chose no name has its first."""
+    return (await groups_of(build)).plan(await build.answers(), build.run.role.card)
 
 
 class EntityGroups(NamedTuple):
     """Entities in groups that mean one thing each, and what speaks for it."""
 
     entities: Mapping[str, Named]
-    mentions: Mentions
     groups: Sequence[Sequence[str]]
     verdicts: Sequence[EntityMatch]
     apart: Sequence[EntityMatch]
@@ -330,6 +324,25 @@ class EntityGroups(NamedTuple):
     """The entity that the role is, by its key; None if no document names the role."""
     decisions: MergePlan | None
     """What a person decided."""
+    left: bool = False
+    """Whether a pair, or why two are the same, is still to be asked about."""
+
+    def plan(self, answers: Mapping[str, JsonValue], card: RoleCard) -> MergePlan:
+        """What is merged into what; a group for which the model chose no name has its first."""
+        merges = []
+        for group, verdicts in zip(self.groups, self.verdicts_within(), strict=True):
+            names = self.names(group)
+            name = self.given_name(group, card) or str(answers.get(name_key(names), names[0]))
+            merges.append(Merge(name=name, names=tuple(names), why=self.why(group, verdicts)))
+        alone = tuple(one.name for one in merges if [*one.spellings()] == [normal_name(one.name)])
+        merged = tuple(one for one in merges if len(one.spellings()) > 1)
+        splits = self.decisions.splits if self.decisions else ()
+        return MergePlan(merges=merged, alone=alone, splits=splits, apart=self.reasons(self.apart))
+
+    def unnamed(self, answers: Mapping[str, JsonValue], card: RoleCard) -> dict[str, list[str]]:
+        """The names of the groups for which the model is still to choose one, by the key of its answer."""
+        several = [group for group in self.groups if len(group) > 1 and self.given_name(group, card) is None]
+        return {key: names for names in map(self.names, several) if (key := name_key(names)) not in answers}
 
     def names(self, group: Sequence[str]) -> list[str]:
         """The names in a group, as the documents write them."""
@@ -378,17 +391,21 @@ async def groups_of(build: Build) -> EntityGroups:
 
     Without normalization every name stays alone.
     """
-    run, (entities, mentions) = build.run, await entities_of(build)
+    run, (entities, order) = build.run, await entities_in_order(build)
+    if build.read is not None and ORDER in build.read:
+        build.read[ORDER] = order
     by_key = {one.key: one for one in entities}
     decisions = await decisions_of(build)
     own = [key for key in own_keys(run.role.card, decisions) if key in by_key]
     own_key = own[0] if own else None
     if not run.settings.normalization or not entities:
-        return EntityGroups(by_key, mentions, [[key] for key in by_key], [], [], own_key, decisions)
-    pairs = await pairs_of(entities, build)
+        return EntityGroups(by_key, [[key] for key in by_key], [], [], own_key, decisions)
+    pairs, answers = await pairs_of(entities, build), await build.answers()
     given = own_keys(run.role.card)
     verdicts = [EntityMatch(own[0], key, reason=BY_CARD) for key in own[1:] if key in given]
-    verdicts += verdicts_in(pairs, await build.answers(), run.settings.least_certainty(run.chat))
+    verdicts += verdicts_in(pairs, answers, run.settings.least_certainty(run.chat))
+    unexplained = run.settings.reasons and any(one.same and not one.reason for one in verdicts)
+    left = unexplained or bool(next_pairs(pairs, (), answers, build))
     matches = [one for one in verdicts if one.same]
     decided = [list(merge.spellings()) for merge in decisions.groups()] if decisions else []
     groups = whole = groups_with_decisions([*by_key], matches, decided)
@@ -397,7 +414,7 @@ async def groups_of(build: Build) -> EntityGroups:
         groups = groups_with_decisions([*by_key], matches, decided, refused)
     chain, group = ({key: at for at, keys in enumerate(found) for key in keys} for found in (whole, groups))
     apart = [one for one in verdicts if chain[one.one] == chain[one.other] and group[one.one] != group[one.other]]
-    return EntityGroups(by_key, mentions, groups, verdicts, apart, own_key, decisions)
+    return EntityGroups(by_key, groups, verdicts, apart, own_key, decisions, left)
 
 
 def own_keys(card: RoleCard, decisions: MergePlan | None = None) -> list[str]:

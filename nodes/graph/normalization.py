@@ -1,9 +1,9 @@
 """Entity normalization (RoleRAG 3.2, Algorithm 1): which names mean the same, as pure steps without a model."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import networkx as nx
 from networkx.utils import UnionFind
@@ -12,6 +12,8 @@ from dramaturg.stores.index.answers import answer_key
 from dramaturg.stores.index.graph import embedding_text
 from dramaturg.stores.index.vectors import Vectors, nearest_before
 from dramaturg.stores.names import normal_name
+
+T = TypeVar("T")
 
 
 class Named(NamedTuple):
@@ -100,10 +102,10 @@ def merge_groups(names: Sequence[str], same: Iterable[tuple[str, str]]) -> list[
     return sorted(groups, key=lambda group: place[group[0]])
 
 
-def in_former_order(entities: Sequence[Named], before: Sequence[str]) -> list[Named]:
-    """Put entities that were compared before first, in the order of then: their pairs stay the same."""
-    place = {key: at for at, key in enumerate(before)}
-    return sorted(entities, key=lambda entity: place.get(entity.key, len(place)))
+def in_former_order(items: Iterable[T], before: Sequence[str], key: Callable[[T], str]) -> list[T]:
+    """Put what was there before first, in the order of then, so that its pairs stay the same."""
+    place = {one: at for at, one in enumerate(before)}
+    return sorted(items, key=lambda item: place.get(key(item), len(place)))
 
 
 def candidate_pairs(entities: Sequence[Named], vectors: Vectors, k: int) -> list[Pair]:

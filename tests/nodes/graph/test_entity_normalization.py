@@ -246,9 +246,9 @@ def test_decided_names_need_no_edge_and_their_spelling_does_not_count() -> None:
 
 def test_entities_that_were_compared_before_come_first() -> None:
     entities = named(5)
-    ordered = in_former_order(entities, ["3", "gone", "1"])
+    ordered = in_former_order(entities, ["3", "gone", "1"], lambda entity: entity.key)
     assert [entity.key for entity in ordered] == ["3", "1", "0", "2", "4"]
-    assert in_former_order(entities, []) == entities
+    assert in_former_order(entities, [], lambda entity: entity.key) == entities
 
 
 @pytest.mark.parametrize(

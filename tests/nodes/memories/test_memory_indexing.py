@@ -741,7 +741,7 @@ async def test_five_versions_are_kept(role: Role) -> None:
     for number in range(7):
         add_line(role, text=f"Verse {number}.")
         await index(role)
-    assert len(versions(role, MEMORY_KIND)) == len(list(role.root.glob("index/memories/versions/*"))) == 5
+    assert len(versions(role, MEMORY_KIND)) == len(list(role.root.glob("index/memories/versions/*/manifest.json"))) == 5
     for _ in range(4):
         take_back(role, MEMORY_KIND)
         assert served(role).manifest.sources == role.memory_files.checksums()
