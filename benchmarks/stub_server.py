@@ -14,10 +14,12 @@ import asyncio
 import base64
 import hashlib
 import json
+import os
 import re
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -195,6 +197,7 @@ class Endpoint:
         """Begin to count anew."""
         self.counted = {"chat": 0, "streamed": 0, "embedding": 0, "texts": 0, "prompt_characters": 0, "most_at_once": 0}
         self.open, self.began, self.busy = 0, 0.0, 0.0
+        self.requests: list[bytes] = []
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
@@ -210,12 +213,15 @@ class Endpoint:
         path = scope["path"].rstrip("/")
         if path == "/counts":
             await respond(send, json.dumps({**self.counted, "busy_seconds": round(self.busy, 3)}).encode())
+        elif path == "/requests":
+            await respond(send, b"[" + b",".join(self.requests) + b"]")
         elif path == "/reset":
             self.reset()
             await respond(send, b"{}")
         elif path.endswith("/models"):
             await respond(send, b'{"object": "list", "data": [{"id": "stub", "object": "model"}]}')
         else:
+            self.requests.append(body)
             with self.counting():
                 await (self.embed if path.endswith("/embeddings") else self.chat)(json.loads(body), send)
 
@@ -308,6 +314,10 @@ class Stub:
         """Chat calls, how many streamed, embedding calls, texts, prompt characters, most at once, busy seconds."""
         return dict(json.loads(self._get("counts")))
 
+    def requests(self) -> list[dict[str, Any]]:
+        """What was asked, in the order in which it came; vectors are asked for by `input`."""
+        return list(json.loads(self._get("requests")))
+
     def reset(self) -> None:
         """Begin to count anew."""
         self._get("reset")
@@ -326,8 +336,8 @@ def running(chat: float = 0.05, embedding: float = 0.01, script: str = __file__)
         embedding: seconds a call for vectors takes.
         script: what is run, where a benchmark has rules of its own: it calls `main`.
     """
-    command = [sys.executable, script, "--chat", str(chat), "--embedding", str(embedding)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    command = [sys.executable, script, "--chat", str(chat), "--embedding", str(embedding), "--until-input-ends"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout
             yield Stub(process.stdout.readline().strip())
@@ -350,7 +360,10 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--chat", type=float, default=0.05, help="seconds an answer takes")
     parser.add_argument("--embedding", type=float, default=0.01, help="seconds a call for vectors takes")
+    parser.add_argument("--until-input-ends", action="store_true", help="end with the process that started it")
     given = parser.parse_args()
+    if given.until_input_ends:
+        threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
     asyncio.run(serve(given.port, Endpoint(given.chat, given.embedding)))
 
 

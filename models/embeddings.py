@@ -359,7 +359,7 @@ def in_order(response: Any, texts: str | list[str]) -> dict[str, Any]:
     Raises:
         ValueError: they are not one for each text, of one length.
     """
-    data = [one.model_dump() for one in response.data]
+    data = [dict(one) for one in response.data]  # not `model_dump`, which would copy every number
     numbers = [one["index"] for one in data]
     if any(numbers):
         if sorted(numbers) != [*range(len(data))]:

@@ -173,6 +173,8 @@ class Opened:
         self.prompts: Mapping[str, Prompt] = {}
         """Those of the user and of the role, by name and language; they are read with the role."""
         self._embedder: Embedder | None = None
+        self.at_hand: dict[str, Any] = {}
+        """What a node of this run has made that a later one would make again; it says of what, so as to be compared."""
         if outer and all(getattr(context, name) == getattr(outer.context, name) for name in RoleContext.model_fields):
             self._role, self._chat = outer._role, outer._chat
             self.prompts, self._embedder = outer.prompts, outer._embedder

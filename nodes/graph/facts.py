@@ -145,11 +145,11 @@ async def extract_facts(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
     left = {facts_key(one): one for one in without_answer(chunks, answers, retry=bool(state.get("retry")))}
     chat = replace(run.chat, deadline=run.settings.extraction_deadline)
     most, quoted = run.settings.most(chat), run.settings.quotes(chat)
-    prompt = run.prompt("quote_facts" if quoted else "extract_facts")
+    prompt, role = run.prompt("quote_facts" if quoted else "extract_facts"), run.role.card.name
 
     async def ask(chunk: StoredPassage) -> Answers:
         spans = sentences_of(chunk)
-        messages = prompt.messages(role=run.role.card.name, most=most, data={"text": numbered(chunk, spans)})
+        messages = prompt.messages(role=role, most=most, data={"text": numbered(chunk, spans)})
         try:
             kind = facts_about(len(spans), most, quoted=quoted)
             found = await extract(

@@ -176,7 +176,8 @@ async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
     if not entities:
         raise without_facts(chunks, answers, chat.name, role.id)
     texts = graph_texts(graph)
-    await build.embedded(texts)
+    await build.embed(texts)
+    long = needs_summary(build)
     counts = {
         "chunks": len(chunks),
         "failed": len(failed),
@@ -185,7 +186,7 @@ async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
         "merges": sum(len(entity.names) > 1 for entity in entities),
         "cut": sum(one.same for one in plan.apart),
         "noes": sum(not one.same for one in (*plan.apart, *(why for merge in plan.merges for why in merge.why))),
-        "undescribed": sum(text is None and needs_summary(said, build) for said, text in described.items()),
+        "undescribed": sum(text is None and long(said) for said, text in described.items()),
     }
     report = {
         **state["index"],

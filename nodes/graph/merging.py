@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import lru_cache
+from operator import is_
 from typing import Any, Literal, NamedTuple, cast
 
 from langgraph.runtime import Runtime
@@ -11,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
 from dramaturg.models.chat import ChatModel, threshold
 from dramaturg.models.questions import choose, decide, extract
 from dramaturg.nodes.graph.build import ChunkSettings, GraphBuild, GraphDraftState, open_build
-from dramaturg.nodes.graph.facts import entities_in, mentions_in
+from dramaturg.nodes.graph.facts import Mentions, entities_in, facts_key, mentions_in
 from dramaturg.nodes.graph.normalization import (
     EntityMatch,
     Named,
@@ -26,8 +27,9 @@ from dramaturg.nodes.judgement import sentence
 from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.run import by_rules, needs
 from dramaturg.stores.documents.forms import RoleCard
-from dramaturg.stores.documents.merges import PLAN, Merge, MergePlan, Why, read_plan, write_plan
+from dramaturg.stores.documents.merges import PLAN, Merge, MergePlan, Split, Why, read_plan, write_plan
 from dramaturg.stores.index.answers import answer_key
+from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
 
@@ -95,7 +97,7 @@ async def compare_entities(state: GraphDraftState, runtime: Runtime[Any]) -> dic
     await build.keep({ORDER: order})
     tried: set[Pair] = set()
     answers = await build.answers()
-    before = sum(same_key(pair) in answers for pair in pairs)
+    before = sum(pair.same_key in answers for pair in pairs)
     while wave := next_pairs(pairs, tried, await build.answers(), build):
         await ask_pairs(wave, build, before + len(tried))
         tried |= set(wave)
@@ -115,11 +117,32 @@ async def entities_in_order(build: Build) -> tuple[list[Named], JsonValue]:
     if isinstance(before, list):  # an earlier version has written down the keys of entities, which stay first
         before = {"names": before}
     chunks = in_former_order(await build.chunks(), before.get("documents", []), lambda chunk: chunk.source)
-    mentions = mentions_in(chunks, answers, decisions.splits if decisions else ())
+    mentions = mentions_at_hand(build, chunks, answers, decisions.splits if decisions else ())
     found = entities_in(mentions, before.get("names", []))
     there = {entity.key for entity in found}  # the order of before may hold names of a forgotten document
     documents: list[JsonValue] = [*dict.fromkeys(chunk.source for chunk in chunks)]
     return found, {"documents": documents, "names": [one for one in before.get("names", []) if one in there]}
+
+
+class ReadMentions(NamedTuple):
+    """Mentions, and all that they were read from."""
+
+    chunks: Sequence[StoredPassage]
+    splits: Sequence[Split]
+    facts: Sequence[JsonValue]
+    mentions: Mentions
+
+
+def mentions_at_hand(
+    build: Build, chunks: Sequence[StoredPassage], answers: Mapping[str, JsonValue], splits: Sequence[Split]
+) -> Mentions:
+    """The mentions in all chunks, as they were read by an earlier step of the run from these very answers, or anew."""
+    chunks, facts = tuple(chunks), [answers.get(facts_key(chunk)) for chunk in chunks]
+    known: ReadMentions | None = build.run.opened.at_hand.get("mentions")
+    if not known or (known.chunks, known.splits) != (chunks, splits) or not all(map(is_, known.facts, facts)):
+        known = ReadMentions(chunks, splits, facts, mentions_in(chunks, answers, splits))
+        build.run.opened.at_hand["mentions"] = known
+    return known.mentions
 
 
 async def decisions_of(build: Build) -> MergePlan | None:
@@ -132,11 +155,15 @@ async def pairs_of(entities: Sequence[Named], build: Build) -> list[Pair]:
 
     Where both quote one sentence there is nothing to compare: it names the two beside each other.
     """
-    vectors = await build.embedded([entity.text for entity in entities])
+    at_hand = build.run.opened.at_hand
+    known: tuple[Sequence[Named], list[Pair]] | None = at_hand.get("pairs")
+    if not known or known[0] != entities:  # else an earlier step of the run has looked for the nearest of the same ones
+        vectors = await build.embedded([entity.text for entity in entities])
+        known = at_hand["pairs"] = entities, candidate_pairs(entities, vectors, build.run.settings.neighbours)
     settled = await asyncio.to_thread(settled_names, build.run.role)
     return [
         pair
-        for pair in candidate_pairs(entities, vectors, build.run.settings.neighbours)
+        for pair in known[1]
         if pair.similarity >= build.run.settings.least_similarity
         and not any({pair.one.key, pair.other.key} <= names for names in settled)
         and not (pair.one.place and pair.one.place == pair.other.place)
@@ -155,7 +182,7 @@ def next_pairs(
 ) -> list[Pair]:
     """The pairs to ask about now: all that are left, or a few of those that are not in one group by now."""
     settings, chat = build.run.settings, build.run.chat
-    left = [pair for pair in pairs if pair not in tried and same_key(pair) not in answers]
+    left = [pair for pair in pairs if pair not in tried and pair.same_key not in answers]
     if not settings.skip_joined:
         return left
     names = list(dict.fromkeys(key for pair in pairs for key in (pair.one.key, pair.other.key)))
@@ -188,7 +215,7 @@ async def ask_pairs(pairs: Sequence[Pair], build: Build, before: int) -> None:
         (pair,) = batch
         messages = run.prompt("same_entity").messages(data={"one": pair.one.entry, "other": pair.other.entry})
         decision = await decide(chat, messages, threshold=least)
-        return {same_key(pair): {"same": decision.answer, "certainty": decision.probability}}
+        return {pair.same_key: {"same": decision.answer, "certainty": decision.probability}}
 
     async def ask_several(batch: Sequence[Pair]) -> Answers:
         listed = (f"[{at}] {pair.one.entry}\n[{at}] {pair.other.entry}" for at, pair in enumerate(batch, start=1))
@@ -196,8 +223,8 @@ async def ask_pairs(pairs: Sequence[Pair], build: Build, before: int) -> None:
         found = await extract(chat, messages, verdicts_on(len(batch)))
         answers: dict[str, JsonValue] = {}
         for pair, (_, verdict) in zip(batch, found, strict=True):
-            answers[same_key(pair)] = {"same": verdict.same, "certainty": None}
-            answers[why_key(pair)] = verdict.reason
+            answers[pair.same_key] = {"same": verdict.same, "certainty": None}
+            answers[pair.why_key] = verdict.reason
         return answers
 
     batches = {str(start): pairs[start : start + size] for start in range(0, len(pairs), size)}
@@ -210,12 +237,12 @@ async def explain(pairs: Sequence[Pair], build: Build) -> None:
     """Have the model say why, of the pairs that it held for the same: few, and a person will read them."""
     answers, chat = await build.answers(), build.run.chat
     matched = {one[:2] for one in matches_in(pairs, answers, build.run.settings.least_certainty(chat))}
-    left = {why_key(p): p for p in pairs if (p.one.key, p.other.key) in matched and why_key(p) not in answers}
+    left = {p.why_key: p for p in pairs if (p.one.key, p.other.key) in matched and p.why_key not in answers}
     prompt = build.run.prompt("why_same")
 
     async def ask(pair: Pair) -> Answers:
         why = await sentence(chat, prompt.messages(data={"one": pair.one.entry, "other": pair.other.entry}))
-        return {why_key(pair): why} if why else {}
+        return {pair.why_key: why} if why else {}
 
     await build.ask_all("reasons", left, ask)
 
@@ -229,24 +256,14 @@ def verdicts_in(pairs: Iterable[Pair], answers: Mapping[str, JsonValue], least: 
     """What was found of all pairs that have an answer."""
     verdicts = []
     for pair in pairs:
-        verdict = answers.get(same_key(pair))
+        verdict = answers.get(pair.same_key)
         if isinstance(verdict, dict):
             certainty = verdict.get("certainty")
             sure = float(certainty) if isinstance(certainty, int | float) else None
             same = bool(verdict.get("same")) if sure is None else sure >= least
-            reason = str(answers.get(why_key(pair), ""))
+            reason = str(answers.get(pair.why_key, ""))
             verdicts.append(EntityMatch(pair.one.key, pair.other.key, round(pair.similarity, 4), sure, reason, same))
     return verdicts
-
-
-def same_key(pair: Pair) -> str:
-    """What the answer on a pair is kept by: what was compared, in either order."""
-    return answer_key("same", *sorted([pair.one.entry, pair.other.entry]))
-
-
-def why_key(pair: Pair) -> str:
-    """What the reason for an answer is kept by."""
-    return answer_key("why", *sorted([pair.one.entry, pair.other.entry]))
 
 
 @needs(draft="chunk_persona")
@@ -313,10 +330,10 @@ class EntityGroups(NamedTuple):
     def plan(self, answers: Mapping[str, JsonValue], card: RoleCard) -> MergePlan:
         """What is merged into what; a group for which the model chose no name has its first."""
         merges = []
-        for group in self.groups:
+        for group, verdicts in zip(self.groups, self.verdicts_within(), strict=True):
             names = self.names(group)
             name = self.given_name(group, card) or str(answers.get(name_key(names), names[0]))
-            merges.append(Merge(name=name, names=tuple(names), why=self.why(group)))
+            merges.append(Merge(name=name, names=tuple(names), why=self.why(group, verdicts)))
         alone = tuple(one.name for one in merges if [*one.spellings()] == [normal_name(one.name)])
         merged = tuple(one for one in merges if len(one.spellings()) > 1)
         splits = self.decisions.splits if self.decisions else ()
@@ -341,10 +358,19 @@ class EntityGroups(NamedTuple):
         decided = self.decision(group)
         return decided.name if decided else card.name if self.own in group else None
 
-    def why(self, group: Sequence[str]) -> tuple[Why, ...]:
+    def verdicts_within(self) -> list[list[EntityMatch]]:
+        """The verdicts on two names of one group, by group."""
+        place = {key: at for at, group in enumerate(self.groups) for key in group}
+        within: list[list[EntityMatch]] = [[] for _ in self.groups]
+        for one in self.verdicts:
+            if place[one.one] == place[one.other]:
+                within[place[one.one]].append(one)
+        return within
+
+    def why(self, group: Sequence[str], verdicts: Iterable[EntityMatch]) -> tuple[Why, ...]:
         """What was found of the names in a group, also before a person decided about them."""
-        decided, within = self.decision(group), [one for one in self.verdicts if {one.one, one.other} <= set(group)]
-        return (*(decided.why if decided else ()), *self.reasons(within))
+        decided = self.decision(group)
+        return (*(decided.why if decided else ()), *self.reasons(verdicts))
 
     def reasons(self, verdicts: Iterable[EntityMatch]) -> tuple[Why, ...]:
         """Verdicts as a person reads them."""

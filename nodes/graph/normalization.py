@@ -1,10 +1,13 @@
 """Entity normalization (RoleRAG 3.2, Algorithm 1): which names mean the same, as pure steps without a model."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, TypeVar
 
 from networkx.utils import UnionFind
 
+from dramaturg.stores.index.answers import answer_key
 from dramaturg.stores.index.graph import embedding_text
 from dramaturg.stores.index.vectors import Vectors, nearest_before
 from dramaturg.stores.names import normal_name
@@ -36,12 +39,29 @@ class Named(NamedTuple):
         return f"{self.name} ({self.type})" if self.place else self.text
 
 
-class Pair(NamedTuple):
+@dataclass(frozen=True)
+class Pair:
     """Two entities to be compared, and the cosine similarity of the two."""
 
     one: Named
     other: Named
     similarity: float
+
+    @cached_property
+    def compared(self) -> tuple[str, str]:
+        """What a model compares, in one order whichever came first."""
+        one, other = sorted((self.one.entry, self.other.entry))
+        return one, other
+
+    @cached_property
+    def same_key(self) -> str:
+        """What the answer on it is kept by."""
+        return answer_key("same", *self.compared)
+
+    @property
+    def why_key(self) -> str:
+        """What the reason for an answer is kept by."""
+        return answer_key("why", *self.compared)
 
 
 class EntityMatch(NamedTuple):

@@ -290,6 +290,7 @@ async def test_a_pair_just_as_near_as_it_must_be_is_asked_about(tmp_path: Path, 
         return np.array([[1, 0, 0, 0], [0.5, 0.5, 0.5, 0.5]], dtype=np.float32)
 
     role = SimpleNamespace(root=tmp_path, card=RoleCard(name="Ada", language="en"))
-    run = SimpleNamespace(role=role, settings=SimpleNamespace(neighbours=3, least_similarity=least))
+    settings = SimpleNamespace(neighbours=3, least_similarity=least)
+    run = SimpleNamespace(role=role, settings=settings, opened=SimpleNamespace(at_hand={}))
     build: Any = SimpleNamespace(run=run, embedded=embedded)
     assert len(await pairs_of(named(2), build)) == asked
