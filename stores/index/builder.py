@@ -244,7 +244,9 @@ class IndexBuilder(Generic[R]):
                 published = self._store(self._open(draft), counts, files or {}, texts, used, compared, done)
             else:
                 published = self._folder.marked(published, draft, done)
-            manifest: Manifest = self._kind.store.open(self._folder, published).manifest
+            manifest = self._folder.manifest(published)
+            for name in self._kind.store.FILES:  # read back as it lies there; it was decoded before it was written
+                self._folder.content(published, manifest, name)
             self._serve(published, done=draft)
             if used is not None:
                 drop_kept(self._folder, used)
