@@ -69,8 +69,10 @@ lint: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/guided_selection.py
 	$(BIN)/python benchmarks/indexing.py
+	$(BIN)/python benchmarks/turns.py
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/normalization.py
+	$(BIN)/python benchmarks/changes.py
 	$(BIN)/python benchmarks/ensemble.py
 	$(BIN)/python benchmarks/emotional_recall.py
 	$(BIN)/python benchmarks/cliques.py

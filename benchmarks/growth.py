@@ -1,9 +1,10 @@
-"""How a conversation grows: AMADEUS as `Conversation` keeps it, beside LangGraph's default, in one run.
+"""How a conversation grows: each method as `Conversation` keeps it, beside LangGraph's default, in one run.
 
 Each turn has 600 characters of new text, half of it the user's. The model answers at once, so what is timed is
-everything but the model. The default is a graph that keeps all messages in its state, on the stock sqlite saver.
+everything but the model: seconds of the processor. The default is a graph that keeps all messages in its state, on the
+stock sqlite saver.
 
-Run: python benchmarks/growth.py [--turns 10000] [--plain 400]
+Run: python benchmarks/growth.py [METHOD …] [--turns 10000] [--plain 400]
 """
 
 import argparse
@@ -13,6 +14,7 @@ import random
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -30,8 +32,11 @@ from rich.table import Table
 
 from dramaturg.conversations.opening import open_conversation
 from dramaturg.stores.library import open_role
-from dramaturg.workflows.amadeus import AmadeusContext
+from dramaturg.testing.fitting import TEXT, fitting
+from dramaturg.testing.script import Call
+from dramaturg.workflows.methods import context_type
 
+METHODS = ("amadeus", "role-rag", "emotional-rag", "drmr", "id-rag")
 NEAR = 10  # turns around a mark whose median time is taken
 WORDS = (
     "the",
@@ -64,7 +69,10 @@ class Mark(NamedTuple):
 
 
 class Stub(BaseChatModel):
-    """Judges yes, finds one attribute, and else speaks 300 characters; remembers how long its prompts were."""
+    """Says yes, gives the best score, fills in what is asked for, and else speaks 300 characters.
+
+    It remembers how long its prompts were.
+    """
 
     prompts: list[int] = Field(default_factory=list)  # shared with the copies that other parameters make
 
@@ -73,14 +81,24 @@ class Stub(BaseChatModel):
         return "stub"
 
     def _generate(self, messages: list[BaseMessage], *args: Any, **options: Any) -> ChatResult:
-        text = "\n".join(message.text for message in messages)
-        self.prompts.append(len(text))
-        if "<passages>" in text:
-            finding = {"attribute": speech(120), "passage": 1}
-            answer = json.dumps({"belief_and_value": [finding], "psychological_traits": []})
-        else:
-            answer = '{"answer": "yes"}' if "<passage>" in text else speech(300)
+        call = Call(messages)
+        self.prompts.append(len(call.text))
+        answer = speech(300)
+        if call.schema:
+            asked = call.schema.get("properties", {})
+            usual = {"answer": "yes", "score": 5, "attribute": speech(120), "text": speech(120)}
+            known = {name: value for name, value in usual.items() if name in asked}
+            answer = json.dumps({**filled_in(fitting(call.schema)), **known})
         return ChatResult(generations=[ChatGeneration(message=AIMessage(answer))])
+
+
+def filled_in(value: Any) -> Any:
+    """What fits a schema, with other words in each turn: else a role would remember nothing new."""
+    if isinstance(value, dict):
+        return {name: filled_in(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [filled_in(one) for one in value]
+    return speech(60) if value == TEXT else value
 
 
 def speech(length: int) -> str:
@@ -98,9 +116,9 @@ async def grown(turn: Turn, stub: Stub, folder: Path, marks: list[int], name: st
         if number == marks[len(found)] - NEAR + 1:
             times = []
             stub.prompts.clear()
-        began = time.perf_counter()
+        began = time.process_time()
         await turn(speech(300))
-        times.append(time.perf_counter() - began)
+        times.append(time.process_time() - began)
         if number == marks[len(found)]:
             found.append(Mark(number, size(folder) / 1e6, 1000 * median(times[-NEAR:]), max(stub.prompts)))
     return found
@@ -111,18 +129,18 @@ def size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-async def ours(folder: Path, marks: list[int]) -> list[Mark]:
-    """AMADEUS with the example role, kept by `Conversation`."""
+async def ours(method: str, folder: Path, marks: list[int]) -> list[Mark]:
+    """A method with the example role, kept by `Conversation`."""
     stub = Stub()
     open_role("beethoven", folder)
-    context = AmadeusContext(
+    context = context_type(method)(
         role="beethoven",
         library=str(folder),
         chat_model=stub,
         embedding_model=DeterministicFakeEmbedding(size=64),
     )
-    async with open_conversation("amadeus", context, "long") as talk:
-        return await grown(talk.take_turn, stub, folder / ".conversations", marks, "Dramaturg")
+    async with open_conversation(method, context, "long") as talk:
+        return await grown(talk.take_turn, stub, folder / ".conversations", marks, method)
 
 
 async def plain(folder: Path, marks: list[int]) -> list[Mark]:
@@ -154,7 +172,13 @@ async def measured(kind: Callable[[Path, list[int]], Awaitable[list[Mark]]], tur
 def shown(title: str, marks: list[Mark]) -> Table:
     """A table of marks."""
     table = Table(
-        "turns", "MB on disk", "bytes a turn", "ms a turn", "× turn 10", "longest prompt, characters", title=title
+        "turns",
+        "MB on disk",
+        "bytes a turn",
+        "processor ms a turn",
+        "× turn 10",
+        "longest prompt, characters",
+        title=title,
     )
     for mark in marks:
         each, ratio = 1e6 * mark.megabytes / mark.turns, mark.milliseconds / marks[0].milliseconds
@@ -177,19 +201,23 @@ def plot(marks: list[Mark], others: list[Mark]) -> str:
     return f'xychart-beta\n    title "MB on disk"\n    x-axis "turns" [{", ".join(map(str, both))}]\n{series}'
 
 
-async def main(turns: int, others: int) -> None:
-    """Measure both and print."""
+async def main(methods: list[str], turns: int, others: int) -> None:
+    """Measure each method, and the default, and print."""
     random.seed(1)
     console = Console(width=110)
-    amadeus, default = await measured(ours, turns), await measured(plain, others)
-    console.print(shown("AMADEUS, kept by Dramaturg", amadeus))
-    console.print(shown("One node, kept by LangGraph's default", default))
-    print(plot(amadeus, default))
+    found = {method: await measured(partial(ours, method), turns) for method in methods}
+    for method, marks in found.items():
+        console.print(shown(f"{method}, kept by Dramaturg", marks))
+    if others:
+        default = await measured(plain, others)
+        console.print(shown("One node, kept by LangGraph's default", default))
+        print(plot(found[methods[0]], default))
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("methods", nargs="*", default=METHODS)
     parser.add_argument("--turns", type=int, default=10_000)
-    parser.add_argument("--plain", type=int, default=400)
+    parser.add_argument("--plain", type=int, default=400, help="turns of LangGraph's default; 0: it is left out")
     arguments = parser.parse_args()
-    asyncio.run(main(arguments.turns, arguments.plain))
+    asyncio.run(main(list(arguments.methods), arguments.turns, arguments.plain))

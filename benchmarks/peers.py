@@ -21,11 +21,12 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from corpus import documents
-from peer_systems import SYSTEMS
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
+
+from corpus import documents
+from peer_systems import SYSTEMS
 from stub_server import running
 
 HERE = Path(__file__).resolve().parent

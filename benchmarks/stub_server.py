@@ -14,10 +14,12 @@ import asyncio
 import base64
 import hashlib
 import json
+import os
 import re
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -193,8 +195,9 @@ class Endpoint:
 
     def reset(self) -> None:
         """Begin to count anew."""
-        self.counted = {"chat": 0, "embedding": 0, "texts": 0, "prompt_characters": 0, "most_at_once": 0}
+        self.counted = {"chat": 0, "streamed": 0, "embedding": 0, "texts": 0, "prompt_characters": 0, "most_at_once": 0}
         self.open, self.began, self.busy = 0, 0.0, 0.0
+        self.requests: list[bytes] = []
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
@@ -210,12 +213,15 @@ class Endpoint:
         path = scope["path"].rstrip("/")
         if path == "/counts":
             await respond(send, json.dumps({**self.counted, "busy_seconds": round(self.busy, 3)}).encode())
+        elif path == "/requests":
+            await respond(send, b"[" + b",".join(self.requests) + b"]")
         elif path == "/reset":
             self.reset()
             await respond(send, b"{}")
         elif path.endswith("/models"):
             await respond(send, b'{"object": "list", "data": [{"id": "stub", "object": "model"}]}')
         else:
+            self.requests.append(body)
             with self.counting():
                 await (self.embed if path.endswith("/embeddings") else self.chat)(json.loads(body), send)
 
@@ -260,6 +266,7 @@ class Endpoint:
         await asyncio.sleep(self.seconds["chat"])
         made = {"id": "chatcmpl-stub", "created": 1, "model": request.get("model", "stub")}
         if request.get("stream"):
+            self.counted["streamed"] += 1
             await respond(send, streamed(made, text, usage), "text/event-stream")
             return
         choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
@@ -304,8 +311,12 @@ class Stub:
     """What OPENAI_BASE_URL is set to."""
 
     def counts(self) -> dict[str, float]:
-        """Chat and embedding calls, texts, characters of prompts, most at once, seconds with any request open."""
+        """Chat calls, how many streamed, embedding calls, texts, prompt characters, most at once, busy seconds."""
         return dict(json.loads(self._get("counts")))
+
+    def requests(self) -> list[dict[str, Any]]:
+        """What was asked, in the order in which it came; vectors are asked for by `input`."""
+        return list(json.loads(self._get("requests")))
 
     def reset(self) -> None:
         """Begin to count anew."""
@@ -317,10 +328,16 @@ class Stub:
 
 
 @contextmanager
-def running(chat: float = 0.05, embedding: float = 0.01) -> Iterator[Stub]:
-    """Run the endpoint in a process of its own, on a free port of this machine."""
-    command = [sys.executable, __file__, "--chat", str(chat), "--embedding", str(embedding)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+def running(chat: float = 0.05, embedding: float = 0.01, script: str = __file__) -> Iterator[Stub]:
+    """Run the endpoint in a process of its own, on a free port of this machine.
+
+    Args:
+        chat: seconds an answer takes.
+        embedding: seconds a call for vectors takes.
+        script: what is run, where a benchmark has rules of its own: it calls `main`.
+    """
+    command = [sys.executable, script, "--chat", str(chat), "--embedding", str(embedding), "--until-input-ends"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout
             yield Stub(process.stdout.readline().strip())
@@ -337,10 +354,18 @@ async def serve(port: int, endpoint: Endpoint) -> None:
     await uvicorn.Server(uvicorn.Config(endpoint, log_level="error", access_log=False)).serve([listening])
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Serve as the command line says."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--chat", type=float, default=0.05, help="seconds an answer takes")
     parser.add_argument("--embedding", type=float, default=0.01, help="seconds a call for vectors takes")
+    parser.add_argument("--until-input-ends", action="store_true", help="end with the process that started it")
     given = parser.parse_args()
+    if given.until_input_ends:
+        threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
     asyncio.run(serve(given.port, Endpoint(given.chat, given.embedding)))
+
+
+if __name__ == "__main__":
+    main()

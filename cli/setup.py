@@ -89,7 +89,7 @@ def library_answer(library: str | None) -> tuple[SetupFinding, list[str]]:
     shelf = shelf_of(library)
     try:
         roles = shelf.roles()
-        languages = sorted({"en", *(shelf.role(role).card.language for role in roles)})
+        languages = sorted({"en", *(str(shelf.role(role).card.language) for role in roles)})
     except StorageError as error:
         return SetupFinding("library", False, str(error)), ["en"]
     return SetupFinding("library", True, f"{shelf.name}: {', '.join(sorted({*roles, *examples()}))}"), languages

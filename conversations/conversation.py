@@ -80,13 +80,15 @@ class Conversation:
         question_in([asked])
         async with self.turn():
             before = await self.thread.delivered(asked) if asked is message else None
-            unfinished = await self.thread.unfinished()
+            head = await self.thread.head()
+            unfinished = await self.thread.unfinished_at(head) if head else None
             if unfinished and unfinished.id == asked.id:  # also one that stopped after its reply
                 return await self.thread.resume(unfinished, show, self.context)
             if before and before.reply is not None:
                 return await self.thread.values(before.checkpoint)
-            await self._settle()
-            await self.thread.begin()
+            if unfinished or head is None:
+                await self._settle(unfinished)
+                await self.thread.begin()
             return await self.thread.run(asked, show, context=self.context)
 
     async def unfinished(self) -> Turn | None:
@@ -144,7 +146,7 @@ class Conversation:
     async def fork(self, turn: str) -> None:
         """Go on after an earlier turn, of this branch or another; what was said after it stays where it is."""
         async with self.turn():
-            await self._settle()
+            await self._settle(await self.thread.unfinished())
             await self.thread.go_to((await self._turn(turn)).checkpoint)
 
     async def regenerate(self, turn: str | None = None, show: Show = lambda _: None) -> dict[str, Any]:
@@ -186,7 +188,7 @@ class Conversation:
     async def _again(self, turn: str | None, text: str | None, show: Show) -> dict[str, Any]:
         """Run from before a turn; if that fails without a reply, the branch of before is the head again."""
         async with self.turn():
-            await self._settle()
+            await self._settle(await self.thread.unfinished())
             history = await self.history()
             if not history:
                 msg = "Nothing has been said on this thread yet."
@@ -207,9 +209,8 @@ class Conversation:
                     await self._forget_lost_turns()
                 raise
 
-    async def _settle(self) -> None:
+    async def _settle(self, unfinished: Turn | None) -> None:
         """End an unfinished turn, if it has its reply, or take it back."""
-        unfinished = await self.thread.unfinished()
         if unfinished and unfinished.reply is not None:
             await self.thread.conclude(unfinished, self.context)
         elif unfinished:

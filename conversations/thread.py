@@ -62,11 +62,17 @@ class Thread:
         """The finished turns that led to the head."""
         return [turn for turn in await turns_until(self.saver, self.name) if turn.reply is not None]
 
+    async def head(self) -> CheckpointTuple | None:
+        """The newest checkpoint; None: nothing is there yet."""
+        return await self.saver.aget_tuple(self.address())
+
     async def unfinished(self) -> Turn | None:
         """The last turn if it is to be resumed: a task is due or has written, or its input was stored and no more."""
-        head = await self.saver.aget_tuple(self.address())
-        if head is None:
-            return None
+        head = await self.head()
+        return await self.unfinished_at(head) if head else None
+
+    async def unfinished_at(self, head: CheckpointTuple) -> Turn | None:
+        """The same, for who has read the head."""
         if head.metadata.get("source") == "input":
             return turn_of_input(head)
         if not await self.stopped(head):
@@ -177,7 +183,7 @@ class Thread:
 
     async def begin(self) -> None:
         """Begin a thread with the empty state: its first turn can then be changed like any other."""
-        if await self.saver.aget_tuple(self.address()) is None:
+        if await self.head() is None:
             await self.go_to(None)
 
     async def beginning(self, last: Turn) -> str:
@@ -196,7 +202,7 @@ class Thread:
 
     async def step_back(self) -> None:
         """Have the nodes that are due at the head begin anew, as if they had not run."""
-        saved = await self.saver.aget_tuple(self.address())
+        saved = await self.head()
         await self.go_to(id_of(saved.config) if saved else None)
 
     async def end(self) -> None:

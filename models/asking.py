@@ -172,13 +172,17 @@ async def in_turn(chat: ChatModel, answer: Callable[[BaseChatModel], Awaitable[T
 
     In the turn of a conversation, waiting counts too: see `dramaturg.models.turn_clock`.
     """
-    client = chat.model
-    if not isinstance(client, BaseChatModel):  # in a thread: that reads files, and may start the embedded model
-        client = await typed_errors(asyncio.to_thread(lambda: chat.client), chat.name)
+    if isinstance(chat.model, BaseChatModel):
+        client = heeding_ends(chat.model) if speaks_openai(chat.model) else chat.model
+    elif (known := chat.shared.client) is not None:
+        client = known
+    else:  # in a thread: that reads files, and may start the embedded model
+        client = heeding_ends(await typed_errors(asyncio.to_thread(lambda: chat.client), chat.name))
+        chat.shared.client = client
     kept = 0 if chat.replies else REPLY_SHARE
     bounded = partial(within, chat.clock, asked=chat.shared, name=chat.name, kept=kept)
     async with bounded(math.inf), chat.limit, bounded(chat.deadline):
-        value = await answer(heeding_ends(client) if speaks_openai(client) else client)
+        value = await answer(client)
     if chat.clock and chat.replies:
         chat.clock.replied = True
     return value

@@ -18,8 +18,8 @@ from typing_extensions import TypedDict
 
 from dramaturg.models.answer_cache import AnswerCache, open_answers
 from dramaturg.models.client import chat_client, endpoint_name, name_of, slots
-from dramaturg.models.connections import PerLoop
 from dramaturg.models.environment import Environment, environment
+from dramaturg.models.per_loop import PerLoop
 from dramaturg.models.turn_clock import TurnClock
 
 
@@ -89,12 +89,14 @@ MEASURED: Mapping[tuple[str, str], float] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass
 class Shared:
     """What all chats with one model share: whose turn it is, and which ways of asking its server refuses."""
 
     limits: dict[int, PerLoop[asyncio.Semaphore]] = field(default_factory=dict)
     refused: set[str] = field(default_factory=set)
+    client: BaseChatModel | None = None
+    """Of a model that goes by a name, once it was asked; an object is its own."""
 
 
 _shared: dict[tuple[str, Environment] | int, Shared] = {}

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.language_models import BaseChatModel
 from pydantic import SecretStr
 
-from dramaturg.models.connections import RETRIES, blocking_connections, connections
 from dramaturg.models.environment import Environment, environment
 from dramaturg.models.errors import ModelRefused
 
@@ -105,11 +104,14 @@ def is_embedded(model: str | BaseChatModel) -> bool:
 
 
 def openai_compatible(
-    model: str, base_url: str | None, key: str, *, retries: int = RETRIES, **parameters: Any
+    model: str, base_url: str | None, key: str, *, retries: int | None = None, **parameters: Any
 ) -> "ChatOpenAI":
     """Build a client of OpenAI or of a server that speaks its protocol; its connections send a request again."""
     from langchain_openai import ChatOpenAI
 
+    from dramaturg.models.connections import RETRIES, blocking_connections, connections
+
+    retries = RETRIES if retries is None else retries
     return ChatOpenAI(
         model=model,
         base_url=base_url,

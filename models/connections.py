@@ -5,17 +5,17 @@ Nothing else sends a request again: the clients of OpenAI's package are told not
 
 import asyncio
 import math
-import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache, partial
 from importlib import import_module
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, cast
 
 import openai
 
 from dramaturg.models.errors import OtherOrigin, retry_after
+from dramaturg.models.per_loop import PerLoop
 from dramaturg.models.turn_clock import question_ends
 
 RETRIES = 2
@@ -23,34 +23,10 @@ MOMENT = 0.5  # seconds before a request is sent again, twice as many before the
 LONGEST = 60.0  # seconds that are waited for a server where no question has an end
 AGAIN = (408, 409, 429)  # the statuses, and all from 500 on, after which the same request may be answered
 
-T = TypeVar("T")
 # What OpenAI's package is built on: httpx, or its successor.
 _http: Any = import_module(openai.DefaultAsyncHttpxClient.__mro__[1].__module__.partition(".")[0])
 LOST: tuple[type[Exception], ...] = (_http.RemoteProtocolError, _http.ReadError, _http.WriteError)
 """A connection that was kept, and that the server has closed meanwhile."""
-
-
-class PerLoop(Generic[T]):
-    """Makes one thing for each running event loop: locks and connections cannot move to another.
-
-    Those of closed loops are dropped.
-    """
-
-    def __init__(self, make: Callable[[], T]) -> None:
-        self._make = make
-        self._things: dict[asyncio.AbstractEventLoop, T] = {}
-        self._lock = threading.Lock()
-
-    def get(self) -> T:
-        """The thing of the running loop."""
-        loop = asyncio.get_running_loop()
-        with self._lock:
-            if loop not in self._things:
-                # A WeakKeyDictionary would keep them: a semaphore that was waited for refers to its loop.
-                for closed in [other for other in self._things if other.is_closed()]:
-                    del self._things[closed]
-                self._things[loop] = self._make()
-            return self._things[loop]
 
 
 class Pace:

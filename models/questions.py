@@ -16,6 +16,7 @@ from langchain_core.runnables import Runnable
 from pydantic import BaseModel, Field
 
 from dramaturg.models.asking import (
+    QUIET,
     AnswerFormat,
     ModelQuestion,
     added_prompt,
@@ -325,23 +326,34 @@ async def _written(
         parameters["seed"] = chat.seed + draw
 
     async def answer(client: BaseChatModel) -> Written:
-        own, said = with_parameters(client, parameters), without_control(messages)
-        return await write_until_usable(chat, own, said, quiet=quiet, may_show=may_show)
+        # In one piece where nobody reads along: a stream costs the processor a dozen times as much.
+        whole = quiet and speaks_openai(client)
+        own = with_parameters(client, parameters | {"stream": False} if whole else parameters)
+        return await write_until_usable(
+            chat, own, without_control(messages), quiet=quiet, may_show=may_show, whole=whole
+        )
 
     kept_by = parameters | ({"draw": draw} if draw else {})
     return await ask(chat, ModelQuestion("write", messages, Written, kept_by), answer)
 
 
 async def write_until_usable(
-    chat: ChatModel, client: Client, messages: Sequence[BaseMessage], *, quiet: bool, may_show: MayShow | None = None
+    chat: ChatModel,
+    client: Client,
+    messages: Sequence[BaseMessage],
+    *,
+    quiet: bool,
+    may_show: MayShow | None = None,
+    whole: bool = False,
 ) -> Written:
-    """Ask for the text; again only as long as nothing of it was shown."""
+    """Ask for the text, as a stream or as a whole; again only as long as nothing of it was shown."""
     broke_off = False
     for _ in range(chat.attempts):
         curtain = Curtain(may_show, quiet=quiet)
         try:
             with curtain:
-                written = await counted(chat, streamed(client, messages, curtain), read_text)
+                call = client.ainvoke(list(messages), QUIET) if whole else streamed(client, messages, curtain)
+                written = await counted(chat, call, read_text)
         except (InvalidAnswer, UnusableAnswer) as failed:
             broke_off = isinstance(failed, BrokenOff)
             if curtain.shown:

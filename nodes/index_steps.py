@@ -7,6 +7,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from functools import wraps
+from importlib.metadata import version
 from typing import Annotated, Any, Literal, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -17,18 +18,21 @@ from typing_extensions import TypedDict
 
 from dramaturg.models.chat import Usage, add_usage
 from dramaturg.models.embeddings import EndpointEmbeddings
-from dramaturg.nodes.run import Run, needs
+from dramaturg.nodes.run import RoleContext, Run, needs
 from dramaturg.nodes.turn import clipped
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, StaleDraft
+from dramaturg.stores.index.answers import answer_key
 from dramaturg.stores.index.builder import IndexBuilder
-from dramaturg.stores.index.folder import S
+from dramaturg.stores.index.folder import Done, S
 from dramaturg.stores.index.opened import Index
 from dramaturg.stores.index.records import R
 from dramaturg.stores.index.vectors import with_direction
 
 PATIENCE = 50  # times that an index is made again because its sources were changed meanwhile
 AT_ONCE = 32  # answers that are written together
+IN_WORK = 128  # questions that are put into words; more than are ever with a model at once
 TRIED = 16  # texts that are embedded to see how long it takes
+WISHES = ("rebuild", "retry", "plan", "apply", "scores")
 SECONDS = 2.0  # in which an answer is written at the latest
 
 Knowledge = Literal["passages", "graph", "memories", "dialogues"]
@@ -104,6 +108,48 @@ def whole_version(index: Index[R, S]) -> S | None:
         return None
 
 
+async def unchanged(
+    run: Run[Any], index: Index[R, Any], state: Mapping[str, Any], knowledge: Knowledge, settings: str
+) -> dict[str, Any]:
+    """What a recheck node writes: the report of the version that is read now, if indexing would come to it again.
+
+    A wish is always gone into.
+
+    Args:
+        run: whose embedding model, which is not loaded for it.
+        index: the index of a kind of knowledge.
+        state: with the wishes.
+        knowledge: the kind, whose version is written.
+        settings: `told` of now.
+    """
+    if any(state.get(wish) for wish in WISHES):
+        return {"version": ""}
+    manifest = await asyncio.to_thread(index.unchanged, run.embedding_name, settings)
+    if manifest is None or manifest.done is None:
+        return {"version": ""}
+    report = {**manifest.done.report, "version": manifest.version}
+    return {"index": report, "version": manifest.version, f"{knowledge}_version": manifest.version}
+
+
+@needs(version="a node that rechecks")
+def recheck_outcome(state: PublishingState) -> Literal["unchanged", "index"]:
+    """Whether there is nothing to do."""
+    return "unchanged" if state["version"] else "index"
+
+
+def told(run: Run[Any], kind: type[RoleContext], *more: JsonValue) -> str:
+    """The digest of all that decides what indexing comes to, beside the sources and the embedding model.
+
+    Args:
+        run: whose role and settings; those of the run itself, such as its models, have no part in it.
+        kind: the settings that indexing reads.
+        more: what else decides it.
+    """
+    card = run.role.card
+    own = run.settings.model_dump(mode="json", include={*kind.model_fields} - {*RoleContext.model_fields})
+    return answer_key("told", version("dramaturg"), own, [card.name, *card.aliases], card.language, *more)
+
+
 async def begin_draft(
     run: Run[Any],
     index: Index[R, Any],
@@ -153,7 +199,9 @@ class NoVector(ValueError):
 async def embed_batches(
     run: Run[Any], builder: IndexBuilder[Any], draft: str, size: int, texts: Sequence[str] | None = None
 ) -> AsyncIterator[tuple[int, int]]:
-    """Embed what has no vector yet, `size` texts at a time; a run that is killed embeds only what is left.
+    """Embed what has no vector yet, `size` texts in a call; a run that is killed embeds only what is left.
+
+    An endpoint is sent as many calls at once as it is asked questions; a model in the process one after another.
 
     Args:
         run: whose embedding model.
@@ -171,16 +219,27 @@ async def embed_batches(
         NoVector: it gave some texts no direction; all others are kept.
     """
     left, model = await asyncio.to_thread(builder.unembedded, draft, texts), await run.embedder()
-    without, dimension = list[str](), None
-    for start in range(0, len(left), size):
-        batch = left[start : start + size]
-        vectors = (await model.documents(batch, dimension=dimension, faulty=True)).astype(np.float32)
-        dimension = vectors.shape[1]
-        usable = with_direction(vectors)
-        without += [text for text, had in zip(batch, usable, strict=True) if not had]
-        given = [text for text in batch if text not in without]
-        await asyncio.to_thread(builder.add_vectors, draft, given, vectors[usable])
-        yield start + len(batch), len(left)
+    at_once = run.settings.concurrency if isinstance(model.embeddings, EndpointEmbeddings) else 1
+    without, dimension, done = list[str](), cast("int | None", None), 0
+    while done < len(left):
+        most = size if dimension is None else size * at_once  # the first call tells the dimension of all
+        batches = [left[at : min(at + size, done + most)] for at in range(done, min(done + most, len(left)), size)]
+        calls = (model.documents(batch, dimension=dimension, faulty=True) for batch in batches)
+        given = await asyncio.gather(*calls, return_exceptions=True)
+        had = [(batch, rows) for batch, rows in zip(batches, given, strict=True) if not isinstance(rows, BaseException)]
+        if had:
+            together = [text for batch, _ in had for text in batch]
+            vectors = np.concatenate([rows for _, rows in had]).astype(np.float32)
+            usable = with_direction(vectors)
+            kept = [text for text, good in zip(together, usable, strict=True) if good]
+            without += [text for text, good in zip(together, usable, strict=True) if not good]
+            await asyncio.to_thread(builder.add_vectors, draft, kept, vectors[usable])
+            dimension = vectors.shape[1]
+        for failed in given:
+            if isinstance(failed, BaseException):
+                raise failed
+        done += sum(map(len, batches))
+        yield done, len(left)
     if without:
         raise NoVector(model.name, without)
 
@@ -256,7 +315,9 @@ async def answer_all(
     keep: Callable[[Answers], Awaitable[None]],
     announce: Announce,
 ) -> None:
-    """Ask all questions; how many are with the model at once is the chat model's affair.
+    """Ask all questions in their order; how many are with the model at once is the chat model's affair.
+
+    No more than `IN_WORK` are begun at a time, so that what waits takes no memory.
 
     Args:
         questions: what is asked, each under a key of its own.
@@ -267,23 +328,31 @@ async def answer_all(
     Raises:
         Exception: whatever `ask` raises; the answers that came before it are kept.
     """
+    left, done, written, keeping = iter(questions.values()), 0, time.monotonic(), False
     had: dict[str, JsonValue] = {}
 
-    async def answered(question: T) -> None:
-        found = await ask(question)
-        had.update(found)  # had of now, which may be another than when it was asked
+    async def work() -> None:
+        nonlocal had, done, written, keeping
+        for question in left:
+            found = await ask(question)
+            had.update(found)  # had of now, which may be another than when it was asked
+            done += 1
+            announce(done)
+            if not keeping and (len(had) >= AT_ONCE or time.monotonic() - written > SECONDS):
+                now, had, written, keeping = had, {}, time.monotonic(), True
+                try:
+                    await keep(now)
+                except BaseException:
+                    had = now | had
+                    raise
+                finally:
+                    keeping = False
 
-    tasks = [asyncio.create_task(answered(question)) for question in questions.values()]
-    written = time.monotonic()
+    tasks = [asyncio.create_task(work()) for _ in range(min(IN_WORK, len(questions)))]
     if tasks:
         announce(0)
     try:
-        for done, task in enumerate(asyncio.as_completed(tasks), start=1):
-            await task
-            announce(done)
-            if len(had) >= AT_ONCE or time.monotonic() - written > SECONDS:
-                now, had, written = had, {}, time.monotonic()
-                await keep(now)
+        await asyncio.gather(*tasks)
     finally:
         for one in tasks:
             one.cancel()
@@ -328,6 +397,12 @@ def refuse_other_settings(run: Run[Any], made: Mapping[str, JsonValue], wanted: 
     """
     if made != wanted:
         raise StaleDraft(f"role.yaml of {run.role.id!r} was changed while it was indexed: index it again.")
+
+
+def done_with(settings: str, report: Mapping[str, Any]) -> Done:
+    """What a version says of itself, once nothing is left to do: the report that indexing would give again."""
+    free = {name: 0 for name in ("embedded", "calls", "tokens") if name in report}
+    return Done(settings=settings, report={name: one for name, one in {**report, **free}.items() if name != "version"})
 
 
 def published(runtime: Runtime[Any], report: Mapping[str, Any], knowledge: Knowledge, *wishes: str) -> dict[str, Any]:

@@ -22,13 +22,13 @@ from pydantic.json_schema import SkipJsonSchema
 
 from dramaturg.models.chat import Account, ChatModel, Usage, chat_model
 from dramaturg.models.client import slots
-from dramaturg.models.connections import PerLoop
-from dramaturg.models.embeddings import Embedder, embedder
+from dramaturg.models.embeddings import Embedder, embedder, embedder_name
 from dramaturg.models.environment import environment
+from dramaturg.models.per_loop import PerLoop
 from dramaturg.models.turn_clock import TurnClock
 from dramaturg.nodes.open_settings import Closed, Open, require_open
 from dramaturg.prompts import Prompt, load, prompts_in
-from dramaturg.stores.library import Library, library_at, open_role
+from dramaturg.stores.library import Library, in_database, library_at, open_role
 from dramaturg.stores.role import Role
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -152,10 +152,10 @@ class RoleContext(RunContext):
 
 def library_of(context: RunContext) -> Library:
     """The library that a run goes by: the context's, else the environment's; it may block."""
-    if isinstance(context.library, Library):
-        return context.library
-    around = environment()
-    return library_at(context.library or around.library, around.cache)
+    place = context.library or environment().library
+    if isinstance(place, Library):
+        return place
+    return library_at(place, environment().cache) if in_database(place) else library_at(place)
 
 
 class Opened:
@@ -166,30 +166,42 @@ class Opened:
         self.clock = clock
         """Of the turn; None: this is no turn of a conversation."""
         self._lock = threading.Lock()
-        self._role_and_chat: tuple[Role, ChatModel] | None = None
+        self._role: Role | None = None
+        self._seen: Role | None = None
+        """The role as this run sees it: a turn with the card of its beginning, indexing as it is written."""
+        self._chat: ChatModel | None = None
         self.prompts: Mapping[str, Prompt] = {}
         """Those of the user and of the role, by name and language; they are read with the role."""
         self._embedder: Embedder | None = None
+        self.at_hand: dict[str, Any] = {}
+        """What a node of this run has made that a later one would make again; it says of what, so as to be compared."""
         if outer and all(getattr(context, name) == getattr(outer.context, name) for name in RoleContext.model_fields):
-            self._role_and_chat, self.prompts, self._embedder = outer._role_and_chat, outer.prompts, outer._embedder
+            self._role, self._chat = outer._role, outer._chat
+            self.prompts, self._embedder = outer.prompts, outer._embedder
+            self._seen = outer._seen if outer.is_turn == self.is_turn else None
+
+    @property
+    def is_turn(self) -> bool:
+        """Whether it is that of a turn; indexing looks out for changes of the card meanwhile."""
+        return self.clock is not None and math.isfinite(self.clock.seconds)
 
     @property
     def is_open(self) -> bool:
         """Whether role and chat model are there, so that asking for them does not block."""
-        return self._role_and_chat is not None
+        return self._seen is not None and self._chat is not None
 
     def role_and_chat(self) -> tuple[Role, ChatModel]:
         """The role, and the chat model with a fresh account."""
         with self._lock:
-            if self._role_and_chat is None:
-                role = open_role(self.context.role, library_of(self.context))
+            self._role = self._role or open_role(self.context.role, library_of(self.context))
+            self._seen = self._seen or (self._role.with_card_of_now() if self.is_turn else self._role)
+            if self._chat is None:
                 own = self.context.prompts
                 if own and not own.is_dir():
                     raise ValueError(f"There is no folder of prompts {own}.")
-                self.prompts = prompts_in(role.root / "prompts") | (prompts_in(own) if own else {})
-                self._role_and_chat = role, _chat(self.context, language_of(self.context, role))
-        role, chat = self._role_and_chat
-        return role, replace(chat, account=Account(), clock=self.clock)
+                self.prompts = prompts_in(self._role.root / "prompts") | (prompts_in(own) if own else {})
+                self._chat = _chat(self.context, language_of(self.context, self._seen))
+            return self._seen, replace(self._chat, account=Account(), clock=self.clock)
 
     def embedder(self) -> Embedder:
         """The embedding model. Passages are in the role's own language, whatever it answers in."""
@@ -322,6 +334,11 @@ class Run(Generic[S_co]):
         """
         language = language or self.language
         return self.opened.prompts.get(f"{name}.{language}") or load(name, language)
+
+    @property
+    def embedding_name(self) -> str:
+        """The name of the embedding model, which is not loaded for it."""
+        return embedder_name(self.settings.embedding_model, self.role.card.language)
 
     async def embedder(self) -> Embedder:
         """The embedding model; its first use in a process takes seconds."""

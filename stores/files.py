@@ -219,10 +219,14 @@ def remove(folder: Path) -> None:
 
 def sweep(folder: Path, name: str = "") -> None:
     """Remove what a killed process wrote aside, all or of one file; call it only where nobody else can be writing."""
-    for path in folder.glob(f".{glob.escape(name)}*.tmp"):
-        if _ASIDE.fullmatch(path.name):
-            with contextlib.suppress(OSError):
-                path.unlink()
+    for path in left_aside(folder, name):
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def left_aside(folder: Path, name: str = "") -> list[Path]:
+    """Return what is written aside in a folder, or was by a killed process: all, or of one file."""
+    return [path for path in folder.glob(f".{glob.escape(name)}*.tmp") if _ASIDE.fullmatch(path.name)]
 
 
 def _make(folder: Path) -> None:

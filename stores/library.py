@@ -39,6 +39,10 @@ def _may_be_id(role: object) -> bool:
     return isinstance(role, str) and bool(_ID.fullmatch(role)) and not _RESERVED.fullmatch(role)
 
 
+class UnknownRole(RoleError):
+    """A library has no such role."""
+
+
 class Library:
     """A folder of roles; it need not exist yet."""
 
@@ -75,16 +79,16 @@ class Library:
         """
         if check_id(role) not in self._names():
             raise self._unknown(role)
-        refusal = self._refusal(role)
-        if refusal:
-            raise RoleError(refusal)
-        root = self.root / role
-        with _lock:
-            return _roles.setdefault(root, Role(root))
+        return self._opened(role)
 
     def open(self, role: str) -> Role:
         """Return a role; an example that the library lacks is copied first."""
-        return self.adopt(role) if role in examples() else self.role(role)
+        try:
+            return self.role(role)
+        except UnknownRole:
+            if role not in examples():
+                raise
+            return self.adopt(role)
 
     def adopt(self, example: str) -> Role:
         """Return a role, copied from the examples unless the library has it; the copy belongs to the user."""
@@ -96,6 +100,14 @@ class Library:
                     if example not in self._names():  # else another process was faster
                         raise
         return self.role(example)
+
+    def _opened(self, role: str) -> Role:
+        refusal = self._refusal(role)
+        if refusal:
+            raise RoleError(refusal)
+        root = self.root / role
+        with _lock:
+            return _roles.setdefault(root, Role(root))
 
     def contents(self, role: str) -> dict[str, bytes]:
         """Return the files of a role by their paths, as they are at one moment; what begins with a dot is left out.
@@ -163,10 +175,10 @@ class Library:
                 write_bytes(folder / path, data, within=self.root)
             move_folder(folder, self.root / role, within=self.root)
 
-    def _unknown(self, role: str) -> RoleError:
+    def _unknown(self, role: str) -> "UnknownRole":
         known = sorted({*self.roles(), *examples()})
         near = did_you_mean(role, known) or "."
-        return RoleError(
+        return UnknownRole(
             f"There is no role {role!r} in {self.name}{near} There are: {', '.join(known) or 'none'}. "
             f"`dramaturg new {role}` begins a new one."
         )

@@ -21,6 +21,7 @@ from dramaturg.stores.errors import RoleBusy, RoleError, StorageError
 from dramaturg.stores.files import make_folder, remove_file, sha256, write_bytes
 from dramaturg.stores.library import Library, check_id, files_in
 from dramaturg.stores.locks import PATIENCE, copies, file_lock
+from dramaturg.stores.role import Role
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -138,12 +139,10 @@ class SharedLibrary(Library):
         """Return the ids of the roles, sorted."""
         return self._names()
 
-    def role(self, role: str) -> Any:
+    def role(self, role: str) -> Role:
         """Return a role, its copy brought up to date; see `Library.role`."""
-        if check_id(role) not in self._names():
-            raise self._unknown(role)
-        self.refresh(role)
-        return super().role(role)
+        self.refresh(check_id(role))
+        return self._opened(role)
 
     def _names(self) -> list[str]:
         with self._session() as session:
@@ -160,7 +159,9 @@ class SharedLibrary(Library):
         folder = self.root / role
         with self._session() as session:
             row = session.execute("SELECT revision FROM dramaturg_roles WHERE name = %s", [role]).fetchone()
-        if row and Copy(folder).read()[0] == row[0] and (folder / CARD).is_file():
+        if row is None:
+            raise self._unknown(role)
+        if Copy(folder).read()[0] == row[0] and (folder / CARD).is_file():
             return
         make_folder(folder / "index", within=self.root)
         busy = RoleBusy(f"Another program is changing {role!r}: try again when it is done.")

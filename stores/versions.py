@@ -92,6 +92,11 @@ def erase_past(role: Role) -> None:
             if served is None or found[served].sources != role.index(folder.kind).sources.checksums():
                 _erase(folder)
                 continue
+            try:
+                served = folder.undivided(served)
+            except DamagedIndex:
+                _erase(folder)
+                continue
             folder.switch([served])
             beside = folder.drafts, folder.path / ANSWERS_FOLDER
             for one in beside:

@@ -10,9 +10,10 @@ from dramaturg.nodes.dialogues.index import (
     embed_dialogues,
     gather_dialogues,
     publish_dialogues,
+    recheck_dialogues,
     score_all_edges,
 )
-from dramaturg.nodes.index_steps import publishing_outcome
+from dramaturg.nodes.index_steps import publishing_outcome, recheck_outcome
 from dramaturg.nodes.workflow import Workflow, changeable
 
 
@@ -27,11 +28,13 @@ def build() -> Workflow[DialogueDraftState, DrmrIndexContext, DialogueIndexInput
         DialogueDraftState, DrmrIndexContext, input_schema=DialogueIndexInput, output_schema=DialogueIndexOutput
     )
     builder.prepares = True
+    builder.add_node(recheck_dialogues)
     builder.add_node(gather_dialogues)
     builder.add_node(embed_dialogues)
     builder.add_node(score_all_edges)
     builder.add_node(publish_dialogues)
-    builder.add_edge(START, "gather_dialogues")
+    builder.add_edge(START, "recheck_dialogues")
+    builder.add_conditional_edges("recheck_dialogues", recheck_outcome, {"unchanged": END, "index": "gather_dialogues"})
     builder.add_edge("gather_dialogues", "embed_dialogues")
     builder.add_edge("gather_dialogues", "score_all_edges")
     builder.add_edge("embed_dialogues", "publish_dialogues")

@@ -2,7 +2,7 @@
 
 from langgraph.graph import END, START
 
-from dramaturg.nodes.index_steps import publishing_outcome
+from dramaturg.nodes.index_steps import publishing_outcome, recheck_outcome
 from dramaturg.nodes.memories.index import (
     MemoryDraftState,
     MemoryIndexInput,
@@ -12,6 +12,7 @@ from dramaturg.nodes.memories.index import (
     encode_moods,
     gather_memories,
     publish_memories,
+    recheck_memories,
 )
 from dramaturg.nodes.workflow import Workflow, changeable
 
@@ -27,11 +28,13 @@ def build() -> Workflow[MemoryDraftState, EmotionalRagIndexContext, MemoryIndexI
         MemoryDraftState, EmotionalRagIndexContext, input_schema=MemoryIndexInput, output_schema=MemoryIndexOutput
     )
     builder.prepares = True
+    builder.add_node(recheck_memories)
     builder.add_node(gather_memories)
     builder.add_node(embed_memories)
     builder.add_node(encode_moods)
     builder.add_node(publish_memories)
-    builder.add_edge(START, "gather_memories")
+    builder.add_edge(START, "recheck_memories")
+    builder.add_conditional_edges("recheck_memories", recheck_outcome, {"unchanged": END, "index": "gather_memories"})
     builder.add_edge("gather_memories", "embed_memories")
     builder.add_edge("gather_memories", "encode_moods")
     builder.add_edge("embed_memories", "publish_memories")

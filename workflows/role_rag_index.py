@@ -11,10 +11,11 @@ from dramaturg.nodes.graph.index import (
     chunk_persona,
     normalization_outcome,
     publish_graph,
+    recheck_graph,
     request_outcome,
 )
 from dramaturg.nodes.graph.merging import compare_entities, name_groups, planning_outcome, write_merge_plan
-from dramaturg.nodes.index_steps import publishing_outcome
+from dramaturg.nodes.index_steps import publishing_outcome, recheck_outcome
 from dramaturg.nodes.workflow import Workflow, changeable
 
 
@@ -29,6 +30,7 @@ def build() -> Workflow[GraphDraftState, RoleRagIndexContext, GraphIndexInput, G
         GraphDraftState, RoleRagIndexContext, input_schema=GraphIndexInput, output_schema=GraphIndexOutput
     )
     builder.prepares = True
+    builder.add_node(recheck_graph)
     builder.add_node(accept_merge_plan)
     builder.add_node(chunk_persona)
     builder.add_node(extract_facts)
@@ -37,7 +39,8 @@ def build() -> Workflow[GraphDraftState, RoleRagIndexContext, GraphIndexInput, G
     builder.add_node(write_merge_plan)
     builder.add_node(summarize_facts)
     builder.add_node(publish_graph)
-    builder.add_conditional_edges(START, request_outcome, {"apply": "accept_merge_plan", "index": "chunk_persona"})
+    builder.add_conditional_edges(START, request_outcome, {"apply": "accept_merge_plan", "index": "recheck_graph"})
+    builder.add_conditional_edges("recheck_graph", recheck_outcome, {"unchanged": END, "index": "chunk_persona"})
     builder.add_edge("accept_merge_plan", "chunk_persona")
     builder.add_edge("chunk_persona", "extract_facts")
     builder.add_conditional_edges(

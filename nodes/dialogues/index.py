@@ -3,9 +3,11 @@
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 
 from langgraph.runtime import Runtime
+from langgraph.types import Overwrite
 from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
@@ -22,11 +24,14 @@ from dramaturg.nodes.index_steps import (
     begin_draft,
     checked,
     cost_of_texts,
+    done_with,
     embed_all,
     made_again_if_stale,
     progress,
     published,
     refuse_other_settings,
+    told,
+    unchanged,
     unless_overtaken,
     with_embedding,
 )
@@ -125,6 +130,14 @@ def dialogues_outcome(state: DialoguesCheckState) -> Literal["current", "stale"]
     return "stale" if state["dialogues_stale"] else "current"
 
 
+async def recheck_dialogues(state: DialogueDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Look whether indexing would come to the dialogues that are read now, and to nothing else; see `unchanged`."""
+    run = await open_run(runtime, DialogueIndexSettings)
+    settings = told(run, DialogueIndexSettings)
+    found = await unchanged(run, run.role.index(DIALOGUE_KIND), state, "dialogues", settings)
+    return {**found, "usage": Overwrite({})}
+
+
 async def gather_dialogues(state: DialogueDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Read the historical dialogues D = {(E_1, U_1), …, (E_L, U_L)} and write them down as a draft.
 
@@ -220,11 +233,12 @@ async def publish_dialogues(state: DialogueDraftState, runtime: Runtime[Any]) ->
     scores = [one for edge in edges_of(dialogues) if (one := score_in(answers, edge_key(edge, card)))]
     scored, cut = len(scores), sum(bool(one.dropped) for one in scores)
     counts = {name: state["index"][name] for name in ("dialogues", "speakers", "relations", "edges")}
-    publish = index.builder.publish
-    manifest = await asyncio.to_thread(publish, draft, {**counts, "scored": scored}, used=used, sources=index.sources)
-    cost = asked_in_all(state["usage"])
-    done = {"scored": scored, "cut": cut, "failed": state["failures"], **cost, "version": manifest.version}
-    return published(runtime, {**state["index"], **done}, "dialogues", "rebuild", "scores")
+    report = {**state["index"], "scored": scored, "cut": cut, **asked_in_all(state["usage"])}
+    done = done_with(told(run, DialogueIndexSettings), {**report, "failed": []})
+    publish = partial(index.builder.publish, used=used, done=done, sources=index.sources)
+    manifest = await asyncio.to_thread(publish, draft, {**counts, "scored": scored})
+    report |= {"failed": state["failures"], "version": manifest.version}
+    return published(runtime, report, "dialogues", "rebuild", "scores")
 
 
 def recipe(card: RoleCard, context: DialogueSettings) -> dict[str, JsonValue]:

@@ -6,7 +6,6 @@ from itertools import combinations
 from math import fsum, isfinite
 from typing import Annotated, Any, NotRequired, TypeAlias
 
-import networkx as nx
 from langgraph.runtime import Runtime
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -175,13 +174,16 @@ def best_clique(edges: Iterable[ScoredEdge], user: str, model: str) -> list[str]
     Raises:
         ValueError: a role is joined with itself, a score is no finite number, or the two are the same.
     """
+    import networkx as nx
+
     if user == model:
         raise ValueError(f"The user and the model play two roles, not {user!r} twice.")
     scored = list(edges)
     for one, other, score in scored:
         if one == other or not isfinite(score):
             raise ValueError(f"An edge joins two roles and has a finite score, not {(one, other, score)!r}.")
-    looked_at, near = roles_near([(one, other) for one, other, _ in scored], user, model), Graph()
+    near: Graph = nx.Graph()
+    looked_at = roles_near([(one, other) for one, other, _ in scored], user, model)
     near.add_weighted_edges_from(edge for edge in scored if edge[0] in looked_at and edge[1] in looked_at)
     if not looked_at:
         return []

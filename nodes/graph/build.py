@@ -169,9 +169,13 @@ class GraphBuild(Generic[S_co]):
         announce = progress(self.runtime, what, len(questions) if total is None else total, each, before)
         await answer_all(questions, answers_to, keep=self.keep, announce=announce)
 
+    async def embed(self, texts: Sequence[str]) -> None:
+        """Embed those texts that the draft has no vector of."""
+        await embed_all(self.run, self.builder, self.draft, BATCH, self.runtime, texts)
+
     async def embedded(self, texts: Sequence[str]) -> Vectors:
         """The vectors of texts, shape (n, d); those are embedded now that the draft has no vector of."""
-        await embed_all(self.run, self.builder, self.draft, BATCH, self.runtime, texts)
+        await self.embed(texts)
         return await asyncio.to_thread(self.builder.vectors, self.draft, texts)
 
 

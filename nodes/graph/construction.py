@@ -15,11 +15,10 @@ from dramaturg.nodes.graph.facts import (
     ExtractionSettings,
     Mentions,
     RelationMention,
-    mentions_in,
     once,
     type_of,
 )
-from dramaturg.nodes.graph.merging import NormalizationSettings, merge_plan
+from dramaturg.nodes.graph.merging import NormalizationSettings, mentions_at_hand, merge_plan
 from dramaturg.nodes.index_steps import Answers, unless_overtaken
 from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.run import needs
@@ -68,10 +67,11 @@ async def summarize_facts(state: GraphDraftState, runtime: Runtime[Any]) -> dict
     """
     build = await open_build(state, runtime, DescriptionSettings)
     run, prompt = build.run, build.run.prompt("summarize_facts")
+    role = run.role.card.name
 
     async def ask(said: Statements) -> Answers:
         data = {"name": said.title, "facts": "\n".join(f"- {cut_text(text, CLIPPED)}" for text in said.texts)}
-        messages = prompt.messages(role=run.role.card.name, data=data)
+        messages = prompt.messages(role=role, data=data)
         text = await write_sentences(run.chat, messages, max_tokens=run.settings.description_tokens)
         return {summary_key(said): " ".join(text.split())}
 
@@ -80,7 +80,7 @@ async def summarize_facts(state: GraphDraftState, runtime: Runtime[Any]) -> dict
         return {summary_key(one): one for said in long for one in open_questions(said, answers)}
 
     made = await skeleton(build, await merge_plan(build))
-    long = [said for said in repeated_in(made) if needs_summary(said, build)]
+    long = list(filter(needs_summary(build), repeated_in(made)))
     tried: set[str] = set()
     while left := {key: one for key, one in (await questions()).items() if key not in tried}:
         await build.ask_all("summaries", left, ask)
@@ -88,12 +88,12 @@ async def summarize_facts(state: GraphDraftState, runtime: Runtime[Any]) -> dict
     return {"usage": {"summarize_facts": run.usage}}
 
 
-def needs_summary(said: Statements, build: GraphBuild[DescriptionSettings]) -> bool:
-    """Whether what is said is long enough for a question."""
+def needs_summary(build: GraphBuild[DescriptionSettings]) -> Callable[[Statements], bool]:
+    """What tells whether that which is said is long enough for a question."""
+    quoted = QUOTED if build.run.settings.quotes(build.run.chat) else 0
     above = build.run.settings.summarize_above
-    if above is None:
-        above = QUOTED if build.run.settings.quotes(build.run.chat) else 0
-    return sum(map(len, said.texts)) > above
+    least = quoted if above is None else above
+    return lambda said: sum(map(len, said.texts)) > least
 
 
 def open_questions(said: Statements, answers: Mapping[str, JsonValue]) -> list[Statements]:
@@ -159,7 +159,7 @@ class Skeleton(NamedTuple):
 
 async def skeleton(build: GraphBuild[NormalizationSettings], plan: MergePlan) -> Skeleton:
     """The skeleton that follows from all answers so far."""
-    mentions = mentions_in(await build.chunks(), await build.answers(), plan.splits)
+    mentions = mentions_at_hand(build, await build.chunks(), await build.answers(), plan.splits)
     return skeleton_of(mentions, plan.groups())
 
 

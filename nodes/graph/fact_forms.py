@@ -11,6 +11,7 @@ from dramaturg.models.reading import normalize_word
 from dramaturg.stores.index.graph import TYPES
 from dramaturg.stores.names import normal_name
 
+WHOLE: TypeAdapter[int] = TypeAdapter(WholeNumber)
 TYPE_WORDS = {
     "character": "person people human man woman being creature animal figure role 人物 角色 人 인물 사람 등장인물",
     "location": "place city town village country region building geo geography 地点 地方 场所 城市 장소 지역",
@@ -72,7 +73,7 @@ def fact_of(item: Any) -> Any:
 def is_sentence(number: object, count: int) -> bool:
     """Whether this is the number of one of so many sentences."""
     try:
-        return number is not None and 1 <= TypeAdapter(WholeNumber).validate_python(number) <= count
+        return number is not None and 1 <= WHOLE.validate_python(number) <= count
     except ValidationError:
         return False
 

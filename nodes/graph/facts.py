@@ -145,11 +145,11 @@ async def extract_facts(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
     left = {facts_key(one): one for one in without_answer(chunks, answers, retry=bool(state.get("retry")))}
     chat = replace(run.chat, deadline=run.settings.extraction_deadline)
     most, quoted = run.settings.most(chat), run.settings.quotes(chat)
-    prompt = run.prompt("quote_facts" if quoted else "extract_facts")
+    prompt, role = run.prompt("quote_facts" if quoted else "extract_facts"), run.role.card.name
 
     async def ask(chunk: StoredPassage) -> Answers:
         spans = sentences_of(chunk)
-        messages = prompt.messages(role=run.role.card.name, most=most, data={"text": numbered(chunk, spans)})
+        messages = prompt.messages(role=role, most=most, data={"text": numbered(chunk, spans)})
         try:
             kind = facts_about(len(spans), most, quoted=quoted)
             found = await extract(
@@ -319,7 +319,7 @@ def entities_in(mentions: Mentions, before: Sequence[str] = ()) -> list[Named]:
 
     Args:
         mentions: of all chunks.
-        before: the keys of entities in the order of the version before, which stays.
+        before: the keys of entities in their order, in which an earlier version has written it down.
     """
     mentioned: dict[str, list[EntityMention]] = {}
     for one in mentions.entities:
@@ -331,7 +331,7 @@ def entities_in(mentions: Mentions, before: Sequence[str] = ()) -> list[Named]:
         said = first.statement if first else None
         place = (said.source, said.start, said.end) if said and first and first.quoted else None
         found.append(Named(key, name, said.text if said else "", place, type_of(one.type for one in those)))
-    return in_former_order(found, before)
+    return in_former_order(found, before, lambda entity: entity.key)
 
 
 def type_of(types: Iterable[EntityType]) -> EntityType:

@@ -3,9 +3,11 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, Literal, NotRequired
 
 from langgraph.runtime import Runtime
+from langgraph.types import Overwrite
 from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
@@ -27,7 +29,7 @@ from dramaturg.nodes.graph.facts import (
     without_answer,
     without_facts,
 )
-from dramaturg.nodes.graph.merging import NormalizationSettings, merge_plan
+from dramaturg.nodes.graph.merging import NormalizationSettings, groups_of
 from dramaturg.nodes.index_steps import (
     IndexingCost,
     Wishes,
@@ -35,12 +37,15 @@ from dramaturg.nodes.index_steps import (
     begin_draft,
     checked,
     cost_of_texts,
+    done_with,
     made_again_if_stale,
     published,
+    told,
+    unchanged,
     whole_version,
 )
 from dramaturg.nodes.passages.index import documents_after, made_with, read_persona, split_documents, splitting
-from dramaturg.nodes.run import needs, open_run, run_of
+from dramaturg.nodes.run import Run, needs, open_run, run_of
 from dramaturg.stores.documents.merges import PLAN, accept_plan, digest_of_decisions
 from dramaturg.stores.index.graph import GRAPH_FILE, Entity, KnowledgeGraph, encode_graph, graph_texts
 from dramaturg.stores.role import Role
@@ -83,6 +88,19 @@ def is_made_so(graph: KnowledgeGraph, context: NormalizationSettings, role: Role
 def graph_outcome(state: GraphCheckState) -> Literal["current", "stale"]:
     """Whether the graph can be read as it is."""
     return "stale" if state["graph_stale"] else "current"
+
+
+async def recheck_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Look whether indexing would come to the graph that is read now, and to nothing else; see `unchanged`."""
+    run = await open_run(runtime, GraphIndexSettings)
+    found = await unchanged(run, run.role.index(graph_kind(run.settings)), state, "graph", await all_told(run))
+    return {**found, "usage": Overwrite({})}
+
+
+async def all_told(run: Run[GraphIndexSettings]) -> str:
+    """The digest of all that decides the graph, beside documents and embedding model; of the chat model its kind."""
+    by_model = run.settings.quotes(run.chat), run.settings.least_certainty(run.chat)
+    return told(run, GraphIndexSettings, *by_model, await asyncio.to_thread(digest_of_decisions, run.role.root))
 
 
 def request_outcome(state: GraphDraftState) -> Literal["index", "apply"]:
@@ -147,8 +165,9 @@ async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
     read: dict[str, JsonValue] = {}
     build = replace(await open_build(state, runtime, GraphIndexSettings), read=read)
     role, chat = build.run.role, build.run.chat
-    plan = await merge_plan(build)
-    made, answers = await skeleton(build, plan), await build.answers()
+    groups, answers = await groups_of(build), await build.answers()
+    plan = groups.plan(answers, role.card)
+    made = await skeleton(build, plan)
     described = {said: description_of(said, answers) for said in repeated_in(made)}
     chunks = await build.chunks()
     graph = put_together(made, lambda said: described.get(said) or " ".join(said.texts), source_sentences(chunks))
@@ -157,7 +176,8 @@ async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
     if not entities:
         raise without_facts(chunks, answers, chat.name, role.id)
     texts = graph_texts(graph)
-    await build.embedded(texts)
+    await build.embed(texts)
+    long = needs_summary(build)
     counts = {
         "chunks": len(chunks),
         "failed": len(failed),
@@ -166,25 +186,27 @@ async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
         "merges": sum(len(entity.names) > 1 for entity in entities),
         "cut": sum(one.same for one in plan.apart),
         "noes": sum(not one.same for one in (*plan.apart, *(why for merge in plan.merges for why in merge.why))),
-        "undescribed": sum(text is None and needs_summary(said, build) for said, text in described.items()),
+        "undescribed": sum(text is None and long(said) for said, text in described.items()),
     }
-    manifest = await asyncio.to_thread(
-        build.builder.publish,
-        build.draft,
-        counts,
-        files={GRAPH_FILE: encode_graph(graph)},
-        texts=texts,
-        used=read,
-        sources=role.persona,
-    )
-    done = {
+    report = {
+        **state["index"],
         **counts,
         "failed": failed,
         "dropped": left_out(chunks, answers),
         **asked_in_all(state["usage"]),
-        "version": manifest.version,
     }
-    return published(runtime, {**state["index"], **done}, "graph", "rebuild", "retry")
+    left = counts["undescribed"] or groups.left or groups.unnamed(answers, role.card)
+    publish = partial(
+        build.builder.publish,
+        files={GRAPH_FILE: encode_graph(graph)},
+        texts=texts,
+        used=read,
+        compared=[one.text for one in groups.entities.values()] if build.run.settings.normalization else [],
+        done=None if left else done_with(await all_told(build.run), report),
+        sources=role.persona,
+    )
+    manifest = await asyncio.to_thread(publish, build.draft, counts)
+    return published(runtime, {**report, "version": manifest.version}, "graph", "rebuild", "retry")
 
 
 def chunks_like(role: Role, context: ChunkSettings) -> KnowledgeGraph | None:

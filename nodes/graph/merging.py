@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import lru_cache
+from operator import is_
 from typing import Any, Literal, NamedTuple, cast
 
 from langgraph.runtime import Runtime
@@ -11,13 +12,14 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
 from dramaturg.models.chat import ChatModel, threshold
 from dramaturg.models.questions import choose, decide, extract
 from dramaturg.nodes.graph.build import ChunkSettings, GraphBuild, GraphDraftState, open_build
-from dramaturg.nodes.graph.facts import entities_in, mentions_in
+from dramaturg.nodes.graph.facts import Mentions, entities_in, facts_key, mentions_in
 from dramaturg.nodes.graph.normalization import (
     EntityMatch,
     Named,
     Pair,
     candidate_pairs,
     groups_with_decisions,
+    in_former_order,
     merge_groups,
 )
 from dramaturg.nodes.index_steps import Answers, unless_overtaken
@@ -25,12 +27,13 @@ from dramaturg.nodes.judgement import sentence
 from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.run import by_rules, needs
 from dramaturg.stores.documents.forms import RoleCard
-from dramaturg.stores.documents.merges import PLAN, Merge, MergePlan, Why, read_plan, write_plan
+from dramaturg.stores.documents.merges import PLAN, Merge, MergePlan, Split, Why, read_plan, write_plan
 from dramaturg.stores.index.answers import answer_key
+from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
 
-ORDER = answer_key("order")  # under which the order of 𝒩 is kept, from one version to the next
+ORDER = answer_key("order")  # under which the order of documents, and so of 𝒩, is kept from one version to the next
 BY_CARD = "role.yaml gives both as names of the role."
 
 
@@ -89,12 +92,12 @@ async def compare_entities(state: GraphDraftState, runtime: Runtime[Any]) -> dic
     when the role is indexed again.
     """
     build = await open_build(state, runtime, NormalizationSettings)
-    entities = await entities_of(build)
+    entities, order = await entities_in_order(build)
     pairs = await pairs_of(entities, build) if entities else []
-    await build.keep({ORDER: [entity.key for entity in entities]})
+    await build.keep({ORDER: order})
     tried: set[Pair] = set()
     answers = await build.answers()
-    before = sum(same_key(pair) in answers for pair in pairs)
+    before = sum(pair.same_key in answers for pair in pairs)
     while wave := next_pairs(pairs, tried, await build.answers(), build):
         await ask_pairs(wave, build, before + len(tried))
         tried |= set(wave)
@@ -103,15 +106,43 @@ async def compare_entities(state: GraphDraftState, runtime: Runtime[Any]) -> dic
     return {"usage": {"compare_entities": build.run.usage}}
 
 
-async def entities_of(build: Build) -> list[Named]:
-    """The entity database 𝒩, in its order."""
+async def entities_in_order(build: Build) -> tuple[list[Named], JsonValue]:
+    """The entity database 𝒩, and the order that it is in, which is kept.
+
+    Documents come in the order in which they became the role's, and names in that of their chunks. So a document that
+    is added comes last, and where one is removed or changed 𝒩 is that of a run which knows of nothing else.
+    """
     answers, decisions = await build.answers(), await decisions_of(build)
-    before = cast("list[str]", answers.get(ORDER, []))
-    mentions = mentions_in(await build.chunks(), answers, decisions.splits if decisions else ())
-    found = entities_in(mentions, before)
-    if build.read is not None and ORDER in build.read:
-        build.read[ORDER] = [entity.key for entity in found]  # that of before may hold names of a forgotten document
-    return found
+    before = cast("dict[str, list[str]]", answers.get(ORDER, {}))
+    if isinstance(before, list):  # an earlier version has written down the keys of entities, which stay first
+        before = {"names": before}
+    chunks = in_former_order(await build.chunks(), before.get("documents", []), lambda chunk: chunk.source)
+    mentions = mentions_at_hand(build, chunks, answers, decisions.splits if decisions else ())
+    found = entities_in(mentions, before.get("names", []))
+    there = {entity.key for entity in found}  # the order of before may hold names of a forgotten document
+    documents: list[JsonValue] = [*dict.fromkeys(chunk.source for chunk in chunks)]
+    return found, {"documents": documents, "names": [one for one in before.get("names", []) if one in there]}
+
+
+class ReadMentions(NamedTuple):
+    """Mentions, and all that they were read from."""
+
+    chunks: Sequence[StoredPassage]
+    splits: Sequence[Split]
+    facts: Sequence[JsonValue]
+    mentions: Mentions
+
+
+def mentions_at_hand(
+    build: Build, chunks: Sequence[StoredPassage], answers: Mapping[str, JsonValue], splits: Sequence[Split]
+) -> Mentions:
+    """The mentions in all chunks, as they were read by an earlier step of the run from these very answers, or anew."""
+    chunks, facts = tuple(chunks), [answers.get(facts_key(chunk)) for chunk in chunks]
+    known: ReadMentions | None = build.run.opened.at_hand.get("mentions")
+    if not known or (known.chunks, known.splits) != (chunks, splits) or not all(map(is_, known.facts, facts)):
+        known = ReadMentions(chunks, splits, facts, mentions_in(chunks, answers, splits))
+        build.run.opened.at_hand["mentions"] = known
+    return known.mentions
 
 
 async def decisions_of(build: Build) -> MergePlan | None:
@@ -124,11 +155,15 @@ async def pairs_of(entities: Sequence[Named], build: Build) -> list[Pair]:
 
     Where both quote one sentence there is nothing to compare: it names the two beside each other.
     """
-    vectors = await build.embedded([entity.text for entity in entities])
+    at_hand = build.run.opened.at_hand
+    known: tuple[Sequence[Named], list[Pair]] | None = at_hand.get("pairs")
+    if not known or known[0] != entities:  # else an earlier step of the run has looked for the nearest of the same ones
+        vectors = await build.embedded([entity.text for entity in entities])
+        known = at_hand["pairs"] = entities, candidate_pairs(entities, vectors, build.run.settings.neighbours)
     settled = await asyncio.to_thread(settled_names, build.run.role)
     return [
         pair
-        for pair in candidate_pairs(entities, vectors, build.run.settings.neighbours)
+        for pair in known[1]
         if pair.similarity >= build.run.settings.least_similarity
         and not any({pair.one.key, pair.other.key} <= names for names in settled)
         and not (pair.one.place and pair.one.place == pair.other.place)
@@ -147,7 +182,7 @@ def next_pairs(
 ) -> list[Pair]:
     """The pairs to ask about now: all that are left, or a few of those that are not in one group by now."""
     settings, chat = build.run.settings, build.run.chat
-    left = [pair for pair in pairs if pair not in tried and same_key(pair) not in answers]
+    left = [pair for pair in pairs if pair not in tried and pair.same_key not in answers]
     if not settings.skip_joined:
         return left
     names = list(dict.fromkeys(key for pair in pairs for key in (pair.one.key, pair.other.key)))
@@ -180,7 +215,7 @@ async def ask_pairs(pairs: Sequence[Pair], build: Build, before: int) -> None:
         (pair,) = batch
         messages = run.prompt("same_entity").messages(data={"one": pair.one.entry, "other": pair.other.entry})
         decision = await decide(chat, messages, threshold=least)
-        return {same_key(pair): {"same": decision.answer, "certainty": decision.probability}}
+        return {pair.same_key: {"same": decision.answer, "certainty": decision.probability}}
 
     async def ask_several(batch: Sequence[Pair]) -> Answers:
         listed = (f"[{at}] {pair.one.entry}\n[{at}] {pair.other.entry}" for at, pair in enumerate(batch, start=1))
@@ -188,8 +223,8 @@ async def ask_pairs(pairs: Sequence[Pair], build: Build, before: int) -> None:
         found = await extract(chat, messages, verdicts_on(len(batch)))
         answers: dict[str, JsonValue] = {}
         for pair, (_, verdict) in zip(batch, found, strict=True):
-            answers[same_key(pair)] = {"same": verdict.same, "certainty": None}
-            answers[why_key(pair)] = verdict.reason
+            answers[pair.same_key] = {"same": verdict.same, "certainty": None}
+            answers[pair.why_key] = verdict.reason
         return answers
 
     batches = {str(start): pairs[start : start + size] for start in range(0, len(pairs), size)}
@@ -202,12 +237,12 @@ async def explain(pairs: Sequence[Pair], build: Build) -> None:
     """Have the model say why, of the pairs that it held for the same: few, and a person will read them."""
     answers, chat = await build.answers(), build.run.chat
     matched = {one[:2] for one in matches_in(pairs, answers, build.run.settings.least_certainty(chat))}
-    left = {why_key(p): p for p in pairs if (p.one.key, p.other.key) in matched and why_key(p) not in answers}
+    left = {p.why_key: p for p in pairs if (p.one.key, p.other.key) in matched and p.why_key not in answers}
     prompt = build.run.prompt("why_same")
 
     async def ask(pair: Pair) -> Answers:
         why = await sentence(chat, prompt.messages(data={"one": pair.one.entry, "other": pair.other.entry}))
-        return {why_key(pair): why} if why else {}
+        return {pair.why_key: why} if why else {}
 
     await build.ask_all("reasons", left, ask)
 
@@ -221,24 +256,14 @@ def verdicts_in(pairs: Iterable[Pair], answers: Mapping[str, JsonValue], least: 
     """What was found of all pairs that have an answer."""
     verdicts = []
     for pair in pairs:
-        verdict = answers.get(same_key(pair))
+        verdict = answers.get(pair.same_key)
         if isinstance(verdict, dict):
             certainty = verdict.get("certainty")
             sure = float(certainty) if isinstance(certainty, int | float) else None
             same = bool(verdict.get("same")) if sure is None else sure >= least
-            reason = str(answers.get(why_key(pair), ""))
+            reason = str(answers.get(pair.why_key, ""))
             verdicts.append(EntityMatch(pair.one.key, pair.other.key, round(pair.similarity, 4), sure, reason, same))
     return verdicts
-
-
-def same_key(pair: Pair) -> str:
-    """What the answer on a pair is kept by: what was compared, in either order."""
-    return answer_key("same", *sorted([pair.one.entry, pair.other.entry]))
-
-
-def why_key(pair: Pair) -> str:
-    """What the reason for an answer is kept by."""
-    return answer_key("why", *sorted([pair.one.entry, pair.other.entry]))
 
 
 @needs(draft="chunk_persona")
@@ -250,8 +275,7 @@ async def name_groups(state: GraphDraftState, runtime: Runtime[Any]) -> dict[str
     """
     build = await open_build(state, runtime, NormalizationSettings)
     found, answers, run = await groups_of(build), await build.answers(), build.run
-    several = [group for group in found.groups if len(group) > 1 and found.given_name(group, run.role.card) is None]
-    left = {key: names for names in map(found.names, several) if (key := name_key(names)) not in answers}
+    left = found.unnamed(answers, run.role.card)
 
     async def ask(names: list[str]) -> Answers:
         described = "\n".join(found.entities[normal_name(name)].text for name in names)
@@ -285,16 +309,7 @@ async def write_merge_plan(state: GraphDraftState, runtime: Runtime[Any]) -> dic
 
 async def merge_plan(build: Build) -> MergePlan:
     """The plan that follows from all answers so far; a group for which the model chose no name has its first."""
-    found, answers, card = await groups_of(build), await build.answers(), build.run.role.card
-    merges = []
-    for group in found.groups:
-        names = found.names(group)
-        name = found.given_name(group, card) or str(answers.get(name_key(names), names[0]))
-        merges.append(Merge(name=name, names=tuple(names), why=found.why(group)))
-    alone = tuple(one.name for one in merges if [*one.spellings()] == [normal_name(one.name)])
-    merged = tuple(one for one in merges if len(one.spellings()) > 1)
-    splits = found.decisions.splits if found.decisions else ()
-    return MergePlan(merges=merged, alone=alone, splits=splits, apart=found.reasons(found.apart))
+    return (await groups_of(build)).plan(await build.answers(), build.run.role.card)
 
 
 class EntityGroups(NamedTuple):
@@ -309,6 +324,25 @@ class EntityGroups(NamedTuple):
     """The entity that the role is, by its key; None if no document names the role."""
     decisions: MergePlan | None
     """What a person decided."""
+    left: bool = False
+    """Whether a pair, or why two are the same, is still to be asked about."""
+
+    def plan(self, answers: Mapping[str, JsonValue], card: RoleCard) -> MergePlan:
+        """What is merged into what; a group for which the model chose no name has its first."""
+        merges = []
+        for group, verdicts in zip(self.groups, self.verdicts_within(), strict=True):
+            names = self.names(group)
+            name = self.given_name(group, card) or str(answers.get(name_key(names), names[0]))
+            merges.append(Merge(name=name, names=tuple(names), why=self.why(group, verdicts)))
+        alone = tuple(one.name for one in merges if [*one.spellings()] == [normal_name(one.name)])
+        merged = tuple(one for one in merges if len(one.spellings()) > 1)
+        splits = self.decisions.splits if self.decisions else ()
+        return MergePlan(merges=merged, alone=alone, splits=splits, apart=self.reasons(self.apart))
+
+    def unnamed(self, answers: Mapping[str, JsonValue], card: RoleCard) -> dict[str, list[str]]:
+        """The names of the groups for which the model is still to choose one, by the key of its answer."""
+        several = [group for group in self.groups if len(group) > 1 and self.given_name(group, card) is None]
+        return {key: names for names in map(self.names, several) if (key := name_key(names)) not in answers}
 
     def names(self, group: Sequence[str]) -> list[str]:
         """The names in a group, as the documents write them."""
@@ -324,10 +358,19 @@ class EntityGroups(NamedTuple):
         decided = self.decision(group)
         return decided.name if decided else card.name if self.own in group else None
 
-    def why(self, group: Sequence[str]) -> tuple[Why, ...]:
+    def verdicts_within(self) -> list[list[EntityMatch]]:
+        """The verdicts on two names of one group, by group."""
+        place = {key: at for at, group in enumerate(self.groups) for key in group}
+        within: list[list[EntityMatch]] = [[] for _ in self.groups]
+        for one in self.verdicts:
+            if place[one.one] == place[one.other]:
+                within[place[one.one]].append(one)
+        return within
+
+    def why(self, group: Sequence[str], verdicts: Iterable[EntityMatch]) -> tuple[Why, ...]:
         """What was found of the names in a group, also before a person decided about them."""
-        decided, within = self.decision(group), [one for one in self.verdicts if {one.one, one.other} <= set(group)]
-        return (*(decided.why if decided else ()), *self.reasons(within))
+        decided = self.decision(group)
+        return (*(decided.why if decided else ()), *self.reasons(verdicts))
 
     def reasons(self, verdicts: Iterable[EntityMatch]) -> tuple[Why, ...]:
         """Verdicts as a person reads them."""
@@ -348,17 +391,21 @@ async def groups_of(build: Build) -> EntityGroups:
 
     Without normalization every name stays alone.
     """
-    run, entities = build.run, await entities_of(build)
+    run, (entities, order) = build.run, await entities_in_order(build)
+    if build.read is not None and ORDER in build.read:
+        build.read[ORDER] = order
     by_key = {one.key: one for one in entities}
     decisions = await decisions_of(build)
     own = [key for key in own_keys(run.role.card, decisions) if key in by_key]
     own_key = own[0] if own else None
     if not run.settings.normalization or not entities:
         return EntityGroups(by_key, [[key] for key in by_key], [], [], own_key, decisions)
-    pairs = await pairs_of(entities, build)
+    pairs, answers = await pairs_of(entities, build), await build.answers()
     given = own_keys(run.role.card)
     verdicts = [EntityMatch(own[0], key, reason=BY_CARD) for key in own[1:] if key in given]
-    verdicts += verdicts_in(pairs, await build.answers(), run.settings.least_certainty(run.chat))
+    verdicts += verdicts_in(pairs, answers, run.settings.least_certainty(run.chat))
+    unexplained = run.settings.reasons and any(one.same and not one.reason for one in verdicts)
+    left = unexplained or bool(next_pairs(pairs, (), answers, build))
     matches = [one for one in verdicts if one.same]
     decided = [list(merge.spellings()) for merge in decisions.groups()] if decisions else []
     groups = whole = groups_with_decisions([*by_key], matches, decided)
@@ -367,7 +414,7 @@ async def groups_of(build: Build) -> EntityGroups:
         groups = groups_with_decisions([*by_key], matches, decided, refused)
     chain, group = ({key: at for at, keys in enumerate(found) for key in keys} for found in (whole, groups))
     apart = [one for one in verdicts if chain[one.one] == chain[one.other] and group[one.one] != group[one.other]]
-    return EntityGroups(by_key, groups, verdicts, apart, own_key, decisions)
+    return EntityGroups(by_key, groups, verdicts, apart, own_key, decisions, left)
 
 
 def own_keys(card: RoleCard, decisions: MergePlan | None = None) -> list[str]:

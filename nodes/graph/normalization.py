@@ -1,14 +1,18 @@
 """Entity normalization (RoleRAG 3.2, Algorithm 1): which names mean the same, as pure steps without a model."""
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, TypeVar
 
-import networkx as nx
 from networkx.utils import UnionFind
 
+from dramaturg.stores.index.answers import answer_key
 from dramaturg.stores.index.graph import embedding_text
 from dramaturg.stores.index.vectors import Vectors, nearest_before
 from dramaturg.stores.names import normal_name
+
+T = TypeVar("T")
 
 
 class Named(NamedTuple):
@@ -35,12 +39,29 @@ class Named(NamedTuple):
         return f"{self.name} ({self.type})" if self.place else self.text
 
 
-class Pair(NamedTuple):
+@dataclass(frozen=True)
+class Pair:
     """Two entities to be compared, and the cosine similarity of the two."""
 
     one: Named
     other: Named
     similarity: float
+
+    @cached_property
+    def compared(self) -> tuple[str, str]:
+        """What a model compares, in one order whichever came first."""
+        one, other = sorted((self.one.entry, self.other.entry))
+        return one, other
+
+    @cached_property
+    def same_key(self) -> str:
+        """What the answer on it is kept by."""
+        return answer_key("same", *self.compared)
+
+    @property
+    def why_key(self) -> str:
+        """What the reason for an answer is kept by."""
+        return answer_key("why", *self.compared)
 
 
 class EntityMatch(NamedTuple):
@@ -67,6 +88,8 @@ def merge_groups(names: Sequence[str], same: Iterable[tuple[str, str]]) -> list[
     Raises:
         ValueError: a pair holds a name that is not among `names`.
     """
+    import networkx as nx
+
     graph: nx.Graph = nx.Graph()  # type: ignore[type-arg]
     graph.add_nodes_from(names)
     for one, other in same:
@@ -80,10 +103,10 @@ def merge_groups(names: Sequence[str], same: Iterable[tuple[str, str]]) -> list[
     return sorted(groups, key=lambda group: place[group[0]])
 
 
-def in_former_order(entities: Sequence[Named], before: Sequence[str]) -> list[Named]:
-    """Put entities that were compared before first, in the order of then: their pairs stay the same."""
-    place = {key: at for at, key in enumerate(before)}
-    return sorted(entities, key=lambda entity: place.get(entity.key, len(place)))
+def in_former_order(items: Iterable[T], before: Sequence[str], key: Callable[[T], str]) -> list[T]:
+    """Put what was there before first, in the order of then, so that its pairs stay the same."""
+    place = {one: at for at, one in enumerate(before)}
+    return sorted(items, key=lambda item: place.get(key(item), len(place)))
 
 
 def candidate_pairs(entities: Sequence[Named], vectors: Vectors, k: int) -> list[Pair]:

@@ -3,7 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 
@@ -192,9 +192,13 @@ def triple_sentence(triple: Triple, language: str, own: Mapping[str, str] | None
     """
     if triple.text:
         return triple.text
-    template = {**templates(language), **(own or {})}.get(triple.relation, DEFAULT_TEMPLATES[language])
-    relation = triple.relation.replace("_", " ")
-    said = filled(template, {"subject": triple.subject, "object": triple.object, "relation": relation})
+    template = (own or {}).get(triple.relation) or templates(language).get(triple.relation, DEFAULT_TEMPLATES[language])
+    return _sentence(template, triple.subject, triple.relation, triple.object)
+
+
+@lru_cache(maxsize=50_000)  # a turn makes those of a whole chronicle, again and again
+def _sentence(template: str, subject: str, relation: str, thing: str) -> str:
+    said = filled(template, {"subject": subject, "object": thing, "relation": relation.replace("_", " ")})
     return said[:-1] if said.endswith(SENTENCE_ENDS) and said[:-1].endswith(SENTENCE_ENDS) else said
 
 

@@ -5,6 +5,7 @@ Where there is no chronicle to search, or none is to be, the identity is inferre
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
 import numpy as np
@@ -239,9 +240,9 @@ def search_chronicle(
     each = list(dict.fromkeys((subject, relation, thing) for subject, relation, thing in triples))
     first = [one for one in each if one[1] in high]
     second = [one for one in each if one[1] in medium and one[1] not in high]
-    named = [one for one in each if any(word in one[2].casefold() for word in words)]
+    named = (one for one in each if any(word in one[2].casefold() for word in words))
     if rule == "paper":
-        return [*first, *second[: max(wanted - len(first), 0)]] or named[:wanted]
+        return [*first, *second[: max(wanted - len(first), 0)]] or list(islice(named, wanted))
     found = [*first, *(second if len(first) < 3 else [])]
     return list(dict.fromkeys([*found, *(named if len(found) < 2 else [])]))[:6]
 

@@ -3,9 +3,11 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 
 from langgraph.runtime import Runtime
+from langgraph.types import Overwrite
 from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
@@ -23,11 +25,14 @@ from dramaturg.nodes.index_steps import (
     begin_draft,
     checked,
     cost_of_texts,
+    done_with,
     embed_all,
     made_again_if_stale,
     progress,
     published,
     refuse_other_settings,
+    told,
+    unchanged,
     unless_overtaken,
     whole_version,
     with_embedding,
@@ -51,6 +56,7 @@ from dramaturg.stores.index.memories import MEMORY_KIND, MOODS_FILE, MemoryStore
 from dramaturg.stores.index.records import encode_records
 
 NO_VECTOR = "vector: the embedding model gave numbers that are not finite, or all zeros."
+NOT_ASKED = "It was not asked for."
 WITHOUT_VECTOR = "without_vector"
 
 
@@ -122,6 +128,13 @@ async def check_memories(state: MemoriesCheckState, runtime: Runtime[Any]) -> di
 def encoding_outcomes(state: MemoriesCheckState) -> Sequence[Literal["stale", "meaning", "mood"]]:
     """Whether memories must be indexed first, or meaning and mood of the question can be had at once."""
     return ("stale",) if state["memories_stale"] else ("meaning", "mood")
+
+
+async def recheck_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Look whether indexing would come to the memories that are read now, and to nothing else; see `unchanged`."""
+    run = await open_run(runtime, MemorySettings)
+    found = await unchanged(run, run.role.index(MEMORY_KIND), state, "memories", told(run, MemorySettings))
+    return {**found, "usage": Overwrite({})}
 
 
 async def gather_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
@@ -224,10 +237,12 @@ async def publish_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> di
     had = {"memories": len(memories), "copies": sum(len(one.places) - 1 for one in memories)}
     counts = {**had, "failed": len(failed), **({WITHOUT_VECTOR: len(lost)} if lost else {})}
     files = {MOODS_FILE: encode_records(moods)}
-    publish = index.builder.publish
-    manifest = await asyncio.to_thread(publish, draft, counts, files=files, used=used, sources=index.sources)
-    done = {**had, "failed": failed, **asked_in_all(state["usage"]), "version": manifest.version}
-    return published(runtime, {**state["index"], **done}, "memories", "rebuild", "retry")
+    report = {**state["index"], **had, "failed": failed, **asked_in_all(state["usage"])}
+    asked = all(mood.emotions is not None or mood.error != NOT_ASKED for mood in moods)
+    done = done_with(told(run, MemorySettings), report) if asked and not lost else None
+    publish = partial(index.builder.publish, files=files, used=used, done=done, sources=index.sources)
+    manifest = await asyncio.to_thread(publish, draft, counts)
+    return published(runtime, {**report, "version": manifest.version}, "memories", "rebuild", "retry")
 
 
 def no_vectors(run: Run[Any], model: str) -> ValueError:
@@ -312,7 +327,7 @@ def mood_in(answers: Mapping[str, JsonValue], memory: StoredMemory, encoding: En
     if (emotions := answers.get(encoding.key(memory))) is not None:
         felt = Mood.model_validate({"emotions": emotions}).emotions or {}
         return Mood(emotions={name: felt[name] for name in EMOTIONS})
-    return Mood(emotions=None, error=str(answers.get(encoding.failure_key(memory)) or "It was not asked for."))
+    return Mood(emotions=None, error=str(answers.get(encoding.failure_key(memory)) or NOT_ASKED))
 
 
 async def cost_of_memories(context: MemorySettings, wishes: Wishes) -> IndexingCost:

@@ -19,9 +19,12 @@ from dramaturg.nodes.index_steps import (
     begin_draft,
     checked,
     cost_of_texts,
+    done_with,
     embed_batches,
     made_again_if_stale,
     published,
+    told,
+    unchanged,
     whole_version,
     with_embedding,
 )
@@ -100,6 +103,13 @@ def passages_outcome(state: PassagesCheckState) -> Literal["current", "stale"]:
     return "stale" if state["passages_stale"] else "current"
 
 
+async def recheck_index(state: IndexingState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Look whether indexing would come to the passages that are read now, and to nothing else; see `unchanged`."""
+    run = await open_run(runtime, IndexingSettings)
+    index = run.role.index(passage_kind(run.settings.splitter))
+    return await unchanged(run, index, state, "passages", told(run, IndexingSettings))
+
+
 async def split_persona(state: IndexingState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Split the persona documents into passages and write them down as a draft (AMADEUS 3.1).
 
@@ -167,7 +177,8 @@ async def publish_index(state: IndexingState, runtime: Runtime[Any]) -> dict[str
     run = await open_run(runtime, IndexingSettings)
     index = run.role.index(passage_kind(run.settings.splitter))
     counts = {"passages": state["index"]["passages"]}
-    await asyncio.to_thread(index.builder.publish, state["draft"], counts, sources=index.sources)
+    done = done_with(told(run, IndexingSettings), state["index"])
+    await asyncio.to_thread(index.builder.publish, state["draft"], counts, done=done, sources=index.sources)
     return published(runtime, state["index"], "passages", "rebuild")
 
 

@@ -19,6 +19,8 @@ _GAP = re.compile(r"([。！？][。！？…”’」』）》]*)\s*|\s+")
 _LINE_END = re.compile(r"\r\n|[\r\n\f]")
 _STOPS = (".", "!", "?", "…", "。", "！", "？")
 _CLOSERS = "\"'”’)]»」』）》*_"
+# Those of the gaps that can be more than the space between two words, which most are.
+_MAY_STOP = re.compile(rf"([。！？][。！？…”’」』）》]*)\s*|(?<=[{re.escape(''.join(_STOPS) + _CLOSERS)}])\s+|\s\s+")
 
 _JOINER = "\u200d"
 _LONGEST_CLUSTER = 64
@@ -129,7 +131,7 @@ def first_begin(text: str, low: int, high: int) -> int | None:
 def sentences(text: str) -> Iterator[tuple[int, int]]:
     """Where the sentences of a text begin and end; headings and the items of a list stand for themselves."""
     begin = len(text) - len(text.lstrip())
-    for gap in _gaps(text, begin, len(text.rstrip())):
+    for gap in _gaps(text, begin, len(text.rstrip()), _MAY_STOP):
         after = text[gap.begin : gap.begin + 1]
         stops = gap.rank == SENTENCE and not (text[gap.end - 1] == "." and (after.islower() or after.isdecimal()))
         if stops or gap.rank == PARAGRAPH:  # the full stop of "opus no. 5" ends no sentence
@@ -139,8 +141,8 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
         yield begin, len(text.rstrip())
 
 
-def _gaps(text: str, low: int, high: int) -> Iterator[Gap]:
-    for match in _GAP.finditer(text, low, high):
+def _gaps(text: str, low: int, high: int, pattern: re.Pattern[str] = _GAP) -> Iterator[Gap]:
+    for match in pattern.finditer(text, low, high):
         end = match.start() if match[1] is None else match.end(1)
         yield Gap(_rank(text, end, match.end()), end, match.end())
 

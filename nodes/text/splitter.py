@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, pairwise
-from typing import Literal, NamedTuple, get_args
-
-from markdown_it import MarkdownIt
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from dramaturg.nodes.text.boundaries import (
     Ruler,
@@ -20,6 +18,9 @@ from dramaturg.nodes.text.boundaries import (
     last_end,
     ruler,
 )
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
 Method = Literal["fixed", "ats", "acts", "acts-document"]
 
@@ -190,8 +191,10 @@ def _headings(lines: str) -> list[_Heading]:
 
 
 @cache
-def _parser() -> MarkdownIt:
+def _parser() -> "MarkdownIt":
     # Only blocks are asked for: what stands inside a line is not parsed. Link definitions stay text.
+    from markdown_it import MarkdownIt
+
     parser = MarkdownIt("commonmark").disable("reference")
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 import yaml
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from dramaturg.stores.documents.reading import M, parse_yaml, read_lines, read_text
+from dramaturg.stores.documents.reading import parse_lines, parse_yaml, read_lines, read_text
 from dramaturg.stores.documents.sources import dialogue_paths, document_paths
 from dramaturg.stores.files import read_bytes, sha256
 
@@ -20,6 +20,7 @@ Name = Annotated[str, Field(max_length=LONGEST_NAME)]
 Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
 CARD = "role.yaml"
 CHRONICLE = "chronicle.yaml"
+MEMORIES = "memories.jsonl"
 
 
 class _Written(BaseModel):
@@ -191,14 +192,15 @@ def read_dialogues(role: Path) -> list[DialogueLine]:
     return [line for path in dialogue_paths(role) for line in read_lines(path, DialogueLine, role).values()]
 
 
-def read_memories(role: Path) -> list[Memory]:
-    """Return `memories.jsonl`; empty if there is none."""
-    return _optional_lines(role / "memories.jsonl", Memory, role)
+def parse_memories(data: bytes, role: Path) -> tuple[Memory, ...]:
+    """Return the lines that the bytes of `memories.jsonl` hold."""
+    return tuple(parse_lines(data, role / MEMORIES, Memory, role).values())
 
 
 def read_questions(role: Path) -> list[Question]:
     """Return `questions.jsonl`; empty if there is none."""
-    return _optional_lines(role / "questions.jsonl", Question, role)
+    path = role / "questions.jsonl"
+    return list(read_lines(path, Question, role).values()) if path.exists() else []
 
 
 def card_text(card: RoleCard) -> str:
@@ -209,10 +211,6 @@ def card_text(card: RoleCard) -> str:
 def document(data: bytes, path: Path, role: Path) -> Document:
     """Return the document that these bytes are, or would be at this path."""
     return Document(name=path.name, text=read_text(data, path, role), sha256=sha256(data))
-
-
-def _optional_lines(path: Path, model: type[M], role: Path) -> list[M]:
-    return list(read_lines(path, model, role).values()) if path.exists() else []
 
 
 def _dumped(name: str, value: str | tuple[str, ...]) -> str:

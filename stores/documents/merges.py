@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Self
 
-import networkx as nx
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -57,6 +56,8 @@ class Merge(_Written):
 
         Only what this name alone joined falls apart: names that nothing joined were put there by a person, and stay.
         """
+        import networkx as nx
+
         out, names = normal_name(name), {normal_name(one): one for one in self.names}
         pairs = [(normal_name(one.names[0]), normal_name(one.names[1])) for one in self.why if one.same]
         graph: nx.Graph[str] = nx.Graph([pair for pair in pairs if names.keys() >= set(pair)])

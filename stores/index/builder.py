@@ -13,13 +13,22 @@ from pydantic import JsonValue
 from dramaturg.stores.documents.merges import keep_decisions
 from dramaturg.stores.documents.sources import Sources
 from dramaturg.stores.errors import EmbeddingMismatch, MissingIndex, RoleError
-from dramaturg.stores.files import move_folder, remove, sha256, sweep, write_bytes
+from dramaturg.stores.files import sha256, sweep
 from dramaturg.stores.index.answers import ANSWERS, KnownAnswers, drop_kept, encode_answers, save_answers
-from dramaturg.stores.index.draft import FRESH, IndexDraft, KnownVectors, Recipe, Vector, key, remove_drafts
+from dramaturg.stores.index.draft import (
+    COMPARED,
+    FRESH,
+    IndexDraft,
+    KnownVectors,
+    Recipe,
+    Vector,
+    encode_vectors,
+    key,
+    remove_drafts,
+)
 from dramaturg.stores.index.folder import (
-    MANIFEST,
+    Done,
     EmbeddingRecord,
-    FileRecord,
     IndexFolder,
     IndexKind,
     Manifest,
@@ -195,6 +204,8 @@ class IndexBuilder(Generic[R]):
         files: Mapping[str, bytes] | None = None,
         texts: Sequence[str] | None = None,
         used: Mapping[str, JsonValue] | None = None,
+        compared: Sequence[str] = (),
+        done: Done | None = None,
         sources: Sources | None = None,
     ) -> Manifest:
         """Make a version of a draft the one that is served; the last four before it are kept.
@@ -205,6 +216,8 @@ class IndexBuilder(Generic[R]):
             files: its files beside the records, vectors and answers.
             texts: what its vectors are of; None: the records.
             used: the answers that it rests on; others are not kept longer than the drafts that hold them.
+            compared: texts whose vectors are kept with it for the next version, but are none of its own.
+            done: what indexing would come to again, where nothing is left to do.
             sources: the files that it was made from; they are compared, and kept with the version. Without it, who
                 publishes last is served.
 
@@ -227,8 +240,13 @@ class IndexBuilder(Generic[R]):
                 sources.keep(made.sources)
                 if (decisions := decisions_in(made.settings)) is not None:
                     keep_decisions(self._folder.role, decisions)
-            published = published or self._store(self._open(draft), counts, files or {}, texts, used)
-            manifest: Manifest = self._kind.store.open(self._folder, published).manifest
+            if published is None:
+                published = self._store(self._open(draft), counts, files or {}, texts, used, compared, done)
+            else:
+                published = self._folder.marked(published, draft, done)
+            manifest = self._folder.manifest(published)
+            for name in self._kind.store.FILES:  # read back as it lies there; it was decoded before it was written
+                self._folder.content(published, manifest, name)
             self._serve(published, done=draft)
             if used is not None:
                 drop_kept(self._folder, used)
@@ -284,19 +302,26 @@ class IndexBuilder(Generic[R]):
         files: Mapping[str, bytes],
         texts: Sequence[str] | None,
         used: Mapping[str, JsonValue] | None,
+        compared: Sequence[str],
+        done: Done | None,
     ) -> Published:
         """Put a version among the others; it is served only when the pointer is switched to it."""
-        rows = self._rows(draft, _texts(draft) if texts is None else texts)
-        records, *_, vectors = self._kind.store.FILES
-        content = {records: encode_records(draft.records), **files}
+        own = _texts(draft) if texts is None else texts
+        rows = self._rows(draft, own)
+        first, *_, last = self._kind.store.FILES
+        content = {first: encode_records(draft.records), **files}
         if used is not None:
             content[ANSWERS] = encode_answers(used)
-        content[vectors] = pack(rows)
+        known = {*own}
+        if beside := [text for text in dict.fromkeys(compared) if text not in known]:
+            content[COMPARED] = encode_vectors(beside, self._rows(draft, beside))
+        content[last] = pack(rows)
         version = draft.version
         if self._kind.answers:
             version = version_id({"draft": version, "files": {name: sha256(data) for name, data in content.items()}})
             if (there := self._whole(version)) is not None:
-                return there
+                return self._folder.marked(there, draft.version, done)
+        new, records = self._folder.divided(content, rows.shape[1], share=not draft.fresh)
         manifest = Manifest(
             kind=draft.recipe.kind,
             version=version,
@@ -305,21 +330,15 @@ class IndexBuilder(Generic[R]):
             settings=draft.recipe.settings,
             sources=draft.recipe.sources,
             counts=dict(counts),
-            files={name: FileRecord(sha256=sha256(data), bytes=len(data)) for name, data in content.items()},
+            files=records,
+            done=done,
         )
         try:
             self._kind.store.read(manifest, content)
         except ValueError as error:
             names = ", ".join(self._kind.store.FILES)
             raise RoleError(f"{names} do not fit each other: make them from the records of the draft.") from error
-        encoded = manifest.encoded()
-        published = Published(version=version, manifest=sha256(encoded))
-        aside, role = draft.folder / "version", self._folder.role
-        remove(aside)
-        for name, data in {**content, MANIFEST: encoded}.items():
-            write_bytes(aside / name, data, within=role)
-        move_folder(aside, self._folder.folder_of(published), within=role)  # a new name: the manifest has the time
-        return published
+        return self._folder.put(draft.version, manifest, new)
 
     def _serve(self, published: Published, *, done: str) -> None:
         """Switch to a version; those before it are kept, and what nobody needs any more is removed."""
@@ -328,12 +347,8 @@ class IndexBuilder(Generic[R]):
         kept = [published, *[one for one in others if index.folder_of(one).is_dir()][:KEPT]]
         index.switch(kept)
         remove_drafts(index, done, keep=DRAFTS)
-        folders = {index.folder_of(one) for one in kept}
-        for folder in index.versions.glob("*"):
-            if folder not in folders:
-                remove(folder)
-        around = (index.role / name for name in ("", "index", "persona", "dialogues"))
-        for folder in (index.path, *around, *index.drafts.glob("*"), *index.drafts.glob("*/*")):
+        index.drop_others(kept)
+        for folder in index.written_in():
             sweep(folder)  # drafts, too, are written under the lock that is held here
         drop_documents(index)
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
@@ -15,9 +14,11 @@ from dramaturg.stores.index.records import Record, decode_records
 from dramaturg.stores.index.vectors import query_row, unpack
 
 if TYPE_CHECKING:
+    import networkx as nx
+
     Graph: TypeAlias = nx.Graph[str]
 else:
-    Graph = nx.Graph  # takes no parameter at run time
+    Graph = Any  # networkx is imported where a graph is made: it takes as long as all of the stores
 
 
 DIALOGUES_FILE = "dialogues.jsonl"
@@ -119,7 +120,9 @@ DIALOGUE_KIND = IndexKind("dialogues", StoredDialogue, DialogueStore, "dialogues
 
 def dialogue_graph(dialogues: Sequence[StoredDialogue]) -> Graph:
     """Return who speaks with whom: an edge holds the ids of the dialogues in which the two do, as `dialogues`."""
-    graph: Graph = Graph()
+    import networkx as nx
+
+    graph: Graph = nx.Graph()
     for dialogue in dialogues:
         graph.add_nodes_from(dialogue.speakers)
         for one, other in dialogue.pairs:

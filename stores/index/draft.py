@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -12,13 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from dramaturg.stores.errors import RoleError
+from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError
 from dramaturg.stores.files import inside, move_folder, remove, remove_file, sha256, write_bytes
-from dramaturg.stores.index.folder import Digest, IndexFolder, Published, version_id
+from dramaturg.stores.index.folder import IndexFolder, Manifest, Published, version_id
+from dramaturg.stores.index.parts import Digest
 from dramaturg.stores.index.records import R, decode_records, encode_records
 from dramaturg.stores.index.vectors import Vectors
 
 RECIPE = "draft.json"
+COMPARED = "compared.vectors"  # of a version: vectors of texts that are not its own, for the one after it
 RECORDS = "passages.jsonl"  # of every kind
 FRESH = "fresh"
 HAD = ("vectors", "answers")  # what models have given for a draft so far
@@ -134,8 +137,13 @@ class KnownVectors:
             store = self._index.whole(published)
             if store is None:
                 continue
-            if store.manifest.embedding.name == embedding and store.manifest.embedding.normalized:
+            manifest = store.manifest
+            if manifest.embedding.name == embedding and manifest.embedding.normalized:
                 self._vectors.update(zip(map(key, store.embedded_texts()), store.vectors(), strict=True))
+                with suppress(DamagedIndex, MissingIndex, ValueError):
+                    if COMPARED in manifest.files:
+                        data = self._index.content(published, manifest, COMPARED)
+                        self._vectors.update(decode_vectors(data, manifest.embedding.dimension))
             self._read.add(published)
             return
 
@@ -145,12 +153,37 @@ def key(text: str) -> str:
     return sha256(text.encode())
 
 
+def encode_vectors(texts: Sequence[str], vectors: Vectors) -> bytes:
+    """Return the vectors of texts as bytes: for each the hash of its text, then its numbers."""
+    rows = zip(texts, np.ascontiguousarray(vectors, "<f4"), strict=True)
+    return b"".join(bytes.fromhex(key(text)) + row.tobytes() for text, row in rows)
+
+
+def decode_vectors(data: bytes, dimension: int) -> dict[str, Vector]:
+    """Return vectors by the hash of their text; ValueError: the bytes are not what `encode_vectors` made."""
+    rows = np.frombuffer(data, [("key", "V32"), ("vector", "<f4", (dimension,))])
+    return {bytes(one).hex(): vector for one, vector in zip(rows["key"], rows["vector"], strict=True)}
+
+
+def in_work(index: IndexFolder, manifest: Manifest) -> bool:
+    """Whether a draft of what a version was made from lies there still, or one that is not whole."""
+    for folder in index.drafts.glob("*"):
+        try:
+            recipe = Recipe.model_validate_json(inside(folder / RECIPE, index.role).read_bytes())
+        except (OSError, ValueError):
+            return True
+        if (recipe.embedding, recipe.sources) == (manifest.embedding.name, manifest.sources):
+            return True
+    return False
+
+
 def remove_drafts(index: IndexFolder, done: str, *, keep: int) -> None:
     """Remove the draft that is done, and others but the ones touched last or within the hour: they may be in work."""
     others = [folder for folder in index.drafts.glob("*") if folder.name != done]
     others.sort(key=_touched, reverse=True)
     now = time.time()
-    idle = [one for at, one in enumerate(others[keep:], keep) if at >= MOST or now - _touched(one) > IN_WORK]
+    kept = [one for one in others if (one / RECIPE).exists()][:keep]  # the others cannot be gone on with
+    idle = [one for at, one in enumerate(others) if one not in kept and (at >= MOST or now - _touched(one) > IN_WORK)]
     for folder in [index.drafts / done, *idle]:
         remove(folder)
 

@@ -3,10 +3,10 @@
 import contextlib
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
 
@@ -14,13 +14,11 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, Valid
 
 from dramaturg.stores.documents.changes import KeptDocuments
 from dramaturg.stores.errors import DamagedIndex, EmbeddingMismatch, MissingIndex, RoleError
-from dramaturg.stores.files import canonical, read_if_there, sha256, write_bytes
+from dramaturg.stores.files import canonical, move_folder, read_if_there, remove, remove_file, sha256, write_bytes
+from dramaturg.stores.index.parts import Digest, FileRecord, Piece, divided, record_of
 from dramaturg.stores.index.records import R
 from dramaturg.stores.index.vectors import Vectors
 from dramaturg.stores.locks import copies
-
-Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-
 
 VersionId = Annotated[str, Field(pattern=r"^[0-9a-f]{24}$")]
 
@@ -29,11 +27,13 @@ class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class FileRecord(_Record):
-    """A stored file: compared before it is read."""
+class Done(_Record):
+    """What indexing would come to again, with nothing left to do."""
 
-    sha256: Digest
-    bytes: int = Field(ge=0)
+    settings: Digest
+    """Of all that decides it, beside the sources and the embedding model."""
+    report: dict[str, JsonValue]
+    """What indexing reports then."""
 
 
 class EmbeddingRecord(_Record):
@@ -65,7 +65,8 @@ class EmbeddingRecord(_Record):
 class Manifest(_Record):
     """`manifest.json`: what a version was made from, how, and the checksums of its files."""
 
-    format: Literal[1] = 1
+    format: Literal[1, 2] = 2
+    """1: each version has all of its files, and no `done`."""
     kind: str
     version: VersionId
     created: datetime = Field(strict=False)
@@ -75,6 +76,12 @@ class Manifest(_Record):
     """The checksum of each document, by its name."""
     counts: dict[str, int]
     files: dict[str, FileRecord]
+    done: Done | None = None
+    """None: something is left to ask, or nobody has said."""
+
+    def made_from(self, embedding: str, sources: Mapping[str, str]) -> bool:
+        """Whether this embedding model made it from files with these checksums."""
+        return self.embedding.normalized and (self.embedding.name, self.sources) == (embedding, sources)
 
     def encoded(self) -> bytes:
         """Return the bytes that are stored."""
@@ -218,8 +225,7 @@ class IndexStore(ABC):
 
     def made_from(self, embedding: str, sources: Mapping[str, str]) -> bool:
         """Whether this embedding model made it from files with these checksums."""
-        made = self.manifest.embedding
-        return made.normalized and (made.name, self.manifest.sources) == (embedding, sources)
+        return self.manifest.made_from(embedding, sources)
 
     def require(self, embedding: str, dimension: int | None = None) -> None:
         """Refuse to compare what different embedding models made: see `EmbeddingRecord.require`."""
@@ -251,6 +257,11 @@ class IndexFolder:
         """The folder of the versions that are or were published."""
         return self.path / "versions"
 
+    def written_in(self) -> list[Path]:
+        """Return the folders in which something is written aside before it is in place."""
+        around = (self.role / name for name in ("", "index", "persona", "dialogues"))
+        return [self.path, *around, *self.drafts.glob("*"), *self.drafts.glob("*/*")]
+
     @property
     def command(self) -> str:
         """The command that makes it."""
@@ -273,6 +284,10 @@ class IndexFolder:
         if found:
             raise self.damaged(POINTERS[0])
         return None
+
+    def pointers_are_alike(self) -> bool:
+        """Whether the pointer and its copy say the same."""
+        return len({read_if_there(self.path / name, within=self.role) for name in POINTERS}) == 1
 
     def published(self) -> Sequence[Published]:
         """Return the versions, the current one first; none if the pointer is damaged."""
@@ -307,10 +322,100 @@ class IndexFolder:
     def content(self, published: Published, manifest: Manifest, name: str) -> bytes:
         """Return the bytes of a file of a version, after its size and checksum were compared."""
         record = manifest.files.get(name)
-        data = self._file(published, name)
-        if record is None or len(data) != record.bytes or sha256(data) != record.sha256:
+        if record is None:
+            raise self.damaged(name)
+        own, pieces = self.folder_of(published).name, record.made_of()
+        held = {folder: self._file(published, name, folder) for folder in {one.folder or own for one in pieces}}
+        if record.pieces:
+            views = {folder: memoryview(data) for folder, data in held.items()}
+            data = b"".join(views[one.folder or own][one.start : one.start + one.length] for one in pieces)
+        else:
+            data = held[own]
+        if len(data) != record.bytes or sha256(data) != record.sha256:
             raise self.damaged(name)
         return data
+
+    def put(self, draft: str, manifest: Manifest, files: Mapping[str, bytes]) -> Published:
+        """Put a version in place, whole: its manifest, and what of its files lies in its own folder."""
+        encoded = manifest.encoded()
+        published = Published(version=manifest.version, manifest=sha256(encoded))
+        aside = self.drafts / draft / "version"
+        remove(aside)
+        for name, data in {**files, MANIFEST: encoded}.items():
+            write_bytes(aside / name, data, within=self.role)
+        move_folder(aside, self.folder_of(published), within=self.role)  # a new name: the manifest has the time
+        return published
+
+    def marked(self, published: Published, draft: str, done: Done | None) -> Published:
+        """Have a version say that nothing is left to do, or no longer; one of an earlier format stays as it is."""
+        manifest = self._manifest(published)
+        if manifest.format == 1 or manifest.done == done:
+            return published
+        own = {name: self._file(published, name) for name, record in manifest.files.items() if record.has_own}
+        return self.put(draft, manifest.model_copy(update={"done": done, "created": datetime.now(UTC)}), own)
+
+    def undivided(self, published: Published) -> Published:
+        """Put a version in place once more, with all of its files in its own folder, if they are not.
+
+        Raises:
+            DamagedIndex: a file is not what was written.
+        """
+        manifest = self._manifest(published)
+        if not any(record.folders for record in manifest.files.values()):
+            return published
+        files = {name: self.content(published, manifest, name) for name in manifest.files}
+        whole = {name: record_of(data) for name, data in files.items()}
+        alone = manifest.model_copy(update={"files": whole, "created": datetime.now(UTC)})
+        return self.put(published.version, alone, files)
+
+    def divided(
+        self, content: Mapping[str, bytes], dimension: int, *, share: bool = True
+    ) -> tuple[dict[str, bytes], dict[str, FileRecord]]:
+        """Return what a new version has in its own folder, and the records of its files; see `parts.divided`.
+
+        Args:
+            content: its files.
+            dimension: of its vectors.
+            share: whether what the version that is served has already is referred to.
+        """
+        new, records = dict[str, bytes](), dict[str, FileRecord]()
+        for name, data in content.items():
+            own, pieces = data, list[Piece]()
+            if share and (former := self._former(name)):
+                row = {".faiss": 4 * dimension, ".vectors": 4 * dimension + 32}.get(Path(name).suffix, 0)
+                sizes = {folder: (self.versions / folder / name).stat().st_size for folder, _, _ in former[1]}
+                own, pieces = divided(data, *former, row, sizes)
+            records[name] = record_of(data, pieces)
+            if records[name].has_own:
+                new[name] = own
+        return new, records
+
+    def drop_others(self, kept: Iterable[Published]) -> None:
+        """Remove what none of these versions is read from, once the pointer names no others.
+
+        Who is reading another one meanwhile finds it damaged or gone, looks again which there are, and reads that.
+        """
+        whole, pieces = set[Path](), set[Path]()
+        for published in kept:
+            whole.add(self.folder_of(published))
+            with contextlib.suppress(DamagedIndex, MissingIndex):
+                records = self._manifest(published).files
+                pieces.update(self.versions / folder / name for name, one in records.items() for folder in one.folders)
+        shared = {path.parent for path in pieces}
+        for folder in {*self.versions.glob("*")} - whole:
+            if folder not in shared:
+                remove(folder)
+            for path in {*folder.glob("*")} - pieces:
+                remove_file(path, within=self.role)
+
+    def _former(self, name: str) -> tuple[bytes, list[Piece]] | None:
+        """A file of the version that is served, and where its pieces lie."""
+        for published in self.published()[:1]:
+            with contextlib.suppress(DamagedIndex, MissingIndex):
+                manifest, own = self._manifest(published), self.folder_of(published).name
+                data = self.content(published, manifest, name)
+                return data, [one._replace(folder=one.folder or own) for one in manifest.files[name].made_of()]
+        return None
 
     def restored(self, version: str) -> Published | None:
         """Bring a version back that this machine's copy of a database no longer has; None where that has it neither."""
@@ -333,7 +438,7 @@ class IndexFolder:
         """Return the error for a file that is not what was written."""
         return DamagedIndex(
             f"The index {self.kind.name!r} of {self.role.name!r} is damaged ({name} is not as it was written): "
-            f"run `{self.command} --rebuild`."
+            f"run `{self.command}`, which makes it again."
         )
 
     def missing(self, version: str | None = None) -> MissingIndex:
@@ -353,12 +458,12 @@ class IndexFolder:
             raise self.damaged(MANIFEST)
         return manifest
 
-    def _file(self, published: Published, name: str) -> bytes:
-        folder = self.folder_of(published)
-        data = read_if_there(folder / name, within=self.role)
+    def _file(self, published: Published, name: str, folder: str = "") -> bytes:
+        own = self.folder_of(published)
+        data = read_if_there(self.versions / (folder or own.name) / name, within=self.role)
         if data is not None:
             return data
-        if folder.is_dir():
+        if own.is_dir():
             raise self.damaged(name)
         raise self.missing(published.version)
 

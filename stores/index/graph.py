@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
@@ -78,9 +77,11 @@ class Relation(_GraphRecord):
 
 
 if TYPE_CHECKING:
+    import networkx as nx
+
     Graph: TypeAlias = nx.Graph[str]
 else:
-    Graph = nx.Graph  # takes no parameter at run time
+    Graph = Any  # networkx is imported where a graph is made: it takes as long as all of the stores
 
 GRAPH_FILE = "graph.json"
 ENTITIES_FILE = "entities.faiss"
@@ -190,7 +191,9 @@ def graph_of(entities: Iterable[Entity], relations: Iterable[Relation], sentence
         RoleError: an entity is there twice, or a relation has an end that is no entity, the same end twice, or is
             there twice.
     """
-    graph: Graph = Graph(sentences=tuple(sentences))
+    import networkx as nx
+
+    graph: Graph = nx.Graph(sentences=tuple(sentences))
     for entity in entities:
         if entity.name in graph:
             raise RoleError(f"The entity {entity.name!r} is there twice: give each its own name.")
@@ -205,7 +208,9 @@ def graph_of(entities: Iterable[Entity], relations: Iterable[Relation], sentence
 
 def encode_graph(graph: Graph) -> bytes:
     """Return the node-link JSON of a graph."""
-    plain: Graph = Graph()
+    import networkx as nx
+
+    plain: Graph = nx.Graph()
     plain.add_nodes_from((name, data["entity"].model_dump(mode="json")) for name, data in graph.nodes(data=True))
     plain.add_edges_from((a, b, data["relation"].model_dump(mode="json")) for a, b, data in graph.edges(data=True))
     plain.graph["sentences"] = [one.model_dump(mode="json") for one in graph.graph.get("sentences", ())]

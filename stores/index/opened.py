@@ -4,9 +4,13 @@ from pathlib import Path
 from threading import RLock
 from typing import Generic
 
+from dramaturg.stores.documents.changes import KeptDocuments
 from dramaturg.stores.documents.sources import Sources
 from dramaturg.stores.errors import DamagedIndex, MissingIndex
+from dramaturg.stores.files import left_aside
+from dramaturg.stores.index.answers import kept_files
 from dramaturg.stores.index.builder import IndexBuilder
+from dramaturg.stores.index.draft import in_work
 from dramaturg.stores.index.folder import IndexFolder, IndexKind, Manifest, Pointer, Published, S
 from dramaturg.stores.index.records import R
 
@@ -59,6 +63,34 @@ class Index(Generic[R, S]):
                 raise error or self.folder.missing(version if current else None)
             return store if error is None else store.in_place_of(error)
         raise self.folder.missing(version)
+
+    def unchanged(self, embedding: str, settings: str) -> Manifest | None:
+        """Return the manifest of the version that is read, if indexing would come to just that again.
+
+        Nothing was left to do, nothing has changed since, nobody was killed on the way, and all that lies there is as
+        it was written: it is compared, and not read any further.
+
+        Args:
+            embedding: the name of the embedding model.
+            settings: what `Done.settings` is compared with.
+        """
+        folder, kept = self.folder, KeptDocuments(self.folder.role)
+        try:
+            current = folder.pointer()
+            if current is None or any(kept_files(folder)) or any(map(left_aside, folder.written_in())):
+                return None
+            published = current.versions[0]
+            manifest = folder.manifest(published)
+            if manifest.done is None or manifest.done.settings != settings:
+                return None
+            if in_work(folder, manifest) or not manifest.made_from(embedding, self.sources.checksums()):
+                return None
+            for name in manifest.files:
+                folder.content(published, manifest, name)
+        except (DamagedIndex, MissingIndex):
+            return None
+        whole = all(kept.read(digest) is not None for digest in folder.made_from(published) if digest)
+        return manifest if whole and folder.pointers_are_alike() else None
 
     def forget(self) -> None:
         """Let go of the versions that are open, and of what the builder remembers."""

@@ -82,3 +82,11 @@ def test_nothing_heavy_is_imported_to_complete_a_name(tmp_path: Path) -> None:
 def test_the_list_of_commands_says_what_they_say_of_themselves() -> None:
     listed = {name: about for commands in COMMANDS.values() for name, (_, about) in commands.items()}
     assert listed == {name: imported(name).help.splitlines()[0] for name in listed}
+
+
+@pytest.mark.parametrize("module", ["dramaturg.workflows.amadeus", "dramaturg.conversations.opening"])
+def test_a_method_imports_no_client_no_faiss_and_no_graphs_before_they_are_used(module: str) -> None:
+    program = f"import sys, {module}; print(*sorted({{one.partition('.')[0] for one in sys.modules}}))"
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    later = {"faiss", "langchain_openai", "markdown_it", "matplotlib", "networkx", "openai", "sentence_transformers"}
+    assert set(shown.split()) & (later | {"torch", "xllamacpp"}) == set()

@@ -21,7 +21,7 @@ from ill_endpoint import ALL_FAULTS, REPLIES, WITHOUT_END, IllEndpoint, ill_endp
 from dramaturg.cli.app import main
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.opening import open_conversation
-from dramaturg.models import client, embeddings
+from dramaturg.models import connections, embeddings
 from dramaturg.nodes.run import RoleContext
 from dramaturg.workflows.methods import METHODS, flow
 
@@ -85,8 +85,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     whole_role(library)
     with pytest.MonkeyPatch.context() as patch, ill_endpoint() as endpoint:
         # What is sent again is told by tests of its own.
-        patch.setitem(client.openai_compatible.__kwdefaults__, "retries", 0)
-        patch.setattr(embeddings, "RETRIES", 0)
+        patch.setattr(connections, "RETRIES", 0)
         patch.setattr(embeddings, "TIMEOUT", 3.0)
         yield House(library, endpoint, set())
 

@@ -30,7 +30,7 @@ from cast_roles import SCENES, cast_role
 from crash_points import Crash, after, failures, few_or_many, kills, mutations
 from fakes import ScriptedChatModel
 from memory_roles import add_line, everything, leftovers
-from passage_samples import quick
+from passage_samples import quick, stand_apart
 from roles import fenced, run_settings
 from scope_roles import player, reasoned, shown
 
@@ -330,6 +330,7 @@ COUNTS = few_or_many(15, 100)
 def library(changed: Path, tmp_path: Path) -> Path:
     """Two versions and more, and a score beside them."""
     folder = Path(shutil.copytree(changed, tmp_path / "library"))
+    stand_apart(IndexFolder(folder / "ada", DIALOGUE_KIND))
     role_in(folder).index(DIALOGUE_KIND).builder.keep({"f" * 64: {"score": 1, "reason": "of another day"}})
     return folder
 

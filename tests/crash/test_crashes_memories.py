@@ -40,7 +40,7 @@ from memory_roles import (
     memories_asked,
     memory_role,
 )
-from passage_samples import quick
+from passage_samples import quick, stand_apart
 from roles import WordEmbeddings, mood
 
 SECRET = "The zanzibark sang in the rigging."
@@ -326,6 +326,7 @@ COUNTS = few_or_many(15, 100)
 def library(changed: Path, tmp_path: Path) -> Path:
     """Two versions, and a draft with answers and vectors."""
     folder = Path(shutil.copytree(changed, tmp_path / "library"))
+    stand_apart(IndexFolder(folder / "ada", MEMORY_KIND))
     add_line(role_in(folder), text=SECRET)
     model = feeling()
     model.reply = feeling(lambda memory: ModelUnavailable("Gone.") if len(model.calls) > 1 else None).reply

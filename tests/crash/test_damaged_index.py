@@ -58,7 +58,7 @@ def test_no_mutation_is_loaded(tmp_path: Path, name: str, count: int) -> None:
     whole = path.read_bytes()
     for _ in range(count):
         path.write_bytes(mutated(whole, chance))
-        with pytest.raises(DamagedIndex, match="run `dramaturg index ada --rebuild`"):
+        with pytest.raises(DamagedIndex, match="run `dramaturg index ada`, which makes it again"):
             reopened(role).index(passage_kind("acts")).open()
     path.write_bytes(whole)
     assert texts_of(reopened(role)) == TEXTS

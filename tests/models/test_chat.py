@@ -16,8 +16,9 @@ from pydantic import BaseModel, SecretStr
 from dramaturg.models import client, embedded
 from dramaturg.models.chat import chat_model
 from dramaturg.models.client import chat_client
-from dramaturg.models.connections import PerLoop, connections
+from dramaturg.models.connections import connections
 from dramaturg.models.errors import ModelRefused, WeightsError
+from dramaturg.models.per_loop import PerLoop
 from dramaturg.models.questions import decide, extract, write, write_message
 
 from fakes import ScriptedChatModel, scripted

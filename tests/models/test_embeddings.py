@@ -180,7 +180,7 @@ async def test_an_endpoint_embeds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_an_endpoint_that_fails_raises_errors_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dramaturg.models.embeddings.RETRIES", 0)
+    monkeypatch.setattr("dramaturg.models.connections.RETRIES", 0)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     model = embedder("openai:words", "en").embeddings
     for ask in (lambda: model.embed_query("x"), lambda: model.embed_documents(["x"])):
@@ -269,7 +269,7 @@ def vectors_of(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         endpoint.RequestHandlerClass = Vectors
         for name, value in endpoint.variables().items():
             monkeypatch.setenv(name, value)
-        monkeypatch.setattr("dramaturg.models.embeddings.RETRIES", 0)
+        monkeypatch.setattr("dramaturg.models.connections.RETRIES", 0)
 
         def changed(change: Any) -> Embeddings:
             monkeypatch.setattr(Vectors, "changed", staticmethod(change))

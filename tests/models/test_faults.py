@@ -241,6 +241,21 @@ async def test_a_judgement_is_asked_in_one_piece_where_a_graph_streams(server: F
     assert [body.get("stream") for _, body in server.asked] == [False]
 
 
+async def test_a_text_that_nobody_reads_along_is_asked_in_one_piece_where_a_graph_streams(server: FaultServer) -> None:
+    server.asked.clear()
+    asked = asked_of(server, "none", "write")
+
+    async def node(state: MessagesState) -> dict[str, list[AIMessage]]:
+        return {"messages": [AIMessage(await write(asked, state["messages"], quiet=True))]}
+
+    graph = StateGraph(MessagesState).add_node(node).add_edge(START, "node").compile()
+    parts = [
+        part async for part, _ in graph.astream(MessagesState(messages=[HumanMessage("So?")]), stream_mode="messages")
+    ]
+    assert [part.text for part in parts if isinstance(part, AIMessage)] == [ANSWERS["write"]]
+    assert [body.get("stream") for _, body in server.asked] == [False]
+
+
 async def test_a_text_that_was_begun_is_not_asked_for_again(server: FaultServer) -> None:
     for fault, calls in {"content filter": 1, "drop": 1, "empty": 3}.items():
         asked = asked_of(server, fault, "write", attempts=3)

@@ -5,17 +5,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_openai import ChatOpenAI
+from openai.lib import _chat_completion_resources
+from openai.resources.chat.completions import completions
 from pydantic import SecretStr
 
 from dramaturg.models.chat import chat_model
 from dramaturg.models.client import openai_compatible
 from dramaturg.models.errors import ModelError, ModelUnavailable, UnusableAnswer
 from dramaturg.models.questions import decide, write, write_message
+from dramaturg.models.stream_ends import heeding_ends
 
 from fakes import scripted
 from fault_server import SECRET, FaultServer, serving
+from stub_endpoint import endpoint
 
 MESSAGES = [HumanMessage("Is it so?")]
 BROKEN = ["no end", "no end, but a cost", "[DONE] said"]
@@ -103,3 +107,33 @@ async def test_a_cut_answer_is_not_kept(server: FaultServer, tmp_path: Path) -> 
     for _ in range(2):
         with pytest.raises(UnusableAnswer):
             await write_message(chat_model(own_client(server, "no end"), cache=tmp_path / "answers"), MESSAGES)
+
+
+FORMAT = {"type": "json_schema", "json_schema": {"name": "answer", "schema": {"type": "object"}, "strict": False}}
+
+
+@pytest.mark.parametrize("how", [{}, {"response_format": FORMAT, "stream": False}, {"streamed": True}], ids=str)
+async def test_messages_are_sent_as_they_are_and_not_gone_through(
+    monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]
+) -> None:
+    gone_through: list[Any] = []
+    real = completions.async_maybe_transform
+
+    async def recording(data: Any, form: Any) -> Any:
+        gone_through.append(data["messages"])
+        return await real(data, form)
+
+    for module in (completions, _chat_completion_resources):
+        monkeypatch.setattr(module, "async_maybe_transform", recording)
+    parts: Any = [{"type": "text", "text": "Is it"}, {"type": "text", "text": "so?"}]
+    said = [SystemMessage("Speak."), HumanMessage("Who?", name="Tom"), AIMessage("Ada."), HumanMessage(parts)]
+    with endpoint() as running:
+        client = openai_compatible("m", running.variables()["OPENAI_BASE_URL"], SECRET)
+        for one in (client, heeding_ends(client)):
+            if how == {"streamed": True}:
+                assert [part async for part in one.astream(said, temperature=0.5)]
+            else:
+                assert (await one.ainvoke(said, temperature=0.5, **how)).text
+        plain, ours = running.asked
+    assert plain == ours
+    assert [bool(messages) for messages in gone_through] == [True, False]

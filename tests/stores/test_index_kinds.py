@@ -57,7 +57,7 @@ def test_an_index_that_holds_files_of_another_kind_is_damaged_and_made_anew(role
     cross(role.root, held, into)
     index = reopened(role).index(into)
     for read in (index.open, index.manifest):
-        with pytest.raises(DamagedIndex, match=f"run `{into.command('ada')} --rebuild`"):
+        with pytest.raises(DamagedIndex, match=f"run `{into.command('ada')}`, which makes it again"):
             read()
     assert versions(reopened(role), into) == []
     with pytest.raises(MissingIndex):
@@ -74,7 +74,7 @@ def test_the_version_before_stands_in_and_past_is_erased(role: Role, held: Kind,
     cross(role.root, held, into)
     store = reopened(role).index(into).open()
     assert store.version == before.version
-    assert f"run `{into.command('ada')} --rebuild`" in store.warning
+    assert f"run `{into.command('ada')}`, which makes it again" in store.warning
     erase_past(reopened(role))
     assert reopened(role).index(into).open().warning == ""
 

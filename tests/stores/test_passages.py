@@ -222,6 +222,6 @@ def test_the_command_that_is_named_makes_this_kind_of_index(tmp_path: Path, kind
     folder = IndexFolder(new_role(tmp_path).root, kind_named(kind))
     command = f"run `dramaturg index ada{method}"
     assert str(folder.missing()).endswith(f"{command}`.")
-    assert str(folder.damaged("x")).endswith(f"{command} --rebuild`.")
+    assert str(folder.damaged("x")).endswith(f"{command}`, which makes it again.")
     chosen = method.removeprefix(" --method ") or "amadeus"
     assert index_kinds(chosen, context_for(chosen, "ada", tmp_path, None)) == [kind_named(kind)]

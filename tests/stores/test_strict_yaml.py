@@ -4,9 +4,11 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from dramaturg.stores.documents.forms import RoleCard
-from dramaturg.stores.documents.reading import DEPTH
+from dramaturg.stores.documents.forms import RoleCard, parse_chronicle
+from dramaturg.stores.documents.reading import DEPTH, NotPlain, plain_value, read_yaml
 from dramaturg.stores.errors import RoleFileError
 from dramaturg.stores.library import Library
 
@@ -109,3 +111,40 @@ def test_a_setting_is_a_plain_value(run: Command, library: Library, value: str) 
     assert code == 2
     assert "The value of --set window cannot be read" in err
     assert err.count("\n") <= 4
+
+
+PIECES = (
+    "a",
+    "b: ",
+    "- ",
+    "\n",
+    "\n  ",
+    "\n- ",
+    " ",
+    "1",
+    "01",
+    "true",
+    "~",
+    "2020-01-01",
+    "'x'",
+    '"y',
+    "#",
+    "<<: ",
+    "=",
+)
+MARKS = ("[", "]", "{", "}", ", ", ": ", "? ", "&a ", "*a", "!!int ", "|\n", "---\n", "...\n", "%")
+
+
+@given(st.lists(st.sampled_from([*PIECES, *MARKS]), max_size=12).map("".join))
+def test_plain_values_are_those_that_are_read_node_by_node(text: str) -> None:
+    try:
+        plain = plain_value(text)
+    except NotPlain:
+        return
+    assert repr(plain) == repr(read_yaml(text)[1])
+
+
+def test_a_chronicle_is_read_without_a_node_for_each_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dramaturg.stores.documents.reading.read_yaml", None)
+    role = Path(__file__).parents[2] / "examples" / "beethoven"
+    assert len(parse_chronicle((role / "chronicle.yaml").read_bytes(), role).triples) > 50

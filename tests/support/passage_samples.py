@@ -10,7 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from dramaturg.stores.documents.forms import RoleCard
-from dramaturg.stores.index.folder import EmbeddingRecord, Manifest
+from dramaturg.stores.files import remove
+from dramaturg.stores.index.folder import EmbeddingRecord, IndexFolder, Manifest
 from dramaturg.stores.index.passages import PassageStore, StoredPassage, passage_kind
 from dramaturg.stores.index.vectors import pack, unit_rows, unpack
 from dramaturg.stores.library import Library
@@ -84,3 +85,11 @@ def store_of(vectors: np.ndarray) -> PassageStore:
 def texts_of(role: Role) -> list[str]:
     """What a reader of the role sees now."""
     return [passage.text for passage in role.index(passage_kind("acts")).open().passages]
+
+
+def stand_apart(folder: IndexFolder) -> None:
+    """Give each version all of its files, so that damage to one leaves the others whole."""
+    versions = [folder.undivided(one) for one in folder.published()]
+    folder.switch(versions)
+    folder.drop_others(versions)
+    remove(folder.drafts)

@@ -72,7 +72,7 @@ async def test_an_index_that_holds_files_of_another_kind_is_made_anew(
     settings = run_settings(tmp_path, player(scoped("Tom")))
     first = await held.index.ainvoke({}, context=held.index_context(**settings))
     cross(tmp_path / "ada", held.kind, into.kind)
-    with pytest.raises(DamagedIndex, match=f"run `{into.kind.command('ada')} --rebuild`"):
+    with pytest.raises(DamagedIndex, match=f"run `{into.kind.command('ada')}`, which makes it again"):
         await into.talk.ainvoke(QUESTION, context=into.context(**settings))
     made = await into.index.ainvoke(wishes, context=into.index_context(**settings))
     assert made["index"]["version"] != first["index"]["version"]

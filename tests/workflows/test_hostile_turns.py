@@ -25,7 +25,7 @@ async def structure(name: str, library: Path, word: str) -> list[list[str]]:
     role = write_role(library)
     model = ScriptedChatModel()
     context: dict[str, Any] = {"library": str(library), "role": role.name, "chat_model": model, "window": 4}
-    context |= {"user_role": f"Tom{word}"} if "user_role" in context_type(name).model_fields else {}
+    context |= {"user_role": f"Tom Hale{word}"} if "user_role" in context_type(name).model_fields else {}
     sent = [
         HumanMessage(f"Hello. {word}", name="Tom"),
         AIMessage(f"Hello. {word}"),

@@ -156,7 +156,7 @@ async def test_where_no_graph_is_whole_the_error_says_what_to_do(library: Path) 
     for path in (library / "ada").glob("index/graph/versions/*/entities.faiss"):
         path.write_bytes(b"")
     open_role("ada", library).forget_opened()
-    with pytest.raises(DamagedIndex, match="run `dramaturg index ada --method role-rag --rebuild`"):
+    with pytest.raises(DamagedIndex, match="run `dramaturg index ada --method role-rag`, which makes it again"):
         await answered(library, player())
 
 

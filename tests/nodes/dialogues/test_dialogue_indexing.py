@@ -681,7 +681,9 @@ async def test_five_versions_are_kept(role: Role) -> None:
     for number in range(7):
         add_line(role, FILE, scene=f"s{number}", speaker="Tom Quill", text=f"Verse {number}.")
         await index(role)
-    assert len(versions(role, DIALOGUE_KIND)) == len(list(role.root.glob("index/dialogues/versions/*"))) == 5
+    assert (
+        len(versions(role, DIALOGUE_KIND)) == len(list(role.root.glob("index/dialogues/versions/*/manifest.json"))) == 5
+    )
 
 
 async def test_a_version_is_taken_back_with_its_files_alone(role: Role) -> None:
@@ -767,7 +769,7 @@ async def test_where_no_version_is_whole_all_is_made_again(role: Role, name: str
     first = await index(role, None, SCORES)
     for path in role.root.glob(f"index/dialogues/versions/*/{name}"):
         path.write_bytes(b"")
-    with pytest.raises(DamagedIndex, match="run `dramaturg index ada --method drmr --rebuild`"):
+    with pytest.raises(DamagedIndex, match="run `dramaturg index ada --method drmr`, which makes it again"):
         served(role)
     report = await index(Role(role.root), None, SCORES)
     assert (report["version"], served(role).warning) == (first["version"], "")

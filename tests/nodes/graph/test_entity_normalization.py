@@ -246,9 +246,9 @@ def test_decided_names_need_no_edge_and_their_spelling_does_not_count() -> None:
 
 def test_entities_that_were_compared_before_come_first() -> None:
     entities = named(5)
-    ordered = in_former_order(entities, ["3", "gone", "1"])
+    ordered = in_former_order(entities, ["3", "gone", "1"], lambda entity: entity.key)
     assert [entity.key for entity in ordered] == ["3", "1", "0", "2", "4"]
-    assert in_former_order(entities, []) == entities
+    assert in_former_order(entities, [], lambda entity: entity.key) == entities
 
 
 @pytest.mark.parametrize(
@@ -290,6 +290,7 @@ async def test_a_pair_just_as_near_as_it_must_be_is_asked_about(tmp_path: Path, 
         return np.array([[1, 0, 0, 0], [0.5, 0.5, 0.5, 0.5]], dtype=np.float32)
 
     role = SimpleNamespace(root=tmp_path, card=RoleCard(name="Ada", language="en"))
-    run = SimpleNamespace(role=role, settings=SimpleNamespace(neighbours=3, least_similarity=least))
+    settings = SimpleNamespace(neighbours=3, least_similarity=least)
+    run = SimpleNamespace(role=role, settings=settings, opened=SimpleNamespace(at_hand={}))
     build: Any = SimpleNamespace(run=run, embedded=embedded)
     assert len(await pairs_of(named(2), build)) == asked

@@ -741,7 +741,7 @@ async def test_five_versions_are_kept(role: Role) -> None:
     for number in range(7):
         add_line(role, text=f"Verse {number}.")
         await index(role)
-    assert len(versions(role, MEMORY_KIND)) == len(list(role.root.glob("index/memories/versions/*"))) == 5
+    assert len(versions(role, MEMORY_KIND)) == len(list(role.root.glob("index/memories/versions/*/manifest.json"))) == 5
     for _ in range(4):
         take_back(role, MEMORY_KIND)
         assert served(role).manifest.sources == role.memory_files.checksums()
@@ -820,7 +820,7 @@ async def test_where_no_version_is_whole_all_is_made_again(role: Role) -> None:
     first = await index(role)
     for path in role.root.glob("index/memories/versions/*/*"):
         path.write_bytes(b"")
-    with pytest.raises(DamagedIndex, match="run `dramaturg index ada --method emotional-rag --rebuild`"):
+    with pytest.raises(DamagedIndex, match="run `dramaturg index ada --method emotional-rag`, which makes it again"):
         served(role)
     report = await index(Role(role.root), model := feeling())
     assert (len(model.calls), report["version"]) == (5, first["version"])
