@@ -222,11 +222,10 @@ class CompiledWorkflow(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
     def astream(self, input: Any, config: Any = None, *, context: Any = None, **kwargs: Any) -> AsyncIterator[Any]:  # noqa: A002
         """Run as `Pregel.astream` does."""
         stream = super().astream(input, config, context=self._context(context, config), **kwargs)
-        return self._outside_of_the_turn(stream) if self._prepares else stream
+        return self._outside_of_the_turn(stream, _outer_context(config)) if self._prepares else stream
 
-    async def _outside_of_the_turn(self, stream: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    async def _outside_of_the_turn(self, stream: AsyncIterator[Any], around: Any) -> AsyncIterator[Any]:
         """A stream of an indexing graph, while which the time of the turn that it is part of stands still."""
-        around = _outer_context()
         clock = around._opened.clock if isinstance(around, RoleContext) and around._opened else None
         with clock.stopped() if clock else nullcontext():
             async with aclosing(cast("AsyncGenerator[Any]", stream)) as parts:
@@ -270,7 +269,7 @@ class CompiledWorkflow(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
         Of a caller of a LangGraph server, which names its graph in the config, it takes only what is open. A turn that
         begins here begins its clock; one that goes on, and whatever is a part of it, has that.
         """
-        around = _outer_context() if given is None else None
+        around = _outer_context(config) if given is None else None
         if around is not None and not self._prepares:
             return None  # LangGraph hands it down
         given = around if given is None else given
@@ -285,7 +284,11 @@ class CompiledWorkflow(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
         return context
 
 
-def _outer_context() -> Any:
+def _outer_context(config: Any) -> Any:
+    """The context of the graph whose node a graph is; LangGraph's events begin it where no run is around."""
+    runtime = ((config or {}).get("configurable") or {}).get("__pregel_runtime")
+    if isinstance(runtime, Runtime):
+        return runtime.context
     try:
         return get_runtime().context
     except (KeyError, RuntimeError):  # outside a run

@@ -97,6 +97,15 @@ async def test_a_turn_on_an_indexed_role_opens_it_once_and_enters_31_files(
     assert len(entered) <= 31, sorted(entered)
 
 
+async def test_whose_events_are_streamed_is_indexed_and_nobody_else(library: Path) -> None:
+    question = {"messages": [{"role": "user", "content": "Do storms frighten you?"}]}
+    events = [
+        event
+        async for event in build().astream_events(question, context=AmadeusContext(**run_settings(library, actor())))
+    ]
+    assert events[-1]["data"]["output"]["messages"][-1].text == "I keep the light."
+
+
 async def test_the_same_passages_are_selected_one_at_a_time_and_several_at_once(library: Path) -> None:
     def mentions_people(passage: str) -> bool:
         return "brother" in passage or "harbour" in passage
