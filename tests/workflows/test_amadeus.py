@@ -101,7 +101,9 @@ async def test_whose_events_are_streamed_is_indexed_and_nobody_else(library: Pat
     question = {"messages": [{"role": "user", "content": "Do storms frighten you?"}]}
     events = [
         event
-        async for event in build().astream_events(question, context=AmadeusContext(**run_settings(library, actor())))
+        async for event in build()
+        .compile()
+        .astream_events(question, context=AmadeusContext(**run_settings(library, actor())))
     ]
     assert events[-1]["data"]["output"]["messages"][-1].text == "I keep the light."
 
