@@ -55,7 +55,7 @@ HELD: list[str] = []
 def hold(request: Handler) -> None:
     """Let a request wait until the test is over."""
     HELD.append(request.path)
-    request.ended.wait()
+    request.server.ended.wait()  # type: ignore[attr-defined]
 
 
 @pytest.fixture
