@@ -109,8 +109,9 @@ async def test_embeddings_obey_the_deadline_of_a_question(stage: Any, method: st
 
 
 def silent_but_for_texts(handler: Handler) -> None:
-    """Answer no question that has a form, only what is written: the reply."""
-    return handler.answer(handler.body) if handler.body.get("stream") else silent(handler)
+    """Answer no question that has a form, only what is written: the reply, streamed or in one piece."""
+    formed = {"response_format", "logprobs", "tools"} & handler.body.keys()
+    return silent(handler) if formed else handler.answer(handler.body)
 
 
 SLOW = [pytest.param(one, marks=[] if one == "amadeus" else [pytest.mark.crash]) for one in METHODS]
