@@ -28,7 +28,7 @@ from dramaturg.models.per_loop import PerLoop
 from dramaturg.models.turn_clock import TurnClock
 from dramaturg.nodes.open_settings import Closed, Open, require_open
 from dramaturg.prompts import Prompt, load, prompts_in
-from dramaturg.stores.library import Library, in_database, library_at, open_role
+from dramaturg.stores.library import Library, is_address, library_at, open_role
 from dramaturg.stores.role import Role
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -155,7 +155,7 @@ def library_of(context: RunContext) -> Library:
     place = context.library or environment().library
     if isinstance(place, Library):
         return place
-    return library_at(place, environment().cache) if in_database(place) else library_at(place)
+    return library_at(place, environment().cache) if is_address(place) else library_at(place)
 
 
 class Opened:

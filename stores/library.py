@@ -66,7 +66,7 @@ class Library:
         taken = [name for name in self._names() if name.lower() == check_id(role).lower()]
         if taken:
             raise RoleError(f"There is {taken[0]!r} in {self.name} already: take another id, or edit that role.")
-        self._put(role, {CARD: card_text(card).encode()})
+        self.replace({role: {CARD: card_text(card).encode()}}, new=True)
         made = self.role(role)
         make_folder(made.root / "persona", within=made.root)
         return made
@@ -95,7 +95,7 @@ class Library:
         with _lock:
             if example not in self._names():
                 try:
-                    self._put(example, dict(_files_of(_examples() / example)))
+                    self.replace({example: dict(_files_of(_examples() / example))}, new=True)
                 except (RoleError, StorageError):
                     if example not in self._names():  # else another process was faster
                         raise
@@ -136,13 +136,19 @@ class Library:
             written = {role: stack.enter_context(self._aside(role)) for role in roles}
             for role, folder in written.items():
                 for path, data in roles[role].items():
-                    write_bytes(folder / path, data, within=self.root)
+                    write_bytes(folder / path, data, within=folder)
             for role, folder in written.items():
-                former = stack.enter_context(self._aside(role))
-                if (self.root / role).exists():
-                    stack.enter_context(role_lock(self.root / role))
-                    move_folder(self.root / role, former, within=self.root)
-                move_folder(folder, self.root / role, within=self.root)
+                place, former = self.root / role, stack.enter_context(self._aside(role))
+                if new or not place.exists():
+                    move_folder(folder, place, within=self.root)
+                    continue
+                stack.enter_context(role_lock(place))
+                move_folder(place, former, within=self.root)
+                try:
+                    move_folder(folder, place, within=self.root)
+                except StorageError:
+                    move_folder(former, place, within=self.root)
+                    raise
 
     def _names(self) -> list[str]:
         try:
@@ -168,13 +174,6 @@ class Library:
         finally:
             remove(folder)
 
-    def _put(self, role: str, files: Mapping[str, bytes]) -> None:
-        """Put a new role there, whole: its files by their paths."""
-        with self._aside(role) as folder:
-            for path, data in files.items():
-                write_bytes(folder / path, data, within=self.root)
-            move_folder(folder, self.root / role, within=self.root)
-
     def _unknown(self, role: str) -> "UnknownRole":
         known = sorted({*self.roles(), *examples()})
         near = did_you_mean(role, known) or "."
@@ -191,7 +190,7 @@ def library_at(place: str | Path, cache: Path | None = None) -> Library:
         place: a folder, which may be this machine's copy of a database, or postgresql://…
         cache: where the copies of a database lie; needed with an address that was not opened before.
     """
-    if not in_database(place):
+    if not is_address(place):
         folder = Path(place).expanduser().resolve()
         original = copies.get(folder)
         return original if isinstance(original, Library) else Library(folder)
@@ -205,7 +204,7 @@ def library_at(place: str | Path, cache: Path | None = None) -> Library:
         return _databases[str(place)]
 
 
-def in_database(place: str | Path) -> bool:
+def is_address(place: str | Path) -> bool:
     """Whether this is the address of a database, and no folder."""
     return str(place).startswith(("postgresql://", "postgres://"))
 

@@ -1,6 +1,6 @@
 """Locks that programs share: on a file, and on a role."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Protocol
@@ -21,8 +21,11 @@ class Original(Protocol):
     def exchange(self, folder: Path) -> AbstractContextManager[None]:
         """Hold a role on all machines: its copy is up to date, and what changes in it is written back at the end."""
 
-    def restore(self, folder: Path, under: Callable[[str], bool]) -> bool:
+    def restore(self, folder: Path, under: str) -> bool:
         """Bring files of a role that are no longer part of it back into its copy; return whether there was any."""
+
+    def drop_kept(self, folder: Path) -> None:
+        """Keep nothing of a role that is no longer part of it."""
 
 
 copies: dict[Path, Original] = {}

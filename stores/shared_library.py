@@ -8,7 +8,7 @@ A copy is a cache: what lies in it and not in the database, as after a crash, go
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from dramaturg.stores.documents.forms import CARD
 from dramaturg.stores.errors import RoleBusy, RoleError, StorageError
 from dramaturg.stores.files import make_folder, remove_file, sha256, write_bytes
+from dramaturg.stores.index.folder import POINTERS
 from dramaturg.stores.library import Library, check_id, files_in
 from dramaturg.stores.locks import PATIENCE, copies, file_lock
 from dramaturg.stores.role import Role
@@ -33,8 +34,6 @@ AT_ONCE = 64  # files that are fetched by one statement
 CONNECTIONS = 16
 KEEP = timedelta(days=30)
 """How long a version that no folder holds any more can still be read by a conversation that goes by it."""
-LAST = ("current.json", "current.copy.json")
-"""Names of files that say which others are read: they are written after those."""
 MIGRATIONS: Sequence[LiteralString] = (
     """
     CREATE TABLE dramaturg_roles (name text PRIMARY KEY, revision bigint NOT NULL);
@@ -148,10 +147,6 @@ class SharedLibrary(Library):
         with self._session() as session:
             return [name for (name,) in session.execute("SELECT name FROM dramaturg_roles ORDER BY name")]
 
-    def _put(self, role: str, files: Mapping[str, bytes]) -> None:
-        """Put a new role there, whole; RoleError: there is one by now."""
-        self.replace({role: files}, new=True)
-
     # What a machine does with its copy
 
     def refresh(self, role: str) -> None:
@@ -185,12 +180,12 @@ class SharedLibrary(Library):
             finally:
                 self._write_back(session, folder, revision)
 
-    def restore(self, folder: Path, under: Callable[[str], bool]) -> bool:
+    def restore(self, folder: Path, under: str) -> bool:
         """Bring files of a role that are no longer part of it back into the copy; the next who changes it removes them.
 
         Args:
             folder: the copy.
-            under: tells by a path whether it is wanted.
+            under: what the paths of those that are wanted begin with.
 
         Returns:
             Whether there was any.
@@ -198,14 +193,20 @@ class SharedLibrary(Library):
         with self._session() as session:
             rows = session.execute(
                 "SELECT DISTINCT ON (path) path, digest FROM dramaturg_dropped WHERE role = %s "
-                "ORDER BY path, until DESC",
-                [folder.name],
+                "AND starts_with(path, %s) ORDER BY path, until DESC",
+                [folder.name, under],
             ).fetchall()
-            wanted = {path: digest for path, digest in rows if under(path)}
-            for path, data in self._blobs(session, folder.name, wanted):
+            for path, data in self._blobs(session, folder.name, dict(rows)):
                 if not (folder / path).exists():
                     write_bytes(folder / path, data, within=folder)
-        return bool(wanted)
+        return bool(rows)
+
+    def drop_kept(self, folder: Path) -> None:
+        """Keep nothing of a role that is no longer part of it."""
+        with self._session() as session, session.transaction():
+            self._hold(session, folder.name, "pg_advisory_xact_lock")
+            session.execute("DELETE FROM dramaturg_dropped WHERE role = %s", [folder.name])
+            self._drop_unnamed(session, folder.name)
 
     def _fetch(self, session: "Session", folder: Path) -> int:
         """Make the copy of a role what the database has, and return the revision."""
@@ -264,7 +265,7 @@ class SharedLibrary(Library):
         with session.transaction():
             now = self._raise_revision(session, folder.name, revision)
             self._store(session, folder.name, {digests[path]: data for path, data in new.items()}, digests)
-            self._drop(session, folder.name, gone, {path: seen[path].digest for path in new if path in seen})
+            self._drop(session, folder.name, gone)
         copy.write(now, {**same, **digests})
 
     def _raise_revision(self, session: "Session", role: str, revision: int) -> int:
@@ -289,8 +290,8 @@ class SharedLibrary(Library):
                 [(role, path, digest) for path, digest in files.items()],
             )
 
-    def _drop(self, session: "Session", role: str, gone: Sequence[str], before: Mapping[str, str]) -> None:
-        """Take files away, within a transaction; those of versions are kept for conversations that go by them."""
+    def _drop(self, session: "Session", role: str, gone: Sequence[str]) -> None:
+        """Take files away, and bytes that no file has; those of versions are kept for who goes by them."""
         kept = [path for path in gone if _of_a_version(path)]
         session.execute(
             "INSERT INTO dramaturg_dropped SELECT role, path, digest, now() + %s FROM dramaturg_files "
@@ -299,13 +300,15 @@ class SharedLibrary(Library):
         )
         session.execute("DELETE FROM dramaturg_files WHERE role = %s AND path = ANY(%s)", [role, list(gone)])
         session.execute("DELETE FROM dramaturg_dropped WHERE role = %s AND until < now()", [role])
-        if gone or before:
-            session.execute(
-                "DELETE FROM dramaturg_blobs b WHERE role = %s "
-                "AND NOT EXISTS (SELECT FROM dramaturg_files f WHERE f.role = b.role AND f.digest = b.digest) "
-                "AND NOT EXISTS (SELECT FROM dramaturg_dropped d WHERE d.role = b.role AND d.digest = b.digest)",
-                [role],
-            )
+        self._drop_unnamed(session, role)
+
+    def _drop_unnamed(self, session: "Session", role: str) -> None:
+        session.execute(
+            "DELETE FROM dramaturg_blobs b WHERE role = %s "
+            "AND NOT EXISTS (SELECT FROM dramaturg_files f WHERE f.role = b.role AND f.digest = b.digest) "
+            "AND NOT EXISTS (SELECT FROM dramaturg_dropped d WHERE d.role = b.role AND d.digest = b.digest)",
+            [role],
+        )
 
     # Roles as a whole, in and out
 
@@ -333,13 +336,15 @@ class SharedLibrary(Library):
                 digests = {path: sha256(data) for path, data in files.items()}
                 before = self._digests(session, role)
                 self._store(session, role, {digests[path]: data for path, data in files.items()}, digests)
-                self._drop(session, role, [path for path in before if path not in files], digests)
+                self._drop(session, role, [path for path in before if path not in files])
 
     def contents(self, role: str) -> dict[str, bytes]:
-        """Return the files of a role by their paths, as they are now."""
+        """Return the files of a role by their paths, as they are now; RoleError: there is no such role."""
         with self._session() as session, session.transaction():
             session.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            return dict(self._blobs(session, role, self._digests(session, role)))
+            if not (files := self._digests(session, role)):
+                raise self._unknown(role)
+            return dict(self._blobs(session, role, files))
 
     # Connections
 
@@ -423,8 +428,9 @@ def migrate(session: "Session", name: str) -> None:
 
 
 def _last(file: tuple[str, str]) -> tuple[bool, str]:
+    """By what files are sorted, so that those that say which others are read are written after them."""
     path, _ = file
-    return path.rpartition("/")[2] in LAST, path
+    return path.rpartition("/")[2] in POINTERS, path
 
 
 def _of_a_version(path: str) -> bool:

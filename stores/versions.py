@@ -21,7 +21,7 @@ from dramaturg.stores.index.folder import (
     published_names,
 )
 from dramaturg.stores.index.kinds import KINDS, kind_named
-from dramaturg.stores.locks import role_lock
+from dramaturg.stores.locks import copies, role_lock
 from dramaturg.stores.role import Role
 
 
@@ -109,6 +109,8 @@ def erase_past(role: Role) -> None:
         drop_set_aside(role.root)
         drop_documents(IndexFolder(role.root, KINDS[0]))
         drop_plan(role.root)  # a proposal made from documents, with their words in it
+    if original := copies.get(role.root.parent):
+        original.drop_kept(role.root)
     role.forget_opened()
 
 

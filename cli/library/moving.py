@@ -10,7 +10,7 @@ from dramaturg.cli.options import JsonOption, LibraryOption, shelf_of
 from dramaturg.cli.output import print_json, screen
 from dramaturg.cli.progress import waiting
 from dramaturg.stores.errors import RoleError
-from dramaturg.stores.library import Library, in_database
+from dramaturg.stores.library import Library, is_address
 
 app = typer.Typer(help="Carry roles into a database that several machines share, and back.", no_args_is_help=True)
 Address = Annotated[str, typer.Argument(help="The database: postgresql://user@host/name.", show_default=False)]
@@ -51,7 +51,7 @@ def database_at(address: str) -> Library:
     Raises:
         ValueError: this is no address of one.
     """
-    if not in_database(address):
+    if not is_address(address):
         raise ValueError(f"{address!r} is no database: write postgresql://user@host/name.")
     return shelf_of(address)
 
@@ -77,7 +77,9 @@ def carry(
         RoleError: there is no such role, or one is there that is not the same and is not to be replaced.
     """
     with waiting("Comparing roles …"):
-        found = {source.open(role).id: source.contents(role) for role in roles or source.roles()}
+        if not source.is_copy:  # an example becomes a role of a folder when it is first asked for
+            roles = [source.open(role).id for role in roles or source.roles()]
+        found = {role: source.contents(role) for role in roles or source.roles()}
         known = {*target.roles()}
         there = {role: target.contents(role) if role in known else None for role in found}
     states = {role: state_of(files, there[role]) for role, files in found.items()}

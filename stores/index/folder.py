@@ -421,7 +421,7 @@ class IndexFolder:
         """Bring a version back that this machine's copy of a database no longer has; None where that has it neither."""
         original = copies.get(self.role.parent)
         under = f"{self.versions.relative_to(self.role).as_posix()}/"
-        if original is None or not original.restore(self.role, lambda path: path.startswith(under)):
+        if original is None or not original.restore(self.role, under):
             return None
         manifests = (read_if_there(one / MANIFEST, within=self.role) for one in self.versions.glob(f"{version}-*"))
         return next((Published(version=version, manifest=sha256(data)) for data in manifests if data), None)

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from dramaturg.stores import library
+from dramaturg.stores.errors import RoleError, StorageError
 from dramaturg.stores.library import Library, examples, library_at
 
 from commands import Command
@@ -52,6 +54,39 @@ def test_a_role_that_is_another_is_not_replaced_unless_one_says_so(run: Command,
     assert run("library", "pull", postgres, "ada", "--replace")[0] == 0
     assert (tmp_path / "ada" / "persona" / "dog.md").is_file()
     assert sorted(Library(tmp_path).roles()) == ["ada", "beethoven"]
+
+
+def test_what_the_source_lacks_is_not_made_there(run: Command, postgres: str, tmp_path: Path) -> None:
+    run("library", "push", postgres, "ada")
+    code, _, err = run("library", "pull", postgres, "beethoven")
+    assert (code, "There is no role 'beethoven'" in err) == (2, True)
+    assert library_at(postgres, tmp_path / ".cache").roles() == ["ada"]
+
+
+def test_a_role_that_cannot_be_put_in_its_place_leaves_the_one_before(
+    run: Command, postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("library", "push", postgres, "ada")
+    (tmp_path / "ada" / "persona" / "dog.md").write_text("# The dog\n\nKit is grey.\n")
+    before, move = files(tmp_path), library.move_folder
+
+    def refused(source: Path, target: Path, *, within: Path) -> None:
+        if target.name == "ada" and not (source / "persona" / "dog.md").exists():
+            raise StorageError("The disk is full.")
+        move(source, target, within=within)
+
+    monkeypatch.setattr(library, "move_folder", refused)
+    assert run("library", "pull", postgres, "ada", "--replace")[0] == 2
+    assert files(tmp_path) == before
+
+
+def test_a_path_that_leads_out_of_its_role_is_not_written(tmp_path: Path) -> None:
+    shelf = Library(tmp_path / "shelf")
+    shelf.replace({"ada": {"role.yaml": b"name: Ada\n"}})
+    for path in ("../ada/role.yaml", "/etc/none", "persona/../../ada/x.md"):
+        with pytest.raises(RoleError, match="leads out"):
+            shelf.replace({"eve": {"role.yaml": b"name: Eve\n", path: b"name: Eve\n"}})
+    assert files(shelf.root) == {"ada/role.yaml": b"name: Ada\n"}
 
 
 @pytest.mark.parametrize(

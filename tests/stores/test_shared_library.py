@@ -18,6 +18,7 @@ from dramaturg.stores.index.passages import passage_kind
 from dramaturg.stores.library import Library, library_at
 from dramaturg.stores.locks import role_lock
 from dramaturg.stores.shared_library import SharedLibrary
+from dramaturg.stores.versions import erase_past
 from dramaturg.workflows.amadeus_index import AmadeusIndexContext, graph
 from dramaturg.workflows.naive_rag import NaiveRagContext
 
@@ -117,6 +118,20 @@ def test_and_no_longer_than_it_is_to_be(postgres: str, here: SharedLibrary, tmp_
     brief.close()
 
 
+def test_what_is_erased_for_good_is_in_the_database_no_longer(
+    here: SharedLibrary, there: SharedLibrary, postgres: str
+) -> None:
+    here.role("ada").persona.change({"dog.md": DOG})
+    indexed(here)
+    here.role("ada").persona.change({"dog.md": None})
+    first = indexed(here)
+    erase_past(here.role("ada"))
+    with psycopg.connect(postgres) as other:
+        rows = other.execute("SELECT data FROM dramaturg_blobs").fetchall()
+    assert not [data for (data,) in rows if b"grey dog" in data]
+    assert there.role("ada").index(passage_kind("acts")).open().version == first
+
+
 def test_a_role_is_held_on_all_machines(here: SharedLibrary, there: SharedLibrary) -> None:
     there.role("ada")
     with role_lock(here.root / "ada"):
@@ -158,7 +173,7 @@ def test_a_role_is_made_by_one_of_two(here: SharedLibrary, there: SharedLibrary)
     with pytest.raises(RoleError, match=r"There is 'ada' in .* already"):
         there.create("Ada", RoleCard(name="Ada"))
     with pytest.raises(RoleError, match="already"):
-        there._put("ada", {CARD: b"name: Eve\n"})
+        there.replace({"ada": {CARD: b"name: Eve\n"}}, new=True)
     with pytest.raises(RoleError, match=r"There is no role 'eve' in .*test_"):
         there.role("eve")
     assert there.role("ada").card.name == "Ada"
