@@ -11,11 +11,10 @@ from langchain_core.outputs import ChatGenerationChunk
 
 from dramaturg.conversations.alignment import as_heard
 from dramaturg.conversations.opening import open_conversation
-from dramaturg.models.errors import ModelUnavailable
 from dramaturg.workflows.amadeus import AmadeusContext
 
 from fakes import ScriptedChatModel
-from roles import run_settings, said
+from roles import run_settings
 from served_roles import Screen, read_events, served
 from talks import Player
 
@@ -218,7 +217,7 @@ async def test_models_are_roles_and_methods(tmp_path: Path) -> None:
             await http.post(
                 "/v1/chat/completions", json={"model": "ada:dmrr", "messages": [{"role": "user", "content": "x"}]}
             )
-        ).json()["error"]["message"] == "There is no method 'dmrr': did you mean 'drmr'?"
+        ).json()["error"]["message"] == "There is no method 'dmrr'; did you mean 'drmr'?"
 
 
 async def test_embeddings_are_those_of_the_roles(tmp_path: Path) -> None:
@@ -230,12 +229,14 @@ async def test_embeddings_are_those_of_the_roles(tmp_path: Path) -> None:
         assert (await http.post("/v1/embeddings", json={"input": []})).status_code == 400
 
 
-@pytest.mark.parametrize(
-    "body",
-    [b"", b"{", b"[]", b'{"model": "ada"}', b'{"model": "ada", "messages": []}', b'{"model": "", "messages": [{"role": "user"}]}',
-     b'{"model": "ada", "messages": [{"role": "user", "content": ""}]}',
-     b'{"model": "ada", "messages": "hi"}', b"\xff\xfe"],
-)  # fmt: skip
+UNREADABLE = (
+    *(b"", b"{", b"[]", b"\xff\xfe", b'{"model": "ada"}', b'{"model": "ada", "messages": []}'),
+    *(b'{"model": "ada", "messages": "hi"}', b'{"model": "", "messages": [{"role": "user"}]}'),
+    b'{"model": "ada", "messages": [{"role": "user", "content": ""}]}',
+)
+
+
+@pytest.mark.parametrize("body", UNREADABLE)
 async def test_a_request_that_cannot_be_read_is_refused_in_a_sentence(tmp_path: Path, body: bytes) -> None:
     async with served(tmp_path) as http:
         response = await http.post("/v1/chat/completions", content=body, headers={"Content-Type": "application/json"})
