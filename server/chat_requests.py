@@ -27,6 +27,8 @@ GO_ON = re.compile(r"\[Continue (?:your last message|the following message)")
 AS_USER = re.compile(r"\[Write your next reply from the point of view of ")
 # A task of Open WebUI: a title, tags, what to ask next, a query for a search.
 TASK = re.compile(r"\s*### Task:")
+# What SillyTavern has shown as thinking comes back in front of a reply that is to be gone on with, or of every one.
+THOUGHT = re.compile(r"\s*<think>.*?(?:</think>|\Z)\s*", re.DOTALL)
 NOTHING_SAID = "…"
 """What a role hears where it is to speak and nobody has said anything since its last line."""
 
@@ -42,11 +44,13 @@ class ClientMessage(BaseModel):
 
     @property
     def text(self) -> str:
-        """All text in it."""
-        if isinstance(self.content, list):
-            parts = (part.get("text") for part in self.content if isinstance(part, Mapping))
-            return "\n".join(part for part in parts if isinstance(part, str))
-        return self.content or ""
+        """All text in it, less what was thought before it was said."""
+        text = self.content or ""
+        if isinstance(text, list):
+            parts = (part.get("text") for part in text if isinstance(part, Mapping))
+            text = "\n".join(part for part in parts if isinstance(part, str))
+        thought = THOUGHT.match(text) if self.role == "assistant" else None
+        return text[thought.end() :] if thought else text
 
 
 class ChatRequest(BaseModel):

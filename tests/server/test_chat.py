@@ -83,6 +83,18 @@ async def test_a_reply_is_continued_on_its_branch(tmp_path: Path, headers: bool)
         assert await remembered(tmp_path, thread) == {"one", "two"}
 
 
+async def test_what_was_thought_is_not_what_was_said_when_a_client_sends_it_back(tmp_path: Path) -> None:
+    async with served(tmp_path) as http:
+        screen = Screen(http, "tea")
+        reply = await screen.say("one")
+        screen.said[-1] = ("assistant", f"<think>\nJudged 2 passages.\n</think>\n\n{reply}")
+        assert await screen.go_on() == "Reply 2 to one"
+        turns = (await http.get("/v1/threads/tea")).json()["turns"]
+        assert [turn["reply"] for turn in turns] == ["Reply 1 to one Reply 2 to one"]
+        screen.said[-1] = ("assistant", "<think>\nJudged 2 passages.")  # stopped before it said a word
+        assert await screen.go_on() == "Reply 3 to one"
+
+
 async def test_a_window_of_the_chat_is_enough(tmp_path: Path) -> None:
     async with served(tmp_path) as http:
         screen = Screen(http, headers=False, window=5, greeting="Hello.")
