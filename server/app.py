@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -45,6 +45,7 @@ from dramaturg.server.rooms import Model, Rooms, new_thread, thread_name, turn_a
 
 log = logging.getLogger(__name__)
 ALIVE_AFTER = 2.0  # seconds without a word after which a listener is told that the role still thinks
+STOPS_WITHIN = 5.0  # seconds that a caller's next request waits for what is kept of a reply that was stopped
 LONGEST_THREAD = 200
 MOST_TEXTS = 2_048  # in one request for embeddings
 
@@ -74,7 +75,9 @@ class RoleServer:
         self.access = access
         self.merges = merges
         self._turns: dict[str, int] = {}
-        self._behind: set[asyncio.Task[Any]] = set()
+        self._ends: dict[asyncio.Task[None], tuple[str, Speech]] = {}
+        """By what is still to be done for them: turns that have replied or run, with their callers."""
+        self._stops: dict[asyncio.Task[None], str] = {}
 
     def app(self) -> Starlette:
         """The application."""
@@ -108,8 +111,8 @@ class RoleServer:
         try:
             yield
         finally:
-            if self._behind:
-                await asyncio.wait(self._behind, timeout=30)
+            if left := {*self._ends, *self._stops}:
+                await asyncio.wait(left, timeout=30)
             await self.rooms.close()
 
     async def health(self, _: Request) -> Response:
@@ -142,14 +145,17 @@ class RoleServer:
             about = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": body.model}
             if heard.kind == "quiet":
                 return await self._aside(context, body, about)
+            if stops := [task for task, of in self._stops.items() if of == caller]:
+                await asyncio.wait(stops, timeout=STOPS_WITHIN)
             thread, history = await self._thread(request, body, model, context, heard, caller)
             talk = await self.rooms.conversation(model, context, thread)
             if not heard.whole and not heard.history and named_thread(request, body):
                 history = await self._all_or_nothing(talk, heard)
             about["thread"] = thread.removeprefix(f"{caller}/") if caller else thread
             speech = Speech(talk, history, heard.question, heard.begun)
-            speech.task.add_done_callback(partial(self._done, caller=caller, thread=thread, speech=speech))
-            self._behind.add(speech.task)
+            end = asyncio.create_task(self._end(caller, thread, speech))
+            self._ends[end] = (caller, speech)
+            end.add_done_callback(self._ends.pop)
             handed = True
             if body.stream:
                 return EventStream(
@@ -160,12 +166,12 @@ class RoleServer:
             if not handed:
                 self._turns[caller] -= 1
 
-    def _done(self, task: "asyncio.Task[None]", *, caller: str, thread: str, speech: Speech) -> None:
+    async def _end(self, caller: str, thread: str, speech: Speech) -> None:
         """After a turn: let the next in, and keep how its thread is found again."""
+        await asyncio.wait({speech.task})
         self._turns[caller] -= 1
-        self._behind.discard(task)
-        if not task.cancelled() and task.exception() is None:
-            self._later(self._remember(caller, thread, speech))
+        if not speech.task.cancelled() and speech.task.exception() is None:
+            await self._remember(caller, thread, speech)
 
     def _left(self, caller: str, thread: str, speech: Speech) -> None:
         """Nobody listens to a turn any more."""
@@ -174,12 +180,9 @@ class RoleServer:
             if await speech.stop():
                 await self._remember(caller, thread, speech)
 
-        self._later(stop())
-
-    def _later(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._behind.add(task)
-        task.add_done_callback(self._behind.discard)
+        task = asyncio.create_task(stop())
+        self._stops[task] = caller
+        task.add_done_callback(self._stops.pop)
 
     async def _remember(self, caller: str, thread: str, speech: Speech) -> None:
         try:
@@ -216,6 +219,10 @@ class RoleServer:
             return thread_name(caller, named), heard.history
         shown = [*heard.history, *([Exchange(heard.question, heard.begun)] if heard.begun else [])]
         if any(one.heard for one in shown):  # a greeting is that of every chat
+            last = as_heard(shown[-1].said)
+            of_last = [end for end, (of, one) in self._ends.items() if of == caller and as_heard(one.said) == last]
+            if of_last:  # who answers a reply at once is faster than what is done behind it
+                await asyncio.wait(of_last)
             kept = await self.rooms.kept(context)
             best, most = "", 0
             for name in await self.rooms.thread_of(kept, caller, shown):

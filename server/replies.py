@@ -79,6 +79,11 @@ class Speech:
             elif said and said[-1].type == "ai" and str(said[-1].id) not in self._known:
                 self._end(replies_in(said))
 
+    @property
+    def said(self) -> str:
+        """The reply, as far as it was sent, with what the client had of it before."""
+        return continued(self.begun, self.spoken)
+
     def _think(self, evidence: Mapping[str, Any]) -> None:
         if not self._replied.is_set() and not self.spoken:
             for line in why(evidence, self._told):
@@ -138,10 +143,9 @@ class Speech:
         self.task.cancel()
         with suppress(asyncio.CancelledError, Exception):
             await self.task
-        said = continued(self.begun, self.spoken)
-        if said.strip() and self.history is not None:
+        if self.said.strip() and self.history is not None:
             try:
-                await self.talk.take_over([*self.history, Exchange(self.question, said)])
+                await self.talk.take_over([*self.history, Exchange(self.question, self.said)])
                 return True
             except (ValueError, RuntimeError):
                 log.exception("What was said before a stop could not be kept.")

@@ -11,6 +11,7 @@ from langchain_core.outputs import ChatGenerationChunk
 
 from dramaturg.conversations.alignment import as_heard
 from dramaturg.conversations.opening import open_conversation
+from dramaturg.server.rooms import Rooms
 from dramaturg.workflows.amadeus import AmadeusContext
 
 from fakes import ScriptedChatModel
@@ -104,6 +105,21 @@ async def test_a_window_of_the_chat_is_enough(tmp_path: Path) -> None:
         thread = await only_thread(http)
         assert await remembered(tmp_path, thread) == {f"question {number}" for number in range(8)}
         assert len((await http.get(f"/v1/threads/{thread}")).json()["turns"]) == 9
+
+
+async def test_who_answers_at_once_is_on_the_same_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    remember = Rooms.remember
+
+    async def late(*given: Any) -> None:
+        await asyncio.sleep(0.05)
+        await remember(*given)
+
+    monkeypatch.setattr(Rooms, "remember", late)
+    async with served(tmp_path) as http:
+        screen = Screen(http, headers=False)
+        for text in ("one", "two"):
+            await screen.say(text)
+        assert await remembered(tmp_path, await only_thread(http)) == {"one", "two"}
 
 
 async def test_what_is_no_turn_is_answered_and_not_remembered(tmp_path: Path) -> None:
