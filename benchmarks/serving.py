@@ -42,7 +42,9 @@ def serving(library: Path, variables: dict[str, str]) -> Iterator[tuple[httpx.As
         port = free.getsockname()[1]
     command = ["serve", "--port", str(port), "--library", str(library), "--a-minute", "1000000", "--at-once", "1000"]
     env = {**os.environ, **variables}
-    server = subprocess.Popen([str(Path(sys.executable).with_name("dramaturg")), *command], env=env, stdout=subprocess.DEVNULL)
+    server = subprocess.Popen(
+        [str(Path(sys.executable).with_name("dramaturg")), *command], env=env, stdout=subprocess.DEVNULL
+    )
     try:
         url = f"http://127.0.0.1:{port}"
         while True:
@@ -93,7 +95,10 @@ async def rounds(http: httpx.AsyncClient, process: int, model: str, streams: int
 
 async def measured(methods: list[str], streams: int, count: int) -> dict[str, dict[str, list[float]]]:
     """The rounds of each method."""
-    with tempfile.TemporaryDirectory() as folder, running(script=str(Path(__file__).with_name("stub_turns.py"))) as stub:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        running(script=str(Path(__file__).with_name("stub_turns.py"))) as stub,
+    ):
         library = Path(folder) / "library"
         Library(library).open("beethoven")
         variables = {
