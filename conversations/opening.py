@@ -71,12 +71,13 @@ async def threads_in(kept: Kept) -> list[str]:
     if isinstance(kept.saver, ConversationSaver):
         return await kept.saver.athreads()
     saver: Any = kept.saver
-    rows = await saver.conn.execute(
-        "SELECT thread_id FROM checkpoints WHERE starts_with(thread_id, %s) "
-        "GROUP BY thread_id ORDER BY max(checkpoint_id) DESC",
-        [kept.prefix],
-    )
-    return [row["thread_id"].removeprefix(kept.prefix) for row in await rows.fetchall()]
+    async with saver.conn.connection() as connection:
+        rows = await connection.execute(
+            "SELECT thread_id FROM checkpoints WHERE starts_with(thread_id, %s) "
+            "GROUP BY thread_id ORDER BY max(checkpoint_id) DESC",
+            [kept.prefix],
+        )
+        return [row["thread_id"].removeprefix(kept.prefix) for row in await rows.fetchall()]
 
 
 @asynccontextmanager
@@ -103,16 +104,34 @@ async def kept_with(role: Role) -> AsyncIterator[Kept]:
         yield Kept(own, ItemStore(file.with_suffix(".memories.sqlite")), file.with_suffix(".locks"), "")
 
 
+CONNECTIONS = 16
+"""The most connections to a database, of one process."""
+
+
 @asynccontextmanager
 async def kept_in(address: str) -> AsyncIterator[tuple[BaseCheckpointSaver[Any], BaseStore]]:
-    """Open LangGraph's saver and store in a Postgres database; their tables are made where they are missing."""
+    """Open LangGraph's saver and store in a Postgres database; their tables are made where they are missing.
+
+    They share a pool: turns that are taken at once do not wait for one connection, and one that was lost is made anew.
+    """
     from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
     from langgraph.store.postgres.aio import AsyncPostgresStore
+    from psycopg import AsyncConnection
+    from psycopg.rows import DictRow, dict_row
+    from psycopg_pool import AsyncConnectionPool
 
-    async with (
-        AsyncPostgresSaver.from_conn_string(address) as saver,
-        AsyncPostgresStore.from_conn_string(address) as store,
-    ):
+    how = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
+    pool: AsyncConnectionPool[AsyncConnection[DictRow]] = AsyncConnectionPool(
+        address,
+        min_size=1,
+        max_size=CONNECTIONS,
+        timeout=10,
+        kwargs=how,
+        check=AsyncConnectionPool.check_connection,
+        open=False,
+    )
+    async with pool:
+        saver, store = AsyncPostgresSaver(pool), AsyncPostgresStore(pool)
         async with in_database(saver.conn, "\0tables", PATIENCE):  # two that make them at once would fail
             await saver.setup()
             await store.setup()
