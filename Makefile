@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
-.PHONY: demo chat studio test test-crash test-slow test-replicas lint bench peers studies docs clean
+.PHONY: demo chat studio clients test test-crash test-slow test-replicas lint bench peers studies docs clean
 .DEFAULT_GOAL := demo
 
 # torch comes first: on its own it is the smallest build for this machine, later it would be the largest.
@@ -58,6 +58,28 @@ test-replicas: $(VENV)/.dev
 	build/langhost/bin/python -m pip install --quiet --constraint deploy/graphs.lock langhost ".[postgres]"
 	build/langhost/bin/python -m pip install --quiet --no-deps --force-reinstall .
 	DRAMATURG_LANGHOST_PYTHON=$(abspath build/langhost/bin/python) $(PYTEST) tests/house/test_replicas.py --durations 5
+
+# The chat clients that people have, for tests/server/test_sillytavern.py and test_open_webui.py, which are skipped without
+# them. Needs npm and Chromium (apt-get install nodejs npm chromium), and 0.6 GB for SillyTavern, 2.9 GB for Open WebUI.
+CLIENTS := build/clients
+clients: $(CLIENTS)/.sillytavern $(CLIENTS)/.open-webui
+
+# As a dependency of another package, SillyTavern finds its own files no more: it is unpacked, and installed inside.
+$(CLIENTS)/.sillytavern:
+	mkdir -p $(CLIENTS)/sillytavern
+	cd $(CLIENTS) && npm pack --silent sillytavern@1.19.0
+	tar xf $(CLIENTS)/sillytavern-1.19.0.tgz -C $(CLIENTS)/sillytavern --strip-components 1
+	cd $(CLIENTS)/sillytavern && npm install --omit=dev --no-audit --no-fund --ignore-scripts
+	$(PYTHON) -m venv $(CLIENTS)/playwright
+	$(CLIENTS)/playwright/bin/python -m pip install --quiet playwright==1.65.2
+	rm $(CLIENTS)/sillytavern-1.19.0.tgz
+	@touch $@
+
+$(CLIENTS)/.open-webui: $(CLIENTS)/.sillytavern
+	$(PYTHON) -m venv $(CLIENTS)/open-webui
+	$(CLIENTS)/open-webui/bin/python -m pip install --quiet torch==2.13.0
+	$(CLIENTS)/open-webui/bin/python -m pip install --quiet open-webui==0.12.4
+	@touch $@
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

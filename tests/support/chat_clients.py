@@ -1,5 +1,6 @@
 """Real chat clients in Chromium, and the servers that they talk to; `make clients` installs them."""
 
+import json
 import os
 import shutil
 import socket
@@ -87,10 +88,15 @@ async def page_at(url: str, width: int = 1000, height: int = 720) -> AsyncIterat
             await browser.close()
 
 
+TASKS = {"title": "A talk by the sea", "tags": ["sea"], "follow_ups": ["And then?"]}
+
+
 class OnOneLine(Player):
-    """Replies on one line: clients cut off what looks like a line of the user's."""
+    """Replies on one line, since clients cut off what looks like a line of the user's; and does Open WebUI's tasks."""
 
     def __call__(self, messages: list[Any]) -> str | Exception:
+        if "### Task:" in messages[-1].text:
+            return json.dumps(TASKS)
         answer = super().__call__(messages)
         return answer.replace("\n\n", " / ") if isinstance(answer, str) else answer
 
