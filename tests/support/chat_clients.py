@@ -142,3 +142,26 @@ def stage(folder: Path) -> Iterator[Stage]:
         own: Mapping[str, str] = {"DRAMATURG_LIBRARY": str(folder / "library"), "DRAMATURG_CACHE": str(folder / "c")}
         with running(command, folder / "serve.log", f"{url}/health", **stub.variables(), **own) as http:
             yield Stage(folder, http, stub, player)
+
+
+@contextmanager
+def open_webui(folder: Path, base_url: str, *, headers: bool = True) -> Iterator[httpx.Client]:
+    """Run the real Open WebUI, with the server of roles as its only models."""
+    folder.mkdir()
+    port = str(free_port())
+    settings = {
+        "OPENAI_API_BASE_URL": base_url,
+        "OPENAI_API_KEY": "none",
+        "ENABLE_FORWARD_USER_INFO_HEADERS": str(headers),
+        "WEBUI_AUTH": "False",
+        "WEBUI_SECRET_KEY": "of a test",
+        "DATA_DIR": str(folder),
+        "ENABLE_OLLAMA_API": "False",
+        "OFFLINE_MODE": "True",
+        "HF_HUB_OFFLINE": "1",
+        "BYPASS_EMBEDDING_AND_RETRIEVAL": "True",
+        "RAG_EMBEDDING_ENGINE": "openai",
+    }
+    command = [str(CLIENTS / "open-webui" / "bin" / "open-webui"), "serve", "--host", "127.0.0.1", "--port", port]
+    with running(command, folder / "webui.log", f"http://127.0.0.1:{port}/health", folder, **settings) as http:
+        yield http
