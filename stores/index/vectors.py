@@ -59,7 +59,7 @@ def unpack(data: bytes) -> Any:
     import faiss
 
     try:
-        index = faiss.read_index(faiss.PyCallbackIOReader(BytesIO(data).read, _CHUNK))
+        index = faiss.read_index(faiss.PyCallbackIOReader(BytesIO(data).read, _CHUNK))  # type: ignore[attr-defined]
     except RuntimeError as error:
         raise ValueError("The file is no FAISS index.") from error
     if not isinstance(index, faiss.IndexFlat) or index.metric_type != faiss.METRIC_INNER_PRODUCT:
@@ -125,7 +125,7 @@ def _search(index: Any, query: Vectors, k: int, rows: range) -> tuple[Vectors, N
         if len(rows) == index.ntotal:
             scores, positions = index.search(query, k)
         else:
-            some = faiss.SearchParameters(sel=faiss.IDSelectorRange(rows.start, rows.stop))
+            some = faiss.SearchParameters(sel=faiss.IDSelectorRange(rows.start, rows.stop))  # type: ignore[call-arg]
             scores, positions = index.search(query, k, params=some)
     finally:
         faiss.omp_set_num_threads(threads)
