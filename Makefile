@@ -68,11 +68,11 @@ lint: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/guided_selection.py
-	$(BIN)/python benchmarks/indexing.py
-	$(BIN)/python benchmarks/turns.py
-	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python benchmarks/indexing.py --write
+	$(BIN)/python benchmarks/turns.py --rounds 3 --write
+	$(BIN)/python benchmarks/growth.py --turns 1000 --write
 	$(BIN)/python benchmarks/normalization.py
-	$(BIN)/python benchmarks/changes.py
+	$(BIN)/python benchmarks/changes.py --write
 	$(BIN)/python benchmarks/ensemble.py
 	$(BIN)/python benchmarks/emotional_recall.py
 	$(BIN)/python benchmarks/cliques.py
