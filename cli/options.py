@@ -56,6 +56,7 @@ def find_modules_here() -> None:
 
 
 RoleArgument = Annotated[str, typer.Argument(help="The id of a role, e.g. beethoven.", show_default=False)]
+RolesArgument = Annotated[list[str], typer.Argument(metavar="ROLE …", help="The ids of roles.", show_default=False)]
 MethodOption = Annotated[
     str,
     typer.Option(

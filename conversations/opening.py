@@ -61,7 +61,7 @@ async def open_conversation(
         if server:
             there = await stack.enter_async_context(open_server(server, forget=not thread))
             graph = there.flow(method).builder
-            await there.require(role.id, {graph_of(method): context})
+            await there.require(role.id, {graph_of(method): (graph, context)})
             thread = thread and f"{thread}@{urlsplit(server).netloc.rpartition('@')[2]}"
         if not thread:
             store = InMemoryStore()

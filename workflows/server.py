@@ -15,6 +15,7 @@ from uuid import UUID, uuid4, uuid5
 import httpx
 from langchain_core.messages import AIMessage, BaseMessage, messages_to_dict
 from langchain_core.runnables import RunnableConfig
+from langgraph.config import get_stream_writer
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
@@ -25,12 +26,12 @@ from typing_extensions import TypedDict
 
 from dramaturg.models import errors as model_errors
 from dramaturg.models.environment import environment
-from dramaturg.nodes.open_settings import SettingRefused, mark
+from dramaturg.nodes.open_settings import SettingRefused
 from dramaturg.nodes.run import RoleContext
 from dramaturg.stores import errors as store_errors
 from dramaturg.stores.files import canonical
 from dramaturg.stores.library import UnknownRole
-from dramaturg.workflows.methods import AnyGraph, Flow, flow
+from dramaturg.workflows.methods import INDEXES, AnyGraph, Flow, flow
 from dramaturg.workflows.names import METHODS
 
 ASKED_FOR = "dramaturg_turn"
@@ -38,8 +39,8 @@ ASKED_FOR = "dramaturg_turn"
 INDEXING = UUID("6f0d1c0e-6b1a-4b7e-9a55-0c6b5f6d2f10")
 """What the threads of indexes are named by: whoever asks for the same index at the same time waits for one run."""
 Keep = Literal["conversation", "answer", "index"]
-"""What becomes of a thread: that of a conversation stays, an answer is taken from it and it is deleted, an index has
-one only while it is made. Who stops cancels the run, but not that of an answer, which is found again."""
+"""What becomes of a thread: that of a conversation stays, that of an answer is deleted when it is had, that of an index
+when it is made again. Who stops cancels the run, but not that of an answer, which is found again."""
 
 
 class ServerError(RuntimeError):
@@ -90,6 +91,7 @@ class Server:
                 are named by chance, and found by what is checkpointed here.
         """
         given = get_type_hints(builder.input_schema, include_extras=True)
+        kind = builder.context_schema
         taken = get_type_hints(builder.output_schema, include_extras=True)
         state: Any = TypedDict("OnServer", {**given, **taken, "server": NotRequired[Place]})  # type: ignore[misc]
 
@@ -98,7 +100,8 @@ class Server:
                 return {}
             name = str(uuid4())
             if keep == "index":
-                name = str(uuid5(INDEXING, repr([graph, canonical(sent(runtime.context)), sorted(state.items())])))
+                wanted: Any = [graph, sent(runtime.context, kind), dict(state)]
+                name = str(uuid5(INDEXING, canonical(wanted).decode()))
             elif seed:
                 name = str(uuid5(UUID(seed), str(config["configurable"]["thread_id"])))
             return {"server": ServerThread(thread=name, checkpoint=None)}
@@ -108,12 +111,12 @@ class Server:
             turn = str(messages[-1].id) if messages else "index"
             asked: Any = {"messages": as_sent(messages, new=where["checkpoint"] is None)} if messages else None
             asked = asked or {name: value for name, value in state.items() if name in given}
-            head = await self.played(graph, where, turn, asked, runtime, keep)
+            told = sent(runtime.context, kind)
+            head = await self.played(graph, where, turn, asked, told, keep)
             while waiting := [one for task in head["tasks"] for one in task.get("interrupts") or ()]:
-                answer = interrupt(waiting[0]["value"])
-                resumed = {"command": {"resume": answer}, "context": sent(runtime.context)}
-                head = await self.run(graph, where, turn, runtime, keep, **resumed)
-            if keep != "conversation":
+                resumed = {"resume": interrupt(waiting[0]["value"])}
+                head = await self.run(graph, where, turn, keep, command=resumed, context=told)
+            if keep == "answer":
                 await self.forget(where["thread"])
             found = {name: value for name, value in head["values"].items() if name in taken}
             if "messages" in found:
@@ -131,23 +134,22 @@ class Server:
         return made
 
     async def played(
-        self, graph: str, where: ServerThread, turn: str, asked: Any, runtime: Runtime[Any], keep: Keep
+        self, graph: str, where: ServerThread, turn: str, asked: Any, context: dict[str, Any], keep: Keep
     ) -> Mapping[str, Any]:
         """The thread's state after a turn: of the run that was begun for it before, or of one that begins now."""
-        context = sent(runtime.context)
         begun, head = await self.found(where["thread"], turn)
         if begun and begun["status"] in ("pending", "running"):
-            return await self.run(graph, where, turn, runtime, keep, joins=begun["run_id"])
+            return await self.run(graph, where, turn, keep, joins=begun["run_id"])
         if begun and head and keep != "index" and (head.get("metadata") or {}).get("run_id") == begun["run_id"]:
             waits = any(task.get("interrupts") for task in head["tasks"])
             if waits or not head["next"]:
                 return head
             if keep == "conversation":  # it was stopped: what it has found out by then is kept
-                return await self.run(graph, where, turn, runtime, keep, input=None, context=context)
+                return await self.run(graph, where, turn, keep, input=None, context=context)
         if begun and keep != "conversation":
             await self.forget(where["thread"])
         at = {"checkpoint_id": where["checkpoint"]} if where["checkpoint"] else {}
-        return await self.run(graph, where, turn, runtime, keep, input=asked, context=context, **at)
+        return await self.run(graph, where, turn, keep, input=asked, context=context, **at)
 
     async def found(self, thread: str, turn: str) -> tuple[Any, Any]:
         """The last run that was begun for a turn, and the head of its thread; None where there is none."""
@@ -164,7 +166,6 @@ class Server:
         graph: str,
         where: ServerThread,
         turn: str,
-        runtime: Runtime[Any],
         keep: Keep,
         *,
         joins: str = "",
@@ -173,6 +174,7 @@ class Server:
         """Have the server run a graph, show what it streams, and return the thread's state after it."""
         thread, run = where["thread"], joins
         self.begun.add(thread)
+        write = get_stream_writer()
         modes = ["custom", "messages-tuple"]
 
         def named(created: Mapping[str, Any]) -> None:
@@ -193,7 +195,7 @@ class Server:
                         stream_resumable=True,
                         metadata={ASKED_FOR: turn},
                         if_not_exists="create",
-                        multitask_strategy="interrupt",
+                        multitask_strategy="enqueue" if keep == "index" else "interrupt",
                         on_disconnect="continue",
                         on_run_created=named,
                     )
@@ -202,7 +204,7 @@ class Server:
                         if part.event == "error":
                             raise as_at_home(part.data, self.url)
                         for event in shown(part):
-                            runtime.stream_writer(event)
+                            write(event)
                 return await self.client.threads.get_state(thread)  # type: ignore[no-any-return]
         except asyncio.CancelledError:
             if run and keep != "answer":
@@ -210,20 +212,20 @@ class Server:
                     await self.client.runs.cancel(thread, run)
             raise
 
-    async def require(self, role: str, graphs: Mapping[str, RoleContext]) -> None:
+    async def require(self, role: str, graphs: Mapping[str, tuple[AnyGraph, RoleContext]]) -> None:
         """Refuse what the server would refuse, before anything is asked.
 
         Args:
             role: must be in the server's library.
-            graphs: by their names on the server, the settings that they are to have.
+            graphs: by their names on the server: their builders here, and the settings that they are to have.
 
         Raises:
             ServerError: the server cannot be reached, or does not serve one of them.
             SettingRefused: a setting is not open to callers.
             UnknownRole: the server's library has no such role.
         """
-        for graph, context in graphs.items():
-            await self.tried(graph, context=sent(context), interrupt_before="*")
+        for graph, (builder, context) in graphs.items():
+            await self.tried(graph, context=sent(context, builder.context_schema), interrupt_before="*")
         try:
             # It opens the role and asks nothing.
             await self.tried("drmr_index", context={"role": role}, interrupt_after=["recheck_dialogues"])
@@ -234,10 +236,22 @@ class Server:
                 f"`dramaturg library push postgresql://… {role}`."
             ) from error
 
+    async def prepare(self, method: str, context: RoleContext) -> None:
+        """Have a role indexed for a method as a turn would begin with it; nothing else is asked."""
+        builder = flow(method).builder
+        if after := sorted({end for start, end in builder.edges if start in INDEXES}):
+            told, asked = sent(context, builder.context_schema), {"messages": [{"type": "human", "content": "?"}]}
+            await self.tried(graph_of(method), input=asked, context=told, interrupt_before=after)
+            return
+        for one in flow(method).preparations(context).values():
+            there = one._replace(builder=self.stand_in(one.builder, one.name, "index"))
+            await there.graph.ainvoke({}, context=one.context)
+
     async def tried(self, graph: str, **how: Any) -> None:
-        """Run a graph up to a node, on no thread."""
+        """Run a graph up to a node, on no thread that is kept."""
+        how = {"input": {}, "stream_mode": ["updates"], "on_disconnect": "cancel", **how}
         with self.speaking(graph):
-            async for part in self.client.runs.stream(None, graph, input={}, stream_mode=["updates"], **how):
+            async for part in self.client.runs.stream(None, graph, **how):
                 if part.event == "error":
                     raise as_at_home(part.data, self.url)
 
@@ -296,16 +310,22 @@ def graph_of(method: str) -> str:
     return METHODS[method]
 
 
-def sent(context: Any) -> dict[str, Any]:
-    """The settings of a run that a server is told: what was set, without the library, which is its own.
+def sent(context: Any, kind: Any) -> dict[str, Any]:
+    """The settings of a run that a server is told: what differs there, without the library, which is its own.
+
+    Args:
+        context: of the run here.
+        kind: the settings that the graph has there; a part's preparation runs by the context of the part.
 
     Raises:
         ValueError: one of them is an object or a folder here.
     """
     told = dict[str, Any]()
-    for name in sorted(context.model_fields_set - {"library"}):
-        field, value = type(context).model_fields[name], getattr(context, name)
-        if not mark(field) and value == field.default:
+    # What the rules imply is implied there too: some of it only an operator may set by name.
+    implied = kind.model_validate({"rules": context.rules} if "rules" in kind.model_fields else {})
+    for name in sorted(type(context).model_fields.keys() & kind.model_fields.keys() - {"library"}):
+        value = getattr(context, name)
+        if value == getattr(implied, name) and name not in ("role", "rules"):
             continue
         if isinstance(value, os.PathLike) or not plain(value):
             raise ValueError(

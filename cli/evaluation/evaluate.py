@@ -20,6 +20,8 @@ from dramaturg.cli.options import (
     LibraryOption,
     ModelOption,
     PromptsOption,
+    ServerOption,
+    carry_to,
     given_object,
     library_path,
     names_in,
@@ -92,6 +94,7 @@ def evaluate_command(
     web_search: WebOption = "off",
     prompts: PromptsOption = None,
     library: LibraryOption = None,
+    server: ServerOption = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and end.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -112,6 +115,7 @@ def evaluate_command(
         prompts=prompts,
         judges=tuple(judge or ()),
         most_calls=most_calls,
+        server=server,
         web_search="off" if web_search == "off" else given_object("--web-search", web_search),
     )
     roles_of = [shelf_of(library).open(name) for name in wanted.roles]
@@ -122,6 +126,7 @@ def evaluate_command(
         print_json([one._asdict() for one in found]) if as_json else screen.print(estimate_table(found))
         return
     require_extra("evaluate", *NUMBERS)
+    carry_to(server, library, *wanted.roles)
     run(evaluation)
     show_report(out, as_json=as_json)
 

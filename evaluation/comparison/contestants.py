@@ -172,10 +172,21 @@ def key_of(
     return digest(told)
 
 
+def server_of(shared: RunContext) -> str:
+    """The address of the server where the roles speak; empty: they speak here."""
+    return str(getattr(shared, "server", ""))
+
+
+def speaking_model(shared: RunContext) -> str:
+    """The name of the model that speaks; on a server, what that calls it."""
+    server = server_of(shared)
+    return f"{shared.chat_model} at {server}" if server else name_of(shared.chat_model)
+
+
 def models_of(shared: RunContext) -> tuple[str, ...]:
     """The names of the chat model and of the embedding model, and a digest of prompts that are not the package's."""
     embedding = shared.embedding_model
-    names = name_of(shared.chat_model), embedding if isinstance(embedding, str) else embeddings_name(embedding)
+    names = speaking_model(shared), embedding if isinstance(embedding, str) else embeddings_name(embedding)
     return (*names, digest_of(shared.prompts)) if shared.prompts else names
 
 
