@@ -38,6 +38,8 @@ ASKED_FOR = "dramaturg_turn"
 """In the metadata of a run: what it was begun for, by which it is found again."""
 INDEXING = UUID("6f0d1c0e-6b1a-4b7e-9a55-0c6b5f6d2f10")
 """What the threads of indexes are named by: whoever asks for the same index at the same time waits for one run."""
+RUNS = 64
+"""How many runs a server is given at once: what it does not work at waits in its queue."""
 Keep = Literal["conversation", "answer", "index"]
 """What becomes of a thread: that of a conversation stays, that of an answer is deleted when it is had, that of an index
 when it is made again. Who stops cancels the run, but not that of an answer, which is found again."""
@@ -65,6 +67,7 @@ class Server:
         self.client = client
         self.begun: set[str] = set()
         """The threads that were begun here."""
+        self._runs = asyncio.Semaphore(RUNS)
 
     def flow(self, method: str | Flow, keep: Keep = "conversation", seed: str = "") -> Flow:
         """A method whose turns are taken on the server; see `stand_in`.
@@ -182,30 +185,31 @@ class Server:
             run = str(created["run_id"])
 
         try:
-            with self.speaking(graph, lambda: bool(run)):
-                if joins:
-                    parts = self.client.runs.join_stream(thread, joins, stream_mode=modes)
-                else:
-                    parts = self.client.runs.stream(
-                        thread,
-                        graph,
-                        **how,
-                        stream_mode=modes,
-                        stream_subgraphs=True,
-                        stream_resumable=True,
-                        metadata={ASKED_FOR: turn},
-                        if_not_exists="create",
-                        multitask_strategy="enqueue" if keep == "index" else "interrupt",
-                        on_disconnect="continue",
-                        on_run_created=named,
-                    )
-                async with aclosing(parts):
-                    async for part in parts:
-                        if part.event == "error":
-                            raise as_at_home(part.data, self.url)
-                        for event in shown(part):
-                            write(event)
-                return await self.client.threads.get_state(thread)  # type: ignore[no-any-return]
+            async with self._runs:
+                with self.speaking(graph, lambda: bool(run)):
+                    if joins:
+                        parts = self.client.runs.join_stream(thread, joins, stream_mode=modes)
+                    else:
+                        parts = self.client.runs.stream(
+                            thread,
+                            graph,
+                            **how,
+                            stream_mode=modes,
+                            stream_subgraphs=True,
+                            stream_resumable=True,
+                            metadata={ASKED_FOR: turn},
+                            if_not_exists="create",
+                            multitask_strategy="enqueue" if keep == "index" else "interrupt",
+                            on_disconnect="continue",
+                            on_run_created=named,
+                        )
+                    async with aclosing(parts):
+                        async for part in parts:
+                            if part.event == "error":
+                                raise as_at_home(part.data, self.url)
+                            for event in shown(part):
+                                write(event)
+                    return await self.client.threads.get_state(thread)  # type: ignore[no-any-return]
         except asyncio.CancelledError:
             if run and keep != "answer":
                 with suppress(httpx.HTTPError):

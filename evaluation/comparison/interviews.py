@@ -16,6 +16,7 @@ from dramaturg.evaluation.comparison.contestants import (
     fingerprint,
     language_in,
     models_of,
+    server_of,
 )
 from dramaturg.evaluation.comparison.external import PACKAGES
 from dramaturg.evaluation.instruments.files import NAMES, instrument
@@ -170,6 +171,7 @@ def context_of(one: Interview, shared: RunContext, judge: str | BaseChatModel) -
     by = contestant(one.contestant)
     common = {name: getattr(shared, name) for name in RunContext.model_fields}
     asked = {"role": one.role, "model_seed": one.seed, "instrument": one.inventory, "judge": judge}
+    asked["server"] = server_of(shared)
     own = dict(by.settings)
     rules = {"rules": own.pop("rules")} if "rules" in own else {}
     return InterviewContext(**{**common, **asked, **rules, "method": flow(by.method), "method_settings": own})

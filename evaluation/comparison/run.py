@@ -115,12 +115,12 @@ async def interview_all(evaluation: Evaluation, desk: "Desk", show: Show) -> Non
             for one in waiting
         ]
         await prepare_all(prepared, speakers, show)
-        make_folder(evaluation.folder / FOLDER, within=evaluation.folder)
-        inventories = {one.metric: one for one in evaluation.plan.inventories}
-        sizes = (inventories[one.inventory] for one in evaluation.plan.interviews)
-        whole = sum(one.items + one.judgements for one in sizes)
-        announce = after(whole - sum(map(sum, left.values())), show("Interviews", whole))
-        await desk.interview(left, evaluation, announce, speakers)
+    make_folder(evaluation.folder / FOLDER, within=evaluation.folder)
+    inventories = {one.metric: one for one in evaluation.plan.inventories}
+    sizes = (inventories[one.inventory] for one in evaluation.plan.interviews)
+    whole = sum(one.items + one.judgements for one in sizes)
+    announce = after(whole - sum(map(sum, left.values())), show("Interviews", whole))
+    await desk.interview(left, evaluation, announce)
 
 
 def unheld(evaluation: Evaluation) -> dict[str, Left]:
@@ -176,16 +176,13 @@ class Desk:
         if len(had) < len(waiting):
             raise self.capped()
 
-    async def interview(
-        self, left: Mapping[str, Left], evaluation: Evaluation, announce: Announce, speakers: MethodSpeakers
-    ) -> None:
+    async def interview(self, left: Mapping[str, Left], evaluation: Evaluation, announce: Announce) -> None:
         """Hold interviews one after the other; a few questions of each are asked at a time.
 
         Args:
             left: what is left to be asked in each that is not over, by its key.
             evaluation: to which they belong.
             announce: is told how many of all these questions are answered.
-            speakers: who speaks.
 
         Raises:
             Capped: the calls are spent. What is under way then is asked again when it goes on: how many calls a reply
@@ -205,7 +202,7 @@ class Desk:
 
             self.go_on(done < until)
             context = context_of(one, evaluation.settings, next(iter(evaluation.settings.judges), ""))
-            await interviewed(speakers.interviewed(context), evaluation.folder / FOLDER / one.file, answered)
+            await interviewed(context, evaluation.folder / FOLDER / one.file, answered)
 
     def go_on(self, wanted: bool) -> None:
         """Stop where more is wanted than may be asked."""

@@ -22,7 +22,6 @@ from dramaturg.evaluation.comparison.contestants import (
 from dramaturg.evaluation.comparison.external import PACKAGES, ExternalMethod, MethodReply, external_method
 from dramaturg.evaluation.comparison.records import Reply
 from dramaturg.evaluation.datasets.dataset import DatasetQuestion
-from dramaturg.evaluation.interviews.state import InterviewContext
 from dramaturg.models.chat import Account, total
 from dramaturg.models.environment import environment
 from dramaturg.models.errors import UNANSWERED
@@ -30,10 +29,8 @@ from dramaturg.nodes.run import RunContext
 from dramaturg.stores.files import read_if_there, write_bytes
 from dramaturg.stores.role import Role
 from dramaturg.workflows.methods import Flow, chat_graph, flow, preparations
-from dramaturg.workflows.server import Server, graph_of, open_server
+from dramaturg.workflows.server import RUNS, Server, graph_of, open_server
 
-RUNS = 64
-"""How many runs a server is given at once: what it does not work at waits in its queue."""
 SEED = "server.txt"
 
 
@@ -87,12 +84,6 @@ class MethodSpeakers:
             raise ValueError(f"{asked.contestant.name} runs in a process of this machine: leave it or --server out.")
         context = asked.contestant.context(self.shared, asked.role.id, asked.seed, asked.question.user_role)
         await self.server.require(asked.role.id, {graph_of(method): (chat_graph(method), context)})
-
-    def interviewed(self, context: InterviewContext) -> InterviewContext:
-        """The context of an interview whose turns are taken on the server, if there is one."""
-        if not self.server:
-            return context
-        return context.model_copy(update={"method": self.server.flow(context.respondent, "answer")})
 
     async def reply(self, asked: ToAsk) -> Reply:
         """Have a question answered in a conversation of its own; what does not come is missing, and says why."""
