@@ -17,8 +17,9 @@ from langchain_core.messages import AIMessage, BaseMessage, messages_to_dict
 from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_stream_writer
 from langgraph.graph import END, START, StateGraph
+from langgraph.pregel.remote import RemoteException, RemoteGraph
 from langgraph.runtime import Runtime
-from langgraph.types import interrupt
+from langgraph.types import StateSnapshot, interrupt
 from langgraph_sdk import get_client
 from langgraph_sdk.errors import APIStatusError, NotFoundError
 from pydantic import BaseModel, Field
@@ -286,6 +287,35 @@ class Server:
             raise ServerError(
                 f"The server at {self.url} cannot be reached ({what}): see that it runs, and that --server names it."
             ) from error
+
+
+class ServedGraph(RemoteGraph):
+    """A graph of a server, run on its threads by who keeps their state there alone; left, the run is stopped."""
+
+    def __init__(self, server: Server, name: str, builder: AnyGraph) -> None:
+        super().__init__(name, client=server.client)
+        self.server = server
+        self.graph = name
+        self.kind = builder.context_schema
+
+    async def aget_state(self, config: RunnableConfig, **named: Any) -> StateSnapshot:
+        """The head of a thread, empty where nothing has run on it."""
+        with self.server.speaking(self.graph):
+            try:
+                return await super().aget_state(config, **named)
+            except TypeError:  # `RemoteGraph` reads no thread on which nothing has run
+                return StateSnapshot({}, (), config, None, None, None, (), ())
+
+    async def astream(self, input: Any, config: Any = None, *, context: Any = None, **named: Any) -> AsyncIterator[Any]:  # noqa: A002
+        """Run as `RemoteGraph.astream` does; a run that goes on is stopped before."""
+        how = {"context": sent(context, self.kind), "multitask_strategy": "interrupt", "on_disconnect": "cancel"}
+        with self.server.speaking(self.graph):
+            try:
+                async with aclosing(super().astream(input, config, **how, **named)) as parts:
+                    async for part in parts:
+                        yield part
+            except RemoteException as error:
+                raise as_at_home(error.args[0], self.server.url) from error
 
 
 @asynccontextmanager

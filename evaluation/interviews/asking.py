@@ -71,10 +71,8 @@ async def ask(state: AskedItem, runtime: Runtime[InterviewContext]) -> dict[str,
     context = settings(runtime, InterviewContext)
     said = ItemReply(**state, reply="", error="", evidence={}, usage={})
     try:
-        # The server has its own queue.
-        async with (
-            nullcontext() if context.server else turns(context)
-        ):  # no more items than questions: each is then soon whole, and checkpointed
+        # No more items than questions: each is then soon whole, and checkpointed. A server has a queue of its own.
+        async with nullcontext() if context.server else turns(context):
             output = await replied(context, state)
         said |= {"reply": output["messages"][-1].text, "evidence": output["evidence"], "usage": output["usage"]}
     except UNANSWERED as error:
