@@ -22,13 +22,13 @@ from langgraph.runtime import Runtime
 from langgraph.types import StateSnapshot, interrupt
 from langgraph_sdk import get_client
 from langgraph_sdk.errors import APIStatusError, NotFoundError
-from pydantic import BaseModel, Field
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from dramaturg.models import errors as model_errors
 from dramaturg.models.environment import environment
 from dramaturg.nodes.open_settings import SettingRefused
-from dramaturg.nodes.run import RoleContext
+from dramaturg.nodes.run import RoleContext, RunContext
 from dramaturg.stores import errors as store_errors
 from dramaturg.stores.files import canonical
 from dramaturg.stores.library import UnknownRole
@@ -367,7 +367,7 @@ def sent(context: Any, kind: Any) -> dict[str, Any]:
                 "side, which a server cannot be sent"
                 + (": put the prompts into the role's own prompts/." if name == "prompts" else ": name it.")
             )
-        told[name] = value.model_dump(mode="json", exclude_unset=True) if isinstance(value, BaseModel) else value
+        told[name] = value.model_dump(mode="json", exclude_unset=True) if isinstance(value, RunContext) else value
     return told
 
 
@@ -377,7 +377,7 @@ def plain(value: Any) -> bool:
         return all(map(plain, value.values()))
     if isinstance(value, list | tuple | set | frozenset):
         return all(map(plain, value))
-    return value is None or isinstance(value, str | int | float | bool | BaseModel)
+    return value is None or isinstance(value, str | int | float | bool | RunContext)
 
 
 def as_sent(messages: list[BaseMessage], *, new: bool) -> list[dict[str, Any]]:
