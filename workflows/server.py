@@ -41,6 +41,8 @@ INDEXING = UUID("6f0d1c0e-6b1a-4b7e-9a55-0c6b5f6d2f10")
 """What the threads of indexes are named by: whoever asks for the same index at the same time waits for one run."""
 RUNS = 64
 """How many runs a server is given at once: what it does not work at waits in its queue."""
+PATIENCE = 10.0
+"""Seconds that a server may take to say that it is there."""
 Keep = Literal["conversation", "answer", "index"]
 """What becomes of a thread: that of a conversation stays, that of an answer is deleted when it is had, that of an index
 when it is made again. Who stops cancels the run, but not that of an answer, which is found again."""
@@ -253,12 +255,17 @@ class Server:
             await there.graph.ainvoke({}, context=one.context)
 
     async def tried(self, graph: str, **how: Any) -> None:
-        """Run a graph up to a node, on no thread that is kept."""
-        how = {"input": {}, "stream_mode": ["updates"], "on_disconnect": "cancel", **how}
+        """Run a graph up to a node, on a thread that is deleted: without one some servers go past the node."""
+        how = {"input": {}, "stream_mode": ["updates"], "on_disconnect": "cancel", "if_not_exists": "create", **how}
+        thread = str(uuid4())
         with self.speaking(graph):
-            async for part in self.client.runs.stream(None, graph, **how):
-                if part.event == "error":
-                    raise as_at_home(part.data, self.url)
+            try:
+                async for part in self.client.runs.stream(thread, graph, **how):
+                    if part.event == "error":
+                        raise as_at_home(part.data, self.url)
+            finally:
+                with suppress(httpx.HTTPError):
+                    await self.client.threads.delete(thread)
 
     async def forget(self, thread: str) -> None:
         """Delete a thread, if it is there."""
@@ -284,9 +291,7 @@ class Server:
                     f"The connection to the server at {self.url} was lost ({what}): its run goes on there, and the "
                     "same command, or /retry in a chat, finds it again."
                 ) from error
-            raise ServerError(
-                f"The server at {self.url} cannot be reached ({what}): see that it runs, and that --server names it."
-            ) from error
+            raise unreachable(self.url, error) from error
 
 
 class ServedGraph(RemoteGraph):
@@ -328,6 +333,7 @@ async def open_server(url: str, *, forget: bool = False) -> AsyncIterator[Server
     """
     if not url.startswith(("http://", "https://")):
         raise ValueError(f"{url!r} is no address of a server: write http://host:port.")
+    await reach(url)
     key = environment().server_key
     async with get_client(url=url, api_key=key.get_secret_value() if key else None) as client:
         server = Server(url.rstrip("/"), client)
@@ -337,6 +343,21 @@ async def open_server(url: str, *, forget: bool = False) -> AsyncIterator[Server
             for thread in [*server.begun] if forget else ():
                 with suppress(ServerError):
                     await server.forget(thread)
+
+
+async def reach(url: str) -> None:
+    """Have a server that is not there said at once: the client tries for a quarter of a minute."""
+    try:
+        async with httpx.AsyncClient(timeout=PATIENCE) as once:
+            await once.get(f"{url.rstrip('/')}/ok")
+    except httpx.HTTPError as error:
+        raise unreachable(url, error) from error
+
+
+def unreachable(url: str, error: Exception) -> ServerError:
+    """That a server is not there."""
+    what = type(error).__name__
+    return ServerError(f"The server at {url} cannot be reached ({what}): see that it runs, and that --server names it.")
 
 
 def graph_of(method: str) -> str:

@@ -118,6 +118,7 @@ def evaluate_command(
         server=server,
         web_search="off" if web_search == "off" else given_object("--web-search", web_search),
     )
+    carry_to("" if dry_run else server, library, *wanted.roles)
     roles_of = [shelf_of(library).open(name) for name in wanted.roles]
     plan, asked = planned(wanted, roles_of, settings, list(judges_of(settings)))  # what cannot be done leaves no files
     evaluation = Evaluation(plan, asked, settings, out.expanduser().absolute())
@@ -126,7 +127,6 @@ def evaluate_command(
         print_json([one._asdict() for one in found]) if as_json else screen.print(estimate_table(found))
         return
     require_extra("evaluate", *NUMBERS)
-    carry_to(server, library, *wanted.roles)
     run(evaluation)
     show_report(out, as_json=as_json)
 

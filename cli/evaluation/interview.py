@@ -74,12 +74,12 @@ def interview(
     scored = {"tie": tie.value, "refusals": refusals.value}
     around = {"chat_model": model, "prompts": prompts, "server": server}
     context = context_of(library, settings, **around, **asked, **judged, **scored)
+    carry_to("" if dry_run else server, library, role)
     wanted = asyncio.run(questions(context))
     if dry_run:
         tell(wanted, as_json=as_json)
         return
     file = out or Path(f"{role}-{file_name(method)}-{Path(instrument).stem}.json")
-    carry_to(server, library, role)
     output = held(context, file, wanted)
     if as_json:
         print_json(output)

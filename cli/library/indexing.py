@@ -93,6 +93,7 @@ def index(
         raise ValueError(f"The index of {method} has no --{wish}: add --method {have}, or leave it out.")
     if plan and apply:
         raise ValueError("Write the plan first (--plan), read and edit it, then carry it out (--apply).")
+    carry_to("" if dry_run else server, library, *roles)
     if any(one.kind.sources == "persona" for one in parts.values()):
         for role in roles:
             read_originals(shelf_of(library).open(role), dry_run=dry_run)
@@ -108,7 +109,6 @@ def index(
             screen.print(f"{title}: {cost_line(cost)}" if len(costs) > 1 else cost_line(cost), soft_wrap=True)
         return
     stopping.promise("Answers and vectors so far are kept, and the same command goes on with them.")
-    carry_to(server, library, *roles)
     reports = asyncio.run(made(parts, given, server))
     print_json(for_program(reports)) if as_json else screen.print(reports_view(roles[0], reports))
 

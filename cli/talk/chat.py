@@ -74,12 +74,12 @@ def ask(
     """Ask a role one question or several; without --thread the conversation is forgotten afterwards."""
     named = {"chat_model": model, "strategy": strategy, "user_role": user_role, "prompts": prompts}
     context = context_for(method, role, library, settings, **named)
+    carry_to(server, library, role)
     say_unread(context)
     among = ["--thread", thread] if thread else []
     again = command_line("chat", role, *among, method=method, library=library, server=server)
     kept = f"What was asked is kept, and /retry answers it in: {again}"
     stopping.promise(kept if thread else "Of a conversation without --thread nothing is kept.")
-    carry_to(server, library, role)
     asyncio.run(answered(method, context, questions, thread, server, evidence=evidence, as_json=as_json))
 
 
@@ -150,8 +150,8 @@ def chat(
     context = context_for(method, role, library, settings, **named)
     among = [] if thread == "default" else ["--thread", thread]
     again = command_line("chat", role, *among, method=method, library=library, server=server)
-    say_unread(context)
     carry_to(server, library, role)
+    say_unread(context)
     # Lines are read outside of the event loop, which would keep Ctrl-C from the prompt.
     with asyncio.Runner() as runner:
         opened = open_conversation(method, context, thread, server=server)

@@ -50,7 +50,8 @@ class Contestant(NamedTuple):
             seed: of written texts.
             user_role: who asks; a method that makes no difference between users is not told.
         """
-        common = {name: getattr(shared, name) for name in RunContext.model_fields}
+        here = {"embedding_model"} if server_of(shared) else set()  # it measures here; a server embeds by its own
+        common = {name: getattr(shared, name) for name in RunContext.model_fields if name not in here}
         asking = {"user_role": user_role} if user_role and "user_role" in self.kind.model_fields else {}
         web = {WEB: getattr(shared, WEB, "off")} if self.searches else {}
         rules = {"rules": "paper"} if self.method in BASELINES else {}

@@ -169,7 +169,8 @@ def context_of(one: Interview, shared: RunContext, judge: str | BaseChatModel) -
         judge: who rates; empty: the model that speaks.
     """
     by = contestant(one.contestant)
-    common = {name: getattr(shared, name) for name in RunContext.model_fields}
+    here = {"embedding_model"} if server_of(shared) else set()
+    common = {name: getattr(shared, name) for name in RunContext.model_fields if name not in here}
     asked = {"role": one.role, "model_seed": one.seed, "instrument": one.inventory, "judge": judge}
     asked["server"] = server_of(shared)
     own = dict(by.settings)

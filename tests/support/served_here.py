@@ -25,6 +25,7 @@ from roles import WordEmbeddings
 from served_graphs import SERVED
 
 URL = "http://server.test"
+NOTHING = {"error": None, "state": None, "checkpoint": None}
 
 
 class Part(NamedTuple):
@@ -93,8 +94,8 @@ class ServedHere:
 
     async def stream(
         self,
-        thread: str | None,
-        graph: str,
+        thread_id: str | None,
+        assistant_id: str,
         *,
         input: Any = None,  # noqa: A002
         command: Any = None,
@@ -110,6 +111,7 @@ class ServedHere:
         interrupt_after: Any = None,
         **_: Any,
     ) -> AsyncIterator[Part]:
+        thread, graph = thread_id, assistant_id
         if graph not in SERVED:
             raise NotFoundError("no", response=answer(404), body=None)
         kind: Any = SERVED[graph].context_schema
@@ -190,7 +192,10 @@ class ServedHere:
         head = [await graph.aget_state(config)]
         for one in head if limit == 1 else [one async for one in graph.aget_state_history(config)]:
             place = {"checkpoint_map": {}, **one.config["configurable"]}
-            asked = [{"interrupts": as_json(task.interrupts), "id": task.id, "name": task.name} for task in one.tasks]
+            asked = [
+                {"interrupts": as_json(task.interrupts), "id": task.id, "name": task.name, **NOTHING}
+                for task in one.tasks
+            ]
             yield {
                 "values": as_json(one.values),
                 "next": list(one.next),
@@ -205,6 +210,10 @@ class ServedHere:
     def _known(self, thread: str) -> None:
         if thread not in self.all:
             raise NotFoundError("no", response=answer(404), body=None)
+
+
+async def reached(_: str) -> None:
+    """It is in this process."""
 
 
 def answer(status: int) -> httpx.Response:
@@ -226,4 +235,5 @@ def served_here(monkeypatch: pytest.MonkeyPatch, *how: Any, **named: Any) -> Ite
     made = ServedHere(*how, **named)
     with monkeypatch.context() as patched:
         patched.setattr(server, "get_client", made.client)
+        patched.setattr(server, "reach", reached)
         yield made

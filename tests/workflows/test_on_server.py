@@ -25,7 +25,7 @@ from dramaturg.workflows.server import ServerError, open_server, sent
 from changing_roles import CORE, changing
 from fakes import ScriptedChatModel
 from roles import small_role
-from served_here import URL, ServedHere, served_here
+from served_here import URL, ServedHere, reached, served_here
 from talks import Player, memory, questions
 
 
@@ -208,6 +208,7 @@ async def test_what_a_server_answers_is_a_sentence(
         return made
 
     monkeypatch.setattr(server, "get_client", client)
+    monkeypatch.setattr(server, "reach", reached)
     with pytest.raises(ServerError, match=says):
         async with open_conversation("amadeus", context(tmp_path), "tea", server=URL):
             pass
@@ -215,6 +216,7 @@ async def test_what_a_server_answers_is_a_sentence(
 
 async def test_only_the_key_that_is_meant_for_it_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LANGSMITH_API_KEY", "of-another")
+    monkeypatch.setattr(server, "reach", reached)
     for key, header in (("", None), ("sesame", "sesame")):
         monkeypatch.setenv("DRAMATURG_SERVER_KEY", key)
         async with open_server(URL) as opened:
