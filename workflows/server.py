@@ -129,7 +129,7 @@ class Server:
                 found["messages"] = changes(messages, found["messages"])
             return {**found, "server": {**where, "checkpoint": head["checkpoint"]["checkpoint_id"]}}
 
-        made = StateGraph(
+        made: Any = StateGraph(
             state, builder.context_schema, input_schema=builder.input_schema, output_schema=builder.output_schema
         )
         made.add_node("enter", enter)
@@ -137,13 +137,14 @@ class Server:
         made.add_edge(START, "enter")
         made.add_edge("enter", "play")
         made.add_edge("play", END)
-        return made
+        return made  # type: ignore[no-any-return]  # its state is made here
 
     async def played(
         self, graph: str, where: ServerThread, turn: str, asked: Any, context: dict[str, Any], keep: Keep
     ) -> Mapping[str, Any]:
         """The thread's state after a turn: of the run that was begun for it before, or of one that begins now."""
-        begun, head = await self.found(where["thread"], turn)
+        begun, found = await self.found(where["thread"], turn)
+        head: Mapping[str, Any] | None = found
         if begun and begun["status"] in ("pending", "running"):
             return await self.run(graph, where, turn, keep, joins=begun["run_id"])
         if begun and head and keep != "index" and (head.get("metadata") or {}).get("run_id") == begun["run_id"]:
@@ -219,7 +220,7 @@ class Server:
                     await self.client.runs.cancel(thread, run)
             raise
 
-    async def require(self, role: str, graphs: Mapping[str, tuple[AnyGraph, RoleContext]]) -> None:
+    async def require(self, role: str, graphs: Mapping[str, tuple[AnyGraph, RunContext]]) -> None:
         """Refuse what the server would refuse, before anything is asked.
 
         Args:
@@ -313,7 +314,7 @@ class ServedGraph(RemoteGraph):
 
     async def astream(self, input: Any, config: Any = None, *, context: Any = None, **named: Any) -> AsyncIterator[Any]:  # noqa: A002
         """Run as `RemoteGraph.astream` does; a run that goes on is stopped before."""
-        how = {"context": sent(context, self.kind), "multitask_strategy": "interrupt", "on_disconnect": "cancel"}
+        how: Any = {"context": sent(context, self.kind), "multitask_strategy": "interrupt", "on_disconnect": "cancel"}
         with self.server.speaking(self.graph):
             try:
                 async with aclosing(super().astream(input, config, **how, **named)) as parts:
