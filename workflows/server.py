@@ -7,6 +7,7 @@ the server's thread and checkpoint beside it. The server asks its own model, fro
 
 import asyncio
 import os
+import warnings
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from typing import Annotated, Any, Literal, NotRequired, get_type_hints
@@ -317,7 +318,8 @@ class ServedGraph(RemoteGraph):
         how: Any = {"context": sent(context, self.kind), "multitask_strategy": "interrupt", "on_disconnect": "cancel"}
         with self.server.speaking(self.graph):
             try:
-                async with aclosing(super().astream(input, config, **how, **named)) as parts:
+                parts: Any = super().astream(input, config, **how, **named)
+                async with aclosing(parts):
                     async for part in parts:
                         yield part
             except RemoteException as error:
@@ -335,6 +337,8 @@ async def open_server(url: str, *, forget: bool = False) -> AsyncIterator[Server
     if not url.startswith(("http://", "https://")):
         raise ValueError(f"{url!r} is no address of a server: write http://host:port.")
     await reach(url)
+    # The client warns where it joins a stream again after nothing had come yet: what counts is the state afterwards.
+    warnings.filterwarnings("ignore", category=UserWarning, module=r"langgraph_sdk\.")
     key = environment().server_key
     async with get_client(url=url, api_key=key.get_secret_value() if key else None) as client:
         server = Server(url.rstrip("/"), client)
