@@ -338,7 +338,7 @@ async def open_server(url: str, *, forget: bool = False) -> AsyncIterator[Server
         raise ValueError(f"{url!r} is no address of a server: write http://host:port.")
     await reach(url)
     # The client warns where it joins a stream again after nothing had come yet: what counts is the state afterwards.
-    warnings.filterwarnings("ignore", category=UserWarning, module=r"langgraph_sdk\.")
+    warnings.filterwarnings("ignore", message="Reconnecting without a Last-Event-ID")
     key = environment().server_key
     async with get_client(url=url, api_key=key.get_secret_value() if key else None) as client:
         server = Server(url.rstrip("/"), client)
