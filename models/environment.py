@@ -36,6 +36,9 @@ class Environment(BaseModel):
         default="",
         description="DRAMATURG_OPEN_SETTINGS: names of settings that callers of a server may set, too; or all.",
     )
+    server_key: SecretStr | None = Field(
+        default=None, description="DRAMATURG_SERVER_KEY: sent as x-api-key to the server that --server names."
+    )
     lightrag_python: Path | None = Field(
         default=None, description="DRAMATURG_LIGHTRAG_PYTHON: a Python that has LightRAG, for comparisons with it."
     )
@@ -69,6 +72,7 @@ VARIABLES = {
     "weights": "DRAMATURG_WEIGHTS",
     "threads": "DRAMATURG_THREADS",
     "open_settings": "DRAMATURG_OPEN_SETTINGS",
+    "server_key": "DRAMATURG_SERVER_KEY",
     "lightrag_python": "DRAMATURG_LIGHTRAG_PYTHON",
     "graphrag_python": "DRAMATURG_GRAPHRAG_PYTHON",
 }
