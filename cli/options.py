@@ -112,7 +112,8 @@ def library_path(library: str | None) -> Path | str:
 
 def shelf_of(library: str | None) -> Library:
     """The library that is meant."""
-    return library_at(library_path(library), environment().cache)
+    surroundings = environment()
+    return library_at(library_path(library), surroundings.cache, keep=surroundings.keep_versions)
 
 
 def command_line(*words: str, method: str = AMADEUS, library: Path | str | None = None) -> str:

@@ -8,19 +8,22 @@ A copy is a cache: what lies in it and not in the database, as after a crash, go
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple
 from urllib.parse import urlsplit
 
-from dramaturg.stores.documents.forms import CARD
+from dramaturg.stores.documents.changes import TAKEN
+from dramaturg.stores.documents.forms import CARD, MEMORIES, RoleCard, parse_card
+from dramaturg.stores.documents.originals import taken_in
 from dramaturg.stores.errors import RoleBusy, RoleError, StorageError
 from dramaturg.stores.files import make_folder, remove_file, sha256, write_bytes
 from dramaturg.stores.index.folder import POINTERS
-from dramaturg.stores.library import Library, check_id, files_in
+from dramaturg.stores.library import Library, Listed, check_id, files_in
 from dramaturg.stores.locks import PATIENCE, copies, file_lock
 from dramaturg.stores.role import Role
 
@@ -142,6 +145,38 @@ class SharedLibrary(Library):
         """Return a role, its copy brought up to date; see `Library.role`."""
         self.refresh(check_id(role))
         return self._opened(role)
+
+    def cards(self) -> dict[str, Callable[[], RoleCard]]:
+        """Return how the card of each role is had, by its id; no other file is fetched."""
+        with self._session() as session:
+            rows = session.execute(
+                "SELECT name, data FROM dramaturg_roles LEFT JOIN dramaturg_files ON role = name AND path = %s "
+                "LEFT JOIN dramaturg_blobs USING (role, digest) ORDER BY name",
+                [CARD],
+                binary=True,
+            )
+            return {str(name): partial(parse_card, bytes(data or b""), Path(name)) for name, data in rows}
+
+    def listed(self) -> dict[str, Listed]:
+        """Return what a list says of each role, by its id, by the names of its files."""
+        cards, written, unread = self.cards(), set[str](), dict[str, set[str]]()
+        with self._session() as session:
+            rows = session.execute(
+                "SELECT f.role, path, data FROM dramaturg_files f "
+                "LEFT JOIN dramaturg_blobs b ON path = %s AND b.role = f.role AND b.digest = f.digest "
+                "WHERE path = ANY(%s) OR path LIKE 'persona/%%' OR path LIKE 'dialogues/%%' ORDER BY path DESC",
+                [TAKEN, [TAKEN, MEMORIES]],
+                binary=True,
+            ).fetchall()
+        for role, path, data in rows:
+            folder, _, name = str(path).partition("/")
+            if path == MEMORIES or ("/" not in name and name.endswith((".md", ".jsonl"))):
+                written.add(role)
+            if folder == "persona" and ("/" in name or not name.lower().endswith(".md")):
+                unread.setdefault(role, set()).add(name.partition("/")[0] + "/" * ("/" in name))
+            if path == TAKEN:
+                unread.setdefault(role, set()).difference_update(taken_in(bytes(data)))
+        return {role: Listed(card, role not in written, len(unread.get(role, ()))) for role, card in cards.items()}
 
     def _names(self) -> list[str]:
         with self._session() as session:

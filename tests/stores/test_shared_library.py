@@ -3,7 +3,6 @@
 import asyncio
 import itertools
 from collections.abc import Iterator
-from datetime import timedelta
 from functools import partial, partialmethod
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,11 @@ import psycopg
 import pytest
 
 from dramaturg.conversations.opening import open_conversation, threads_of
+from dramaturg.nodes.run import library_of
 from dramaturg.stores.documents.forms import CARD, RoleCard
 from dramaturg.stores.errors import MissingIndex, RoleBusy, RoleError, StorageError
 from dramaturg.stores.index.passages import passage_kind
-from dramaturg.stores.library import Library, library_at
+from dramaturg.stores.library import Library, find_card, library_at
 from dramaturg.stores.locks import role_lock
 from dramaturg.stores.shared_library import SharedLibrary
 from dramaturg.stores.versions import erase_past
@@ -107,15 +107,52 @@ def test_a_version_that_a_conversation_goes_by_can_be_read_after_it_is_no_longer
     assert index.open().version == versions[-1]
 
 
-def test_and_no_longer_than_it_is_to_be(postgres: str, here: SharedLibrary, tmp_path: Path) -> None:
-    brief = SharedLibrary(postgres, tmp_path / "third", keep=timedelta(0))
+def test_and_no_longer_than_the_operator_says(
+    postgres: str, here: SharedLibrary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DRAMATURG_KEEP_VERSIONS", "0")
+    monkeypatch.setenv("DRAMATURG_CACHE", str(tmp_path / "third"))
+    brief = library_of(AmadeusIndexContext(library=postgres))
     first = indexed(brief)
     for number in range(7):
         brief.role("ada").persona.change({"dog.md": DOG + b"%d years old.\n" % number})
         indexed(brief)
-    with pytest.raises(MissingIndex, match="has no version"):
+    with pytest.raises(MissingIndex, match=r"has no version .* any more .*: begin the turn that goes by it anew"):
         here.role("ada").index(passage_kind("acts")).open(first)
+    assert isinstance(brief, SharedLibrary)
     brief.close()
+
+
+def test_a_list_of_roles_fetches_cards_alone(here: SharedLibrary, there: SharedLibrary) -> None:
+    here.replace(
+        {
+            "bare": {CARD: b"name: Bare\n"},
+            "broken": {CARD: b"name: [\n", "dialogues/tea.jsonl": b""},
+            "unread": {CARD: b"name: Unread\n", "persona/a.txt": b"a", "persona/letters/b.md": b"b"},
+        }
+    )
+    listed = there.listed()
+    assert [(role, one.card_only, one.unread) for role, one in listed.items()] == [
+        ("ada", False, 0),
+        ("bare", True, 0),
+        ("broken", False, 0),
+        ("unread", True, 2),
+    ]
+    assert [listed[role].card().name for role in ("ada", "bare", "unread")] == ["Ada", "Bare", "Unread"]
+    with pytest.raises(RoleError, match=r"broken.*role\.yaml"):
+        listed["broken"].card()
+    assert not there.root.exists()
+    for role in there.roles():
+        there.role(role)
+    as_a_folder = Library(there.root).listed()
+    assert {role: one[1:] for role, one in as_a_folder.items()} == {role: one[1:] for role, one in listed.items()}
+
+
+def test_who_is_named_in_a_list_is_found_without_the_others(here: SharedLibrary, there: SharedLibrary) -> None:
+    here.replace({f"role{number}": {CARD: b"name: Number %d\n" % number} for number in range(5)})
+    library_at(there.root)
+    assert getattr(find_card("number 3", there.root), "name", None) == "Number 3"
+    assert not there.root.exists()
 
 
 def test_what_is_erased_for_good_is_in_the_database_no_longer(
