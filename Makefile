@@ -53,11 +53,18 @@ test-slow: $(VENV)/.dev
 	$(PYTEST) -m slow --durations 10
 
 # Two servers of the graphs on one Postgres and one Redis, as deploy/compose.yaml has them; skipped without redis-server.
+JS_CLIENT := $(abspath build/js/node_modules/@langchain/langgraph-sdk)
 test-replicas: $(VENV)/.dev
 	$(PYTHON) -m venv build/langhost
 	build/langhost/bin/python -m pip install --quiet --constraint deploy/graphs.lock langhost ".[postgres]"
 	build/langhost/bin/python -m pip install --quiet --no-deps --force-reinstall .
-	DRAMATURG_LANGHOST_PYTHON=$(abspath build/langhost/bin/python) $(PYTEST) tests/house/test_replicas.py --durations 5
+	DRAMATURG_LANGHOST_PYTHON=$(abspath build/langhost/bin/python) DRAMATURG_JS_CLIENT=$(wildcard $(JS_CLIENT)) \
+		$(PYTEST) tests/house/test_replicas.py --durations 5
+
+# The client in JavaScript at a real server; needs node. `make test-replicas` takes it along where it is there.
+test-js: $(VENV)/.dev
+	npm install --no-audit --no-fund --prefix build/js @langchain/langgraph-sdk@2.0.0
+	DRAMATURG_JS_CLIENT=$(JS_CLIENT) $(PYTEST) tests/house/test_server.py -k javascript
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -1,7 +1,7 @@
 """A library in a Postgres database, for several machines; each has a copy of the roles that it reads.
 
 The database holds a role as the folder that it is: its files by path, each by the hash of its bytes, and a revision
-that every change raises by one. Whoever changes a role holds it by an advisory lock, which ends with the connection,
+that every change raises. Whoever changes a role holds it by an advisory lock, which ends with the connection,
 brings its copy up to date, changes that as one changes a folder, and writes what differs back in one transaction. That
 is refused where the revision is not the one that was read. Who reads asks for the revision, and fetches what is new.
 A copy is a cache: what lies in it and not in the database, as after a crash, goes.
@@ -304,8 +304,10 @@ class SharedLibrary(Library):
         copy.write(now, {**same, **digests})
 
     def _raise_revision(self, session: "Session", role: str, revision: int) -> int:
+        # A time: counted by ones, the numbers of changes that a restored dump undid would come again, for other ones.
         row = session.execute(
-            "UPDATE dramaturg_roles SET revision = revision + 1 WHERE name = %s AND revision = %s RETURNING revision",
+            "UPDATE dramaturg_roles SET revision = greatest(revision + 1, extract(epoch FROM clock_timestamp()) * 1000000) "
+            "WHERE name = %s AND revision = %s RETURNING revision",
             [role, revision],
         ).fetchone()
         if row is None:
@@ -367,7 +369,10 @@ class SharedLibrary(Library):
                 if there:
                     self._raise_revision(session, role, there[0])
                 else:
-                    session.execute("INSERT INTO dramaturg_roles VALUES (%s, 1)", [role])
+                    session.execute(
+                        "INSERT INTO dramaturg_roles VALUES (%s, extract(epoch FROM clock_timestamp()) * 1000000)",
+                        [role],
+                    )
                 digests = {path: sha256(data) for path, data in files.items()}
                 before = self._digests(session, role)
                 self._store(session, role, {digests[path]: data for path, data in files.items()}, digests)

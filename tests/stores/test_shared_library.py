@@ -206,6 +206,25 @@ def test_what_a_killed_program_left_in_a_copy_is_not_taken_for_the_role(
     assert here.role("ada").card.name == "Ada"
 
 
+def test_a_copy_of_what_was_gone_back_from_is_not_taken_for_the_role(
+    here: SharedLibrary, there: SharedLibrary, postgres: str, tmp_path: Path
+) -> None:
+    """A dump is restored: what is changed from then on is not what a copy has of as many changes before."""
+    tables = ("roles", "blobs", "files")
+    with psycopg.connect(postgres, autocommit=True) as admin:
+        for one in tables:
+            admin.execute(f"CREATE TABLE dump_{one} AS TABLE dramaturg_{one}".encode())
+        here.role("ada").persona.change({"dog.md": DOG})
+        assert len(texts(there)) == 2
+        admin.execute("DELETE FROM dramaturg_roles")
+        for one in tables:
+            admin.execute(f"INSERT INTO dramaturg_{one} TABLE dump_{one}".encode())
+    third = SharedLibrary(postgres, tmp_path / "third")
+    third.role("ada").persona.change({"life.md": DOG})
+    third.close()
+    assert texts(there) == texts(here) == [DOG.decode()]
+
+
 def test_a_role_is_made_by_one_of_two(here: SharedLibrary, there: SharedLibrary) -> None:
     with pytest.raises(RoleError, match=r"There is 'ada' in .* already"):
         there.create("Ada", RoleCard(name="Ada"))
