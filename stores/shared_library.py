@@ -306,7 +306,8 @@ class SharedLibrary(Library):
     def _raise_revision(self, session: "Session", role: str, revision: int) -> int:
         # A time: counted by ones, the numbers of changes that a restored dump undid would come again, for other ones.
         row = session.execute(
-            "UPDATE dramaturg_roles SET revision = greatest(revision + 1, extract(epoch FROM clock_timestamp()) * 1000000) "
+            "UPDATE dramaturg_roles "
+            "SET revision = greatest(revision + 1, extract(epoch FROM clock_timestamp()) * 1000000) "
             "WHERE name = %s AND revision = %s RETURNING revision",
             [role, revision],
         ).fetchone()

@@ -443,11 +443,14 @@ class IndexFolder:
 
     def missing(self, version: str | None = None) -> MissingIndex:
         """Return the error for an index, or a version of it, that is not there."""
-        if version is None:
-            return MissingIndex(f"{self.role.name!r} is not indexed ({self.kind.name}): run `{self.command}`.")
+        what = "is not indexed" if version is None else f"has no version {version!r}"
+        return MissingIndex(f"{self.role.name!r} {what} ({self.kind.name}): run `{self.command}`.")
+
+    def gone(self, version: str) -> MissingIndex:
+        """Return the error for a version that the role had once, and a conversation goes by."""
         return MissingIndex(
-            f"{self.role.name!r} has no version {version!r} any more ({self.kind.name}), and indexing brings it "
-            "back no more: begin the turn that goes by it anew, and it goes by what the role knows now."
+            f"{self.role.name!r} has no version {version!r} any more ({self.kind.name}), and indexing does not "
+            "bring it back: begin the turn that goes by it anew, and it goes by what the role knows now."
         )
 
     def _manifest(self, published: Published) -> Manifest:

@@ -12,11 +12,13 @@ import pytest
 
 from dramaturg.conversations.opening import open_conversation, threads_of
 from dramaturg.nodes.run import library_of
+from dramaturg.stores import shared_library
 from dramaturg.stores.documents.forms import CARD, RoleCard
 from dramaturg.stores.errors import MissingIndex, RoleBusy, RoleError, StorageError
 from dramaturg.stores.index.passages import passage_kind
 from dramaturg.stores.library import Library, find_card, library_at
 from dramaturg.stores.locks import role_lock
+from dramaturg.stores.role import Role
 from dramaturg.stores.shared_library import SharedLibrary
 from dramaturg.stores.versions import erase_past
 from dramaturg.workflows.amadeus_index import AmadeusIndexContext, graph
@@ -93,6 +95,28 @@ def test_a_version_is_served_by_all_machines_as_soon_as_it_is_published(
     second = indexed(there)
     assert here.role("ada").index(passage_kind("acts")).open().version == second != first
     assert indexed(here) == second
+
+
+def test_who_reads_while_a_copy_is_brought_up_to_date_reads_a_whole_version(
+    here: SharedLibrary, there: SharedLibrary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What says which version is served is written after what that is made of."""
+    versions = [indexed(here)]
+    there.role("ada")
+    here.role("ada").persona.change({"dog.md": DOG})
+    versions.append(indexed(here))
+    write, read = shared_library.write_bytes, list[str]()
+
+    def written(path: Path, data: bytes, *, within: Path) -> None:
+        write(path, data, within=within)
+        if within == there.root / "ada":
+            found = Role(within).index(passage_kind("acts")).open()
+            assert not found.warning, path
+            read.append(found.version)
+
+    monkeypatch.setattr(shared_library, "write_bytes", written)
+    there.role("ada")
+    assert [*dict.fromkeys(read)] == versions
 
 
 def test_a_version_that_a_conversation_goes_by_can_be_read_after_it_is_no_longer_kept(
