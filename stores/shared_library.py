@@ -82,7 +82,22 @@ class Copy:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder.parent / f".{folder.name}.copy.json"
+        self._mark = folder.parent / f".{folder.name}.changing"
         self._folder = folder
+
+    @property
+    def is_in_change(self) -> bool:
+        """Whether somebody is changing it, or was stopped before the database had what was changed."""
+        return self._mark.exists()
+
+    def begin_change(self) -> None:
+        """Say that what is written from now on is not in the database yet."""
+        write_bytes(self._mark, b"", within=self._folder.parent)
+
+    def end_change(self) -> None:
+        """Say that it is what the database has."""
+        if self.is_in_change:
+            remove_file(self._mark, within=self._folder.parent)
 
     def read(self) -> tuple[int, dict[str, _Seen]]:
         """The revision, and the files by their paths; -1 and nothing where none is known."""
@@ -191,12 +206,20 @@ class SharedLibrary(Library):
             row = session.execute("SELECT revision FROM dramaturg_roles WHERE name = %s", [role]).fetchone()
         if row is None:
             raise self._unknown(role)
-        if Copy(folder).read()[0] == row[0] and (folder / CARD).is_file():
+        copy = Copy(folder)
+        is_of_now = copy.read()[0] == row[0] and (folder / CARD).is_file()
+        if is_of_now and not copy.is_in_change:
             return
         make_folder(folder / "index", within=self.root)
         busy = RoleBusy(f"Another program is changing {role!r}: try again when it is done.")
-        with file_lock(folder / "index" / ".lock", patience=self._patience, busy=busy), self._session() as session:
-            self._fetch(session, folder)
+        patience = 0 if is_of_now else self._patience  # who changes it now is not waited for
+        try:
+            with file_lock(folder / "index" / ".lock", patience=patience, busy=busy), self._session() as session:
+                self._fetch(session, folder)
+                copy.end_change()
+        except RoleBusy:
+            if not is_of_now:
+                raise
 
     @contextmanager
     def exchange(self, folder: Path) -> Iterator[None]:
@@ -209,11 +232,13 @@ class SharedLibrary(Library):
             StorageError: the database cannot be reached; nothing has changed there.
         """
         with self._session() as session, self._held(session, folder.name):
-            revision = self._fetch(session, folder)
+            revision, copy = self._fetch(session, folder), Copy(folder)
+            copy.begin_change()
             try:
                 yield
             finally:
                 self._write_back(session, folder, revision)
+                copy.end_change()
 
     def restore(self, folder: Path, under: str) -> bool:
         """Bring files of a role that are no longer part of it back into the copy; the next who changes it removes them.

@@ -332,6 +332,7 @@ def test_a_change_that_is_stopped_at_any_statement_is_whole_or_not_there(
                 error = refused
         found = texts(there)
         assert found == [DOG.decode()] or (error and found == [LIFE.decode()]), place
+        assert texts(here) == found, place  # not what this machine has written and the database has not
         ada.persona.change({"cat.md": DOG})  # nothing is held, and what was not written back is not in the copy
         assert texts(there) == texts(here) == [DOG.decode(), *found]
         here.role("ada").persona.change({"cat.md": None})
