@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
-.PHONY: demo chat studio test test-crash test-slow test-replicas lint bench peers studies docs clean
+.PHONY: demo chat studio test test-crash test-slow test-replicas test-js lint bench peers studies docs clean
 .DEFAULT_GOAL := demo
 
 # torch comes first: on its own it is the smallest build for this machine, later it would be the largest.

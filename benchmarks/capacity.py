@@ -61,6 +61,16 @@ async def opened(library: Library, thread: str) -> None:
         assert await talk.values()
 
 
+async def connections(library: SharedLibrary, session: psycopg.Connection[Any]) -> tuple[int, int]:
+    """How many connections an open conversation holds, and how many the server lets in."""
+    async with open_conversation("naive-rag", context(library), THREAD):
+        (before,) = session.execute(OPEN).fetchone() or (0,)
+        async with open_conversation("naive-rag", context(library), "another"):
+            (after,) = session.execute(OPEN).fetchone() or (0,)
+    (most,) = session.execute("SHOW max_connections").fetchone() or (0,)
+    return after - before, int(most)
+
+
 async def seconds(what: Callable[[int], Awaitable[Any]]) -> float:
     """The median of some, after one that fills what is kept in memory."""
     took = []
@@ -96,6 +106,7 @@ def grow_roles(session: psycopg.Connection[Any], there: int, wanted: int) -> Non
         session.execute(f"ANALYZE {table}".encode())
 
 
+OPEN = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
 COLUMNS = "SELECT column_name FROM information_schema.columns WHERE table_name = %s ORDER BY ordinal_position"
 
 
@@ -194,6 +205,8 @@ async def measure(address: str, threads: list[int], roles: list[int]) -> None:
         (version,) = session.execute("SHOW server_version").fetchone() or ("",)
         console.print(f"Postgres {version}, {os.cpu_count()} processors")
         await of_threads(library, session, threads)
+        held, most = await connections(library, session)
+        console.print(f"An open conversation holds {held} connections; the server lets {most} in.")
         await of_roles(library, session, roles, cache)
         library.close()
 

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple
@@ -170,7 +170,7 @@ class SharedLibrary(Library):
                 [CARD],
                 binary=True,
             )
-            return {str(name): partial(parse_card, bytes(data or b""), Path(name)) for name, data in rows}
+            return {str(name): partial(_card_in, bytes(data or b""), str(name)) for name, data in rows}
 
     def listed(self) -> dict[str, Listed]:
         """Return what a list says of each role, by its id, by the names of its files."""
@@ -491,6 +491,11 @@ def migrate(session: "Session", name: str) -> None:
         for version, statements in enumerate(MIGRATIONS[there:], start=there + 1):
             session.execute(statements)
             session.execute("INSERT INTO dramaturg_schema VALUES (%s)", [version])
+
+
+@lru_cache(maxsize=10_000)
+def _card_in(data: bytes, role: str) -> RoleCard:
+    return parse_card(data, Path(role))
 
 
 def _last(file: tuple[str, str]) -> tuple[bool, str]:
