@@ -1,4 +1,4 @@
-"""A role in a database, changed by machines that are killed, refused or cut off at every write and every statement.
+"""A role in a database, changed by machines that are killed, refused or cut off at statements and writes.
 
 What another machine reads then is what was there, or what was to be there; and the same change made again on the
 machine that was stopped comes to its end. The changes are those that are tried on a folder.
@@ -10,7 +10,7 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from multiprocessing import get_context
@@ -27,7 +27,7 @@ from dramaturg.stores.shared_library import SharedLibrary
 from tests.crash.test_crashes_index import erase, everything, go_back, index, learn_and_index, learn_two, leftovers
 from tests.stores.test_living_library import teach_twenty
 
-from crash_points import SOME_OR_ALL, fails_at, few_or_many, killed_after, killed_at, mutations, points
+from crash_points import SOME_OR_ALL, fails_at, few_or_many, killed_after, killed_at, mutations, writes_of
 from passage_samples import quick
 from roles import LIFE, small_role
 
@@ -141,11 +141,16 @@ CHANGES = {
 }
 
 
-def some(last: int, most: int | None) -> list[int]:
-    """The writes that are tried: all, or so many of them, spread evenly."""
-    if most is None or most >= last:
-        return [*range(1, last + 1)]
-    return [1 + (2 * number + 1) * last // (2 * most) for number in range(most)]
+def some(names: Sequence[str], most: int | None, step: int = 1) -> list[int]:
+    """The writes that are tried, from 1: so many, spread evenly; or each statement, or each third, and what follows it.
+
+    Between two statements a machine writes into its copy alone, a file like the next.
+    """
+    last = len(names)
+    if most is not None:
+        return [1 + (2 * number + 1) * last // (2 * most) for number in range(most)]
+    statements = [at for at, name in enumerate(names, 1) if name.startswith("sql") or name == "commit"][::step]
+    return sorted({near for at in statements for near in (at, at + 1) if near <= last})
 
 
 @SOME_OR_ALL
@@ -158,9 +163,9 @@ def test_every_change_that_is_stopped_at_any_write_or_statement(
     contents: Contents = request.getfixturevalue(start)
     database.begin(contents)
     before, run = database.read(), partial(on_machine, operation=operation, address=database.address)
-    last = points(run, database.fresh())
+    names = writes_of(run, database.fresh())
     after = database.read()
-    for at in some(last, most):
+    for at in some(names, most, 1 if how == "killed" else 3):
         database.begin(contents)
         cache = database.fresh()
         if isinstance(how, int):
@@ -192,8 +197,8 @@ def test_a_role_that_is_fetched_is_never_read_in_part(
     cache = database.fresh()
     run = partial(on_machine, operation=documents_of, address=database.address)
     run(cache)
-    last = points(run, database.fresh())
-    for at in some(last, most):
+    names = writes_of(run, database.fresh())
+    for at in some(names, most):
         database.begin(indexed)
         cache = database.fresh()
         run(cache)
