@@ -62,16 +62,21 @@ async def open_conversation(
 
 async def threads_of(context: RoleContext) -> list[str]:
     """Return the names of the conversations with a role, the one that was written last first."""
-    async with kept_with((await run_of(context)).role) as (saver, _, _, prefix):
-        if isinstance(saver, ConversationSaver):
-            return await saver.athreads()
-        conn: Any = saver
-        rows = await conn.conn.execute(
-            "SELECT thread_id FROM checkpoints WHERE starts_with(thread_id, %s) "
-            "GROUP BY thread_id ORDER BY max(checkpoint_id) DESC",
-            [prefix],
-        )
-        return [row["thread_id"].removeprefix(prefix) for row in await rows.fetchall()]
+    async with kept_with((await run_of(context)).role) as kept:
+        return await threads_in(kept)
+
+
+async def threads_in(kept: Kept) -> list[str]:
+    """The same of where they are kept."""
+    if isinstance(kept.saver, ConversationSaver):
+        return await kept.saver.athreads()
+    saver: Any = kept.saver
+    rows = await saver.conn.execute(
+        "SELECT thread_id FROM checkpoints WHERE starts_with(thread_id, %s) "
+        "GROUP BY thread_id ORDER BY max(checkpoint_id) DESC",
+        [kept.prefix],
+    )
+    return [row["thread_id"].removeprefix(kept.prefix) for row in await rows.fetchall()]
 
 
 @asynccontextmanager
