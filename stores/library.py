@@ -291,8 +291,7 @@ def find_card(name: str, library: Path, *, taken: bool = False) -> RoleCard | No
     """
     opened = library_at(library)
     own = opened.cards()
-    cards = {role: partial(_example_card, role) for role in examples() if role not in own}
-    cards = {**own, **cards}
+    cards = own | {role: partial(_example_card, role) for role in examples() if role not in own}
     if name in cards:
         return cards[name]()
     for role, card in cards.items():
