@@ -315,7 +315,7 @@ def test_two_machines_in_threads_that_learn_lose_nothing(database: Database, ind
 # Bytes that are changed
 
 
-@few_or_many(3, 200)
+@few_or_many(1, 20)
 def test_no_changed_byte_of_the_database_is_read(database: Database, taught: Contents, count: int) -> None:
     """Each file is changed where it lies; a machine that fetches it refuses it."""
     database.begin(taught)
@@ -337,7 +337,7 @@ def test_no_changed_byte_of_the_database_is_read(database: Database, taught: Con
     assert database.read().documents.keys() == {"life.md", "dog.md"}
 
 
-@few_or_many(10, 1000)
+@few_or_many(10, 300)
 def test_a_note_of_a_copy_that_is_changed_leads_to_nothing_else(
     database: Database, indexed: Contents, count: int
 ) -> None:
