@@ -40,6 +40,7 @@ EXTRAS = {
     "pingouin": "evaluate",
     "psycopg": "postgres",
     "opentelemetry-sdk": "telemetry",
+    "uvicorn": "serve",
     "langgraph-cli": "server",
 }
 DEFAULT = ("qwen2.5-coder-1.5b", "minilm")

@@ -205,8 +205,8 @@ class Thread:
         """Write down, after a checkpoint, what was said elsewhere: a turn of which no step was run; return its id."""
         said: list[AnyMessage] = [HumanMessage(exchange.heard, id=str(uuid4()))] if exchange.heard else []
         said += [AIMessage(exchange.said, id=str(uuid4()), name=role)] if exchange.said else []
-        kept = {name: Overwrite({}) for name in ("evidence", "usage") if name in self.graph.channels}
-        values: dict[str, Any] = {"messages": said, **kept}
+        values: dict[str, Any] = {name: Overwrite({}) for name in ("evidence", "usage") if name in self.graph.channels}
+        values["messages"] = said
         return id_of(await self.graph.aupdate_state(self.address(after), values, as_node=last_node(self.graph)))
 
     async def step_back(self) -> None:

@@ -130,14 +130,14 @@ class Door:
         if caller is None:
             return refusal(401, "The key is missing or unknown: send Authorization: Bearer KEY.", "invalid_api_key")
         scope["caller"] = caller
+        if not self._has_left(caller):
+            return refusal(429, f"{self.access.a_minute} requests a minute are the most: wait a little.", "rate_limit")
         if scope["method"] in ("POST", "PUT", "PATCH", "DELETE"):
             if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
                 return refusal(415, "Send JSON, with Content-Type: application/json.", "content_type")
             length = headers.get("content-length", "")
             if length.isdecimal() and (len(length) > 12 or int(length) > self.access.most_bytes):
                 return too_large(self.access)
-        if not self._has_left(caller):
-            return refusal(429, f"{self.access.a_minute} requests a minute are the most: wait a little.", "rate_limit")
         return None
 
     def _caller(self, authorization: str) -> str | None:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -41,7 +41,7 @@ from dramaturg.server.openai_forms import (
     usage_of,
 )
 from dramaturg.server.replies import Piece, Speech
-from dramaturg.server.rooms import Model, Rooms, new_thread, thread_name, turn_at
+from dramaturg.server.rooms import LOOKED_UP, Model, Rooms, new_thread, thread_name, turn_at
 
 log = logging.getLogger(__name__)
 ALIVE_AFTER = 2.0  # seconds without a word after which a listener is told that the role still thinks
@@ -78,6 +78,13 @@ class RoleServer:
 
     def app(self) -> Starlette:
         """The application."""
+        handlers: dict[Any, Any] = {
+            HTTPException: refused,
+            ValidationError: unreadable,
+            TooLarge: lambda _, __: too_large(self.access),
+            ClientDisconnect: lambda _, __: Response(status_code=499),
+            **dict.fromkeys((ValueError, RuntimeError, Exception), failed),
+        }
         return Starlette(
             routes=[
                 Route("/health", self.health),
@@ -90,16 +97,7 @@ class RoleServer:
                 Route("/v1/threads/{thread}/turns/{turn}", self.turn),
             ],
             middleware=[Middleware(Door, access=self.access)],
-            exception_handlers=dict[Any, Any](
-                {
-                    **dict.fromkeys((ValueError, RuntimeError), failed),
-                    HTTPException: refused,
-                    ValidationError: unreadable,
-                    TooLarge: lambda _, __: too_large(self.access),
-                    ClientDisconnect: lambda _, __: Response(status_code=499),
-                    Exception: failed,
-                }
-            ),
+            exception_handlers=handlers,
             lifespan=self._lifespan,
         )
 
@@ -124,7 +122,7 @@ class RoleServer:
     async def one_model(self, request: Request) -> Response:
         """One of them."""
         name = request.path_params["name"]
-        await asyncio.to_thread(self.rooms.model, name, "")
+        await asyncio.to_thread(self.rooms.model, name)
         return JSONResponse(shown_model(name))
 
     async def chat(self, request: Request) -> Response:
@@ -137,7 +135,7 @@ class RoleServer:
         self._turns[caller] = self._turns.get(caller, 0) + 1
         handed = False
         try:
-            model = await asyncio.to_thread(self.rooms.model, body.model, heard.speaker)
+            model = await asyncio.to_thread(partial(self.rooms.model, body.model, heard.speaker, group=heard.group))
             context = await self._context(model, body, heard, request.headers)
             about = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": body.model}
             if heard.kind == "quiet":
@@ -147,46 +145,33 @@ class RoleServer:
             if not heard.whole and not heard.history and named_thread(request, body):
                 history = await self._all_or_nothing(talk, heard)
             about["thread"] = thread.removeprefix(f"{caller}/") if caller else thread
-            speech = Speech(talk, history, heard.question, heard.begun)
-            speech.task.add_done_callback(partial(self._done, caller=caller, thread=thread, speech=speech))
+            keep = partial(self._remember, caller, thread)
+            speech = Speech(talk, history, heard.question, heard.begun, keep)
+            speech.task.add_done_callback(partial(self._done, caller=caller))
             self._behind.add(speech.task)
             handed = True
             if body.stream:
-                return EventStream(
-                    streamed(speech, body, about), told(about), partial(self._left, caller, thread, speech)
-                )
+                return EventStream(streamed(speech, body, about), told(about), partial(self._left, speech))
             return await self._whole(request, speech, about)
         finally:
             if not handed:
                 self._turns[caller] -= 1
 
-    def _done(self, task: "asyncio.Task[None]", *, caller: str, thread: str, speech: Speech) -> None:
-        """After a turn: let the next in, and keep how its thread is found again."""
+    def _done(self, task: "asyncio.Task[None]", *, caller: str) -> None:
         self._turns[caller] -= 1
         self._behind.discard(task)
-        if not task.cancelled() and task.exception() is None:
-            self._later(self._remember(caller, thread, speech))
 
-    def _left(self, caller: str, thread: str, speech: Speech) -> None:
+    def _left(self, speech: Speech) -> None:
         """Nobody listens to a turn any more."""
-
-        async def stop() -> None:
-            if await speech.stop():
-                await self._remember(caller, thread, speech)
-
-        self._later(stop())
-
-    def _later(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
+        task = asyncio.create_task(speech.stop())
         self._behind.add(task)
         task.add_done_callback(self._behind.discard)
 
     async def _remember(self, caller: str, thread: str, speech: Speech) -> None:
+        """Keep how the thread of a turn is found again, by what the client has on its screen."""
         try:
             kept = await self.rooms.kept(speech.talk.context)
-            last = (await speech.talk.history())[-1:]
-            said = [*(speech.history or [])[-4:], *(Exchange(one.question, one.reply or "") for one in last)]
-            await self.rooms.remember(kept, caller, thread, said)
+            await self.rooms.remember(kept, caller, thread, [*(speech.history or [])[-LOOKED_UP:], speech.exchange])
         except (ValueError, RuntimeError):
             log.exception("It could not be kept which thread a conversation is on.")
 
@@ -204,8 +189,9 @@ class RoleServer:
             known = await self.rooms.known_of(role)
             scene = without_known(scene, lambda part: as_heard(part) in known)
         given |= {"scene": scene} if scene else {}
-        if heard.asker and await asyncio.to_thread(self.rooms.role_knows, context, role, heard.asker):
-            given["user_role"] = heard.asker
+        if heard.asker:
+            known_user = await asyncio.to_thread(self.rooms.role_knows, context, role, heard.asker)
+            given |= {"user_role": heard.asker} if known_user else {}
         return self.rooms.context(model, given) if given else context
 
     async def _thread(
@@ -217,11 +203,12 @@ class RoleServer:
         shown = [*heard.history, *([Exchange(heard.question, heard.begun)] if heard.begun else [])]
         if any(one.heard for one in shown):  # a greeting is that of every chat
             kept = await self.rooms.kept(context)
-            best, most = "", 0
-            for name in await self.rooms.thread_of(kept, caller, shown):
+            names = await self.rooms.thread_of(kept, caller, shown)
+            most, best = 0, names[0] if names else ""  # of a turn that has not ended, no more is known than its words
+            for name in names:
                 place = await (await self.rooms.conversation(model, context, name)).place_of(shown)
                 if place.agreed > most:
-                    best, most = name, place.agreed
+                    most, best = place.agreed, name
             if best:
                 return best, heard.history
         return thread_name(caller, new_thread()), heard.history
@@ -243,8 +230,7 @@ class RoleServer:
         try:
             await asyncio.wait({reply, gone}, return_when=asyncio.FIRST_COMPLETED)
             if not reply.done():
-                speech.spoken = ""
-                await speech.stop()
+                await speech.stop(heard=False)
                 raise ClientDisconnect
             return JSONResponse(completion(about, await reply, speech.output), headers=told(about))
         finally:
@@ -287,7 +273,7 @@ class RoleServer:
         role = request.query_params.get("role", "")
         if not role:
             raise ValueError("Say which role: /v1/threads?role=NAME.")
-        model = await asyncio.to_thread(self.rooms.model, role, "")
+        model = await asyncio.to_thread(self.rooms.model, role)
         names = await self.rooms.threads_with(model.role, request.scope["caller"])
         return JSONResponse({"object": "list", "data": [{"id": name, "role": model.role} for name in names]})
 
@@ -336,7 +322,7 @@ class RoleServer:
         """The conversation that a path names, with the role of `?role=`, or the only one that has it."""
         caller, thread = request.scope["caller"], request.path_params["thread"][:LONGEST_THREAD]
         role = request.query_params.get("role", "")
-        named = [(await asyncio.to_thread(self.rooms.model, role, "")).role] if role else await self.rooms.spoken_with()
+        named = [(await asyncio.to_thread(self.rooms.model, role)).role] if role else await self.rooms.spoken_with()
         found = [Model(one, self.rooms.method) for one in named if thread in await self.rooms.threads_with(one, caller)]
         if not found:
             raise HTTPException(404, "There is no such thread: /v1/threads?role=NAME lists yours.")

@@ -90,6 +90,8 @@ class Heard(NamedTuple):
     """What the client says beside the chat: lore, a scenario, who the user is."""
     speaker: str
     """The name of the character that is to speak, where the client says one."""
+    group: bool
+    """Whether others than these two are there."""
     asker: str
     """The name of the user, where the client says one."""
     whole: bool
@@ -128,6 +130,7 @@ def heard_in(request: ChatRequest, headers: Mapping[str, str]) -> Heard:
         begun="",
         scene=scene_of(asides),
         speaker=speaker,
+        group=bool(others),
         asker=asker.strip()[:LONGEST_NAME],
         whole=bool(generation or headers.get("x-openwebui-chat-id")),
     )

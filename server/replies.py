@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -33,13 +33,22 @@ class Speech:
         history: what was said before, as the client has it; None: the turn follows the head.
         question: what the role hears.
         begun: the reply that is to be gone on with.
+        keep: is told when there is a reply, before whoever listens knows that it has ended.
     """
 
-    def __init__(self, talk: Conversation, history: Sequence[Exchange] | None, question: str, begun: str = "") -> None:
+    def __init__(
+        self,
+        talk: Conversation,
+        history: Sequence[Exchange] | None,
+        question: str,
+        begun: str,
+        keep: Callable[["Speech"], Awaitable[None]],
+    ) -> None:
         self.talk = talk
         self.history = history
         self.question = question
         self.begun = begun
+        self.keep = keep
         self.spoken = ""
         """What was given to be sent of the reply."""
         self.output: Mapping[str, Any] = {}
@@ -120,32 +129,36 @@ class Speech:
             yield piece
         if self.task.done():
             self.task.result()
+        await self.keep(self)
+
+    @property
+    def exchange(self) -> Exchange:
+        """The turn as the client shows it."""
+        return Exchange(self.question, continued(self.begun, self.spoken))
 
     async def reply(self) -> str:
         """The reply, or the rest of it, as a whole."""
         return "".join([piece.text async for piece in self.pieces() if not piece.thought]).strip()
 
-    async def stop(self) -> bool:
+    async def stop(self, *, heard: bool = True) -> None:
         """Nobody listens any more: a turn without a reply is taken back, and what was sent of its reply is kept.
 
         That is then the reply of this branch, which can be gone on with; nothing else of the turn is kept.
 
-        Returns:
-            Whether something was kept so.
+        Args:
+            heard: whether anything was sent as it came.
         """
         if self._replied.is_set():
-            return False
+            return
         self.task.cancel()
         with suppress(asyncio.CancelledError, Exception):
             await self.task
-        said = continued(self.begun, self.spoken)
-        if said.strip() and self.history is not None:
+        if heard and self.exchange.said.strip() and self.history is not None:
             try:
-                await self.talk.take_over([*self.history, Exchange(self.question, said)])
-                return True
+                await self.talk.take_over([*self.history, self.exchange])
+                await self.keep(self)
             except (ValueError, RuntimeError):
                 log.exception("What was said before a stop could not be kept.")
-        return False
 
 
 def replies_in(messages: Sequence[AnyMessage]) -> list[AnyMessage]:

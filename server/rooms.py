@@ -80,13 +80,13 @@ class Rooms:
             f"role:{AUTO}"
         ]
 
-    def model(self, name: str, speaker: str) -> Model:
+    def model(self, name: str, speaker: str = "", *, group: bool = False) -> Model:
         """What a model is: `silver`, `silver:drmr`, `role:silver`, or `role:auto` by who is to speak; it may block.
 
         Args:
             name: as the client has it; a role by its id, its name or an alias.
-            speaker: whom the client wants to speak; in a group chat, that is another role than the model's, if the
-                library has it.
+            speaker: whom the client wants to speak.
+            group: whether that may be another role than the model's, if the library has it.
 
         Raises:
             UnknownModel: there is no such role or method.
@@ -95,7 +95,8 @@ class Rooms:
         if colon and method not in self.methods:
             raise UnknownModel(f"There is no method {method!r}{did_you_mean(method, self.methods) or '.'}")
         wanted = speaker if role == AUTO else role
-        found = self.role_named(wanted) if wanted else None
+        found = self.role_named(speaker) if group and speaker else None
+        found = found or (self.role_named(wanted) if wanted else None)
         if found is None:
             what = f"The role {wanted!r} is not there" if wanted else "Nobody says who is to speak"
             raise UnknownModel(f"{what}: /v1/models lists the roles; with role:auto, send X-Role-Char.")

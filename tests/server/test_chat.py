@@ -83,15 +83,33 @@ async def test_a_reply_is_continued_on_its_branch(tmp_path: Path, headers: bool)
         assert await remembered(tmp_path, thread) == {"one", "two"}
 
 
-async def test_a_window_of_the_chat_is_enough(tmp_path: Path) -> None:
+@pytest.mark.parametrize("headers", [True, False])
+@pytest.mark.parametrize(("turns", "window"), [(6, 5), pytest.param(200, 40, marks=pytest.mark.crash)])
+async def test_a_window_of_the_chat_is_enough(tmp_path: Path, turns: int, window: int, headers: bool) -> None:
     async with served(tmp_path) as http:
-        screen = Screen(http, headers=False, window=5, greeting="Hello.")
-        for number in range(8):
-            await screen.say(f"question {number}")
+        screen = Screen(http, "tea" if headers else "", headers=headers, window=window, greeting="Hello.")
+        questions = [f"question {number}" for number in range(turns)]
+        for question in questions:
+            await screen.say(question)
+        thread = "tea" if headers else await only_thread(http)
+
+        async def is_on_the_screen(questions: list[str]) -> None:
+            told = (await http.get(f"/v1/threads/{thread}")).json()["turns"]
+            assert [turn["question"] for turn in told] == ["", *questions]
+            shown = [text for role, text in screen.said if role == "assistant"]
+            assert [as_heard(turn["reply"]) for turn in told] == [as_heard(text) for text in shown]
+            most = AmadeusContext().remembered
+            assert await remembered(tmp_path, thread) == set(questions[-most:])
+
+        await is_on_the_screen(questions)
         await screen.swipe()
-        thread = await only_thread(http)
-        assert await remembered(tmp_path, thread) == {f"question {number}" for number in range(8)}
-        assert len((await http.get(f"/v1/threads/{thread}")).json()["turns"]) == 9
+        await is_on_the_screen(questions)
+        await screen.edit(-2, "instead")
+        await screen.swipe()
+        await is_on_the_screen([*questions[:-1], "instead"])
+        await screen.go_on()
+        await screen.say("the last")
+        await is_on_the_screen([*questions[:-1], "instead", "the last"])
 
 
 async def test_what_is_no_turn_is_answered_and_not_remembered(tmp_path: Path) -> None:

@@ -11,10 +11,12 @@ from typing import Any
 import httpx
 import uvicorn
 
+from dramaturg.conversations.opening import open_conversation
 from dramaturg.server.access import Access
 from dramaturg.server.app import RoleServer
 from dramaturg.server.rooms import Rooms
-from dramaturg.stores.library import library_at
+from dramaturg.stores.library import Library, library_at
+from dramaturg.workflows.methods import context_type
 
 from fakes import ScriptedChatModel
 from roles import run_settings, small_role
@@ -28,13 +30,14 @@ GO_ON = "[Continue your last message without repeating its original content.]"
 async def served(
     folder: Path, model: Any = None, access: Access | None = None, **how: Any
 ) -> AsyncIterator[httpx.AsyncClient]:
-    """Serve the small role of a folder; AMADEUS is played unless there is another model."""
+    """Serve the small role of a folder, or another library; AMADEUS is played unless there is another model."""
+    shelf: Library | None = how.pop("library", None)
     library = folder / "library"
-    if not (library / "ada").exists():
+    if shelf is None and not (library / "ada").exists():
         small_role(library)
     settings = run_settings(library, model or ScriptedChatModel(reply=Player()))
     given = {name: settings[name] for name in ("chat_model", "embedding_model")} | how.pop("settings", {})
-    rooms = Rooms(library_at(library), how.pop("method", "amadeus"), how.pop("flows", {}), given)
+    rooms = Rooms(shelf or library_at(library), how.pop("method", "amadeus"), how.pop("flows", {}), given)
     app = RoleServer(rooms, access or Access(a_minute=100_000), **how).app()
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="critical", timeout_graceful_shutdown=5))
     task = asyncio.create_task(server.serve())
@@ -89,6 +92,7 @@ class Screen:
     window: int = 1_000
     headers: bool = True
     """Whether it sends the headers that it can be told to send."""
+    key: str = ""
     model: str = "ada"
     said: list[tuple[str, str]] = field(default_factory=list)
 
@@ -128,7 +132,8 @@ class Screen:
 
     def sent(self, generation: str) -> Mapping[str, str]:
         own = {"X-Role-Thread": self.thread, "X-Gen-Type": generation, "X-Role-Char": "Ada"}
-        return {name: value for name, value in own.items() if value} if self.headers else {}
+        who = {"Authorization": f"Bearer {self.key}"} if self.key else {}
+        return who | ({name: value for name, value in own.items() if value} if self.headers else {})
 
     async def ask(self, generation: str, after: list[str] | None = None, **more: Any) -> Said:
         response = await self.http.post(
@@ -138,3 +143,13 @@ class Screen:
             return Said(response.json()["choices"][0]["message"]["content"], done=True)
         assert response.status_code == 200, response.text
         return read_events(response.text)
+
+
+async def only_finished(folder: Path, method: str, thread: str) -> None:
+    """Require that nothing of a thread is unfinished, and that nobody holds it."""
+    given = run_settings(folder / "library", ScriptedChatModel(reply=Player()))
+    async with open_conversation(method, context_type(method)(**given), thread, patience=5) as talk:
+        async with talk.turn():
+            pass
+        assert await talk.unfinished() is None
+        assert all(turn.reply for branch in await talk.branches() for turn in branch)
