@@ -337,7 +337,7 @@ def test_no_changed_byte_of_the_database_is_read(database: Database, taught: Con
     assert database.read().documents.keys() == {"life.md", "dog.md"}
 
 
-@few_or_many(10, 300)
+@few_or_many(10, 60)
 def test_a_note_of_a_copy_that_is_changed_leads_to_nothing_else(
     database: Database, indexed: Contents, count: int
 ) -> None:
