@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
-.PHONY: demo chat studio test test-crash test-slow test-replicas lint bench peers studies docs clean
+.PHONY: demo chat studio test test-crash test-slow test-replicas test-js lint bench peers studies docs clean
 .DEFAULT_GOAL := demo
 
 # torch comes first: on its own it is the smallest build for this machine, later it would be the largest.
@@ -18,7 +18,7 @@ $(VENV)/.demo: pyproject.toml constraints.txt
 
 $(VENV)/.dev: $(VENV)/.demo
 	@echo "Installing what tests, linters and the server need …"
-	$(PIP) --editable ".[local,multilingual,plot,documents,rerank,evaluate,postgres,serve,server,dev]"
+	$(PIP) --editable ".[local,multilingual,plot,documents,rerank,evaluate,postgres,serve,telemetry,server,dev]"
 	@touch $@
 
 demo: $(VENV)/.demo
@@ -53,11 +53,18 @@ test-slow: $(VENV)/.dev
 	$(PYTEST) -m slow --durations 10
 
 # Two servers of the graphs on one Postgres and one Redis, as deploy/compose.yaml has them; skipped without redis-server.
+JS_CLIENT := $(abspath build/js/node_modules/@langchain/langgraph-sdk)
 test-replicas: $(VENV)/.dev
 	$(PYTHON) -m venv build/langhost
 	build/langhost/bin/python -m pip install --quiet --constraint deploy/graphs.lock langhost ".[postgres]"
 	build/langhost/bin/python -m pip install --quiet --no-deps --force-reinstall .
-	DRAMATURG_LANGHOST_PYTHON=$(abspath build/langhost/bin/python) $(PYTEST) tests/house/test_replicas.py --durations 5
+	DRAMATURG_LANGHOST_PYTHON=$(abspath build/langhost/bin/python) DRAMATURG_JS_CLIENT=$(wildcard $(JS_CLIENT)) \
+		$(PYTEST) tests/house/test_replicas.py --durations 5
+
+# The client in JavaScript at a real server; needs node. `make test-replicas` takes it along where it is there.
+test-js: $(VENV)/.dev
+	npm install --no-audit --no-fund --prefix build/js @langchain/langgraph-sdk@2.0.0
+	DRAMATURG_JS_CLIENT=$(JS_CLIENT) $(PYTEST) tests/house/test_server.py -k javascript
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -118,7 +118,8 @@ def library_path(library: str | None) -> Path | str:
 
 def shelf_of(library: str | None) -> Library:
     """The library that is meant."""
-    return library_at(library_path(library), environment().cache)
+    surroundings = environment()
+    return library_at(library_path(library), surroundings.cache, keep=surroundings.keep_versions)
 
 
 def carry_to(server: str, library: str | None, *roles: str) -> None:

@@ -32,6 +32,7 @@ from dramaturg.workflows.methods import METHODS, preparations
 from dramaturg.workflows.server import ServerError, open_server
 
 from changing_roles import CORE, changing
+from node_client import check, tour
 from replicas import Replicas, two_replicas
 from served_graphs import SERVED
 
@@ -381,3 +382,7 @@ def again(replicas: Replicas, killed: float) -> list[float]:
     """When that was answered which was answered before a kill and asked again after it."""
     after = {text for when, text in replicas.stub.answered if when > killed}
     return [when for when, text in replicas.stub.answered if when <= killed and text in after]
+
+
+def test_the_client_in_javascript_begins_at_one_and_goes_on_at_the_other(replicas: Replicas) -> None:
+    check(tour(replicas.one.url, replicas.other.url))

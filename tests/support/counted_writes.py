@@ -1,10 +1,11 @@
-"""What counts as a write: every change to the file system or to an SQLite database, in every thread of a process."""
+"""What counts as a write: every change to the file system or to a database, in every thread of a process."""
 
 import builtins
 import errno
 import io
 import os
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -64,6 +65,7 @@ class Writes:
         patches += [
             patch.object(one, "connect", self._connecting(sqlite3.connect)) for one in (sqlite3, sqlite3.dbapi2)
         ]
+        patches += self._of_postgres() if "psycopg" in sys.modules else []
         for one in patches:
             one.start()
         try:
@@ -71,6 +73,28 @@ class Writes:
         finally:
             for one in reversed(patches):
                 one.stop()
+
+    def _of_postgres(self) -> list[Any]:
+        """Statements, and ends of transactions; refused as by a full disk, or with the connection cut."""
+        import psycopg
+
+        def counted(original: Callable[..., Any]) -> Callable[..., Any]:
+            def statement(cursor: Any, query: Any, *given: Any, **named: Any) -> Any:
+                verb = str(query.decode() if isinstance(query, bytes) else query).split(maxsplit=1)[0].lower()
+                refusal = partial(_postgres_error, cursor.connection)
+                act = partial(original, cursor, query, *given, **named)
+                return act() if verb == "set" else self.step(f"sql {verb}", act, refusal)
+
+            return statement
+
+        def ended(transaction: Any, kind: Any, *rest: Any) -> Any:
+            act = partial(end, transaction, kind, *rest)
+            return act() if kind else self.step("commit", act, partial(_postgres_error, transaction.connection))
+
+        end = psycopg.Transaction.__exit__
+        names = ("execute", "executemany")
+        found = [patch.object(psycopg.Cursor, name, counted(getattr(psycopg.Cursor, name))) for name in names]
+        return [*found, patch.object(psycopg.Transaction, "__exit__", ended)]
 
     def _changing(self, name: str) -> Callable[..., Any]:
         original = getattr(os, name)
@@ -191,3 +215,12 @@ def _sql_error(number: int) -> sqlite3.Error:
     error = sqlite3.OperationalError("database or disk is full" if full else "disk I/O error")
     error.sqlite_errorcode = sqlite3.SQLITE_FULL if full else sqlite3.SQLITE_IOERR
     return error
+
+
+def _postgres_error(connection: Any, number: int) -> Exception:
+    import psycopg
+
+    if number == errno.ENOSPC:
+        return psycopg.errors.DiskFull("no space left on device")
+    connection.pgconn.finish()
+    return psycopg.OperationalError("server closed the connection unexpectedly")

@@ -35,7 +35,18 @@ SOME_OR_ALL = pytest.mark.parametrize("most", [2, pytest.param(None, marks=pytes
 """For the parameter `most`: a few of the writes in a quick test, each of them where there is time."""
 PATIENCE = 60.0  # seconds for one operation
 PRELOADED = (
-    *("pytest", "hypothesis", "numpy", "faiss", "aiosqlite", "sqlite3", "filelock", "langgraph.checkpoint.sqlite.aio"),
+    *(
+        "pytest",
+        "hypothesis",
+        "numpy",
+        "faiss",
+        "aiosqlite",
+        "sqlite3",
+        "filelock",
+        "psycopg",
+        "psycopg_pool",
+        "langgraph.checkpoint.sqlite.aio",
+    ),
     *("dramaturg.workflows.amadeus", "dramaturg.workflows.naive_rag", "dramaturg.stores.library"),
     *("dramaturg.workflows.role_rag", "dramaturg.workflows.role_rag_index"),
     *("dramaturg.workflows.emotional_rag_index", "dramaturg.workflows.drmr", "dramaturg.workflows.drmr_index"),
