@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+import time
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
@@ -80,6 +81,7 @@ def test_nobody_is_in_the_midst_of_a_write_while_somebody_looks(tmp_path: Path) 
         for byte in (b"a", b"b"):
             with path.open("ab") as file:
                 file.write(byte)
+            time.sleep(0.01)
 
     threads = [Thread(target=writes.step, args=("slow", slowly)) for _ in range(4)]
     for thread in threads:

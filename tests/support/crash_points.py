@@ -14,7 +14,6 @@ where two copies are the same (a statement in a transaction, a flush), one is tr
 process of its own, forked from one that has the libraries loaded.
 """
 
-import gc
 import multiprocessing
 import os
 import pickle
@@ -305,7 +304,6 @@ def _start(operation: Operation, folder: Path, plan: Plan) -> tuple[BaseProcess,
 
 
 def _child(operation: Operation, folder: Path, plan: Plan, channel: Connection) -> None:
-    gc.freeze()  # what it shares with the server is not looked through, which would copy it
     writes, error = Writes(plan), None
     channel.send("begun")
     with writes.counted():

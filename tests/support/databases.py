@@ -59,7 +59,7 @@ def postgres(postgres_server: str) -> str:
 
     name = f"test_{next(NUMBERS)}"
     with psycopg.connect(postgres_server, autocommit=True) as admin:
-        admin.execute(f"CREATE DATABASE {name} TEMPLATE set_up".encode())
+        admin.execute(f"CREATE DATABASE {name} TEMPLATE set_up STRATEGY FILE_COPY".encode())
     return named(postgres_server, name)
 
 
