@@ -13,12 +13,12 @@ $(VENV)/.demo: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	@echo "Installing Dramaturg and its embedded models' runtime (a few minutes the first time) …"
 	$(PIP) torch
-	$(PIP) --editable ".[local,multilingual,plot,documents]"
+	$(PIP) --editable ".[local,multilingual,plot,documents,serve]"
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.demo
 	@echo "Installing what tests, linters and the server need …"
-	$(PIP) --editable ".[local,multilingual,plot,documents,rerank,evaluate,postgres,server,dev]"
+	$(PIP) --editable ".[local,multilingual,plot,documents,rerank,evaluate,postgres,serve,server,dev]"
 	@touch $@
 
 demo: $(VENV)/.demo

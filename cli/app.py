@@ -31,6 +31,11 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "talk.chat:ask",
             "Ask a role one question or several; without --thread the conversation is forgotten afterwards.",
         ),
+        "serve": (
+            "serve:serve",
+            "Serve the roles as models of an OpenAI-compatible server, for SillyTavern, Open WebUI and any other "
+            "client.",
+        ),
         "conversations": ("talk.transcripts:conversations", "List the conversations with a role."),
         "export": (
             "talk.transcripts:export",

@@ -39,6 +39,7 @@ EXTRAS = {
     "scipy": "evaluate",
     "pingouin": "evaluate",
     "psycopg": "postgres",
+    "uvicorn": "serve",
     "langgraph-cli": "server",
 }
 DEFAULT = ("qwen2.5-coder-1.5b", "minilm")

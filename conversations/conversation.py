@@ -1,7 +1,9 @@
 """A conversation: turns on one thread of a workflow, one at a time, with its past open to change."""
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
+from copy import copy
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -11,6 +13,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import StateGraph
 from langgraph.store.base import BaseStore
 
+from dramaturg.conversations.alignment import Exchange, Place, place_of
 from dramaturg.conversations.thread import Show, Thread
 from dramaturg.conversations.turn_lock import lock_file, turn_lock
 from dramaturg.conversations.turns import Turn, all_branches, all_turns, as_message
@@ -60,6 +63,12 @@ class Conversation:
         self.locks = locks
         self.patience = patience
 
+    def on(self, thread: str, context: RoleContext) -> "Conversation":
+        """Another conversation by the same workflow and saver."""
+        other = copy(self)
+        other.thread, other.context = Thread(self.thread.graph, self.saver, thread), context
+        return other
+
     async def take_turn(self, message: str | HumanMessage, show: Show = lambda _: None) -> dict[str, Any]:
         """Send a message and return the output: messages, evidence, usage.
 
@@ -90,6 +99,46 @@ class Conversation:
                 await self._settle(unfinished)
                 await self.thread.begin()
             return await self.thread.run(asked, show, context=self.context)
+
+    async def take_turn_after(
+        self, history: Sequence[Exchange], message: str | HumanMessage, show: Show = lambda _: None
+    ) -> dict[str, Any]:
+        """Send a message as the next one of a history that somebody else keeps, and return the output.
+
+        The turn goes on after the last turn that the history shares with a branch of this thread: with its role memory,
+        and with nothing of what was said on other branches. What no branch holds, such as an edited reply, is taken
+        over as said (`take_over`). The message is a new one, whatever its id. If the turn fails without a reply, the
+        branch of before is the head again.
+
+        Args:
+            history: the exchanges before the message, oldest first, or the newest of them.
+            message: the text, or a message.
+            show: is given every part of the stream that a person may see.
+
+        Raises:
+            ValueError: the message holds no text, or the settings cannot be used.
+            ModelError: the model gave no reply.
+        """
+        asked = as_message(message).model_copy(update={"id": str(uuid4())})
+        question_in([asked])
+        async with self.turn():
+            await self._settle(await self.thread.unfinished())
+            before = await self.thread.history()
+            return await self._run_from(await self._follow(history, before), asked, before[-1:], show)
+
+    async def take_over(self, history: Sequence[Exchange]) -> None:
+        """Make a history that somebody else keeps the head: what no branch holds is written down as it was said.
+
+        No model is asked, and nothing is learned from it: the role has it in its window, as said. The exchanges that a
+        window leaves out are those of the branch.
+        """
+        async with self.turn():
+            await self._settle(await self.thread.unfinished())
+            await self.thread.go_to(await self._follow(history, await self.thread.history()))
+
+    async def place_of(self, history: Sequence[Exchange]) -> Place:
+        """Where a history that somebody else keeps belongs on this thread."""
+        return await self._place_of(history, await self.thread.history())
 
     async def unfinished(self) -> Turn | None:
         """The last turn, if it was begun and has no end; `finish` or `withdraw` it, or send the next message."""
@@ -198,16 +247,34 @@ class Conversation:
             question_in([asked])
             asked = asked.model_copy(update={"id": str(uuid4())})
             after = await self.thread.settled(old.before) or await self.thread.beginning(history[-1])
-            try:
-                return await self.thread.run(asked, show, context=self.context, after=after)
-            except BaseException:
-                failed = await self.thread.unfinished()
-                if failed and failed.reply is not None:
-                    raise
-                await self.thread.go_to(history[-1].checkpoint)
-                if failed and await self.thread.erase_turn(failed):
-                    await self._forget_lost_turns()
+            return await self._run_from(after, asked, history[-1:], show)
+
+    async def _run_from(self, after: str, asked: HumanMessage, head: Sequence[Turn], show: Show) -> dict[str, Any]:
+        """Run after a checkpoint; if that fails without a reply, what was the head is it again."""
+        try:
+            return await self.thread.run(asked, show, context=self.context, after=after)
+        except BaseException:
+            failed = await self.thread.unfinished()
+            if failed and failed.reply is not None:
                 raise
+            await self.thread.go_to(head[-1].checkpoint if head else None)
+            if failed and await self.thread.erase_turn(failed):
+                await self._forget_lost_turns()
+            raise
+
+    async def _place_of(self, history: Sequence[Exchange], head: Sequence[Turn]) -> Place:
+        # All branches are read only where the history is not that of the head, or of an earlier turn of it.
+        found = place_of(history, [head])
+        return found if found.known == len(history) else place_of(history, [head, *await self.branches()])
+
+    async def _follow(self, history: Sequence[Exchange], head: Sequence[Turn]) -> str:
+        """The checkpoint after a history: what no branch holds of it is written down after what one does."""
+        place = await self._place_of(history, head)
+        after = await self.thread.settled(place.after.checkpoint) if place.after else None
+        after = after or await self.thread.go_to(None)
+        for one in history[place.known :]:
+            after = await self.thread.write_down(one, self.context.role, after)
+        return after
 
     async def _settle(self, unfinished: Turn | None) -> None:
         """End an unfinished turn, if it has its reply, or take it back."""

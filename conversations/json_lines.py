@@ -7,13 +7,13 @@ from typing import Any, Literal, get_type_hints
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.channels import BinaryOperatorAggregate
 from langgraph.checkpoint.serde.base import SerializerProtocol
-from langgraph.constants import END
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Overwrite
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.evidence import misfits
+from dramaturg.conversations.thread import last_node
 from dramaturg.conversations.turns import Turn
 
 NOT_EXPORTED = frozenset({"remembered"})
@@ -37,8 +37,9 @@ class TurnLine(_Line):
     """A turn: what was said, and the state of the workflow after it, with which it can be gone on from."""
 
     turn: str = Field(min_length=1)
-    """The id of the question's message."""
-    question: str = Field(min_length=1)
+    """The id of the question's message, or of the reply where there is no question."""
+    question: str
+    """Empty: the role has spoken first."""
     user: str | None = None
     """Who asked, "" for a stranger; None: nobody has said it."""
     reply: str
@@ -118,10 +119,8 @@ async def restored(conversation: Conversation, turns: Iterable[TurnLine], done: 
     node = last_node(conversation.thread.graph)
     await conversation.thread.begin()
     for number, line in enumerate(turns):
-        said += [
-            HumanMessage(line.question, id=line.turn, name=line.user),
-            AIMessage(line.reply, id=line.reply_id, name=conversation.context.role),
-        ]
+        said += [HumanMessage(line.question, id=line.turn, name=line.user)] if line.question else []
+        said += [AIMessage(line.reply, id=line.reply_id, name=conversation.context.role)]
         if number >= done:
             window = said[-line.window :] if line.window else []
             values = overwriting(conversation.thread.graph, {**exported_state(line.state), "messages": window})
@@ -161,7 +160,7 @@ def require_ids(turns: Iterable[TurnLine]) -> None:
     """
     known: set[str] = set()
     for number, line in enumerate(turns, start=2):
-        if line.turn == line.reply_id or known & {line.turn, line.reply_id}:
+        if (line.turn == line.reply_id) == bool(line.question) or known & {line.turn, line.reply_id}:
             msg = f"Line {number}: the id {line.turn!r} or {line.reply_id!r} is used already: each message has its own."
             raise ValueError(msg)
         known |= {line.turn, line.reply_id}
@@ -210,16 +209,3 @@ def overwriting(graph: CompiledStateGraph[Any, Any, Any, Any], values: dict[str,
         name: Overwrite(value) if isinstance(graph.channels.get(name), BinaryOperatorAggregate) else value
         for name, value in values.items()
     }
-
-
-def last_node(graph: CompiledStateGraph[Any, Any, Any, Any]) -> str:
-    """A node after which a turn is over.
-
-    Raises:
-        ValueError: no node leads to the end.
-    """
-    for node, after in graph.builder.edges:
-        if after == END:
-            return node
-    msg = "No node of this workflow has an edge to its end: add one, so that a turn can be written down."
-    raise ValueError(msg)

@@ -62,16 +62,22 @@ async def open_conversation(
 
 async def threads_of(context: RoleContext) -> list[str]:
     """Return the names of the conversations with a role, the one that was written last first."""
-    async with kept_with((await run_of(context)).role) as (saver, _, _, prefix):
-        if isinstance(saver, ConversationSaver):
-            return await saver.athreads()
-        conn: Any = saver
-        rows = await conn.conn.execute(
+    async with kept_with((await run_of(context)).role) as kept:
+        return await threads_in(kept)
+
+
+async def threads_in(kept: Kept) -> list[str]:
+    """The same of where they are kept."""
+    if isinstance(kept.saver, ConversationSaver):
+        return await kept.saver.athreads()
+    saver: Any = kept.saver
+    async with saver.conn.connection() as connection:
+        rows = await connection.execute(
             "SELECT thread_id FROM checkpoints WHERE starts_with(thread_id, %s) "
             "GROUP BY thread_id ORDER BY max(checkpoint_id) DESC",
-            [prefix],
+            [kept.prefix],
         )
-        return [row["thread_id"].removeprefix(prefix) for row in await rows.fetchall()]
+        return [row["thread_id"].removeprefix(kept.prefix) for row in await rows.fetchall()]
 
 
 @asynccontextmanager
@@ -98,16 +104,34 @@ async def kept_with(role: Role) -> AsyncIterator[Kept]:
         yield Kept(own, ItemStore(file.with_suffix(".memories.sqlite")), file.with_suffix(".locks"), "")
 
 
+CONNECTIONS = 16
+"""The most connections to a database, of one process."""
+
+
 @asynccontextmanager
 async def kept_in(address: str) -> AsyncIterator[tuple[BaseCheckpointSaver[Any], BaseStore]]:
-    """Open LangGraph's saver and store in a Postgres database; their tables are made where they are missing."""
+    """Open LangGraph's saver and store in a Postgres database; their tables are made where they are missing.
+
+    They share a pool: turns that are taken at once do not wait for one connection, and one that was lost is made anew.
+    """
     from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
     from langgraph.store.postgres.aio import AsyncPostgresStore
+    from psycopg import AsyncConnection
+    from psycopg.rows import DictRow, dict_row
+    from psycopg_pool import AsyncConnectionPool
 
-    async with (
-        AsyncPostgresSaver.from_conn_string(address) as saver,
-        AsyncPostgresStore.from_conn_string(address) as store,
-    ):
+    how = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
+    pool: AsyncConnectionPool[AsyncConnection[DictRow]] = AsyncConnectionPool(
+        address,
+        min_size=1,
+        max_size=CONNECTIONS,
+        timeout=10,
+        kwargs=how,
+        check=AsyncConnectionPool.check_connection,
+        open=False,
+    )
+    async with pool:
+        saver, store = AsyncPostgresSaver(pool), AsyncPostgresStore(pool)
         async with in_database(saver.conn, "\0tables", PATIENCE):  # two that make them at once would fail
             await saver.setup()
             await store.setup()

@@ -3,13 +3,15 @@
 from collections.abc import Callable, Mapping
 from contextlib import aclosing, suppress
 from typing import Any
+from uuid import uuid4
 
-from langchain_core.messages import HumanMessage, convert_to_messages
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, convert_to_messages
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple, empty_checkpoint
 from langgraph.constants import END, START
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import Command, StateSnapshot, StreamPart
+from langgraph.types import Command, Overwrite, StateSnapshot, StreamPart
 
+from dramaturg.conversations.alignment import Exchange
 from dramaturg.conversations.turns import Turn, all_steps, all_turns, id_of, parent_of, turns_until
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
 
@@ -50,8 +52,7 @@ class Thread:
             async for part in parts:
                 if part["type"] == "values" and not part["ns"]:
                     output = part["data"]
-                else:
-                    show(part)
+                show(part)
         return output
 
     async def values(self, checkpoint: str | None = None) -> dict[str, Any]:
@@ -200,6 +201,14 @@ class Thread:
             return id_of(await self.saver.aput(self.address(), empty_checkpoint(), metadata, {}))
         return id_of(await self.graph.aupdate_state(self.address(settled), None, as_node="__copy__"))
 
+    async def write_down(self, exchange: Exchange, role: str, after: str) -> str:
+        """Write down, after a checkpoint, what was said elsewhere: a turn of which no step was run; return its id."""
+        said: list[AnyMessage] = [HumanMessage(exchange.heard, id=str(uuid4()))] if exchange.heard else []
+        said += [AIMessage(exchange.said, id=str(uuid4()), name=role)] if exchange.said else []
+        values: dict[str, Any] = {name: Overwrite({}) for name in ("evidence", "usage") if name in self.graph.channels}
+        values["messages"] = said
+        return id_of(await self.graph.aupdate_state(self.address(after), values, as_node=last_node(self.graph)))
+
     async def step_back(self) -> None:
         """Have the nodes that are due at the head begin anew, as if they had not run."""
         saved = await self.head()
@@ -251,6 +260,19 @@ def left_unanswered(state: Any) -> bool:
     used = [one["usage"] for one in written if isinstance(one, Mapping) and isinstance(one.get("usage"), Mapping)]
     here = any(isinstance(one, Mapping) and one.get("unanswered") for nodes in used for one in nodes.values())
     return here or any(left_unanswered(task.state) for task in state.tasks)
+
+
+def last_node(graph: CompiledStateGraph[Any, Any, Any, Any]) -> str:
+    """A node after which a turn is over.
+
+    Raises:
+        ValueError: no node leads to the end.
+    """
+    for node, after in graph.builder.edges:
+        if after == END:
+            return node
+    msg = "No node of this workflow has an edge to its end: add one, so that a turn can be written down."
+    raise ValueError(msg)
 
 
 NONE_APPROVED: Mapping[str, list[int]] = {"approved": []}

@@ -18,7 +18,8 @@ class Turn:
     """A question and its reply.
 
     `id` is that of the question's message; `checkpoint` is the state after the turn, `before` the one before it (None:
-    the empty state). A turn without a reply was not finished.
+    the empty state). A turn without a reply was not finished. Where the role has spoken first, that is a turn without a
+    question, and its id is that of the reply.
     """
 
     id: str
@@ -116,7 +117,7 @@ def new_messages(before: Iterable[BaseMessage], window: Iterable[BaseMessage]) -
 
 
 def in_turns(steps: Iterable[Step]) -> list[Turn]:
-    """Group what was said into turns: each begins with a user's message."""
+    """Group what was said into turns: each begins with a user's message, or the first with the role's."""
     turns: list[Turn] = []
     for step in steps:
         for message in step.said:
@@ -124,6 +125,8 @@ def in_turns(steps: Iterable[Step]) -> list[Turn]:
                 turns.append(Turn(str(message.id), message.text, None, step.checkpoint_id, step.parent_id))
             elif message.type == "ai" and turns:
                 turns[-1] = replace(turns[-1], reply=message.text)
+            elif message.type == "ai":
+                turns.append(Turn(str(message.id), "", message.text, step.checkpoint_id, step.parent_id))
         if turns:
             turns[-1] = replace(turns[-1], checkpoint=step.checkpoint_id)
     return turns

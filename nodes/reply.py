@@ -1,6 +1,7 @@
 """The reply: what it rests on, gathered by one or several methods, and how the role speaks from it."""
 
 import operator
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
@@ -168,6 +169,21 @@ class ReplySettings(WindowSettings):
         description="How often a reply that begins with a refusal of the model's maker, the question, or the name of "
         "who speaks is drawn again. The papers' are not. A redraw costs a call; a first sentence is shown when whole.",
     )
+    scene: Open[str] = Field(
+        default="",
+        max_length=LONGEST_MESSAGE,
+        description="What the scene is at present, as whoever leads it tells: shown to the role, and not remembered.",
+    )
+
+
+BEGUN = "dramaturg_begun"
+"""The key among a message's `additional_kwargs` of a reply to it that was begun, and is to be gone on with."""
+
+
+def begun_in(question: AnyMessage) -> str:
+    """The reply that was begun to a message, and is to be gone on with; empty: the reply begins anew."""
+    begun = question.additional_kwargs.get(BEGUN, "")
+    return encodable(begun[:LONGEST_MESSAGE]).rstrip() if isinstance(begun, str) else ""
 
 
 class AskedState(SummaryState):
@@ -211,8 +227,10 @@ async def spoken(
 
     Given are the line and, as evidence, what of it was drawn again; see `in_role`.
 
-    The summary stands in that section and not in a message of its own: there are servers that refuse two messages of
-    the user in a row. Limits stand where the prompt says `$limits`, after the question, or a small model forgets them.
+    The summary and the scene stand in that section and not in messages of their own: there are servers that refuse two
+    messages of the user in a row, or one of the model in front of all others. Limits stand where the prompt says
+    `$limits`, after the question, or a small model forgets them. A reply that was begun (`BEGUN`) is gone on with: the
+    model writes what comes after it, and the line that is given holds both.
 
     Args:
         run: of the node that speaks.
@@ -235,10 +253,26 @@ async def spoken(
         data={"profile": role.profile, "question": state["question"], **(data or {}), **texts},
         **values,
     )
-    last = HumanMessage(earlier_summary(run, state.get("summary", "")) + last.text)
-    said_before = earlier(state["messages"], run.role.id, stranger_name(run))
-    asked = [*system, *merge_message_runs([*said_before, last], chunk_separator="\n\n")]
-    return await in_role(run, state, asked, quiet=quiet)
+    scene = section(run, "scene", run.settings.scene) if run.settings.scene.strip() else ""
+    last = HumanMessage(earlier_summary(run, state.get("summary", "")) + scene + last.text)
+    said = [*earlier(state["messages"], run.role.id, stranger_name(run)), last]
+    if said[0].type == "ai":
+        said[:0] = run.prompt("speak_first").messages()
+    if begun := begun_in(state["messages"][-1]):
+        said += [AIMessage(untagged(begun)), *run.prompt("go_on").messages()]
+    line, slips = await in_role(run, state, [*system, *merge_message_runs(said, chunk_separator="\n\n")], quiet=quiet)
+    return line.model_copy(update={"content": continued(begun, line.text)}), slips
+
+
+def continued(begun: str, rest: str) -> str:
+    """A reply that was begun, and what follows, without what the model has repeated; Chinese has no space between."""
+    if not begun:
+        return rest
+    rest = rest.strip().removeprefix(begun).strip()
+    return begun + ("" if not rest or CHINESE.match(begun[-1]) or CHINESE.match(rest) else " ") + rest
+
+
+CHINESE = re.compile(r"[\u2e80-\u9fff\uff00-\uffef]")
 
 
 class Draw(NamedTuple):

@@ -166,7 +166,12 @@ def question_in(messages: list[AnyMessage]) -> str:
 
 
 def leaving(messages: list[AnyMessage], most: int) -> list[AnyMessage]:
-    """The oldest messages, so that at most `most` are left and the first of those is a user's."""
+    """The oldest messages, so that at most `most` are left; where some leave, the first that stays is a user's.
+
+    A conversation that the role has begun keeps the line with which it did, as long as there is room for all.
+    """
+    if len(messages) <= most:
+        return []
     kept = trim_messages(messages, max_tokens=most, token_counter=len, strategy="last", start_on="human")
     return messages[: len(messages) - len(kept)]
 

@@ -82,6 +82,8 @@ class Listing:
             link = saver_rows.find(connection, line, self.before)
             if link is not None:
                 return link.sequence
+        if self.checkpoint_ns:  # a run that is kept at its end only has not put the step that it began with
+            return _NEWEST
         raise ValueError(f"There is no checkpoint {self.before!r} in this conversation to list those before it.")
 
     def _matches(self, connection: sqlite3.Connection, link: Link) -> bool:

@@ -18,7 +18,7 @@ from dramaturg.cli.setup import EXTRAS as LOOKED_AT
 ROOT = Path(__file__).parents[2]
 FOLDERS = (
     *("cli", "conversations", "evaluation", "examples", "models", "nodes"),
-    *("prompts", "stores", "testing", "workflows"),
+    *("prompts", "server", "stores", "testing", "workflows"),
 )
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 FLOORS = {

@@ -65,7 +65,8 @@ def test_half_a_surrogate_pair_is_refused() -> None:
         ("uaua", 3, 2),  # an odd window: what would come first is a reply
         ("uuau", 3, 1),  # two of a user's in a row: the second may come first
         ("uuuu", 2, 2),
-        ("auau", 4, 1),  # nothing is too much, but a reply comes first
+        ("auau", 4, 0),  # the role has spoken first, and nothing is too much
+        ("auau", 3, 1),
         ("uaaau", 3, 4),
     ],
 )

@@ -52,7 +52,7 @@ PLAIN = {
     **FENCED,
     "relations": "(relations)",
 }
-SOURCES = ("AMADEUS", "RoleRAG", "Wang et al. 2023", "Emotional RAG", "DRMR", "ID-RAG", "InCharacter")
+SOURCES = ("No paper's", "AMADEUS", "RoleRAG", "Wang et al. 2023", "Emotional RAG", "DRMR", "ID-RAG", "InCharacter")
 
 
 @pytest.mark.parametrize("name", NAMES)

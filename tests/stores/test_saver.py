@@ -186,6 +186,8 @@ async def test_steps_of_a_subgraph_are_listed_from_before_a_step_of_its_graph(fi
         await saver.aput(inside, checkpoint(turn=3), {}, {})
         found = [one async for one in saver.alist(inside, before=step)]
         assert [one.checkpoint["channel_values"]["turn"] for one in found] == [1]
+        unwritten = [one async for one in saver.alist(inside, before=at("evening", "begun, and kept at its end only"))]
+        assert [one.checkpoint["channel_values"]["turn"] for one in unwritten] == [3, 1]
 
 
 async def test_the_same_checkpoint_put_again_takes_the_place_of_the_first(file: Path) -> None:

@@ -1,0 +1,120 @@
+"""`dramaturg serve`: the roles as models for chat clients."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from dramaturg.cli.options import (
+    AMADEUS,
+    LibraryOption,
+    MethodOption,
+    ModelOption,
+    PromptsOption,
+    SettingsOption,
+    own_named,
+    settings_of,
+    shelf_of,
+)
+from dramaturg.cli.output import screen
+
+HERE = "127.0.0.1"
+EVERYWHERE = ("*",)
+
+
+def serve(
+    host: Annotated[str, typer.Option("--host", help="Where to listen; elsewhere than here, --keys is needed.")] = HERE,
+    port: Annotated[int, typer.Option("--port", min=0, max=65_535)] = 8642,
+    keys: Annotated[
+        Path | None,
+        typer.Option(
+            "--keys",
+            metavar="FILE",
+            envvar="DRAMATURG_KEYS_FILE",
+            help="Who may call: a name, a space and a key a line. Each caller has threads of its own.",
+        ),
+    ] = None,
+    method: MethodOption = AMADEUS,
+    flow: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--flow", metavar="NAME=MODULE:GRAPH", help="A flow of your own, as the model ROLE:NAME. May be repeated."
+        ),
+    ] = None,
+    model: ModelOption = "auto",
+    persona: Annotated[
+        str,
+        typer.Option(
+            "--persona",
+            help="own: of a client's card, what the role's files do not say; merge: all of it is part of the scene.",
+        ),
+    ] = "own",
+    allow_host: Annotated[
+        list[str] | None, typer.Option("--allow-host", help="A name by which the server is called.")
+    ] = None,
+    allow_origin: Annotated[
+        list[str] | None, typer.Option("--allow-origin", help="A web page that may call, as https://example.org.")
+    ] = None,
+    at_once: Annotated[int, typer.Option("--at-once", min=1, help="The most turns of one caller at once.")] = 64,
+    a_minute: Annotated[int, typer.Option("--a-minute", min=1, help="The most requests of one caller.")] = 120,
+    most_bytes: Annotated[int, typer.Option("--most-bytes", min=1024, help="The most of one request.")] = 4 * 2**20,
+    prompts: PromptsOption = None,
+    library: LibraryOption = None,
+    settings: SettingsOption = None,
+) -> None:
+    """Serve the roles as models of an OpenAI-compatible server, for SillyTavern, Open WebUI and any other client."""
+    try:
+        import uvicorn
+
+        from dramaturg.server.access import LOOPBACK, Access, is_loopback, read_keys
+        from dramaturg.server.app import RoleServer
+        from dramaturg.server.rooms import Rooms
+    except ModuleNotFoundError as error:
+        raise RuntimeError(f"{error.name} is not installed: pip install 'dramaturg[serve]'.") from error
+    if persona not in ("own", "merge"):
+        raise ValueError(f"--persona is own or merge, not {persona!r}.")
+    own, known = is_loopback(host), read_keys(keys) if keys else {}
+    if not (own or known):
+        raise ValueError(
+            f"Whoever reaches {host} could talk to the roles: name a file of keys with --keys, a caller's name and a "
+            "key a line."
+        )
+    rooms = Rooms(shelf_of(library), method, flows_of(flow), settings_of(settings) | named(model, prompts))
+    access = Access(
+        known,
+        (*LOOPBACK, *(allow_host or ())) if own else tuple(allow_host or EVERYWHERE),
+        tuple(allow_origin or ()),
+        most_bytes,
+        a_minute,
+        at_once,
+    )
+    app = RoleServer(rooms, access, merges=persona == "merge").app()
+    table = Table.grid(padding=(0, 2))
+    table.add_row("Base URL", f"http://{f'[{host}]' if ':' in host else host}:{port}/v1")
+    table.add_row("Models", "a role, or ROLE:METHOD, e.g. beethoven:drmr; /v1/models lists them")
+    table.add_row("Library", rooms.library.name)
+    table.add_row("Callers", ", ".join(known) or "anybody on this machine, without a key")
+    screen.print(table)
+    screen.print("Ctrl-C stops it; every turn that was answered is kept.", style="dim")
+    uvicorn.run(app, host=host, port=port, log_level="warning", access_log=False, timeout_graceful_shutdown=30)
+
+
+def flows_of(given: list[str] | None) -> dict[str, str]:
+    """Read NAME=MODULE:GRAPH, and look each flow up."""
+    from dramaturg.workflows.methods import flow as flow_named
+    from dramaturg.workflows.names import METHODS
+
+    found: dict[str, str] = {}
+    for one in given or []:
+        name, equals, where = one.partition("=")
+        if not equals or not name or ":" in name or name in METHODS or name in found:
+            raise ValueError(f"--flow takes NAME=MODULE:GRAPH with a name that no other method has, not {one!r}.")
+        found[name] = own_named(where)
+        flow_named(found[name])
+    return found
+
+
+def named(model: str, prompts: Path | None) -> dict[str, object]:
+    """The settings that have options of their own."""
+    return {"chat_model": model} | ({"prompts": prompts} if prompts else {})

@@ -1,0 +1,189 @@
+"""Who may call: keys, hosts, origins, sizes and rates, before anything of a request is read."""
+
+import hmac
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from pathlib import Path
+
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+CALLER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+SHORTEST_KEY = 16
+ANYBODY = ""
+"""Who calls a server that asks for no key."""
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True)
+class Access:
+    """What a server lets in."""
+
+    keys: Mapping[str, str] = field(default_factory=dict)
+    """By the names of callers; empty: anybody may call."""
+    hosts: tuple[str, ...] = LOOPBACK
+    """The names by which it may be called; "*": any."""
+    origins: tuple[str, ...] = ()
+    """Web pages that may call it, beside those that it serves itself."""
+    most_bytes: int = 4 * 1024 * 1024
+    """Of one request."""
+    a_minute: int = 120
+    """Requests of one caller."""
+    at_once: int = 64
+    """Turns of one caller."""
+
+
+def keys_in(text: str) -> dict[str, str]:
+    """Read a file of keys: a caller's name and a key a line.
+
+    Raises:
+        ValueError: a line has another form, a key is too short, or a name or a key is there twice.
+    """
+    found: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        name, _, key = line.strip().partition(" ")
+        key = key.strip()
+        if not CALLER.fullmatch(name) or len(key) < SHORTEST_KEY or not key.isascii() or " " in key:
+            raise ValueError(
+                f"Line {number} of the keys: write the caller's name (letters, digits, - and _), a space, and a key of "
+                f"at least {SHORTEST_KEY} characters."
+            )
+        if name in found or key in found.values():
+            raise ValueError(f"Line {number} of the keys: that name or key is there twice; each caller has one.")
+        found[name] = key
+    if not found:
+        raise ValueError("There is no key in the file of keys: write a caller's name and a key a line.")
+    return found
+
+
+def read_keys(file: Path) -> dict[str, str]:
+    """Read the file of keys.
+
+    Raises:
+        ValueError: it cannot be read.
+    """
+    try:
+        return keys_in(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"The file of keys {file} cannot be read: give the path of one that can.") from error
+
+
+def is_loopback(host: str) -> bool:
+    """Whether nobody but this machine reaches a server that listens there."""
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def refusal(status: int, message: str, code: str) -> JSONResponse:
+    """An error in OpenAI's form."""
+    kind = "authentication_error" if status == 401 else "rate_limit_error" if status == 429 else "invalid_request_error"
+    body = {
+        "error": {"message": message, "type": kind if status < 500 else "server_error", "param": None, "code": code}
+    }
+    return JSONResponse(body, status, {"WWW-Authenticate": "Bearer"} if status == 401 else {})
+
+
+class Door:
+    """Stands before an application, and puts who calls into its scope as `caller`.
+
+    A web page that somebody has open must not reach a server on loopback: it comes with its Origin, or by a host name
+    that leads here, or without JSON, which a page could send unasked.
+    """
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self.app = app
+        self.access = access
+        self._left: dict[str, tuple[float, float]] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request in, or refuse it."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        refused = self._refused(scope, headers)
+        if refused is not None:
+            await refused(scope, receive, send)
+            return
+        await self.app(scope, self._bounded(receive), send)
+
+    def _refused(self, scope: Scope, headers: Headers) -> JSONResponse | None:
+        host = host_of(headers.get("host", ""))
+        if "*" not in self.access.hosts and host not in self.access.hosts:
+            return refusal(403, "This server is not called by that name: start it with --allow-host.", "host")
+        origin = headers.get("origin")
+        if origin is not None and origin not in self.access.origins:
+            own = f"{scope.get('scheme', 'http')}://{headers.get('host', '')}"
+            if origin != own:
+                return refusal(403, "Pages of that origin may not call: start it with --allow-origin.", "origin")
+        if scope["path"] == "/health":
+            return None
+        caller = self._caller(headers.get("authorization", ""))
+        if caller is None:
+            return refusal(401, "The key is missing or unknown: send Authorization: Bearer KEY.", "invalid_api_key")
+        scope["caller"] = caller
+        if not self._has_left(caller):
+            return refusal(429, f"{self.access.a_minute} requests a minute are the most: wait a little.", "rate_limit")
+        if scope["method"] in ("POST", "PUT", "PATCH", "DELETE"):
+            if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+                return refusal(415, "Send JSON, with Content-Type: application/json.", "content_type")
+            length = headers.get("content-length", "")
+            if length.isdecimal() and (len(length) > 12 or int(length) > self.access.most_bytes):
+                return too_large(self.access)
+        return None
+
+    def _caller(self, authorization: str) -> str | None:
+        if not self.access.keys:
+            return ANYBODY
+        scheme, _, key = authorization.partition(" ")
+        given, found = key.strip().encode(), None
+        for name, own in self.access.keys.items():  # all of them, so that time says nothing
+            if hmac.compare_digest(given, own.encode()):
+                found = name
+        return found if scheme.lower() == "bearer" else None
+
+    def _has_left(self, caller: str) -> bool:
+        """Take one from what a caller has: so many a minute, and as many at once."""
+        now, most = time.monotonic(), float(self.access.a_minute)
+        left, before = self._left.get(caller, (most, now))
+        left = min(most, left + (now - before) * most / 60)
+        self._left[caller] = (left - 1 if left >= 1 else left, now)
+        return left >= 1
+
+    def _bounded(self, receive: Receive) -> Receive:
+        read = 0
+
+        async def bounded() -> Message:
+            nonlocal read
+            message = await receive()
+            if message["type"] == "http.request":
+                read += len(message.get("body", b""))
+                if read > self.access.most_bytes:
+                    raise TooLarge
+            return message
+
+        return bounded
+
+
+class TooLarge(Exception):
+    """More was sent than a request may have."""
+
+
+def too_large(access: Access) -> JSONResponse:
+    """What is said to a request that is too large."""
+    return refusal(413, f"{access.most_bytes:,} bytes are the most of a request: send less of the chat.", "too_large")
+
+
+def host_of(header: str) -> str:
+    """The name in a Host header, without its port."""
+    if header.startswith("["):
+        return header[1:].partition("]")[0]
+    return header.rpartition(":")[0] if header.count(":") == 1 else header

@@ -1,0 +1,211 @@
+"""What a chat client asks: a turn, the rest of a reply, or something that is no turn; and what it has on its screen.
+
+A client sends one list of messages with everything in it: its own prompts, the card of a character, examples, lore, and
+the chat. SillyTavern and Open WebUI are read as they were observed; any other client by the form of its messages.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
+
+from dramaturg.conversations.alignment import Exchange
+from dramaturg.nodes.turn import LONGEST_MESSAGE
+
+Kind = Literal["turn", "continue", "quiet"]
+LONGEST_NAME = 200
+MOST_MESSAGES = 4_000
+
+# What SillyTavern puts between the parts of its prompt, as it comes; people may write their own, and then name the kind
+# of request in a header.
+EXAMPLES = re.compile(r"\[Example Chat\]|example_(?:user|assistant)")
+NEW_CHAT = re.compile(r"\[Start a new (?:group )?[Cc]hat(?:\.?\s*Group members:\s*(?P<members>[^\]]*))?\]")
+TASK_OF_CARD = re.compile(r"Write .{1,200}'s next reply in a fictional chat between")
+NEXT_SPEAKER = re.compile(r"\[Write the next reply only as (?P<name>.{1,200}?)\.\]")
+GO_ON = re.compile(r"\[Continue (?:your last message|the following message)")
+AS_USER = re.compile(r"\[Write your next reply from the point of view of ")
+# A task of Open WebUI: a title, tags, what to ask next, a query for a search.
+TASK = re.compile(r"\s*### Task:")
+NOTHING_SAID = "…"
+"""What a role hears where it is to speak and nobody has said anything since its last line."""
+
+
+class ClientMessage(BaseModel):
+    """A message as OpenAI's API has it; of parts that are no text, nothing is read."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    role: str = Field(max_length=40)
+    content: str | list[Any] | None = None
+    name: str | None = Field(default=None, max_length=LONGEST_NAME)
+
+    @property
+    def text(self) -> str:
+        """All text in it."""
+        if isinstance(self.content, list):
+            parts = (part.get("text") for part in self.content if isinstance(part, Mapping))
+            return "\n".join(part for part in parts if isinstance(part, str))
+        return self.content or ""
+
+
+class ChatRequest(BaseModel):
+    """The body of a request for a chat completion; what is not named here is left aside, as tools are."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    model: str = Field(min_length=1, max_length=4 * LONGEST_NAME)
+    messages: list[ClientMessage] = Field(min_length=1, max_length=MOST_MESSAGES)
+    stream: bool = False
+    stream_options: dict[str, JsonValue] | None = None
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    max_tokens: int | None = Field(default=None, ge=1)
+    max_completion_tokens: int | None = Field(default=None, ge=1)
+    user: str | None = Field(default=None, max_length=LONGEST_NAME)
+    metadata: dict[str, JsonValue] | None = None
+    include_reasoning: bool = True
+    reasoning_effort: str | None = Field(default=None, max_length=40)
+
+    @field_validator("stream", "include_reasoning", mode="before")
+    @classmethod
+    def _as_default(cls, given: Any, info: Any) -> Any:
+        return cls.model_fields[info.field_name].default if given is None else given
+
+    @property
+    def reasons(self) -> bool:
+        """Whether the client is told why, before it is told what."""
+        return self.include_reasoning and self.reasoning_effort != "none"
+
+
+class Heard(NamedTuple):
+    """What a request means."""
+
+    kind: Kind
+    history: list[Exchange]
+    """What was said before the question, as the client shows it."""
+    question: str
+    begun: str
+    """The reply that is to be gone on with."""
+    scene: str
+    """What the client says beside the chat: lore, a scenario, who the user is."""
+    speaker: str
+    """The name of the character that is to speak, where the client says one."""
+    group: bool
+    """Whether others than these two are there."""
+    asker: str
+    """The name of the user, where the client says one."""
+    whole: bool
+    """Whether the client shows its history: what is not in it is not on the screen."""
+
+
+def heard_in(request: ChatRequest, headers: Mapping[str, str]) -> Heard:
+    """Read a request.
+
+    Args:
+        request: its body.
+        headers: X-Gen-Type, X-Role-Char, X-Role-User and X-Role-Group as SillyTavern can be told to send them, and
+            those of Open WebUI.
+
+    Raises:
+        ValueError: nothing is asked in it.
+    """
+    generation = headers.get("x-gen-type", "").strip().lower()
+    sent = request.messages
+    said = [one for one in sent if one.role in ("user", "assistant") and one.text.strip()]
+    asides = [one for one in sent if one.role in ("system", "developer")]
+    last = max((at for at, one in enumerate(sent) if one in said), default=-1)
+    trailing = "\n".join(one.text for one in sent[last + 1 :] if one.role in ("system", "developer"))
+    everything = "\n".join(one.text for one in asides)
+    nudge, chat = NEXT_SPEAKER.search(trailing), NEW_CHAT.search(everything)
+    members = headers.get("x-role-group") or (chat and chat["members"]) or ""
+    speaker = (nudge["name"] if nudge else headers.get("x-role-char", "")).strip()[:LONGEST_NAME]
+    asker = headers.get("x-role-user") or headers.get("x-openwebui-user-name") or request.user or ""
+    others = {name.strip() for name in members.split(",")} - {"", speaker} if members or nudge else set()
+    history, rest = exchanges(said, speaker, asker.strip(), others)
+
+    heard = Heard(
+        kind="turn",
+        history=history,
+        question=rest,
+        begun="",
+        scene=scene_of(asides),
+        speaker=speaker,
+        group=bool(others),
+        asker=asker.strip()[:LONGEST_NAME],
+        whole=bool(generation or headers.get("x-openwebui-chat-id")),
+    )
+    if is_quiet(generation, said, trailing, stream=request.stream, has_question=bool(rest), in_group=bool(nudge)):
+        return heard._replace(kind="quiet")
+    if rest:
+        return heard
+    if not history:
+        raise ValueError("There is nothing to answer: send a message of the user.")
+    unsaid = not generation and not trailing.strip() and sent[-1].role == "assistant"
+    if generation == "continue" or GO_ON.search(trailing) or unsaid:
+        *before, (question, begun) = history
+        return heard._replace(kind="continue", history=before, question=question or NOTHING_SAID, begun=begun)
+    return heard._replace(question=NOTHING_SAID)
+
+
+def is_quiet(
+    generation: str, said: Sequence[ClientMessage], trailing: str, *, stream: bool, has_question: bool, in_group: bool
+) -> bool:
+    """Whether a request is no turn: a title, tags, a summary, a line in the user's place.
+
+    Where the client does not say so, it is told by its form: a task, or a last word of the client itself behind the
+    role's, which is not streamed.
+    """
+    if generation:
+        return generation in ("quiet", "impersonate")
+    if len(said) == 1 and said[0].role == "user" and TASK.match(said[0].text):
+        return True
+    if AS_USER.search(trailing):
+        return True
+    return bool(trailing.strip()) and not (stream or has_question or in_group or GO_ON.search(trailing))
+
+
+def exchanges(said: Sequence[ClientMessage], speaker: str, asker: str, others: set[str]) -> tuple[list[Exchange], str]:
+    """The chat as the role that speaks has had it: what it heard each time, and what it said.
+
+    In a group, what other characters say is heard, with the name of each in front; so is then what the user says.
+
+    Returns:
+        The exchanges, and what was heard since the last of them.
+    """
+    found: list[Exchange] = []
+    heard: list[str] = []
+    for one in said:
+        text = one.text.replace("\0", "").strip()[:LONGEST_MESSAGE]
+        name, colon, rest = text.partition(": ")
+        if one.role == "user":
+            text = rest if colon and asker and name == asker else text
+            heard.append(f"{asker}: {text}" if others and asker else text)
+        elif colon and name in others:
+            heard.append(text)
+        else:
+            text = rest if colon and speaker and name == speaker else text
+            if heard or not found:
+                found.append(Exchange("\n\n".join(heard), text))
+            else:  # a line of its own after the last: one reply to what was heard before both
+                found[-1] = Exchange(found[-1].heard, f"{found[-1].said}\n\n{text}")
+            heard = []
+    return found, "\n\n".join(heard)
+
+
+def scene_of(asides: Sequence[ClientMessage]) -> str:
+    """What a client says beside the chat, without the marks between its parts, its examples and its instructions."""
+    kept = []
+    for one in asides:
+        if one.name and EXAMPLES.fullmatch(one.name):
+            continue
+        text = one.text.replace("\0", "").strip()
+        for form in (EXAMPLES, NEW_CHAT, NEXT_SPEAKER):
+            text = "" if form.fullmatch(text) else text
+        if text and not TASK_OF_CARD.search(text) and not GO_ON.match(text) and not AS_USER.match(text):
+            kept.append(text)
+    return "\n\n".join(kept)[:LONGEST_MESSAGE]
+
+
+def without_known(scene: str, known: Callable[[str], bool]) -> str:
+    """The parts of a scene that the role's own files do not say already; the client's copy of its card is none."""
+    return "\n\n".join(part for part in scene.split("\n\n") if not known(part))

@@ -1,0 +1,135 @@
+"""OpenAI's forms: completions, their chunks as events, models, and errors."""
+
+import base64
+import json
+import logging
+import struct
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from dramaturg.conversations.turn_lock import ThreadBusy
+from dramaturg.models.chat import total
+from dramaturg.models.errors import ModelError, ModelRefused, ModelTimeout, ModelUnavailable, WeightsError
+from dramaturg.server.access import refusal
+from dramaturg.server.rooms import UnknownModel
+from dramaturg.stores.errors import RoleBusy, RoleError
+
+log = logging.getLogger(__name__)
+
+
+class EventStream(StreamingResponse):
+    """Server-sent events."""
+
+    def __init__(
+        self, events: AsyncIterator[str], headers: Mapping[str, str], after: Callable[[], None] = lambda: None
+    ) -> None:
+        kept = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", **headers}
+        super().__init__(events, media_type="text/event-stream", headers=kept)
+        self.after = after
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send them; afterwards, or where nobody takes them any more, do what is to be done then."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self.after()
+
+
+async def said_at_once(text: str, about: dict[str, Any]) -> AsyncIterator[str]:
+    """A text as events."""
+    yield chunk(about, {"role": "assistant", "content": text})
+    yield chunk(about, {}, finish="stop")
+    yield "data: [DONE]\n\n"
+
+
+def event(body: Mapping[str, Any]) -> str:
+    """One event of a stream."""
+    return f"data: {json.dumps(body, ensure_ascii=False)}\n\n"
+
+
+def chunk(about: Mapping[str, Any], delta: Mapping[str, str], finish: str | None = None) -> str:
+    """A part of a completion."""
+    choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+    return event({**about, "object": "chat.completion.chunk", "choices": [choice]})
+
+
+def completion(about: Mapping[str, Any], text: str, output: Mapping[str, Any]) -> dict[str, Any]:
+    """A whole completion."""
+    message = {"role": "assistant", "content": text, "refusal": None}
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
+    return {**about, "object": "chat.completion", "choices": [choice], "usage": usage_of(output)}
+
+
+def usage_of(output: Mapping[str, Any]) -> dict[str, int]:
+    """What a turn has cost so far, in OpenAI's names."""
+    used: list[Any] = list((output.get("usage") or {}).values())
+    sums: Any = used[0] if used else {}
+    for one in used[1:]:
+        sums = total(sums, one)
+    read, written = int(sums.get("prompt_tokens", 0)), int(sums.get("completion_tokens", 0))
+    return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
+
+
+def told(about: Mapping[str, Any]) -> dict[str, str]:
+    """The thread of a turn, for who wants to name it the next time."""
+    thread = str(about.get("thread", ""))
+    return {"X-Role-Thread": thread} if thread.isascii() and thread.isprintable() else {}
+
+
+def shown_model(name: str) -> dict[str, Any]:
+    """A model as a client lists it."""
+    return {"id": name, "object": "model", "created": 0, "owned_by": "dramaturg"}
+
+
+def packed(vector: list[float]) -> str:
+    """A vector as OpenAI's clients ask for it: little-endian floats of 32 bits, in base64."""
+    return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
+
+
+def described(error: Exception) -> tuple[int, str, str]:
+    """The status, the sentence and the code of an error."""
+    known: Mapping[type[Exception], tuple[int, str]] = {
+        UnknownModel: (404, "model_not_found"),
+        RoleError: (400, "role"),
+        ThreadBusy: (409, "thread_busy"),
+        RoleBusy: (409, "role_busy"),
+        ModelTimeout: (504, "model_timeout"),
+        ModelUnavailable: (503, "model_unavailable"),
+        ModelRefused: (502, "model_refused"),
+        ModelError: (502, "model_error"),
+        WeightsError: (503, "weights"),
+        ValueError: (400, "invalid_request"),
+        RuntimeError: (500, "server_error"),
+    }
+    for kind, (status, code) in known.items():
+        if isinstance(error, kind):
+            return status, str(error) or type(error).__name__, code
+    return 500, "The server failed: its log says why.", "server_error"
+
+
+async def failed(_: Request, error: Exception) -> Response:
+    """Answer an error."""
+    status, message, code = described(error)
+    if status == 500:
+        log.error("A request failed.", exc_info=error)
+    return refusal(status, message, code)
+
+
+async def unreadable(_: Request, error: ValidationError) -> Response:
+    """Answer a body that has another form."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(map(str, first["loc"]))
+    return refusal(
+        400, f"The request cannot be read: {where + ': ' if where else ''}{first['msg']}.", "invalid_request"
+    )
+
+
+async def refused(_: Request, error: HTTPException) -> Response:
+    """Answer what there is not."""
+    return refusal(error.status_code, error.detail, "not_found" if error.status_code == 404 else "invalid_request")

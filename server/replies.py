@@ -1,0 +1,171 @@
+"""A turn that a client has asked for: run, streamed, stopped, and what of it is kept."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from langchain_core.messages import AIMessage as Reply
+from langchain_core.messages import AnyMessage, HumanMessage
+
+from dramaturg.conversations.alignment import Exchange
+from dramaturg.conversations.conversation import Conversation
+from dramaturg.conversations.thread import Part
+from dramaturg.nodes.reply import BEGUN, continued
+from dramaturg.server.reasoning import why
+
+log = logging.getLogger(__name__)
+
+
+class Piece(NamedTuple):
+    """Something to be sent: a part of the reply, or of why it is as it is."""
+
+    text: str
+    thought: bool
+
+
+class Speech:
+    """One turn, run in a task of its own, which ends with the turn and not with who listens.
+
+    Args:
+        talk: the conversation.
+        history: what was said before, as the client has it; None: the turn follows the head.
+        question: what the role hears.
+        begun: the reply that is to be gone on with.
+        keep: is told when there is a reply, before whoever listens knows that it has ended.
+    """
+
+    def __init__(
+        self,
+        talk: Conversation,
+        history: Sequence[Exchange] | None,
+        question: str,
+        begun: str,
+        keep: Callable[["Speech"], Awaitable[None]],
+    ) -> None:
+        self.talk = talk
+        self.history = history
+        self.question = question
+        self.begun = begun
+        self.keep = keep
+        self.spoken = ""
+        """What was given to be sent of the reply."""
+        self.output: Mapping[str, Any] = {}
+        """The state of the turn, as far as it has come."""
+        self._known: set[str] | None = None
+        self._told: set[str] = set()
+        self._line = ""
+        self._pieces: asyncio.Queue[Piece | None] = asyncio.Queue()
+        self._replied = asyncio.Event()
+        self.task = asyncio.create_task(self._run())
+
+    async def _run(self) -> None:
+        try:
+            asked = HumanMessage(self.question, additional_kwargs={BEGUN: self.begun} if self.begun else {})
+            if self.history is None:
+                output = await self.talk.take_turn(asked, self._show)
+            else:
+                output = await self.talk.take_turn_after(self.history, asked, self._show)
+            self.output = output
+            self._end(replies_in(output["messages"]))
+        finally:
+            self._pieces.put_nowait(None)
+            self._replied.set()
+
+    def _show(self, part: Part) -> None:
+        if part["type"] == "messages":
+            chunk, about = part["data"]
+            if chunk.type in ("ai", "AIMessageChunk") and chunk.text:
+                inside = str(about.get("langgraph_checkpoint_ns", "")).partition("|")[2]
+                self._speak(chunk.text, str(chunk.id), str(chunk.name or "") if inside else "")
+        elif part["type"] == "values" and not part["ns"]:
+            self.output = part["data"]
+            self._think(part["data"].get("evidence") or {})
+            said: list[AnyMessage] = part["data"].get("messages") or []
+            if self._known is None:
+                self._known = {str(message.id) for message in said}
+            elif said and said[-1].type == "ai" and str(said[-1].id) not in self._known:
+                self._end(replies_in(said))
+
+    def _think(self, evidence: Mapping[str, Any]) -> None:
+        if not self._replied.is_set() and not self.spoken:
+            for line in why(evidence, self._told):
+                self._pieces.put_nowait(Piece(line + "\n", thought=True))
+
+    def _speak(self, text: str, line: str, who: str) -> None:
+        if self._replied.is_set():
+            return
+        if self._line and line != self._line and self.spoken:
+            text = f"\n\n{who + ': ' if who else ''}{text}"
+        elif not self.spoken:
+            text = self._rest(text)
+        self._line = line
+        self.spoken += text
+        if text:
+            self._pieces.put_nowait(Piece(text, thought=False))
+
+    def _rest(self, text: str) -> str:
+        """A reply, or the beginning of one, without what the client has of it."""
+        return text.removeprefix(self.begun).lstrip() if self.begun else text
+
+    def _end(self, said: Sequence[AnyMessage]) -> None:
+        """The reply is there: send what of it was not streamed, and let the listeners go."""
+        if self._replied.is_set() or not said:
+            return
+        if not self.spoken:
+            names = len(said) > 1
+            whole = "\n\n".join(f"{one.name}: {one.text}" if names and one.name else one.text for one in said)
+            self._speak(whole, "whole", "")
+        self._replied.set()
+        self._pieces.put_nowait(None)
+
+    async def pieces(self) -> AsyncIterator[Piece]:
+        """What is to be sent, until the reply is there; then the error of the turn is raised, if it has failed.
+
+        What is left of the turn, such as to remember it, goes on behind it.
+        """
+        while (piece := await self._pieces.get()) is not None:
+            yield piece
+        if self.task.done():
+            self.task.result()
+        await self.keep(self)
+
+    @property
+    def exchange(self) -> Exchange:
+        """The turn as the client shows it."""
+        return Exchange(self.question, continued(self.begun, self.spoken))
+
+    async def reply(self) -> str:
+        """The reply, or the rest of it, as a whole."""
+        return "".join([piece.text async for piece in self.pieces() if not piece.thought]).strip()
+
+    async def stop(self, *, heard: bool = True) -> None:
+        """Nobody listens any more: a turn without a reply is taken back, and what was sent of its reply is kept.
+
+        That is then the reply of this branch, which can be gone on with; nothing else of the turn is kept.
+
+        Args:
+            heard: whether anything was sent as it came.
+        """
+        if self._replied.is_set():
+            return
+        self.task.cancel()
+        with suppress(asyncio.CancelledError, Exception):
+            await self.task
+        if heard and self.exchange.said.strip() and self.history is not None:
+            try:
+                await self.talk.take_over([*self.history, self.exchange])
+                await self.keep(self)
+            except (ValueError, RuntimeError):
+                log.exception("What was said before a stop could not be kept.")
+
+
+def replies_in(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """The lines at the end of a conversation that are replies."""
+    said: list[AnyMessage] = []
+    for message in reversed(messages):
+        if not isinstance(message, Reply):
+            break
+        said.insert(0, message)
+    return said

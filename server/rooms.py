@@ -1,0 +1,238 @@
+"""The conversations that a server holds: which role and method a model is, and which thread a history belongs to."""
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.store.base import BaseStore, Op, PutOp
+from pydantic import ValidationError
+
+from dramaturg.conversations.alignment import Exchange, as_heard
+from dramaturg.conversations.conversation import Conversation
+from dramaturg.conversations.opening import Kept, kept_in, kept_with, threads_in
+from dramaturg.conversations.turns import Turn
+from dramaturg.nodes.run import RoleContext, run_of
+from dramaturg.stores.errors import RoleError, did_you_mean
+from dramaturg.stores.files import sha256
+from dramaturg.stores.library import Library, examples, find_card
+from dramaturg.stores.names import normal_name
+from dramaturg.stores.role import Role
+from dramaturg.stores.shared_library import SharedLibrary
+from dramaturg.workflows.methods import flow
+from dramaturg.workflows.names import METHODS
+
+AUTO = "auto"
+LISTED = ("amadeus", "role-rag", "emotional-rag", "drmr", "id-rag", "ensemble")
+"""The methods that are listed for each role; the others can be asked for by name."""
+THREADS = "dramaturg_threads"
+CANDIDATES = 20
+LOOKED_UP = 4
+"""The exchanges of a history, from its end, by which its thread is looked for."""
+
+
+class Model(NamedTuple):
+    """What the name of a model means."""
+
+    role: str
+    method: str
+
+
+class UnknownModel(RoleError):
+    """There is no such role or method."""
+
+
+class Rooms:
+    """Conversations with the roles of a library, each workflow compiled and each file opened once.
+
+    Args:
+        library: the roles.
+        method: that of a model which names none.
+        flows: own flows, by the names that they have here.
+        settings: for every turn; those that a method does not have are left out.
+    """
+
+    def __init__(self, library: Library, method: str, flows: Mapping[str, str], settings: Mapping[str, Any]) -> None:
+        self.library = library
+        self.method = method
+        self.methods = {name: name for name in METHODS} | dict(flows)
+        self.listed = (*LISTED, *flows)
+        self.settings = settings
+        self._stack = AsyncExitStack()
+        self._lock = asyncio.Lock()
+        self._kept: dict[str, Kept] = {}
+        self._talks: dict[Model, Conversation] = {}
+        self._database: list[tuple[BaseCheckpointSaver[Any], BaseStore]] = []
+        self._said: dict[str, tuple[list[str], str]] = {}
+
+    async def close(self) -> None:
+        """Close what was opened."""
+        await self._stack.aclose()
+
+    def names(self) -> list[str]:
+        """The names of the models; it may block."""
+        roles = sorted({*self.library.roles(), *examples()})
+        return [name for role in roles for name in (role, *(f"{role}:{method}" for method in self.listed))] + [
+            f"role:{AUTO}"
+        ]
+
+    def model(self, name: str, speaker: str = "", *, group: bool = False) -> Model:
+        """What a model is: `silver`, `silver:drmr`, `role:silver`, or `role:auto` by who is to speak; it may block.
+
+        Args:
+            name: as the client has it; a role by its id, its name or an alias.
+            speaker: whom the client wants to speak.
+            group: whether that may be another role than the model's, if the library has it.
+
+        Raises:
+            UnknownModel: there is no such role or method.
+        """
+        role, colon, method = name.removeprefix("role:").partition(":")
+        if colon and method not in self.methods:
+            raise UnknownModel(f"There is no method {method!r}{did_you_mean(method, self.methods) or '.'}")
+        wanted = speaker if role == AUTO else role
+        found = self.role_named(speaker) if group and speaker else None
+        found = found or (self.role_named(wanted) if wanted else None)
+        if found is None:
+            what = f"The role {wanted!r} is not there" if wanted else "Nobody says who is to speak"
+            raise UnknownModel(f"{what}: /v1/models lists the roles; with role:auto, send X-Role-Char.")
+        return Model(found, method or self.method)
+
+    def role_named(self, name: str) -> str | None:
+        """The id of a role by id, name or alias; it may block."""
+        own = self.library.roles()
+        ids = [*own, *(one for one in examples() if one not in own)]
+        if named := [one for one in ids if one == name] or [
+            one for one in ids if normal_name(one) == normal_name(name)
+        ]:
+            return named[0]
+        for role in own:
+            try:
+                card = self.library.role(role).card
+            except RoleError:
+                continue
+            if normal_name(name) in map(normal_name, (card.name, *card.aliases)):
+                return role
+        return None
+
+    def context(self, model: Model, given: Mapping[str, Any]) -> RoleContext:
+        """How a turn is to be done: the server's settings, then those that came with the request, as far as they fit.
+
+        Raises:
+            ValueError: a setting is out of its bounds.
+        """
+        kind = flow(self.methods[model.method]).context
+        wanted = {**self.settings, **given}
+        fitting = {name: value for name, value in wanted.items() if name in kind.model_fields}
+        try:
+            return kind.model_validate({"role": model.role, "library": self.library, **fitting})
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
+
+    async def conversation(self, model: Model, context: RoleContext, thread: str) -> Conversation:
+        """A conversation with a role, on a thread that may be new."""
+        kept = await self.kept(context)
+        async with self._lock:
+            if model not in self._talks:
+                graph = flow(self.methods[model.method]).builder
+                self._talks[model] = Conversation(
+                    graph, kept.saver, context, thread, store=kept.store, locks=kept.locks
+                )
+        return self._talks[model].on(kept.prefix + thread, context)
+
+    async def kept(self, context: RoleContext) -> Kept:
+        """Where the conversations with a role are kept."""
+        role = (await run_of(context)).role
+        return await self._kept_of(role.id, role)
+
+    async def _kept_of(self, name: str, role: Role) -> Kept:
+        async with self._lock:
+            if isinstance(self.library, SharedLibrary):  # one saver and one store for all roles
+                if not self._database:
+                    self._database.append(await self._stack.enter_async_context(kept_in(self.library.address)))
+                return Kept(*self._database[0], None, f"{name}/")
+            if name not in self._kept:
+                self._kept[name] = await self._stack.enter_async_context(kept_with(role))
+            return self._kept[name]
+
+    async def threads_with(self, role: str, caller: str) -> list[str]:
+        """The names of a caller's threads with a role, the one that was written last first."""
+        opened = await asyncio.to_thread(self.library.open, role)
+        of_caller = thread_name(caller, "") if caller else ""
+        names = await threads_in(await self._kept_of(role, opened))
+        return [name.removeprefix(of_caller) for name in names if name.startswith(of_caller)]
+
+    async def spoken_with(self) -> list[str]:
+        """The roles with whom there may be conversations."""
+        roles = await asyncio.to_thread(self.library.roles)
+        if isinstance(self.library, SharedLibrary):
+            return roles
+        folder = self.library.root / ".conversations"
+        return [role for role in roles if (folder / f"{role}.sqlite").exists()]
+
+    def role_knows(self, context: RoleContext, role: Role, user: str) -> bool:
+        """Whether a method knows a user by name, as a role or from the dialogues; it may block."""
+        card = role.card
+        if "user_role" not in type(context).model_fields or len(user) > 80:
+            return False
+        if normal_name(user) in map(normal_name, (role.id, card.name, *card.aliases)):
+            return False
+        speakers = {normal_name(line.speaker) for line in role.dialogues()}
+        return normal_name(user) in speakers or find_card(user, self.library.root) is not None
+
+    async def thread_of(self, talk_of: Kept, caller: str, history: Sequence[Exchange]) -> list[str]:
+        """The names of a caller's threads that hold the end of a history, those that hold most of it first."""
+        counts: dict[str, tuple[int, float]] = {}
+        for one in history[-LOOKED_UP:]:
+            for item in await talk_of.store.asearch(self._place(talk_of, caller, one), limit=200):
+                name, at = item.value.get("thread"), item.value.get("at")
+                if isinstance(name, str) and isinstance(at, int | float):
+                    known, latest = counts.get(name, (0, 0.0))
+                    counts[name] = (known + 1, max(latest, at))
+        return sorted(counts, key=lambda name: counts[name], reverse=True)[:CANDIDATES]
+
+    async def remember(self, kept: Kept, caller: str, thread: str, said: Sequence[Exchange]) -> None:
+        """Keep by which exchanges a thread is found again, when a client does not name it."""
+        value = {"thread": thread, "at": time.time()}
+        writes: list[Op] = [
+            PutOp(self._place(kept, caller, one), sha256(thread.encode())[:32], value, index=False) for one in said
+        ]
+        if writes:
+            await kept.store.abatch(writes)
+
+    def _place(self, kept: Kept, caller: str, exchange: Exchange) -> tuple[str, ...]:
+        digest = hashlib.sha256("\0".join(map(as_heard, exchange)).encode(errors="surrogatepass")).hexdigest()[:32]
+        return (THREADS, sha256((kept.prefix + caller).encode())[:32], digest)
+
+    async def known_of(self, role: Role) -> str:
+        """What people wrote of a role in its card and its persona, as `as_heard`."""
+
+        def read() -> str:
+            texts = [role.card.profile, *(document.text for document in role.documents())]
+            if self._said.get(role.id, ([], ""))[0] != texts:
+                self._said[role.id] = (texts, "\n".join(map(as_heard, texts)))
+            return self._said[role.id][1]
+
+        return await asyncio.to_thread(read)
+
+
+def thread_name(caller: str, thread: str) -> str:
+    """The name of a caller's thread among all: nobody can name another's."""
+    return f"{caller}/{thread}" if caller else thread
+
+
+def new_thread() -> str:
+    """A name that no thread has."""
+    return uuid4().hex
+
+
+def turn_at(turns: Sequence[Turn], wanted: str) -> Turn | None:
+    """A turn by its number from 1 on, or its id."""
+    if wanted.isascii() and wanted.isdecimal() and len(wanted) < 7:
+        return turns[int(wanted) - 1] if 1 <= int(wanted) <= len(turns) else None
+    return next((turn for turn in turns if turn.id == wanted), None)

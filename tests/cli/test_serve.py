@@ -1,0 +1,42 @@
+"""`dramaturg serve` refuses to serve strangers, and says what to do."""
+
+from pathlib import Path
+
+import pytest
+
+from commands import Command
+
+KEYS = "alice alice-key-0123456789\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--host", "0.0.0.0"], "name a file of keys with --keys"),
+        (["--keys", "{folder}/none"], "cannot be read"),
+        (["--keys", "{folder}/short"], "Line 1 of the keys"),
+        (["--persona", "mine"], "own or merge"),
+        (["--flow", "drmr=own.py:graph"], "a name that no other method has"),
+        (["--flow", "mine=nowhere.py:graph"], "nowhere.py"),
+        (["--set", "window"], "NAME=VALUE"),
+    ],
+)
+def test_what_cannot_be_served_is_said(
+    run: Command, arguments: list[str], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("uvicorn.run", lambda *_, **__: pytest.fail("It serves."))
+    (tmp_path / "short").write_text("alice short\n")
+    code, _, said = run("serve", *(one.format(folder=tmp_path) for one in arguments))
+    assert code == 2
+    assert sentence in said
+
+
+def test_it_says_where_it_is_and_who_may_call(run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    began = []
+    monkeypatch.setattr("uvicorn.run", lambda app, **how: began.append(how))
+    (tmp_path / "keys").write_text(KEYS)
+    _, said, _ = run("serve", "--host", "0.0.0.0", "--keys", str(tmp_path / "keys"), "--port", "1234")
+    assert "http://0.0.0.0:1234/v1" in said
+    assert "alice" in said
+    assert "alice-key" not in said
+    assert began[0]["port"] == 1234

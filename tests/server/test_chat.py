@@ -1,0 +1,262 @@
+"""A role as a model: what a chat client shows is the branch that the role goes by, and its memory is of that alone."""
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessageChunk, BaseMessage
+from langchain_core.outputs import ChatGenerationChunk
+
+from dramaturg.conversations.alignment import as_heard
+from dramaturg.conversations.opening import open_conversation
+from dramaturg.workflows.amadeus import AmadeusContext
+
+from fakes import ScriptedChatModel
+from roles import run_settings
+from served_roles import Screen, read_events, served
+from talks import Player
+
+
+async def remembered(folder: Path, thread: str) -> set[str]:
+    """The questions that the role memory of a thread's head is from."""
+    context = AmadeusContext(**run_settings(folder / "library", ScriptedChatModel(reply=Player())))
+    async with open_conversation("amadeus", context, thread) as talk:
+        known = (await talk.values()).get("role_memory", [])
+        return {re.sub("She thought of ", "", attribute["attribute"]) for attribute in known}
+
+
+async def test_a_talk_is_streamed_with_why_before_it(tmp_path: Path) -> None:
+    async with served(tmp_path) as http:
+        screen = Screen(http, "tea", said=[("user", "Who are you?")])
+        answer = await screen.ask("normal", stream_options={"include_usage": True})
+        assert answer.content == "Reply 1 to Who are you?"
+        assert "Judged" in answer.reasoning
+        assert "So of me is true: She thought of Who are you?" in answer.reasoning
+        assert answer.usage is not None
+        assert answer.usage["total_tokens"] > 0
+        assert not (await screen.ask("swipe", include_reasoning=False)).reasoning
+        assert not (await screen.ask("swipe", reasoning_effort="none")).reasoning
+
+
+@pytest.mark.parametrize("headers", [True, False])
+async def test_swipes_edits_and_deletions_leave_no_memory(tmp_path: Path, headers: bool) -> None:
+    async with served(tmp_path) as http:
+        screen = Screen(http, "tea" if headers else "", greeting="*She waves.* Hello.", headers=headers)
+        await screen.say("one")
+        await screen.say("two")
+        assert await screen.swipe() == "Reply 3 to two"
+        await screen.say("three")
+        assert "one" in screen.said[1][1]
+        thread = "tea" if headers else await only_thread(http)
+        assert await remembered(tmp_path, thread) == {"one", "two", "three"}
+        await screen.edit(-2, "four")
+        await screen.swipe()
+        assert await remembered(tmp_path, thread) == {"one", "two", "four"}
+        del screen.said[-4:]
+        await screen.say("five")
+        assert await remembered(tmp_path, thread) == {"one", "five"}
+        turns = (await http.get(f"/v1/threads/{thread}")).json()["turns"]
+        assert [(turn["question"], turn["reply"]) for turn in turns] == [
+            ("", "*She waves.* Hello."),
+            ("one", "Reply 1 to one"),
+            ("five", screen.said[-1][1]),
+        ]
+
+
+async def only_thread(http: Any) -> str:
+    (thread,) = (await http.get("/v1/threads?role=ada")).json()["data"]
+    return str(thread["id"])
+
+
+@pytest.mark.parametrize("headers", [True, False])
+async def test_a_reply_is_continued_on_its_branch(tmp_path: Path, headers: bool) -> None:
+    async with served(tmp_path) as http:
+        screen = Screen(http, "tea" if headers else "", greeting="Hello.", headers=headers)
+        await screen.say("one")
+        assert await screen.go_on() == "Reply 2 to one"
+        await screen.say("two")
+        thread = "tea" if headers else await only_thread(http)
+        turns = (await http.get(f"/v1/threads/{thread}")).json()["turns"]
+        assert [turn["reply"] for turn in turns] == ["Hello.", "Reply 1 to one Reply 2 to one", "Reply 3 to two"]
+        assert await remembered(tmp_path, thread) == {"one", "two"}
+
+
+@pytest.mark.parametrize("headers", [True, False])
+@pytest.mark.parametrize(("turns", "window"), [(6, 5), pytest.param(200, 40, marks=pytest.mark.crash)])
+async def test_a_window_of_the_chat_is_enough(tmp_path: Path, turns: int, window: int, headers: bool) -> None:
+    async with served(tmp_path) as http:
+        screen = Screen(http, "tea" if headers else "", headers=headers, window=window, greeting="Hello.")
+        questions = [f"question {number}" for number in range(turns)]
+        for question in questions:
+            await screen.say(question)
+        thread = "tea" if headers else await only_thread(http)
+
+        async def is_on_the_screen(questions: list[str]) -> None:
+            told = (await http.get(f"/v1/threads/{thread}")).json()["turns"]
+            assert [turn["question"] for turn in told] == ["", *questions]
+            shown = [text for role, text in screen.said if role == "assistant"]
+            assert [as_heard(turn["reply"]) for turn in told] == [as_heard(text) for text in shown]
+            most = AmadeusContext().remembered
+            assert await remembered(tmp_path, thread) == set(questions[-most:])
+
+        await is_on_the_screen(questions)
+        await screen.swipe()
+        await is_on_the_screen(questions)
+        await screen.edit(-2, "instead")
+        await screen.swipe()
+        await is_on_the_screen([*questions[:-1], "instead"])
+        await screen.go_on()
+        await screen.say("the last")
+        await is_on_the_screen([*questions[:-1], "instead", "the last"])
+
+
+async def test_what_is_no_turn_is_answered_and_not_remembered(tmp_path: Path) -> None:
+    async with served(tmp_path) as http:
+        screen = Screen(http, "tea")
+        await screen.say("one")
+        for generation in ("quiet", "impersonate"):
+            answer = await screen.ask(generation, ["Write a title for this chat"])
+            assert answer.content
+        bare = Screen(http, "", headers=False, said=[*screen.said])
+        assert (await bare.ask("", ["Write a title for this chat"], stream=False)).content
+        task = {"model": "ada", "messages": [{"role": "user", "content": "### Task:\nGenerate a title."}]}
+        response = await http.post("/v1/chat/completions", json=task, headers={"X-OpenWebUI-Chat-Id": "tea"})
+        assert response.json()["choices"][0]["message"]["content"]
+        assert [turn["question"] for turn in (await http.get("/v1/threads/tea")).json()["turns"]] == ["one"]
+        assert await remembered(tmp_path, "tea") == {"one"}
+
+
+class Slow(ScriptedChatModel):
+    """Streams a word of its reply, and the others when it is let."""
+
+    words: int = 2
+    let: Any = None
+
+    async def _astream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> Any:
+        text = str(self.reply(messages))
+        for number, word in enumerate(re.findall(r"\S+\s*", text)):
+            if text.startswith("Reply") and number == self.words:
+                await self.let.wait()
+            yield ChatGenerationChunk(message=AIMessageChunk(word, id=f"of {text}"))
+
+
+async def test_a_stopped_reply_is_what_was_sent_of_it_and_is_gone_on_with(tmp_path: Path) -> None:
+    let = asyncio.Event()
+    async with served(tmp_path, Slow(reply=Player(), let=let), settings={"redraws": 0}) as http:
+        screen = Screen(http, "tea", said=[("user", "one")])
+        text = ""
+        async with http.stream(
+            "POST", "/v1/chat/completions", json=screen.body(), headers=screen.sent("normal")
+        ) as response:
+            async for line in response.aiter_lines():
+                text += f"{line}\n"
+                if read_events(text).content:
+                    break
+        shown = read_events(text).content.strip()
+        for _ in range(200):
+            turns = (await http.get("/v1/threads?role=ada")).json()["data"]
+            if turns and (turns := (await http.get("/v1/threads/tea")).json()["turns"]):
+                break
+            await asyncio.sleep(0.01)
+        assert [turn["question"] for turn in turns] == ["one"]
+        assert turns[0]["reply"].startswith(shown)
+        assert "one" not in turns[0]["reply"]
+        assert await remembered(tmp_path, "tea") == set()
+        let.set()
+        screen.said.append(("assistant", turns[0]["reply"]))
+        assert await screen.go_on() == "Reply 2 to one"
+        turns = (await http.get("/v1/threads/tea")).json()["turns"]
+        assert [as_heard(turn["reply"]) for turn in turns] == [as_heard(screen.said[-1][1])]
+
+
+async def test_a_model_that_fails_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
+    player = Player()
+    async with served(tmp_path, ScriptedChatModel(reply=player)) as http:
+        screen = Screen(http, "tea")
+        await screen.say("one")
+        player.down = True
+        screen.said.append(("user", "two"))
+        answer = await screen.ask("normal")
+        assert answer.errors[0]["code"] == "model_unavailable"
+        assert "The model is not there" in answer.errors[0]["message"]
+        response = await http.post(
+            "/v1/chat/completions", json=screen.body(stream=False), headers=screen.sent("normal")
+        )
+        assert response.status_code == 503
+        assert response.json()["error"]["type"] == "server_error"
+        assert [turn["question"] for turn in (await http.get("/v1/threads/tea")).json()["turns"]] == ["one"]
+
+
+async def test_a_turn_says_why_whole(tmp_path: Path) -> None:
+    async with served(tmp_path) as http:
+        await Screen(http, "tea").say("one")
+        turn = (await http.get("/v1/threads/tea/turns/1")).json()
+        assert turn["evidence"]["selection"]["judged"] > 0
+        assert turn["reply"] == "Reply 1 to one"
+        assert (await http.get(f"/v1/threads/tea/turns/{turn['id']}")).json() == turn
+        assert (await http.get("/v1/threads/tea/turns/7")).status_code == 404
+        assert (await http.get("/v1/threads/coffee")).status_code == 404
+
+
+async def test_lore_reaches_the_role_and_what_its_files_say_does_not_again(tmp_path: Path) -> None:
+    player = Player()
+    async with served(tmp_path, ScriptedChatModel(reply=player)) as http:
+        persona = next((tmp_path / "library" / "ada" / "persona").glob("*.md")).read_text().split("\n\n")[1]
+        screen = Screen(http, "tea", said=[("user", "one")])
+        lore = [persona, "It snows in the harbour."]
+        for persona_mode, copied in (("own", False), ("merge", True)):
+            body = screen.body()
+            body["messages"][1:1] = [{"role": "system", "content": text} for text in lore]
+            headers = {**screen.sent("swipe"), "X-Role-Persona": persona_mode}
+            await http.post("/v1/chat/completions", json=body, headers=headers)
+            shown = player.shown[-1]
+            assert "It snows in the harbour." in shown
+            assert "fictional chat" not in shown
+            scene = re.search(r"<scene>(.*)</scene>", shown, re.DOTALL)
+            assert scene is not None
+            assert (persona.split()[-1] in scene.group(1)) == copied
+
+
+async def test_models_are_roles_and_methods(tmp_path: Path) -> None:
+    async with served(tmp_path) as http:
+        names = {one["id"] for one in (await http.get("/v1/models")).json()["data"]}
+        assert {"ada", "ada:drmr", "ada:ensemble", "role:auto", "beethoven"} <= names
+        assert (await http.get("/v1/models/ada:drmr")).json()["id"] == "ada:drmr"
+        response = await http.get("/v1/models/nobody")
+        assert response.status_code == 404
+        assert response.json()["error"]["code"] == "model_not_found"
+        screen = Screen(http, "tea", model="role:auto")
+        assert await screen.say("one")
+        screen = Screen(http, "tea", model="ada:vanilla", said=[*screen.said])
+        assert await screen.say("two")
+        assert (
+            await http.post(
+                "/v1/chat/completions", json={"model": "ada:dmrr", "messages": [{"role": "user", "content": "x"}]}
+            )
+        ).json()["error"]["message"] == "There is no method 'dmrr'; did you mean 'drmr'?"
+
+
+async def test_embeddings_are_those_of_the_roles(tmp_path: Path) -> None:
+    async with served(tmp_path) as http:
+        one = (await http.post("/v1/embeddings", json={"input": "a light", "model": "x"})).json()["data"]
+        packed = await http.post("/v1/embeddings", json={"input": ["a light", "sea"], "encoding_format": "base64"})
+        assert len(one[0]["embedding"]) > 2
+        assert isinstance(packed.json()["data"][1]["embedding"], str)
+        assert (await http.post("/v1/embeddings", json={"input": []})).status_code == 400
+
+
+UNREADABLE = (
+    *(b"", b"{", b"[]", b"\xff\xfe", b'{"model": "ada"}', b'{"model": "ada", "messages": []}'),
+    *(b'{"model": "ada", "messages": "hi"}', b'{"model": "", "messages": [{"role": "user"}]}'),
+    b'{"model": "ada", "messages": [{"role": "user", "content": ""}]}',
+)
+
+
+@pytest.mark.parametrize("body", UNREADABLE)
+async def test_a_request_that_cannot_be_read_is_refused_in_a_sentence(tmp_path: Path, body: bytes) -> None:
+    async with served(tmp_path) as http:
+        response = await http.post("/v1/chat/completions", content=body, headers={"Content-Type": "application/json"})
+        assert response.status_code == 400
+        assert response.json()["error"]["message"].endswith(".")
