@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from threading import Lock
+from threading import Condition, get_ident
 from typing import IO, Any, Literal, TypeVar
 from unittest.mock import patch
 
@@ -19,6 +19,7 @@ CHANGES = (
     *("replace", "rename", "unlink", "remove", "rmdir", "mkdir", "link", "symlink"),
     *("write", "pwrite", "truncate", "ftruncate", "sendfile"),
 )
+AT_REST = 0.2  # seconds that others are given to finish; who needs longer waits for a lock, and does not write
 T = TypeVar("T")
 
 
@@ -32,23 +33,36 @@ class Plan:
 
 
 class Writes:
-    """Counts writes, and at one of them ends the process or refuses."""
+    """Counts writes, and at one of them ends the process or refuses; before each, `look` may look at the disk.
 
-    def __init__(self, plan: Plan) -> None:
+    While it looks no other thread is in the midst of a write.
+    """
+
+    def __init__(self, plan: Plan, look: Callable[[], None] | None = None) -> None:
         self.names: list[str] = []
-        self._plan = plan
-        self._lock = Lock()
+        self._plan, self._look = plan, look
+        self._turn = Condition()
+        self._writing: list[int] = []
 
     def step(self, name: str, act: Callable[[], T], refusal: Callable[[int], Exception] | None = None) -> T:
         """Do one write, as planned."""
-        with self._lock:
+        with self._turn:
             self.names.append(name)
             planned = self._plan.what if len(self.names) == self._plan.at else ""
-        if planned == "before":
-            os._exit(KILLED)
-        if planned == "fail":
-            raise (refusal or _os_error)(self._plan.error)
-        return act()
+            if self._look:
+                self._turn.wait_for(lambda: {*self._writing} <= {get_ident()}, AT_REST)
+                self._look()
+            self._writing.append(get_ident())
+        try:
+            if planned == "before":
+                os._exit(KILLED)
+            if planned == "fail":
+                raise (refusal or _os_error)(self._plan.error)
+            return act()
+        finally:
+            with self._turn:
+                self._writing.remove(get_ident())
+                self._turn.notify_all()
 
     @contextmanager
     def counted(self) -> Iterator[None]:
