@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
-.PHONY: demo chat studio clients test test-crash test-slow test-replicas lint bench peers studies docs clean
+.PHONY: demo chat studio clients test test-crash test-slow test-replicas test-js lint bench peers studies docs clean
 .DEFAULT_GOAL := demo
 
 # torch comes first: on its own it is the smallest build for this machine, later it would be the largest.
@@ -18,7 +18,7 @@ $(VENV)/.demo: pyproject.toml constraints.txt
 
 $(VENV)/.dev: $(VENV)/.demo
 	@echo "Installing what tests, linters and the server need …"
-	$(PIP) --editable ".[local,multilingual,plot,documents,rerank,evaluate,postgres,serve,server,dev]"
+	$(PIP) --editable ".[local,multilingual,plot,documents,rerank,evaluate,postgres,serve,telemetry,server,dev]"
 	@touch $@
 
 demo: $(VENV)/.demo
@@ -37,12 +37,12 @@ studio: $(VENV)/.dev
 	DRAMATURG_OPEN_SETTINGS=all LANGGRAPH_STRICT_MSGPACK=true LANGGRAPH_CLI_NO_ANALYTICS=1 LANGSMITH_TRACING=false \
 	  $(BIN)/langgraph dev --host 127.0.0.1 --no-browser --no-reload --n-jobs-per-worker 10
 
-# A worker a core, each with whole files. Compiled tests are kept, whatever the environment says: it takes each worker
+# A worker a core, each with whole files, in the order that tests/conftest.py gives them. Compiled tests are kept, whatever the environment says: it takes each worker
 # ten seconds to rewrite all asserts.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 
 test: $(VENV)/.dev
-	$(PYTEST) -n auto --dist loadfile -m "not slow and not crash" --durations 10
+	$(PYTEST) -n auto --dist loadfile --no-loadscope-reorder -m "not slow and not crash" --durations 10
 
 # What the quick tests take a sample of: every kill point, many mutations, all examples of each property.
 test-crash: $(VENV)/.dev
@@ -53,11 +53,18 @@ test-slow: $(VENV)/.dev
 	$(PYTEST) -m slow --durations 10
 
 # Two servers of the graphs on one Postgres and one Redis, as deploy/compose.yaml has them; skipped without redis-server.
+JS_CLIENT := $(abspath build/js/node_modules/@langchain/langgraph-sdk)
 test-replicas: $(VENV)/.dev
 	$(PYTHON) -m venv build/langhost
 	build/langhost/bin/python -m pip install --quiet --constraint deploy/graphs.lock langhost ".[postgres]"
 	build/langhost/bin/python -m pip install --quiet --no-deps --force-reinstall .
-	DRAMATURG_LANGHOST_PYTHON=$(abspath build/langhost/bin/python) $(PYTEST) tests/house/test_replicas.py --durations 5
+	DRAMATURG_LANGHOST_PYTHON=$(abspath build/langhost/bin/python) DRAMATURG_JS_CLIENT=$(wildcard $(JS_CLIENT)) \
+		$(PYTEST) tests/house/test_replicas.py --durations 5
+
+# The client in JavaScript at a real server; needs node. `make test-replicas` takes it along where it is there.
+test-js: $(VENV)/.dev
+	npm install --no-audit --no-fund --prefix build/js @langchain/langgraph-sdk@2.0.0
+	DRAMATURG_JS_CLIENT=$(JS_CLIENT) $(PYTEST) tests/house/test_server.py -k javascript
 
 # The chat clients that people have, for tests/server/test_sillytavern.py and test_open_webui.py, which are skipped without
 # them. Needs npm and Chromium (apt-get install nodejs npm chromium), and 0.6 GB for SillyTavern, 2.9 GB for Open WebUI.
@@ -90,11 +97,11 @@ lint: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/guided_selection.py
-	$(BIN)/python benchmarks/indexing.py
-	$(BIN)/python benchmarks/turns.py
-	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python benchmarks/indexing.py --write
+	$(BIN)/python benchmarks/turns.py --rounds 3 --write
+	$(BIN)/python benchmarks/growth.py --turns 1000 --write
 	$(BIN)/python benchmarks/normalization.py
-	$(BIN)/python benchmarks/changes.py
+	$(BIN)/python benchmarks/changes.py --write
 	$(BIN)/python benchmarks/ensemble.py
 	$(BIN)/python benchmarks/emotional_recall.py
 	$(BIN)/python benchmarks/cliques.py

@@ -3,22 +3,26 @@
 The documents are those of `corpus.py`. The chat model answers at once and every question is counted, so what is timed
 is everything but the models. Memories and dialogues are made of the sentences of the same documents.
 
-Run: python benchmarks/changes.py [--documents 100] [--removed 3] [--changed 10]
+Run: python benchmarks/changes.py [--documents 100] [--removed 3] [--changed 10] [--growing 100 1000] [--write]
 """
 
 import argparse
 import asyncio
 import json
 import re
+import resource
 import shutil
+import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
+import page
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import BaseMessage
 from pydantic import Field
@@ -251,7 +255,31 @@ def size_of(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def main(documents: int, removed: int, changed: int) -> None:
+def larger(folder: Path, sizes: list[int]) -> Table:
+    """Index so many documents, then again with nothing changed; how much memory the first run took at its highest."""
+    columns = ("MB, index", "again: ms, wall", "ms, processor", "ms of it a document", "peak memory, MB")
+    table = Table("documents", *columns, title="The graph by documents")
+    for size in sizes:
+        role = new_role(folder / str(size), corpus.documents(size)).root
+        with get_context("spawn").Pool(1) as process:
+            peak = process.apply(peak_of, (role,))
+        runs = [index(role) for _ in range(ROUNDS)]
+        wall, processor = (1000 * median(one[at] for one in runs) for at in (3, 4))
+        stored = size_of(role / "index" / "graph") / 1e6
+        table.add_row(
+            f"{size:,}", f"{stored:.1f}", f"{wall:.0f}", f"{processor:.0f}", f"{processor / size:.2f}", f"{peak:.0f}"
+        )
+    return table
+
+
+def peak_of(role: Path) -> float:
+    """Index in a process of its own: the most memory that it held, in MB."""
+    index(role)
+    highest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return highest / (1e6 if sys.platform == "darwin" else 1e3)
+
+
+def main(documents: int, removed: int, changed: int, growing: list[int], *, write: bool) -> None:
     """Measure and print."""
     console, texts = Console(width=140), corpus.documents(documents)
     parts: list[Callable[[Path], Table]] = [
@@ -261,8 +289,14 @@ def main(documents: int, removed: int, changed: int) -> None:
     ]
     with tempfile.TemporaryDirectory() as folder:
         role = new_role(Path(folder).resolve(), texts).root
-        for part in parts:
-            console.print(part(role))
+        tables = []
+        for part in [*parts, lambda role: larger(role.parent, growing)]:
+            tables.append(part(role))
+            console.print(tables[-1])
+    if write:
+        command = f"python benchmarks/changes.py --documents {documents} --removed {removed} --changed {changed}"
+        text = f"`{command} --growing {' '.join(map(str, growing))}`: {page.machine()}."
+        page.put("changes", "\n\n".join([text, *map(page.markdown, tables)]))
 
 
 if __name__ == "__main__":
@@ -270,5 +304,7 @@ if __name__ == "__main__":
     parser.add_argument("--documents", type=int, default=100)
     parser.add_argument("--removed", type=int, default=3, help="documents that are removed, each by itself")
     parser.add_argument("--changed", type=int, default=10, help="documents that are changed, one after the other")
+    parser.add_argument("--growing", type=int, nargs="*", default=[100, 1000], help="documents of graphs")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/performance.md")
     given = parser.parse_args()
-    main(given.documents, given.removed, given.changed)
+    main(given.documents, given.removed, given.changed, given.growing, write=given.write)

@@ -4,7 +4,7 @@ Each turn has 600 characters of new text, half of it the user's. The model answe
 everything but the model: seconds of the processor. The default is a graph that keeps all messages in its state, on the
 stock sqlite saver.
 
-Run: python benchmarks/growth.py [METHOD …] [--turns 10000] [--plain 400]
+Run: python benchmarks/growth.py [METHOD …] [--turns 10000] [--plain 400] [--write]
 """
 
 import argparse
@@ -19,6 +19,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
+import page
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -201,7 +202,19 @@ def plot(marks: list[Mark], others: list[Mark]) -> str:
     return f'xychart-beta\n    title "MB on disk"\n    x-axis "turns" [{", ".join(map(str, both))}]\n{series}'
 
 
-async def main(methods: list[str], turns: int, others: int) -> None:
+def together(found: dict[str, list[Mark]]) -> Table:
+    """A table of first and last marks."""
+    columns = ("turns", "bytes a turn to turn 100", "to the last", "processor ms at turn 10", "at the last", "times")
+    table = Table("kept", *columns)
+    for name, marks in found.items():
+        hundred, last = next(mark for mark in marks if mark.turns >= 100 or mark == marks[-1]), marks[-1]
+        each = [f"{1e6 * mark.megabytes / mark.turns:,.0f}" for mark in (hundred, last)]
+        times = [f"{mark.milliseconds:.1f}" for mark in (marks[0], last)]
+        table.add_row(name, f"{last.turns:,}", *each, *times, f"{last.milliseconds / marks[0].milliseconds:.2f}")
+    return table
+
+
+async def main(methods: list[str], turns: int, others: int, *, write: bool) -> None:
     """Measure each method, and the default, and print."""
     random.seed(1)
     console = Console(width=110)
@@ -212,6 +225,10 @@ async def main(methods: list[str], turns: int, others: int) -> None:
         default = await measured(plain, others)
         console.print(shown("One node, kept by LangGraph's default", default))
         print(plot(found[methods[0]], default))
+        found["LangGraph's default, one node"] = default
+    if write:
+        command = f"python benchmarks/growth.py --turns {turns} --plain {others}"
+        page.put("growth", f"`{command}`: {page.machine('langgraph')}.\n\n{page.markdown(together(found))}")
 
 
 if __name__ == "__main__":
@@ -219,5 +236,6 @@ if __name__ == "__main__":
     parser.add_argument("methods", nargs="*", default=METHODS)
     parser.add_argument("--turns", type=int, default=10_000)
     parser.add_argument("--plain", type=int, default=400, help="turns of LangGraph's default; 0: it is left out")
+    parser.add_argument("--write", action="store_true", help="put the first and last marks into docs/performance.md")
     arguments = parser.parse_args()
-    asyncio.run(main(list(arguments.methods), arguments.turns, arguments.plain))
+    asyncio.run(main(list(arguments.methods), arguments.turns, arguments.plain, write=arguments.write))

@@ -4,7 +4,7 @@ Passages: how long a large persona takes to split, embed (with a stub) and publi
 and wall time of indexing through an endpoint on this machine, against a bare loop of LangChain's clients that sends the
 same requests, as many at once, with nothing before or after; both are run in turns.
 
-Run: python benchmarks/indexing.py [--only passages|graph] [--megabytes 1] [--documents 100] [--rounds 3]
+Run: python benchmarks/indexing.py [--only passages|graph] [--megabytes 1] [--documents 100] [--rounds 3] [--write]
 """
 
 import argparse
@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import page
 from langchain_core.embeddings import Embeddings
 from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 from rich.console import Console
@@ -160,7 +161,7 @@ async def bare(requests: Sequence[dict[str, Any]], url: str) -> None:
     await asyncio.gather(*map(one, requests))
 
 
-async def graphs(number: int, rounds: int, folder: Path) -> None:
+async def graphs(number: int, rounds: int, folder: Path, *, write: bool) -> None:
     """Index as many documents in both modes, each beside the bare loop."""
     texts = documents(number)
     table = Table(
@@ -188,6 +189,9 @@ async def graphs(number: int, rounds: int, folder: Path) -> None:
             processor = ([one.a_call for one in ours], [one.a_call for one in loop], above)
             table.add_row(mode, *counts, *map(spread, (*walls, *processor)))
     Console(width=160).print(table)
+    if write:
+        command = f"python benchmarks/indexing.py --only graph --documents {number} --rounds {rounds}"
+        page.put("indexing", f"`{command}`: {page.machine('langchain-openai')}.\n\n{page.markdown(table)}")
 
 
 def spread(values: Sequence[float]) -> str:
@@ -201,9 +205,10 @@ if __name__ == "__main__":
     parser.add_argument("--megabytes", type=float, default=1)
     parser.add_argument("--documents", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--write", action="store_true", help="put the table of graphs into docs/performance.md")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if given.only != "graph":
             asyncio.run(main(given.megabytes, Path(folder)))
         if given.only != "passages":
-            asyncio.run(graphs(given.documents, given.rounds, Path(folder)))
+            asyncio.run(graphs(given.documents, given.rounds, Path(folder), write=given.write))

@@ -11,16 +11,15 @@ Run: python benchmarks/peers.py [--documents 100] [--rounds 3] [--at-once 16] [-
 import argparse
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+import page
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -32,8 +31,6 @@ from stub_server import running
 HERE = Path(__file__).resolve().parent
 ENVIRONMENT = HERE.parent / "build" / "peers"
 PYTHON = ENVIRONMENT / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-PAGE = HERE.parent / "docs" / "performance.md"
-MARKS = "<!-- peers: written by benchmarks/peers.py -->", "<!-- peers: end -->"
 PEERS = {"LightRAG": ("lightrag-hku", "1.5.7"), "nano-graphrag": ("nano-graphrag", "0.0.8.2")}
 LONGEST = 3600  # seconds of one system in one round
 CHAT, EMBEDDING = 0.05, 0.01  # seconds an answer takes
@@ -153,38 +150,15 @@ def rows_of(results: Mapping[str, Sequence[Ran]], row: Callable[[Sequence[Steps]
     return rows
 
 
-def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of a page."""
-    lines = [("", *columns), ("---",) * (len(columns) + 1)]
-    lines += [(*row, *[""] * (len(columns) + 1 - len(row))) for row in rows]
-    return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in lines)
-
-
 def conditions(given: argparse.Namespace) -> str:
     """On what machine, with what, and by which command."""
-    names = [line for line in cpu_lines() if line.startswith("model name")]
-    machine = names[0].partition(":")[2].strip() if names else platform.processor() or platform.machine()
-    ours = ", ".join(f"{name} {version(name)}" for name in ("langgraph", "langchain-openai"))
     peers = ", ".join(f"{name} {wanted}" for name, (_, wanted) in PEERS.items())
     characters = sum(len(text) for _, text in documents(given.documents))
     return (
         f"{given.documents} documents ({characters / 1000:,.0f} kB), {given.at_once} at once, median of "
         f"{given.rounds} interleaved rounds (range); an answer takes {CHAT * 1000:.0f} ms, a call for vectors "
-        f"{EMBEDDING * 1000:.0f} ms. {os.cpu_count()} × {machine}, Python {platform.python_version()}, {ours}; {peers}."
+        f"{EMBEDDING * 1000:.0f} ms. {page.machine('langgraph', 'langchain-openai')}; {peers}."
     )
-
-
-def cpu_lines() -> list[str]:
-    """What the system says of its processors, where it does."""
-    told = Path("/proc/cpuinfo")
-    return told.read_text(encoding="utf-8").splitlines() if told.exists() else []
-
-
-def write_page(text: str) -> None:
-    """Put a text between the marks of the page."""
-    page, (begin, end) = PAGE.read_text(encoding="utf-8"), MARKS
-    before, _, rest = page.partition(begin)
-    PAGE.write_text(f"{before}{begin}\n\n{text}\n\n{end}{rest.partition(end)[2]}", encoding="utf-8")
 
 
 def main(given: argparse.Namespace) -> None:
@@ -200,19 +174,19 @@ def main(given: argparse.Namespace) -> None:
     for system in track(order, "rounds"):
         results[system].append(run(system, given.documents, given.at_once))
     index, changes = rows_of(results, index_row), rows_of(results, change_row)
-    for columns, rows in ((INDEX, index), (CHANGES, changes)):
-        table = Table("system", *columns)
+    tables = [Table("system", *columns) for columns in (INDEX, CHANGES)]
+    for table, rows in zip(tables, (index, changes), strict=True):
         for row in rows:
             table.add_row(*row)
         Console().print(table)
     command = (
         f"python benchmarks/peers.py --documents {given.documents} --rounds {given.rounds} --at-once {given.at_once}"
     )
-    text = f"`{command}`: {conditions(given)}\n\n{markdown(INDEX, index)}\n\n{markdown(CHANGES, changes)}"
+    text = "\n\n".join([f"`{command}`: {conditions(given)}", *map(page.markdown, tables)])
     if given.print:
         print(text)
     else:
-        write_page(text)
+        page.put("peers", text)
 
 
 if __name__ == "__main__":

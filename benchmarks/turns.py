@@ -4,7 +4,7 @@ Each method talks in a process of its own, as `dramaturg chat` does, with its co
 in another process (50 ms an answer, 10 ms an embedding). Beside it, in the same process: a bare graph of as many nodes
 with the same saver, and bare calls of LangChain's clients, as many and of the same kinds.
 
-Run: python benchmarks/turns.py [METHOD …] [--turns 35] [--rounds 1] [--triples 10000] [--memories 10000] [--json]
+Run: python benchmarks/turns.py [METHOD …] [--turns 35] [--rounds 1] [--triples 10000] [--memories 10000] [--write]
 """
 
 import argparse
@@ -22,6 +22,7 @@ from pathlib import Path
 from statistics import median
 from typing import Annotated, Any
 
+import page
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
@@ -174,7 +175,7 @@ async def measured(method: str, turns: int, profile: str) -> dict[str, Any]:
             if number == 1 and profile:
                 import cProfile
 
-                profiler = cProfile.Profile()
+                profiler = cProfile.Profile(time.thread_time)
                 profiler.enable()
             await talk.take_turn(f"{QUESTIONS[number % len(QUESTIONS)]} ({number})")
             spent.append(1000 * (time.process_time() - began))
@@ -226,11 +227,12 @@ def row(one: dict[str, Any]) -> list[str]:
     return [one["method"], calls, str(one["nodes"]), *(f"{one[key]:.1f}" for key in keys)]
 
 
-def main(methods: list[str], turns: int, rounds: int, triples: int, memories: int, profile: str, as_json: bool) -> None:
-    """Measure each method, round by round, and print the medians."""
+def main(given: argparse.Namespace) -> None:
+    """Measure each method, round by round, and print the round in which it took the least of the processor."""
+    methods, turns, rounds, profile = list(given.methods), given.turns, given.rounds, given.profile
     found: dict[str, list[dict[str, Any]]] = {method: [] for method in methods}
     with tempfile.TemporaryDirectory() as folder, surroundings(Path(folder)):
-        prepare(Path(folder), methods, triples, memories)
+        prepare(Path(folder), methods, given.triples, given.memories)
         for at in range(rounds):
             for method in methods:
                 command = [sys.executable, __file__, method, "--worker", "--turns", str(turns)]
@@ -238,7 +240,7 @@ def main(methods: list[str], turns: int, rounds: int, triples: int, memories: in
                 done = subprocess.run([*command, *more], check=True, stdout=subprocess.PIPE, text=True)
                 found[method].append(json.loads(done.stdout.splitlines()[-1]))
     best = [min(rows, key=lambda one: one["processor"]) for rows in found.values()]
-    if as_json:
+    if given.json:
         print(json.dumps({"rounds": found, "best": best}, indent=2))
         return
     columns = ("processor ms", "goal", "bare graph", "bare calls", "ours", "wall ms", "first turn ms")
@@ -246,6 +248,9 @@ def main(methods: list[str], turns: int, rounds: int, triples: int, memories: in
     for one in best:
         table.add_row(*row(one))
     Console(width=130).print(table)
+    if given.write:
+        command = f"python benchmarks/turns.py --turns {turns} --rounds {rounds}"
+        page.put("turns", f"`{command}`: {page.machine('langgraph', 'langchain-openai')}.\n\n{page.markdown(table)}")
 
 
 if __name__ == "__main__":
@@ -257,9 +262,10 @@ if __name__ == "__main__":
     parser.add_argument("--memories", type=int, default=0)
     parser.add_argument("--profile", default="", help="a file's beginning: a profile of each worker")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.worker:
         print(json.dumps(asyncio.run(measured(given.methods[0], given.turns, given.profile))))
     else:
-        main(list(given.methods), given.turns, given.rounds, given.triples, given.memories, given.profile, given.json)
+        main(given)

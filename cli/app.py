@@ -60,7 +60,10 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         ),
     },
     "What a role knows": {
-        "index": ("library.indexing:index", "Prepare a role for a method; only what changed is done again."),
+        "index": (
+            "library.indexing:index",
+            "Prepare roles for a method; only what changed is done again. On a server several are prepared at once.",
+        ),
         "learn": (
             "library.persona:learn",
             "Teach a role documents: they are copied into its persona, and what is new in them is indexed.",

@@ -13,10 +13,11 @@ import typer
 import yaml
 from pydantic import BaseModel
 
-from dramaturg.models.environment import environment
+from dramaturg.cli.output import note
+from dramaturg.models.environment import Environment, environment
 from dramaturg.stores.documents.reading import read_yaml
 from dramaturg.stores.errors import did_you_mean
-from dramaturg.stores.library import Library, library_at
+from dramaturg.stores.library import Library, is_address, library_at
 from dramaturg.workflows.names import METHODS
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def find_modules_here() -> None:
 
 
 RoleArgument = Annotated[str, typer.Argument(help="The id of a role, e.g. beethoven.", show_default=False)]
+RolesArgument = Annotated[list[str], typer.Argument(metavar="ROLE …", help="The ids of roles.", show_default=False)]
 MethodOption = Annotated[
     str,
     typer.Option(
@@ -69,6 +71,10 @@ MethodOption = Annotated[
 LibraryOption = Annotated[
     str | None,
     typer.Option("--library", help="The folder of the roles, or postgresql://….", envvar="DRAMATURG_LIBRARY"),
+]
+ServerOption = Annotated[
+    str,
+    typer.Option("--server", metavar="URL", help="A LangGraph server that does the work, by its models and library."),
 ]
 ModelOption = Annotated[
     str, typer.Option("--model", help="auto, embedded, a model's name at OPENAI_BASE_URL, or provider:name.")
@@ -112,15 +118,32 @@ def library_path(library: str | None) -> Path | str:
 
 def shelf_of(library: str | None) -> Library:
     """The library that is meant."""
-    return library_at(library_path(library), environment().cache)
+    surroundings = environment()
+    return library_at(library_path(library), surroundings.cache, keep=surroundings.keep_versions)
 
 
-def command_line(*words: str, method: str = AMADEUS, library: Path | str | None = None) -> str:
-    """A command to be typed, with the options that lead to the same method and library."""
+def carry_to(server: str, library: str | None, *roles: str) -> None:
+    """Carry roles of this side's folder into the database that is a server's library, where it has none of their id.
+
+    What the server has is what it goes by. From a folder alone nothing can be carried: the server says what it lacks.
+    """
+    shelf = shelf_of(library)
+    if not server or not shelf.is_copy:
+        return
+    here = environment().library
+    folder = Library(Path(Environment().library if is_address(here) else here))
+    lacking = {*roles} & {*folder.roles()} - {*shelf.roles()}
+    if lacking:
+        shelf.replace({role: folder.contents(role) for role in lacking}, new=True)
+        note(f"Carried {', '.join(sorted(lacking))} from {folder.name} to {shelf.name}.")
+
+
+def command_line(*words: str, method: str = AMADEUS, library: Path | str | None = None, server: str = "") -> str:
+    """A command to be typed, with the options that lead to the same method, library and server."""
     by = [] if method == AMADEUS else ["--method", method]
     around = library is None or str(library) == str(environment().library)
     among = [] if around else ["--library", re.sub(r":[^:/@]*@", "@", str(library))]  # without a password
-    return shlex.join(["dramaturg", *words, *by, *among])
+    return shlex.join(["dramaturg", *words, *by, *among, *(["--server", server] if server else [])])
 
 
 def context_for(

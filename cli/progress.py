@@ -185,7 +185,9 @@ class Stage:
 
     def progress(self, event: Event) -> None:
         """Say what is being done."""
-        if event["event"] == "judged":
+        if event["event"] == "words":  # from a server
+            self.speak(event["text"], event["message"], event["who"] or self.speaker)
+        elif event["event"] == "judged":
             self.judged += event["verdict"] != "failed"
             self.failed += event["verdict"] == "failed"
             self.accepted += event["verdict"] == "yes"

@@ -39,6 +39,7 @@ EXTRAS = {
     "scipy": "evaluate",
     "pingouin": "evaluate",
     "psycopg": "postgres",
+    "opentelemetry-sdk": "telemetry",
     "uvicorn": "serve",
     "langgraph-cli": "server",
 }
@@ -89,8 +90,8 @@ def library_answer(library: str | None) -> tuple[SetupFinding, list[str]]:
     """Whether the library can be read and its copies written, and the languages of its roles."""
     shelf = shelf_of(library)
     try:
-        roles = shelf.roles()
-        languages = sorted({"en", *(str(shelf.role(role).card.language) for role in roles)})
+        roles = shelf.cards()
+        languages = sorted({"en", *(str(card().language) for card in roles.values())})
     except StorageError as error:
         return SetupFinding("library", False, str(error)), ["en"]
     return SetupFinding("library", True, f"{shelf.name}: {', '.join(sorted({*roles, *examples()}))}"), languages

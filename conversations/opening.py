@@ -1,9 +1,10 @@
 """Where the conversations with a role are kept: files beside the library, or the database that it is in."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
@@ -21,6 +22,7 @@ from dramaturg.stores.role import Role
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
 from dramaturg.stores.shared_library import SharedLibrary
 from dramaturg.workflows.methods import chat_graph
+from dramaturg.workflows.server import graph_of, open_server
 
 
 class Kept(NamedTuple):
@@ -36,7 +38,7 @@ class Kept(NamedTuple):
 
 @asynccontextmanager
 async def open_conversation(
-    method: str, context: RoleContext, thread: str = "", *, patience: float = PATIENCE
+    method: str, context: RoleContext, thread: str = "", *, patience: float = PATIENCE, server: str = ""
 ) -> AsyncIterator[Conversation]:
     """Open a conversation of the library, or one that is forgotten afterwards where it has no name.
 
@@ -45,19 +47,28 @@ async def open_conversation(
         context: how the turns are to be done, and with which role.
         thread: the name of the conversation; it goes on where it stopped.
         patience: seconds that a turn waits for one of another program.
+        server: the address of a LangGraph server that takes the turns; what is said is kept here, too, under the name
+            of the conversation with the server's. Empty: they are taken here.
 
     Raises:
         ValueError: there is no such method or role.
+        ServerError: the server cannot be reached, or does not serve the method.
         DamagedConversations: the file of this role's conversations is not as it was written.
     """
     role = (await run_of(context)).role
-    if not thread:
-        store = InMemoryStore()
-        yield Conversation(chat_graph(method), InMemorySaver(), context, "once", store=store, patience=patience)
-        return
-    async with kept_with(role) as (saver, store_, locks, prefix):
+    async with AsyncExitStack() as stack:
         graph = chat_graph(method)
-        yield Conversation(graph, saver, context, prefix + thread, store=store_, locks=locks, patience=patience)
+        if server:
+            there = await stack.enter_async_context(open_server(server, forget=not thread))
+            graph = there.flow(method).builder
+            await there.require(role.id, {graph_of(method): (graph, context)})
+            thread = thread and f"{thread}@{urlsplit(server).netloc.rpartition('@')[2]}"
+        if not thread:
+            store = InMemoryStore()
+            yield Conversation(graph, InMemorySaver(), context, "once", store=store, patience=patience)
+            return
+        saver, kept, locks, prefix = await stack.enter_async_context(kept_with(role))
+        yield Conversation(graph, saver, context, prefix + thread, store=kept, locks=locks, patience=patience)
 
 
 async def threads_of(context: RoleContext) -> list[str]:

@@ -1,19 +1,22 @@
 """A simulation that is kept: its log is a file for people and programs, its checkpoints let it go on and branch."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import StateGraph
+from langgraph.pregel.protocol import PregelProtocol
 
 from dramaturg.nodes.identity.retrieval import SEARCH
 from dramaturg.nodes.world.world import Event, WorldInput, WorldSettings, described, event, scenario_of
-from dramaturg.stores.conversations.kept_run import kept_run, refuse_other_run
+from dramaturg.stores.conversations.kept_run import alone, checkpoints_of, kept_run, refuse_other_run
 from dramaturg.stores.files import write_bytes
-from dramaturg.stores.saver.conversation_saver import ConversationSaver
+from dramaturg.workflows.server import ServedGraph, open_server
 
 Show = Callable[[Event], None]
 HEAD: RunnableConfig = {"configurable": {"thread_id": "run", "checkpoint_ns": ""}}
@@ -27,27 +30,32 @@ class Simulation:
     at any moment goes on where it was, and its log lacks nothing and holds nothing twice.
 
     Args:
-        graph: the builder.
-        saver: where the checkpoints are.
+        graph: compiled with a saver, or that of a server.
         context: how the run is to be done.
         log: the file of events, JSON lines.
+        place: the thread; on a server, the one there.
     """
 
     def __init__(
-        self, graph: StateGraph[Any, Any, Any, Any], saver: ConversationSaver, context: WorldSettings, log: Path
+        self,
+        graph: PregelProtocol[Any, Any, Any, Any],
+        context: WorldSettings,
+        log: Path,
+        place: RunnableConfig = HEAD,
     ) -> None:
-        self.graph = graph.compile(saver)
+        self.graph: Any = graph
         self.context = context
         self.log = log
+        self.place = place
 
     async def events(self) -> list[Event]:
         """What has happened so far, as it is checkpointed."""
-        events: list[Event] = (await self.graph.aget_state(HEAD)).values.get("log", [])
+        events: list[Event] = (await self.graph.aget_state(self.place)).values.get("log", [])
         return events
 
     async def over(self) -> bool:
         """Whether the run was played to its end."""
-        return bool((await self.graph.aget_state(HEAD)).values.get("over"))
+        return bool((await self.graph.aget_state(self.place)).values.get("over"))
 
     async def play(self, show: Show = lambda _: None, start: Mapping[str, Any] | None = None) -> list[Event]:
         """Play to the end, from the beginning or from where it stopped; return all events.
@@ -70,8 +78,8 @@ class Simulation:
     async def go_on(self, show: Show, start: Any) -> None:
         """Play from the last checkpoint on; where there is none, from a start."""
         # Not `next`: after a kill between what a node wrote and its checkpoint there is none, and yet more to be done.
-        begun = bool((await self.graph.aget_state(HEAD)).values)
-        config: RunnableConfig = {**HEAD, "recursion_limit": LONGEST}
+        begun = bool((await self.graph.aget_state(self.place)).values)
+        config: RunnableConfig = {**self.place, "recursion_limit": LONGEST}
         parts: Any = self.graph.astream(
             None if begun else start,
             config,
@@ -111,7 +119,7 @@ class Simulation:
         Raises:
             ValueError: the run has not come that far.
         """
-        async for state in self.graph.aget_state_history(HEAD):
+        async for state in self.graph.aget_state_history(self.place):
             last = (state.values.get("log") or [{}])[-1]
             if last.get("kind") == "cost" and last["step"] == step:
                 return dict(state.values)
@@ -127,6 +135,8 @@ class Simulation:
         if events:
             untold = {name: WorldSettings.model_fields[name].default for name in SEARCH}  # by an earlier version
             wanted = described(self.context, scenario_of(self.context))
+            if isinstance(self.graph, ServedGraph):  # whose model is its own affair
+                wanted["model"] = begun_run(events)["model"]
             refuse_other_run(self.log, untold | begun_run(events), wanted, "--log")
 
     def write(self, events: Sequence[Event]) -> None:
@@ -138,16 +148,71 @@ class Simulation:
 
 @asynccontextmanager
 async def open_simulation(
-    graph: StateGraph[Any, Any, Any, Any], context: WorldSettings, log: Path
+    graph: StateGraph[Any, Any, Any, Any], context: WorldSettings, log: Path, *, server: str = "", name: str = ""
 ) -> AsyncIterator[Simulation]:
     """Open a run by the file of its log; its checkpoints lie beside it.
+
+    Args:
+        graph: the builder.
+        context: how the run is to be done.
+        log: the file.
+        server: the address of a LangGraph server that plays; beside the log lies which of its threads has the
+            checkpoints.
+        name: of the graph on the server.
 
     Raises:
         Busy: another program plays it.
         ValueError: the log is there and its checkpoints are not, or its folder is not there.
+        ServerError: the server cannot be reached, refuses or fails; the same call goes on.
     """
-    async with kept_run(log, "plays", "--log") as (log, saver):
-        yield Simulation(graph, saver, context, log)
+    if not server:
+        if begun := await asyncio.to_thread(server_of, log):
+            raise ValueError(f"{log} was begun on {begun}: name that by --server, or take another --log.")
+        async with kept_run(log, "plays", "--log") as (log, saver):
+            yield Simulation(graph.compile(saver), context, log)
+        return
+    log = await asyncio.to_thread(lambda: log.expanduser().absolute())
+    agents = [one.role for one in scenario_of(context).agents]
+    async with open_server(server) as there:
+        with alone(log, f"plays {log}", "take another --log"):
+            for agent in agents:
+                await there.require(agent, {name: (graph, context)} if agent == agents[0] else {})
+            place: RunnableConfig = {"configurable": {"thread_id": await asyncio.to_thread(thread_of, log, there.url)}}
+            with there.speaking(name):
+                await there.client.threads.create(
+                    thread_id=place["configurable"]["thread_id"], graph_id=name, if_exists="do_nothing"
+                )
+            yield Simulation(ServedGraph(there, name, graph), context, log, place)
+
+
+def thread_of(log: Path, server: str) -> str:
+    """The server's thread of a run; a new one for a log that is not there.
+
+    Raises:
+        ValueError: the run was begun at home or on another server, or the log cannot be there.
+    """
+    file = place_of(log)
+    if log.is_dir() or not log.parent.is_dir():
+        raise ValueError(f"{log} cannot be written: name a file in a folder that is there.")
+    if not file.is_file():
+        if log.exists() or checkpoints_of(log).exists():
+            raise ValueError(f"{log} was begun at home: leave --server out, or take another --log.")
+        write_bytes(file, json.dumps({"server": server, "thread": str(uuid4())}).encode(), within=log.parent)
+    place = json.loads(file.read_bytes())
+    if place["server"] != server:
+        raise ValueError(f"{log} was begun on {place['server']}: name that by --server, or take another --log.")
+    return str(place["thread"])
+
+
+def server_of(log: Path) -> str:
+    """The server on which a run was begun; empty: at home."""
+    file = place_of(log.expanduser().absolute())
+    return str(json.loads(file.read_bytes())["server"]) if file.is_file() else ""
+
+
+def place_of(log: Path) -> Path:
+    """The file that says where on a server a run is: beside its log."""
+    return log.with_name(f"{log.name}.server")
 
 
 def begun_run(events: Sequence[Event]) -> Event:

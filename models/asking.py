@@ -38,7 +38,6 @@ from dramaturg.models.turn_clock import REPLY_SHARE, within
 
 T = TypeVar("T")
 
-QUIET = RunnableConfig(tags=[TAG_NOSTREAM])  # judgements are not part of what a user reads
 ONE_TOKEN = {"max_tokens": 1, "logprobs": True, "top_logprobs": 20, "temperature": 0, "stream": False}
 MAX_TOKENS = 4096  # of an answer in a format; the deadline bounds it too
 CHARACTERS_REPEATED = 2000  # of its invalid answer that a model is shown again
@@ -57,6 +56,12 @@ CONTROL = re.compile(
 )
 JOINER = "\u2060"
 """WORD JOINER, which is not seen and takes no place."""
+
+
+@cache
+def quiet(kind: str) -> RunnableConfig:
+    """How a question is asked whose answer is not part of what a user reads; who traces calls is told its kind."""
+    return RunnableConfig(tags=[TAG_NOSTREAM], metadata={"question": kind})
 
 
 @dataclass(frozen=True)
@@ -263,7 +268,7 @@ class FormattedCall(Generic[T]):
 
     async def by_probabilities(self, weigh: Callable[[Mapping[str, float]], T]) -> T:
         """Look at the first token only."""
-        call = self.client.bind(**ONE_TOKEN).ainvoke(list(self.messages), QUIET)
+        call = self.client.bind(**ONE_TOKEN).ainvoke(list(self.messages), quiet(self.kind))
         try:
             return await counted(self.chat, call, lambda message: weigh(first_token(message)))
         except (UnusableAnswer, BrokenOff):
@@ -293,7 +298,7 @@ class FormattedCall(Generic[T]):
         asked, rest = list(messages), None
         for _ in range(self.chat.attempts):
             try:
-                call = client.ainvoke(asked, QUIET)
+                call = client.ainvoke(asked, quiet(self.kind))
                 return await counted(self.chat, call, self.read)
             except InvalidAnswer as wrong:
                 asked, rest = list(messages), rest if rest is not None else wrong.rest

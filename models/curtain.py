@@ -9,7 +9,7 @@ from langchain_core.callbacks.manager import ahandle_event
 from langchain_core.runnables import RunnableConfig, ensure_config
 from langchain_core.runnables.config import var_child_runnable_config
 
-from dramaturg.models.asking import QUIET
+from dramaturg.models.asking import quiet as quietly
 
 MayShow: TypeAlias = Callable[[str, bool], bool | None]
 """Whether a text may be shown, by its beginning and by whether that is all of it; None: more of it must be known."""
@@ -26,7 +26,7 @@ class Curtain:
     def __init__(self, may_show: MayShow | None, *, quiet: bool) -> None:
         self.shown = False
         """Whether somebody was shown a word."""
-        self.config = QUIET if quiet else None
+        self.config = quietly("write") if quiet else None
         self._is_up = not (quiet or may_show)
         self._may_show = None if quiet else may_show
         self._begun = ""  # as much as was written while it is not known whether it may be shown

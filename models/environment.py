@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 from platformdirs import user_cache_path, user_data_path
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
@@ -35,6 +36,21 @@ class Environment(BaseModel):
     open_settings: str = Field(
         default="",
         description="DRAMATURG_OPEN_SETTINGS: names of settings that callers of a server may set, too; or all.",
+    )
+    server_key: SecretStr | None = Field(
+        default=None, description="DRAMATURG_SERVER_KEY: sent as x-api-key to the server that --server names."
+    )
+    keep_versions: int | None = Field(
+        default=None,
+        ge=0,
+        le=36_500,
+        description="DRAMATURG_KEEP_VERSIONS: for how many days a version of an index in a database can be read by "
+        "conversations that go by it, after the role has it no longer; 30 where nothing is said.",
+    )
+    telemetry: Literal["spans", "texts"] | None = Field(
+        default=None,
+        description="DRAMATURG_TELEMETRY: spans: OpenTelemetry spans of graphs, nodes and questions; texts: with what "
+        "is said in them.",
     )
     lightrag_python: Path | None = Field(
         default=None, description="DRAMATURG_LIGHTRAG_PYTHON: a Python that has LightRAG, for comparisons with it."
@@ -69,6 +85,9 @@ VARIABLES = {
     "weights": "DRAMATURG_WEIGHTS",
     "threads": "DRAMATURG_THREADS",
     "open_settings": "DRAMATURG_OPEN_SETTINGS",
+    "server_key": "DRAMATURG_SERVER_KEY",
+    "keep_versions": "DRAMATURG_KEEP_VERSIONS",
+    "telemetry": "DRAMATURG_TELEMETRY",
     "lightrag_python": "DRAMATURG_LIGHTRAG_PYTHON",
     "graphrag_python": "DRAMATURG_GRAPHRAG_PYTHON",
 }

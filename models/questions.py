@@ -16,7 +16,6 @@ from langchain_core.runnables import Runnable
 from pydantic import BaseModel, Field
 
 from dramaturg.models.asking import (
-    QUIET,
     AnswerFormat,
     ModelQuestion,
     added_prompt,
@@ -352,7 +351,7 @@ async def write_until_usable(
         curtain = Curtain(may_show, quiet=quiet)
         try:
             with curtain:
-                call = client.ainvoke(list(messages), QUIET) if whole else streamed(client, messages, curtain)
+                call = client.ainvoke(list(messages), curtain.config) if whole else streamed(client, messages, curtain)
                 written = await counted(chat, call, read_text)
         except (InvalidAnswer, UnusableAnswer) as failed:
             broke_off = isinstance(failed, BrokenOff)

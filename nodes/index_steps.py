@@ -18,6 +18,7 @@ from typing_extensions import TypedDict
 
 from dramaturg.models.chat import Usage, add_usage
 from dramaturg.models.embeddings import EndpointEmbeddings
+from dramaturg.models.telemetry import note
 from dramaturg.nodes.run import RoleContext, Run, needs
 from dramaturg.nodes.turn import clipped
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, StaleDraft
@@ -409,6 +410,7 @@ def published(runtime: Runtime[Any], report: Mapping[str, Any], knowledge: Knowl
     """What a publishing node writes: the report with its `version`, and that wishes are done."""
     runtime.stream_writer({"event": "published", **report})
     version = report["version"]
+    note(version=version, knowledge=knowledge)
     versions = {"version": version, f"{knowledge}_version": version}
     return {"index": report, **versions, "overtaken": 0, **dict.fromkeys(wishes, False)}
 

@@ -25,6 +25,7 @@ from dramaturg.models.client import slots
 from dramaturg.models.embeddings import Embedder, embedder, embedder_name
 from dramaturg.models.environment import environment
 from dramaturg.models.per_loop import PerLoop
+from dramaturg.models.telemetry import note
 from dramaturg.models.turn_clock import TurnClock
 from dramaturg.nodes.open_settings import Closed, Open, require_open
 from dramaturg.prompts import Prompt, load, prompts_in
@@ -155,7 +156,10 @@ def library_of(context: RunContext) -> Library:
     place = context.library or environment().library
     if isinstance(place, Library):
         return place
-    return library_at(place, environment().cache) if is_address(place) else library_at(place)
+    if not is_address(place):
+        return library_at(place)
+    surroundings = environment()
+    return library_at(place, surroundings.cache, keep=surroundings.keep_versions)
 
 
 class Opened:
@@ -371,6 +375,7 @@ async def run_of(context: S) -> Run[S]:
     if opened is None or opened.context is not context:  # a changed copy of a run's context is another context
         opened = Opened(context)
     role, chat = opened.role_and_chat() if opened.is_open else await asyncio.to_thread(opened.role_and_chat)
+    note(role=role.id)
     return Run(context, role, chat, opened)
 
 

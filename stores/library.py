@@ -2,16 +2,19 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from datetime import timedelta
 from functools import cache, partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from threading import RLock
+from typing import NamedTuple
 from uuid import uuid4
 
-from dramaturg.stores.documents.forms import CARD, RoleCard, card_text, parse_card
+from dramaturg.stores.documents.forms import CARD, MEMORIES, RoleCard, card_text, parse_card
+from dramaturg.stores.documents.originals import originals, taken
 from dramaturg.stores.errors import RoleError, StorageError, did_you_mean
 from dramaturg.stores.files import inside, make_folder, move_folder, remove, write_bytes
 from dramaturg.stores.locks import copies, role_lock
@@ -43,6 +46,16 @@ class UnknownRole(RoleError):
     """A library has no such role."""
 
 
+class Listed(NamedTuple):
+    """What a list of roles says of one, without opening it."""
+
+    card: Callable[[], RoleCard]
+    """Its card; RoleError: it cannot be read."""
+    card_only: bool
+    unread: int
+    """Files in persona/ of which no document was made."""
+
+
 class Library:
     """A folder of roles; it need not exist yet."""
 
@@ -56,6 +69,19 @@ class Library:
     def roles(self) -> list[str]:
         """Return the ids of the roles, sorted; folders that are no role are left out."""
         return sorted(name for name in self._names() if _may_be_id(name) and not self._refusal(name))
+
+    def cards(self) -> dict[str, Callable[[], RoleCard]]:
+        """Return how the card of each role is had, by its id; RoleError: that one cannot be read."""
+        return {role: partial(_card, self, role) for role in self.roles()}
+
+    def listed(self) -> dict[str, Listed]:
+        """Return what a list says of each role, by its id."""
+        found = {}
+        for role, card in self.cards().items():
+            folder = self.root / role
+            waiting = {one.name for one in originals(folder)} - {*taken(folder)}
+            found[role] = Listed(card, card_only(folder), len(waiting))
+        return found
 
     def create(self, role: str, card: RoleCard) -> Role:
         """Make a new role: a commented `role.yaml`, and a folder for its persona.
@@ -183,24 +209,27 @@ class Library:
         )
 
 
-def library_at(place: str | Path, cache: Path | None = None) -> Library:
+def library_at(place: str | Path, cache: Path | None = None, *, keep: int | None = None) -> Library:
     """Return the library in a folder, or in a database by its address; one object for each database.
 
     Args:
         place: a folder, which may be this machine's copy of a database, or postgresql://…
         cache: where the copies of a database lie; needed with an address that was not opened before.
+        keep: for how many days a version of an index in a database can be read that is no longer one of the role's.
     """
     if not is_address(place):
         folder = Path(place).expanduser().resolve()
         original = copies.get(folder)
         return original if isinstance(original, Library) else Library(folder)
-    from dramaturg.stores.shared_library import SharedLibrary
+    from dramaturg.stores.shared_library import KEEP, SharedLibrary
 
     with _lock:
         if place not in _databases:
             if cache is None:
                 raise RoleError("A library in a database needs a folder for its copies.")
-            _databases[str(place)] = SharedLibrary(str(place), cache)
+            _databases[str(place)] = SharedLibrary(
+                str(place), cache, keep=KEEP if keep is None else timedelta(days=keep)
+            )
         return _databases[str(place)]
 
 
@@ -221,6 +250,18 @@ def files_in(folder: Path) -> list[str]:
 def examples() -> list[str]:
     """Return the ids of the roles that come with the package."""
     return sorted(entry.name for entry in _examples().iterdir() if (entry / CARD).is_file())
+
+
+def card_only(role: Traversable) -> bool:
+    """Whether nothing is written of a role but its card: no persona, no dialogues and no memories."""
+    folders = [folder for name in ("persona", "dialogues") if (folder := role / name).is_dir()]
+    written = any(entry.name.endswith((".md", ".jsonl")) for folder in folders for entry in folder.iterdir())
+    return not written and not (role / MEMORIES).is_file()
+
+
+def example_is_card_only(role: str) -> bool:
+    """Whether nothing is written of a role that comes with the package but its card."""
+    return card_only(_examples() / role)
 
 
 def example_name(role: str) -> str:
@@ -249,9 +290,8 @@ def find_card(name: str, library: Path, *, taken: bool = False) -> RoleCard | No
         RoleError: the card of this id cannot be read; of others, what cannot be read is left out.
     """
     opened = library_at(library)
-    own = opened.roles()
-    cards = {role: partial(_card, opened, role) for role in own}
-    cards |= {role: partial(_example_card, role) for role in examples() if role not in own}
+    own = opened.cards()
+    cards = own | {role: partial(_example_card, role) for role in examples() if role not in own}
     if name in cards:
         return cards[name]()
     for role, card in cards.items():

@@ -1,26 +1,29 @@
 """A library in a Postgres database, for several machines; each has a copy of the roles that it reads.
 
 The database holds a role as the folder that it is: its files by path, each by the hash of its bytes, and a revision
-that every change raises by one. Whoever changes a role holds it by an advisory lock, which ends with the connection,
+that every change raises. Whoever changes a role holds it by an advisory lock, which ends with the connection,
 brings its copy up to date, changes that as one changes a folder, and writes what differs back in one transaction. That
 is refused where the revision is not the one that was read. Who reads asks for the revision, and fetches what is new.
 A copy is a cache: what lies in it and not in the database, as after a crash, goes.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import lru_cache, partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple
 from urllib.parse import urlsplit
 
-from dramaturg.stores.documents.forms import CARD
+from dramaturg.stores.documents.changes import TAKEN
+from dramaturg.stores.documents.forms import CARD, MEMORIES, RoleCard, parse_card
+from dramaturg.stores.documents.originals import taken_in
 from dramaturg.stores.errors import RoleBusy, RoleError, StorageError
 from dramaturg.stores.files import make_folder, remove_file, sha256, write_bytes
 from dramaturg.stores.index.folder import POINTERS
-from dramaturg.stores.library import Library, check_id, files_in
+from dramaturg.stores.library import Library, Listed, check_id, files_in
 from dramaturg.stores.locks import PATIENCE, copies, file_lock
 from dramaturg.stores.role import Role
 
@@ -79,7 +82,22 @@ class Copy:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder.parent / f".{folder.name}.copy.json"
+        self._mark = folder.parent / f".{folder.name}.changing"
         self._folder = folder
+
+    @property
+    def is_in_change(self) -> bool:
+        """Whether somebody is changing it, or was stopped before the database had what was changed."""
+        return self._mark.exists()
+
+    def begin_change(self) -> None:
+        """Say that what is written from now on is not in the database yet."""
+        write_bytes(self._mark, b"", within=self._folder.parent)
+
+    def end_change(self) -> None:
+        """Say that it is what the database has."""
+        if self.is_in_change:
+            remove_file(self._mark, within=self._folder.parent)
 
     def read(self) -> tuple[int, dict[str, _Seen]]:
         """The revision, and the files by their paths; -1 and nothing where none is known."""
@@ -143,6 +161,38 @@ class SharedLibrary(Library):
         self.refresh(check_id(role))
         return self._opened(role)
 
+    def cards(self) -> dict[str, Callable[[], RoleCard]]:
+        """Return how the card of each role is had, by its id; no other file is fetched."""
+        with self._session() as session:
+            rows = session.execute(
+                "SELECT name, data FROM dramaturg_roles LEFT JOIN dramaturg_files ON role = name AND path = %s "
+                "LEFT JOIN dramaturg_blobs USING (role, digest) ORDER BY name",
+                [CARD],
+                binary=True,
+            )
+            return {str(name): partial(_card_in, bytes(data or b""), str(name)) for name, data in rows}
+
+    def listed(self) -> dict[str, Listed]:
+        """Return what a list says of each role, by its id, by the names of its files."""
+        cards, written, unread = self.cards(), set[str](), dict[str, set[str]]()
+        with self._session() as session:
+            rows = session.execute(
+                "SELECT f.role, path, data FROM dramaturg_files f "
+                "LEFT JOIN dramaturg_blobs b ON path = %s AND b.role = f.role AND b.digest = f.digest "
+                "WHERE path = ANY(%s) OR path LIKE 'persona/%%' OR path LIKE 'dialogues/%%' ORDER BY path DESC",
+                [TAKEN, [TAKEN, MEMORIES]],
+                binary=True,
+            ).fetchall()
+        for role, path, data in rows:
+            folder, _, name = str(path).partition("/")
+            if path == MEMORIES or ("/" not in name and name.endswith((".md", ".jsonl"))):
+                written.add(role)
+            if folder == "persona" and ("/" in name or not name.lower().endswith(".md")):
+                unread.setdefault(role, set()).add(name.partition("/")[0] + "/" * ("/" in name))
+            if path == TAKEN:
+                unread.setdefault(role, set()).difference_update(taken_in(bytes(data)))
+        return {role: Listed(card, role not in written, len(unread.get(role, ()))) for role, card in cards.items()}
+
     def _names(self) -> list[str]:
         with self._session() as session:
             return [name for (name,) in session.execute("SELECT name FROM dramaturg_roles ORDER BY name")]
@@ -156,12 +206,20 @@ class SharedLibrary(Library):
             row = session.execute("SELECT revision FROM dramaturg_roles WHERE name = %s", [role]).fetchone()
         if row is None:
             raise self._unknown(role)
-        if Copy(folder).read()[0] == row[0] and (folder / CARD).is_file():
+        copy = Copy(folder)
+        is_of_now = copy.read()[0] == row[0] and (folder / CARD).is_file()
+        if is_of_now and not copy.is_in_change:
             return
         make_folder(folder / "index", within=self.root)
         busy = RoleBusy(f"Another program is changing {role!r}: try again when it is done.")
-        with file_lock(folder / "index" / ".lock", patience=self._patience, busy=busy), self._session() as session:
-            self._fetch(session, folder)
+        patience = 0 if is_of_now else self._patience  # who changes it now is not waited for
+        try:
+            with file_lock(folder / "index" / ".lock", patience=patience, busy=busy), self._session() as session:
+                self._fetch(session, folder)
+                copy.end_change()
+        except RoleBusy:
+            if not is_of_now:
+                raise
 
     @contextmanager
     def exchange(self, folder: Path) -> Iterator[None]:
@@ -174,11 +232,13 @@ class SharedLibrary(Library):
             StorageError: the database cannot be reached; nothing has changed there.
         """
         with self._session() as session, self._held(session, folder.name):
-            revision = self._fetch(session, folder)
+            revision, copy = self._fetch(session, folder), Copy(folder)
+            copy.begin_change()
             try:
                 yield
             finally:
                 self._write_back(session, folder, revision)
+                copy.end_change()
 
     def restore(self, folder: Path, under: str) -> bool:
         """Bring files of a role that are no longer part of it back into the copy; the next who changes it removes them.
@@ -269,8 +329,11 @@ class SharedLibrary(Library):
         copy.write(now, {**same, **digests})
 
     def _raise_revision(self, session: "Session", role: str, revision: int) -> int:
+        # A time: counted by ones, the numbers of changes that a restored dump undid would come again, for other ones.
         row = session.execute(
-            "UPDATE dramaturg_roles SET revision = revision + 1 WHERE name = %s AND revision = %s RETURNING revision",
+            "UPDATE dramaturg_roles "
+            "SET revision = greatest(revision + 1, extract(epoch FROM clock_timestamp()) * 1000000) "
+            "WHERE name = %s AND revision = %s RETURNING revision",
             [role, revision],
         ).fetchone()
         if row is None:
@@ -332,7 +395,10 @@ class SharedLibrary(Library):
                 if there:
                     self._raise_revision(session, role, there[0])
                 else:
-                    session.execute("INSERT INTO dramaturg_roles VALUES (%s, 1)", [role])
+                    session.execute(
+                        "INSERT INTO dramaturg_roles VALUES (%s, extract(epoch FROM clock_timestamp()) * 1000000)",
+                        [role],
+                    )
                 digests = {path: sha256(data) for path, data in files.items()}
                 before = self._digests(session, role)
                 self._store(session, role, {digests[path]: data for path, data in files.items()}, digests)
@@ -425,6 +491,11 @@ def migrate(session: "Session", name: str) -> None:
         for version, statements in enumerate(MIGRATIONS[there:], start=there + 1):
             session.execute(statements)
             session.execute("INSERT INTO dramaturg_schema VALUES (%s)", [version])
+
+
+@lru_cache(maxsize=10_000)
+def _card_in(data: bytes, role: str) -> RoleCard:
+    return parse_card(data, Path(role))
 
 
 def _last(file: tuple[str, str]) -> tuple[bool, str]:

@@ -20,6 +20,8 @@ from dramaturg.cli.options import (
     LibraryOption,
     ModelOption,
     PromptsOption,
+    ServerOption,
+    carry_to,
     given_object,
     library_path,
     names_in,
@@ -92,6 +94,7 @@ def evaluate_command(
     web_search: WebOption = "off",
     prompts: PromptsOption = None,
     library: LibraryOption = None,
+    server: ServerOption = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and end.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -112,8 +115,10 @@ def evaluate_command(
         prompts=prompts,
         judges=tuple(judge or ()),
         most_calls=most_calls,
+        server=server,
         web_search="off" if web_search == "off" else given_object("--web-search", web_search),
     )
+    carry_to("" if dry_run else server, library, *wanted.roles)
     roles_of = [shelf_of(library).open(name) for name in wanted.roles]
     plan, asked = planned(wanted, roles_of, settings, list(judges_of(settings)))  # what cannot be done leaves no files
     evaluation = Evaluation(plan, asked, settings, out.expanduser().absolute())

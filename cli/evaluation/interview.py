@@ -16,7 +16,9 @@ from dramaturg.cli.options import (
     ModelOption,
     PromptsOption,
     RoleArgument,
+    ServerOption,
     SettingsOption,
+    carry_to,
     library_path,
     require_known,
     settings_of,
@@ -61,6 +63,7 @@ def interview(
     model: ModelOption = "auto",
     prompts: PromptsOption = None,
     library: LibraryOption = None,
+    server: ServerOption = "",
     settings: SettingsOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say how many questions it would ask, and end.")] = False,
     as_json: JsonOption = False,
@@ -69,7 +72,9 @@ def interview(
     asked = {"role": role, "method": flow(method), "instrument": instrument, "limit": limit}
     judged = {"judge": judge, "judging": judging.value, "repeats": repeats, "experimenter": experimenter}
     scored = {"tie": tie.value, "refusals": refusals.value}
-    context = context_of(library, settings, chat_model=model, prompts=prompts, **asked, **judged, **scored)
+    around = {"chat_model": model, "prompts": prompts, "server": server}
+    context = context_of(library, settings, **around, **asked, **judged, **scored)
+    carry_to("" if dry_run else server, library, role)
     wanted = asyncio.run(questions(context))
     if dry_run:
         tell(wanted, as_json=as_json)

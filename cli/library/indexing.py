@@ -19,20 +19,23 @@ from dramaturg.cli.options import (
     ModelOption,
     PromptsOption,
     RoleArgument,
+    RolesArgument,
+    ServerOption,
     SettingsOption,
+    carry_to,
     command_line,
     context_for,
     shelf_of,
 )
 from dramaturg.cli.output import note, print_json, screen, table_of
-from dramaturg.cli.progress import WORK, bars, waiting
+from dramaturg.cli.progress import WORK, Show, bars, counting, waiting
 from dramaturg.cli.stopping import stopping
 from dramaturg.stores.documents.originals import unread, unread_sentence
 from dramaturg.stores.learning import take_in
 from dramaturg.workflows.names import METHODS
 
 if TYPE_CHECKING:
-    from dramaturg.nodes.index_steps import IndexingCost
+    from dramaturg.nodes.index_steps import Answers, IndexingCost
     from dramaturg.nodes.run import RoleContext
     from dramaturg.stores.documents.merges import MergePlan
     from dramaturg.stores.index.graph import KnowledgeGraph
@@ -54,7 +57,7 @@ FAILED = 10  # rows that are listed
 
 
 def index(
-    role: RoleArgument,
+    roles: RolesArgument,
     method: MethodOption = AMADEUS,
     model: ModelOption = "auto",
     rebuild: Annotated[bool, typer.Option(help="Make all of it anew; the old is served until then.")] = False,
@@ -68,14 +71,20 @@ def index(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what the model would be asked, and end.")] = False,
     prompts: PromptsOption = None,
     library: LibraryOption = None,
+    server: ServerOption = "",
     settings: SettingsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Prepare a role for a method; only what changed is done again."""
+    """Prepare roles for a method; only what changed is done again. On a server several are prepared at once."""
     from dramaturg.workflows.methods import context_type, preparations
 
-    context = context_for(method, role, library, settings, prompts=prompts, chat_model=model)
-    parts = preparations(method, context)
+    roles = [*dict.fromkeys(roles)]
+    contexts = [context_for(method, role, library, settings, prompts=prompts, chat_model=model) for role in roles]
+    parts = {
+        title if len(roles) == 1 or role in title else f"{title} of {role}": one
+        for role, context in zip(roles, contexts, strict=True)
+        for title, one in preparations(method, context).items()
+    }
     if not parts:
         raise ValueError(f"The method {method!r} has no index: there is nothing to prepare.")
     wishes = {"plan": plan, "apply": apply, "retry": retry, "scores": scores}
@@ -84,8 +93,10 @@ def index(
         raise ValueError(f"The index of {method} has no --{wish}: add --method {have}, or leave it out.")
     if plan and apply:
         raise ValueError("Write the plan first (--plan), read and edit it, then carry it out (--apply).")
+    carry_to("" if dry_run else server, library, *roles)
     if any(one.kind.sources == "persona" for one in parts.values()):
-        read_originals(shelf_of(library).open(role), dry_run=dry_run)
+        for role in roles:
+            read_originals(shelf_of(library).open(role), dry_run=dry_run)
     given = {"rebuild": rebuild, **{wish: True for wish, wanted in wishes.items() if wanted}}
     if plan:  # which is no indexing
         parts = {title: one for title, one in parts.items() if one.takes("plan")}
@@ -98,8 +109,8 @@ def index(
             screen.print(f"{title}: {cost_line(cost)}" if len(costs) > 1 else cost_line(cost), soft_wrap=True)
         return
     stopping.promise("Answers and vectors so far are kept, and the same command goes on with them.")
-    reports = asyncio.run(made(parts, given))
-    print_json(for_program(reports)) if as_json else screen.print(reports_view(role, reports))
+    reports = asyncio.run(made(parts, given, server))
+    print_json(for_program(reports)) if as_json else screen.print(reports_view(roles[0], reports))
 
 
 def read_originals(role: Role, *, dry_run: bool) -> None:
@@ -189,22 +200,59 @@ async def indexed(context: RoleContext, method: str) -> dict[str, dict[str, Any]
     return await made(preparations(method, context), {"rebuild": False})
 
 
-async def made(parts: Mapping[str, Preparation], given: Mapping[str, bool]) -> dict[str, dict[str, Any]]:
-    """Run indexing graphs one after the other under a progress bar, each with the wishes that it takes."""
-    reports: dict[str, dict[str, Any]] = {}
-    for title, one in parts.items():
-        wishes = {wish: wanted for wish, wanted in given.items() if one.takes(wish)}
+async def made(
+    parts: Mapping[str, Preparation], given: Mapping[str, bool], server: str = ""
+) -> dict[str, dict[str, Any]]:
+    """Run indexing graphs one after the other under progress bars, each with the wishes that it takes.
+
+    On a server the roles are prepared at once, and each of them by one graph after the other.
+    """
+    if not server:
+        reports = {}
+        for title, one in parts.items():
+            with bars("Reading") as show:
+                reports[title] = await prepared(one, given, show)
+        return reports
+    from dramaturg.nodes.index_steps import answer_all
+    from dramaturg.workflows.server import open_server
+
+    async with open_server(server) as there:
+        by_role: dict[str, dict[str, Preparation]] = {}
+        for title, one in parts.items():
+            by_role.setdefault(one.context.role, {})[title] = one
+        for role, own in by_role.items():
+            await there.require(role, {one.name: (one.builder, one.context) for one in own.values()})
+        found: dict[str, dict[str, Any]] = {}
         with bars("Reading") as show:
-            stream = one.graph.astream(wishes, context=one.context, stream_mode=["custom", "values"], version="v2")
-            async for part in stream:
-                event: Any = part["data"]
-                if part["type"] == "values":
-                    reports[title] = event.get("index", reports.get(title, {}))
-                elif event["event"] == "split" and event["embedded"]:
-                    show(WORK["vectors"], event["passages"] - event["embedded"], event["passages"])
-                elif event.get("total"):
-                    show(WORK.get(event.get("what", ""), WORK["vectors"]), event["done"], event["total"])
-    return reports
+
+            async def of_role(own: Mapping[str, Preparation]) -> Answers:
+                for title, one in own.items():
+                    away = one._replace(builder=there.stand_in(one.builder, one.name, "index"))
+                    found[title] = await prepared(away, given, show if len(by_role) == 1 else lambda *_: None)
+                return {}
+
+            async def kept(_: Answers) -> None:
+                """The server keeps them."""
+
+            count = counting(show, "Roles", len(by_role)) if len(by_role) > 1 else lambda _: None
+            await answer_all(by_role, of_role, keep=kept, announce=count)
+    return {title: found[title] for title in parts}
+
+
+async def prepared(one: Preparation, given: Mapping[str, bool], show: Show) -> dict[str, Any]:
+    """Run an indexing graph with the wishes that it takes, show how far it is, and return its report."""
+    report: dict[str, Any] = {}
+    wishes = {wish: wanted for wish, wanted in given.items() if one.takes(wish)}
+    stream = one.graph.astream(wishes, context=one.context, stream_mode=["custom", "values"], version="v2")
+    async for part in stream:
+        event: Any = part["data"]
+        if part["type"] == "values":
+            report = event.get("index", report)
+        elif event["event"] == "split" and event["embedded"]:
+            show(WORK["vectors"], event["passages"] - event["embedded"], event["passages"])
+        elif event.get("total"):
+            show(WORK.get(event.get("what", ""), WORK["vectors"]), event["done"], event["total"])
+    return report
 
 
 def for_program(found: Mapping[str, dict[str, Any]]) -> Mapping[str, Any]:

@@ -1,10 +1,8 @@
 """`dramaturg roles`, `new`, `show`, `versions` and `undo`: the roles of a library, and what they knew before."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,9 +22,9 @@ from dramaturg.cli.options import (
 )
 from dramaturg.cli.output import errors, print_json, screen
 from dramaturg.stores.documents.forms import RoleCard
-from dramaturg.stores.documents.originals import originals, taken, unread
+from dramaturg.stores.documents.originals import unread
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError
-from dramaturg.stores.library import example_name, examples
+from dramaturg.stores.library import card_only, example_is_card_only, example_name, examples
 from dramaturg.stores.role import Role
 
 if TYPE_CHECKING:
@@ -40,40 +38,32 @@ CARD_ONLY = "Card only: a role for you to play (--user-role), or one that answer
 def roles(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """List the roles of the library, and the examples that can be opened."""
     shelf = shelf_of(library)
-    rows = [{"role": role, "where": "library", **name_or_error(shelf.role(role))} for role in shelf.roles()]
+    listed = shelf.listed()
+    rows = [{"role": role, "where": "library", **name_or_error(one.card)} for role, one in listed.items()]
     rows += [
-        {"role": role, "name": example_name(role), "where": "example"}
-        for role in examples()
-        if role not in shelf.roles()
+        {"role": role, "name": example_name(role), "where": "example"} for role in examples() if role not in listed
     ]
     if as_json:
         print_json(rows)
         return
     table = Table("role", "name", "where", title=shelf.name, caption="An example is copied when first opened.")
     for row in rows:
-        own = row["where"] == "library"
-        bare = card_only(shelf.root / row["role"] if own else files("dramaturg.examples") / row["role"])
-        waiting = {one.name for one in originals(shelf.root / row["role"])} - {*taken(shelf.root / row["role"])}
-        where = row["where"] + ", card only" * bare + f", {len(waiting)} file(s) not read" * bool(waiting)
+        own = listed.get(row["role"])
+        bare = own.card_only if own else example_is_card_only(row["role"])
+        waiting = own.unread if own else 0
+        where = row["where"] + ", card only" * bare + f", {waiting} file(s) not read" * bool(waiting)
         table.add_row(row["role"], row["name"], where)
     screen.print(table)
     for problem in filter(None, (row.get("error") for row in rows)):
         errors.print(problem)
 
 
-def name_or_error(role: Role) -> dict[str, str]:
+def name_or_error(card: Callable[[], RoleCard]) -> dict[str, str]:
     """The name on a role's card, or why the card cannot be read: the others are listed all the same."""
     try:
-        return {"name": role.card.name}
+        return {"name": card().name}
     except RoleError as error:
         return {"name": "", "error": str(error)}
-
-
-def card_only(role: Traversable) -> bool:
-    """Whether nothing is written of a role but its card: no persona, no dialogues and no memories."""
-    folders = [folder for name in ("persona", "dialogues") if (folder := role / name).is_dir()]
-    written = any(entry.name.endswith((".md", ".jsonl")) for folder in folders for entry in folder.iterdir())
-    return not written and not (role / "memories.jsonl").is_file()
 
 
 def new(

@@ -11,14 +11,16 @@ from dramaturg.cli.options import (
     JsonOption,
     LibraryOption,
     ModelOption,
+    ServerOption,
     SettingsOption,
+    carry_to,
     library_path,
     require_known,
     settings_of,
 )
 from dramaturg.cli.output import note, print_json, screen
 from dramaturg.cli.stopping import stopping
-from dramaturg.conversations.simulation import open_simulation
+from dramaturg.conversations.simulation import open_simulation, server_of
 from dramaturg.nodes.world.world import Event, names_of, scenario_of, steps_of
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ def simulate(
     after: Annotated[int, typer.Option("--after", metavar="STEP", help="… after this step of it.")] = 0,
     model: ModelOption = "auto",
     library: LibraryOption = None,
+    server: ServerOption = "",
     settings: SettingsOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and end.")] = False,
     as_json: JsonOption = False,
@@ -58,7 +61,8 @@ def simulate(
     if bool(source) != bool(after):
         raise ValueError("A branch needs both: --from LOG --after STEP.")
     stopping.promise(f"What was played is kept, and the same command goes on with it: --log {file}")
-    asyncio.run(played(context, file, source, after, as_json=as_json))
+    carry_to(server, library, *(one.role for one in scenario_of(context).agents))
+    asyncio.run(played(context, file, source, after, server, as_json=as_json))
 
 
 def context_of(library: str | None, given: list[str] | None, **named: Any) -> "RiverbendContext":
@@ -70,13 +74,15 @@ def context_of(library: str | None, given: list[str] | None, **named: Any) -> "R
     return RiverbendContext.model_validate({"library": str(library_path(library)), **named, **settings})
 
 
-async def played(context: "RiverbendContext", file: Path, source: Path | None, after: int, *, as_json: bool) -> None:
+async def played(
+    context: "RiverbendContext", file: Path, source: Path | None, after: int, server: str, *, as_json: bool
+) -> None:
     """Play a run to its end, or a branch of another one."""
     from dramaturg.workflows import riverbend  # graphs are built when they are asked for
 
     names_of(context, scenario_of(context))  # what cannot be played leaves no files
     start = await begun_from(context, source, after) if source else None
-    async with open_simulation(riverbend.build(), context, file) as run:
+    async with open_simulation(riverbend.build(), context, file, server=server, name="riverbend") as run:
         branch = run.branch_of(source.name, start) if source and start else None
         begun = await run.events()
         if begun and not as_json:
@@ -93,7 +99,8 @@ async def begun_from(context: "RiverbendContext", source: Path, after: int) -> d
 
     if not await asyncio.to_thread(source.is_file):
         raise ValueError(f"There is no run {source} to branch from.")
-    async with open_simulation(riverbend.build(), context, source) as other:
+    server = await asyncio.to_thread(server_of, source)
+    async with open_simulation(riverbend.build(), context, source, server=server, name="riverbend") as other:
         return await other.after(after)
 
 

@@ -20,9 +20,11 @@ from dramaturg.cli.options import (
     ModelOption,
     PromptsOption,
     RoleArgument,
+    ServerOption,
     SettingsOption,
     StrategyOption,
     UserRoleOption,
+    carry_to,
     command_line,
     context_for,
     shelf_of,
@@ -65,17 +67,20 @@ def ask(
     thread: ThreadOption = "",
     prompts: PromptsOption = None,
     library: LibraryOption = None,
+    server: ServerOption = "",
     settings: SettingsOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Ask a role one question or several; without --thread the conversation is forgotten afterwards."""
     named = {"chat_model": model, "strategy": strategy, "user_role": user_role, "prompts": prompts}
     context = context_for(method, role, library, settings, **named)
+    carry_to(server, library, role)
     say_unread(context)
-    again = command_line("chat", role, *(["--thread", thread] if thread else []), method=method, library=library)
+    among = ["--thread", thread] if thread else []
+    again = command_line("chat", role, *among, method=method, library=library, server=server)
     kept = f"What was asked is kept, and /retry answers it in: {again}"
     stopping.promise(kept if thread else "Of a conversation without --thread nothing is kept.")
-    asyncio.run(answered(method, context, questions, thread, evidence=evidence, as_json=as_json))
+    asyncio.run(answered(method, context, questions, thread, server, evidence=evidence, as_json=as_json))
 
 
 def say_unread(context: Any) -> None:
@@ -87,13 +92,13 @@ def say_unread(context: Any) -> None:
 
 
 async def answered(
-    method: str, context: Any, questions: list[str], thread: str, *, evidence: bool, as_json: bool
+    method: str, context: Any, questions: list[str], thread: str, server: str, *, evidence: bool, as_json: bool
 ) -> None:
     """Take one turn a question, and print each as it comes."""
     from dramaturg.conversations.opening import open_conversation
 
     usage = []
-    async with open_conversation(method, context, thread) as talk:
+    async with open_conversation(method, context, thread, server=server) as talk:
         for question in questions:
             began = time.perf_counter()
             output = await (talk.take_turn(question) if as_json else asked(talk, question, evidence=evidence))
@@ -107,7 +112,10 @@ async def answered(
                 more = {"waiting": waiting, "seconds": round(time.perf_counter() - began, 3)}
                 print_json({**turn, "evidence": output["evidence"], "usage": output["usage"], **more})
             elif changes := changes_in(waiting):
-                command = command_line("chat", context.role, "--thread", thread, method=method, library=context.library)
+                among = ["--thread", thread]
+                command = command_line(
+                    "chat", context.role, *among, method=method, library=context.library, server=server
+                )
                 screen.print(how_to_approve(changes, thread, command), style="yellow", soft_wrap=True)
     if evidence and not as_json:
         screen.print(usage_table(usage))
@@ -132,6 +140,7 @@ def chat(
     thread: ThreadOption = "default",
     prompts: PromptsOption = None,
     library: LibraryOption = None,
+    server: ServerOption = "",
     settings: SettingsOption = None,
 ) -> None:
     """Talk to a role; the conversation goes on where it stopped, also after a restart."""
@@ -140,11 +149,12 @@ def chat(
     named = {"chat_model": model, "strategy": strategy, "user_role": user_role, "prompts": prompts}
     context = context_for(method, role, library, settings, **named)
     among = [] if thread == "default" else ["--thread", thread]
-    again = command_line("chat", role, *among, method=method, library=library)
+    again = command_line("chat", role, *among, method=method, library=library, server=server)
+    carry_to(server, library, role)
     say_unread(context)
     # Lines are read outside of the event loop, which would keep Ctrl-C from the prompt.
     with asyncio.Runner() as runner:
-        opened = open_conversation(method, context, thread)
+        opened = open_conversation(method, context, thread, server=server)
         talk = runner.run(opened.__aenter__())
         stopping.promise(f"What was said is kept, and `{again}` goes on.", goes_on=True)
         try:

@@ -50,7 +50,8 @@ class Contestant(NamedTuple):
             seed: of written texts.
             user_role: who asks; a method that makes no difference between users is not told.
         """
-        common = {name: getattr(shared, name) for name in RunContext.model_fields}
+        here = {"embedding_model"} if server_of(shared) else set()  # it measures here; a server embeds by its own
+        common = {name: getattr(shared, name) for name in RunContext.model_fields if name not in here}
         asking = {"user_role": user_role} if user_role and "user_role" in self.kind.model_fields else {}
         web = {WEB: getattr(shared, WEB, "off")} if self.searches else {}
         rules = {"rules": "paper"} if self.method in BASELINES else {}
@@ -172,10 +173,21 @@ def key_of(
     return digest(told)
 
 
+def server_of(shared: RunContext) -> str:
+    """The address of the server where the roles speak; empty: they speak here."""
+    return str(getattr(shared, "server", ""))
+
+
+def speaking_model(shared: RunContext) -> str:
+    """The name of the model that speaks; on a server, what that calls it."""
+    server = server_of(shared)
+    return f"{shared.chat_model} at {server}" if server else name_of(shared.chat_model)
+
+
 def models_of(shared: RunContext) -> tuple[str, ...]:
     """The names of the chat model and of the embedding model, and a digest of prompts that are not the package's."""
     embedding = shared.embedding_model
-    names = name_of(shared.chat_model), embedding if isinstance(embedding, str) else embeddings_name(embedding)
+    names = speaking_model(shared), embedding if isinstance(embedding, str) else embeddings_name(embedding)
     return (*names, digest_of(shared.prompts)) if shared.prompts else names
 
 

@@ -16,6 +16,7 @@ from dramaturg.evaluation.comparison.contestants import (
     fingerprint,
     language_in,
     models_of,
+    server_of,
 )
 from dramaturg.evaluation.comparison.external import PACKAGES
 from dramaturg.evaluation.instruments.files import NAMES, instrument
@@ -168,8 +169,10 @@ def context_of(one: Interview, shared: RunContext, judge: str | BaseChatModel) -
         judge: who rates; empty: the model that speaks.
     """
     by = contestant(one.contestant)
-    common = {name: getattr(shared, name) for name in RunContext.model_fields}
+    here = {"embedding_model"} if server_of(shared) else set()
+    common = {name: getattr(shared, name) for name in RunContext.model_fields if name not in here}
     asked = {"role": one.role, "model_seed": one.seed, "instrument": one.inventory, "judge": judge}
+    asked["server"] = server_of(shared)
     own = dict(by.settings)
     rules = {"rules": own.pop("rules")} if "rules" in own else {}
     return InterviewContext(**{**common, **asked, **rules, "method": flow(by.method), "method_settings": own})

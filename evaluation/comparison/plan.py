@@ -8,12 +8,11 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
-from dramaturg.evaluation.comparison.contestants import BOUNDS, ToAsk, contestant, to_ask_of
+from dramaturg.evaluation.comparison.contestants import BOUNDS, ToAsk, contestant, speaking_model, to_ask_of
 from dramaturg.evaluation.comparison.interviews import Interview, Inventory, interviews_of, told_apart
 from dramaturg.evaluation.comparison.labels import KnownLabels, labels_of
 from dramaturg.evaluation.datasets.dataset import Dataset, DatasetQuestion
 from dramaturg.evaluation.datasets.reading import read_dataset
-from dramaturg.models.client import name_of
 from dramaturg.nodes.run import RunContext
 from dramaturg.stores.errors import RoleFileError
 from dramaturg.stores.files import read_if_there, write_bytes
@@ -123,7 +122,7 @@ def planned(
         roles=wanted.roles,
         seeds=wanted.seeds,
         metrics=metrics,
-        model=name_of(shared.chat_model),
+        model=speaking_model(shared),
         judges=tuple(judges),
         dataset=dataset.name if dataset else OWN_ONES if metrics else NONE,
         licence=dataset.licence if dataset else "",

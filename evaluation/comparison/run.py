@@ -45,6 +45,11 @@ class EvaluationSettings(RunContext):
     most_calls: Closed[int] = Field(
         default=0, ge=0, description="Calls after which nothing more is asked; 0: no bound."
     )
+    server: Closed[str] = Field(
+        default="",
+        max_length=2000,
+        description="The address of a LangGraph server where the roles speak; what judges is asked from here.",
+    )
 
 
 class Capped(RuntimeError):
@@ -83,20 +88,21 @@ async def reply_and_measure(evaluation: Evaluation, desk: "Desk", show: Show) ->
     """Have every question answered, and every reply measured; see `evaluate`."""
     settings, known = evaluation.settings, desk.known
     waiting = unanswered(evaluation.asked, known)
-    async with MethodSpeakers(settings) as speakers:
+    async with MethodSpeakers(settings, evaluation.folder) as speakers:
         await prepare_all(waiting.values(), speakers, show)
         asked = len({one.key for one in evaluation.asked})
-        await desk.take(waiting, speakers.reply, after(asked - len(waiting), show("Replies", asked)))
+        announce = after(asked - len(waiting), show("Replies", asked))
+        await desk.take(waiting, speakers.reply, announce, speakers.turns or desk.turns)
     tasks, wanted = unmeasured(evaluation, known), len({one.key for one in wanted_measures(evaluation, known)})
     announce = after(wanted - len(tasks), show("Measures", wanted))
-    await desk.take(tasks, lambda one: measure(one, settings), announce)
+    await desk.take(tasks, lambda one: measure(one, settings), announce, desk.turns)
 
 
 async def interview_all(evaluation: Evaluation, desk: "Desk", show: Show) -> None:
     """Hold the interviews that are not over; see `evaluate`."""
     settings, left = evaluation.settings, await asyncio.to_thread(unheld, evaluation)
     waiting = [one for one in evaluation.plan.interviews if one.key in left]
-    async with MethodSpeakers(settings) as speakers:
+    async with MethodSpeakers(settings, evaluation.folder) as speakers:
         nothing = DatasetQuestion(id="", text="")  # whom to index is what matters here
         prepared = [
             ToAsk(
@@ -139,13 +145,17 @@ class Desk:
         self.turns = asyncio.Semaphore(settings.concurrency)
 
     async def take(
-        self, waiting: Mapping[str, T], ask: Callable[[T], Awaitable[Reply | Judged]], announce: Announce
+        self,
+        waiting: Mapping[str, T],
+        ask: Callable[[T], Awaitable[Reply | Judged]],
+        announce: Announce,
+        turns: asyncio.Semaphore,
     ) -> None:
-        """Ask for everything that is waiting."""
+        """Ask for everything that is waiting, as many at a time as there are turns."""
         had: dict[str, Reply | Judged] = {}
 
         async def answer(key: str) -> Answers:
-            async with self.turns:
+            async with turns:
                 if self.spent():
                     return {}  # what is under way is answered still: it is paid for
                 self.under_way += 1
@@ -210,14 +220,28 @@ class Desk:
 
 
 async def prepare_all(asked: Iterable[ToAsk], speakers: MethodSpeakers, show: Show) -> None:
-    """Index each role for each method that it is to speak by."""
+    """Index each role for each method that it is to speak by; on a server the roles at once."""
     pairs = {(one.contestant.name, one.role.id): one for one in asked}
-    announce = show("Preparing", len(pairs))
+    announce, done = show("Preparing", len(pairs)), 0
+    for one in pairs.values():
+        await speakers.require(one)
     if pairs:
         announce(0)
-    for done, one in enumerate(pairs.values(), start=1):
-        await speakers.prepare(one)
-        announce(done)
+    by_role = [[one for one in pairs.values() if one.role.id == role] for role in {role: None for _, role in pairs}]
+    waiting = by_role if speakers.server else [[*pairs.values()]]
+
+    async def prepare(group: Sequence[ToAsk]) -> Answers:
+        nonlocal done
+        for one in group:
+            await speakers.prepare(one)
+            done += 1
+            announce(done)
+        return {}
+
+    async def keep(_: Answers) -> None:
+        """Indexes are kept with the roles."""
+
+    await answer_all({str(at): group for at, group in enumerate(waiting)}, prepare, keep=keep, announce=lambda _: None)
 
 
 def unanswered(asked: Iterable[ToAsk], known: Records) -> dict[str, ToAsk]:

@@ -3,36 +3,57 @@
 import asyncio
 import time
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any, Self
+from uuid import uuid4
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
-from dramaturg.evaluation.comparison.contestants import BOUNDS, ToAsk, bound_reply, language_in
+from dramaturg.evaluation.comparison.contestants import (
+    BOUNDS,
+    ToAsk,
+    bound_reply,
+    language_in,
+    server_of,
+    speaking_model,
+)
 from dramaturg.evaluation.comparison.external import PACKAGES, ExternalMethod, MethodReply, external_method
 from dramaturg.evaluation.comparison.records import Reply
 from dramaturg.evaluation.datasets.dataset import DatasetQuestion
 from dramaturg.models.chat import Account, total
-from dramaturg.models.client import name_of
 from dramaturg.models.environment import environment
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.nodes.run import RunContext
+from dramaturg.stores.files import read_if_there, write_bytes
 from dramaturg.stores.role import Role
-from dramaturg.workflows.methods import chat_graph, preparations
+from dramaturg.workflows.methods import Flow, chat_graph, flow, preparations
+from dramaturg.workflows.server import RUNS, Server, graph_of, open_server
+
+SEED = "server.txt"
 
 
 class MethodSpeakers:
     """Whoever speaks; processes of other packages are started when first needed, and end with it."""
 
-    def __init__(self, shared: RunContext) -> None:
+    def __init__(self, shared: RunContext, folder: Path) -> None:
         self.shared = shared
+        self.folder = folder
+        """Of the evaluation."""
+        self.server: Server | None = None
+        self.turns: asyncio.Semaphore | None = None
+        """Of a server, which works at what it can and has the rest wait."""
+        self._seed = ""
         self._open = AsyncExitStack()
         self._external: dict[tuple[str, str, int], ExternalMethod] = {}
         self._lock = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
-        """Begin."""
+        """Begin; on a server, if the settings name one."""
+        if address := server_of(self.shared):
+            self.server = await self._open.enter_async_context(open_server(address))
+            self.turns, self._seed = asyncio.Semaphore(RUNS), await asyncio.to_thread(seed_in, self.folder)
         return self
 
     async def __aexit__(self, *error: object) -> None:
@@ -48,8 +69,21 @@ class MethodSpeakers:
             await (await self.external(asked)).prepare()
             return
         context = asked.contestant.context(self.shared, asked.role.id, seed=0)
+        if self.server:
+            await self.server.prepare(method, context)
+            return
         for one in preparations(method, context).values():
             await one.graph.ainvoke({}, context=one.context)
+
+    async def require(self, asked: ToAsk) -> None:
+        """Where the roles speak on a server, refuse what it would refuse, before anything is asked."""
+        method = asked.contestant.method
+        if not self.server or method in BOUNDS:
+            return
+        if method in PACKAGES:
+            raise ValueError(f"{asked.contestant.name} runs in a process of this machine: leave it or --server out.")
+        context = asked.contestant.context(self.shared, asked.role.id, asked.seed, asked.question.user_role)
+        await self.server.require(asked.role.id, {graph_of(method): (chat_graph(method), context)})
 
     async def reply(self, asked: ToAsk) -> Reply:
         """Have a question answered in a conversation of its own; what does not come is missing, and says why."""
@@ -61,7 +95,7 @@ class MethodSpeakers:
             "seed": asked.seed,
             "question": asked.question.id,
             "asked": asked.question.text,
-            "model": "" if asked.contestant.method in BOUNDS else name_of(self.shared.chat_model),
+            "model": "" if asked.contestant.method in BOUNDS else speaking_model(self.shared),
         }
         try:
             said = await self.say(asked)
@@ -83,7 +117,9 @@ class MethodSpeakers:
             return MethodReply(bound_reply(asked.contestant.name, asked.question, language), {}, Account().usage())
         if asked.contestant.method in PACKAGES:
             return await (await self.external(asked)).answer(as_text(asked.question))
-        return await conversed(asked, self.shared)
+        method = asked.contestant.method
+        there = self.server.flow(method, "answer", self._seed) if self.server else flow(method)
+        return await conversed(asked, self.shared, there)
 
     async def external(self, asked: ToAsk) -> ExternalMethod:
         """Open another package's method for a role and seed, in its process; once is enough."""
@@ -96,9 +132,17 @@ class MethodSpeakers:
             return self._external[key]
 
 
-async def conversed(asked: ToAsk, shared: RunContext) -> MethodReply:
+def seed_in(folder: Path) -> str:
+    """What the server's threads of a run are named by; kept in its folder, so that they are found again."""
+    if (found := read_if_there(folder / SEED, within=folder)) is None:
+        found = str(uuid4()).encode()
+        write_bytes(folder / SEED, found, within=folder)
+    return found.decode()
+
+
+async def conversed(asked: ToAsk, shared: RunContext, method: Flow) -> MethodReply:
     """Run one turn of a method's graph from an empty state; calls of all its nodes are one account."""
-    graph = chat_graph(asked.contestant.method).compile(InMemorySaver(), store=InMemoryStore())
+    graph = method.builder.compile(InMemorySaver(), store=InMemoryStore())
     context = asked.contestant.context(shared, asked.role.id, asked.seed, user_role=asked.question.user_role)
     messages = await asyncio.to_thread(messages_of, asked.question, asked.role)
     config: Any = {"configurable": {"thread_id": asked.key}}

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from functools import cache
 from inspect import isclass
 from itertools import chain, zip_longest
@@ -70,7 +71,8 @@ async def ask(state: AskedItem, runtime: Runtime[InterviewContext]) -> dict[str,
     context = settings(runtime, InterviewContext)
     said = ItemReply(**state, reply="", error="", evidence={}, usage={})
     try:
-        async with turns(context):  # no more items than questions: each is then soon whole, and checkpointed
+        # No more items than questions: each is then soon whole, and checkpointed. A server has a queue of its own.
+        async with nullcontext() if context.server else turns(context):
             output = await replied(context, state)
         said |= {"reply": output["messages"][-1].text, "evidence": output["evidence"], "usage": output["usage"]}
     except UNANSWERED as error:

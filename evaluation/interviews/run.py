@@ -3,14 +3,14 @@
 import asyncio
 import json
 from collections.abc import Callable
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 
 from dramaturg.evaluation.instruments.instrument import Instrument
-from dramaturg.evaluation.interviews.asking import items_of
+from dramaturg.evaluation.interviews.asking import items_of, respondent_context
 from dramaturg.evaluation.interviews.graph import build
 from dramaturg.evaluation.interviews.scores import result_of
 from dramaturg.evaluation.interviews.state import InterviewContext, InterviewOutput, Judging, described, instrument_of
@@ -19,6 +19,7 @@ from dramaturg.stores.conversations.kept_run import checkpoints_of, kept_run, re
 from dramaturg.stores.files import write_bytes
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
 from dramaturg.stores.saver.file import ConversationFile
+from dramaturg.workflows.server import graph_of, open_server
 
 HEAD: RunnableConfig = {"configurable": {"thread_id": "interview", "checkpoint_ns": ""}}
 STAGES = {"ask": "replies", "judge": "judgements"}
@@ -50,7 +51,14 @@ async def interviewed(
         ModelError: the model cannot be reached or refuses every question; the same call goes on.
     """
     wanted = await described(context)
-    async with kept_run(file, "holds", "--out") as (file, saver):
+    async with AsyncExitStack() as stack:
+        file, saver = await stack.enter_async_context(kept_run(file, "holds", "--out"))
+        if context.server:
+            there = await stack.enter_async_context(open_server(context.server))
+            name, own = context.respondent.name, respondent_context(context)
+            await there.require(context.role, {graph_of(name): (context.respondent.builder, own)})
+            await there.prepare(name, own)  # else every item would begin with it
+            context = context.model_copy(update={"method": there.flow(name, "answer")})
         graph = build().compile(saver)
         begun: dict[str, Any] = (await graph.aget_state(HEAD)).values
         if begun.get("about"):

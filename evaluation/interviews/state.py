@@ -36,6 +36,11 @@ class InterviewContext(RoleContext):
     method_settings: Closed[dict[str, JsonValue]] = Field(
         default_factory=dict, description="Settings of the method by their names; all others are its own."
     )
+    server: Closed[str] = Field(
+        default="",
+        max_length=2000,
+        description="The address of a LangGraph server that answers for the role; what judges is asked from here.",
+    )
     instrument: Closed[Annotated[str, Field(max_length=4096)] | SkipJsonSchema[InstanceOf[Instrument]]] = Field(
         default=FOUR_LETTERS, description="big-five, four-letters, or the path of an inventory."
     )
@@ -204,7 +209,7 @@ async def described(context: InterviewContext) -> dict[str, Any]:
         "source": asked.source,
         "licence": asked.licence,
         "language": asked.language,
-        "model": name_of(context.chat_model),
+        "model": f"{context.chat_model} at {context.server}" if context.server else name_of(context.chat_model),
         "judge": name_of(context.judge or context.chat_model),
         "model_seed": context.model_seed,
     }

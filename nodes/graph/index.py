@@ -205,6 +205,7 @@ async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
         done=None if left else done_with(await all_told(build.run), report),
         sources=role.persona,
     )
+    del made, graph, entities, groups, plan, answers, chunks  # what is published is read back beside them
     manifest = await asyncio.to_thread(publish, build.draft, counts)
     return published(runtime, {**report, "version": manifest.version}, "graph", "rebuild", "retry")
 

@@ -83,7 +83,11 @@ def _hash(role: Path, name: str) -> str | None:
 
 def taken(role: Path) -> dict[str, Taken]:
     """Return what documents were made of, by the names of the originals; nothing where that is not known."""
-    data = read_if_there(role / TAKEN, within=role)
+    return taken_in(read_if_there(role / TAKEN, within=role))
+
+
+def taken_in(data: bytes | None) -> dict[str, Taken]:
+    """Return what the file says that holds what documents were made of; nothing where it cannot be read."""
     try:
         return {name: Taken.model_validate(one) for name, one in json.loads(data or b"{}").items()}
     except (ValueError, AttributeError, ValidationError):

@@ -194,7 +194,7 @@ class IndexBuilder(Generic[R]):
     def vectors(self, draft: str, texts: Sequence[str]) -> Vectors:
         """Return the unit vectors of texts, of shape (len(texts), d); MissingIndex: one has none yet."""
         with self._lock():
-            return self._rows(self._open(draft), texts)
+            return np.stack(self._rows(self._open(draft), texts))
 
     def publish(
         self,
@@ -288,12 +288,12 @@ class IndexBuilder(Generic[R]):
     def _vectors_for(self, draft: IndexDraft[R]) -> Mapping[str, Vector]:
         return self._known_for(draft)[0].of(draft.recipe.embedding)
 
-    def _rows(self, draft: IndexDraft[R], texts: Sequence[str]) -> Vectors:
+    def _rows(self, draft: IndexDraft[R], texts: Sequence[str]) -> list[Vector]:
         known = self._vectors_for(draft)
         missing = sum(key(text) not in known for text in texts)
         if missing:
             raise MissingIndex(f"{missing} texts have no vector yet: run `{self._folder.command}` again.")
-        return np.stack([known[key(text)] for text in texts])
+        return [known[key(text)] for text in texts]
 
     def _store(
         self,
@@ -307,7 +307,6 @@ class IndexBuilder(Generic[R]):
     ) -> Published:
         """Put a version among the others; it is served only when the pointer is switched to it."""
         own = _texts(draft) if texts is None else texts
-        rows = self._rows(draft, own)
         first, *_, last = self._kind.store.FILES
         content = {first: encode_records(draft.records), **files}
         if used is not None:
@@ -315,18 +314,21 @@ class IndexBuilder(Generic[R]):
         known = {*own}
         if beside := [text for text in dict.fromkeys(compared) if text not in known]:
             content[COMPARED] = encode_vectors(beside, self._rows(draft, beside))
-        content[last] = pack(rows)
+        rows = self._rows(draft, own)
+        content[last], dimension = pack(rows), len(rows[0])
+        del rows
+        self._known_for(draft)[0].forget()  # the file is read back below, beside the vectors that it was made from
         version = draft.version
         if self._kind.answers:
             version = version_id({"draft": version, "files": {name: sha256(data) for name, data in content.items()}})
             if (there := self._whole(version)) is not None:
                 return self._folder.marked(there, draft.version, done)
-        new, records = self._folder.divided(content, rows.shape[1], share=not draft.fresh)
+        new, records = self._folder.divided(content, dimension, share=not draft.fresh)
         manifest = Manifest(
             kind=draft.recipe.kind,
             version=version,
             created=datetime.now(UTC),
-            embedding=EmbeddingRecord(name=draft.recipe.embedding, dimension=rows.shape[1]),
+            embedding=EmbeddingRecord(name=draft.recipe.embedding, dimension=dimension),
             settings=draft.recipe.settings,
             sources=draft.recipe.sources,
             counts=dict(counts),

@@ -153,10 +153,10 @@ def key(text: str) -> str:
     return sha256(text.encode())
 
 
-def encode_vectors(texts: Sequence[str], vectors: Vectors) -> bytes:
+def encode_vectors(texts: Sequence[str], vectors: Sequence[Vector]) -> bytes:
     """Return the vectors of texts as bytes: for each the hash of its text, then its numbers."""
-    rows = zip(texts, np.ascontiguousarray(vectors, "<f4"), strict=True)
-    return b"".join(bytes.fromhex(key(text)) + row.tobytes() for text, row in rows)
+    rows = zip(texts, vectors, strict=True)
+    return b"".join(bytes.fromhex(key(text)) + row.astype("<f4").tobytes() for text, row in rows)
 
 
 def decode_vectors(data: bytes, dimension: int) -> dict[str, Vector]:

@@ -446,6 +446,13 @@ class IndexFolder:
         what = "is not indexed" if version is None else f"has no version {version!r}"
         return MissingIndex(f"{self.role.name!r} {what} ({self.kind.name}): run `{self.command}`.")
 
+    def gone(self, version: str) -> MissingIndex:
+        """Return the error for a version that the role had once, and a conversation goes by."""
+        return MissingIndex(
+            f"{self.role.name!r} has no version {version!r} any more ({self.kind.name}), and indexing does not "
+            "bring it back: begin the turn that goes by it anew, and it goes by what the role knows now."
+        )
+
     def _manifest(self, published: Published) -> Manifest:
         data = self._file(published, MANIFEST)
         if sha256(data) != published.manifest:

@@ -14,7 +14,7 @@ from dramaturg.stores.files import canonical
 from dramaturg.stores.index.folder import IndexKind, IndexStore, Manifest
 from dramaturg.stores.index.passages import PASSAGES_FILE, StoredPassage
 from dramaturg.stores.index.records import decode_records
-from dramaturg.stores.index.vectors import nearest, part, query_row, unpack
+from dramaturg.stores.index.vectors import nearest, query_row, unpack
 from dramaturg.stores.names import normal_name
 
 EntityType = Literal["character", "location", "organization", "event", "time", "object", "concept", "other"]
@@ -99,7 +99,6 @@ class KnowledgeGraph(IndexStore):
         self.sentences: Sequence[Statement] = graph.graph.get("sentences", ())
         """Those of the documents; none in what an earlier version wrote."""
         self._names = list(graph)
-        self._near = part(index, 0, len(self._names)), part(index, len(self._names), index.ntotal)
         self._by_name = name_table(self.entities())
 
     @classmethod
@@ -150,14 +149,16 @@ class KnowledgeGraph(IndexStore):
             ValueError: k is below 1, or the vector is zero, not finite or of another dimension than the index.
         """
         query = query_row(vector, self.manifest.embedding.dimension, k)
-        return [(self._names[at], score) for at, score in nearest(self._near[0], query, k)]
+        return [(self._names[at], score) for at, score in nearest(self._index, query, k, range(len(self._names)))]
 
     def search_sentences(
         self, vector: Sequence[float] | NDArray[np.floating[Any]], k: int
     ) -> list[tuple[Statement, float]]:
         """Return (sentence, cosine similarity) of the k nearest sentences of the documents; as `search` does."""
         query = query_row(vector, self.manifest.embedding.dimension, k)
-        return [(self.sentences[at], score) for at, score in nearest(self._near[1], query, k)] if self.sentences else []
+        first = len(self._names)
+        near = nearest(self._index, query, k, range(first, first + len(self.sentences)))
+        return [(self.sentences[at - first], score) for at, score in near]
 
     def embedded_texts(self) -> list[str]:
         """Return the texts that were embedded: those of the entities in their order, then the sentences."""

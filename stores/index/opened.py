@@ -60,7 +60,7 @@ class Index(Generic[R, S]):
             if store is None and version and (restored := self.folder.restored(version)):
                 return self.kind.store.open(self.folder, restored)
             if store is None:
-                raise error or self.folder.missing(version if current else None)
+                raise error or (self.folder.gone(version) if version and current else self.folder.missing())
             return store if error is None else store.in_place_of(error)
         raise self.folder.missing(version)
 

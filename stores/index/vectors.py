@@ -1,12 +1,18 @@
 """Unit vectors and exact search over them: the only place that knows FAISS."""
 
 from collections.abc import Iterator, Sequence
+from io import BytesIO
+from struct import Struct
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Vectors = NDArray[np.float32]
+_CHUNK = 1 << 20  # bytes that FAISS reads at once
+# Of a flat index: its kind, dimension and number of vectors, two numbers that mean nothing, whether it is trained, its
+# metric (0: inner product), and how many numbers follow.
+_HEAD = Struct("<4siqqq?iQ")
 
 
 def unit_rows(vectors: ArrayLike) -> Vectors:
@@ -34,13 +40,14 @@ def with_direction(vectors: ArrayLike) -> NDArray[np.bool_]:
     return np.asarray(np.isfinite(rows).all(axis=1) & rows.any(axis=1), np.bool_)
 
 
-def pack(vectors: Vectors) -> bytes:
-    """Return the FAISS file of unit vectors of shape (n, d)."""
-    import faiss
+def pack(vectors: Sequence[Vectors]) -> bytes:
+    """Return the FAISS file of unit vectors of shape (d,) each, at least one.
 
-    index = faiss.IndexFlatIP(vectors.shape[1])
-    index.add(np.ascontiguousarray(vectors))
-    return bytes(faiss.serialize_index(index))
+    It is what `faiss.write_index` writes of them, without the two copies of all vectors that this takes.
+    """
+    number, dimension = len(vectors), len(vectors[0])
+    head = _HEAD.pack(b"IxFI", dimension, number, 1 << 20, 1 << 20, True, 0, number * dimension)
+    return b"".join([head, *(np.ascontiguousarray(row, "<f4").data for row in vectors)])
 
 
 def unpack(data: bytes) -> Any:
@@ -52,22 +59,12 @@ def unpack(data: bytes) -> Any:
     import faiss
 
     try:
-        index = faiss.deserialize_index(np.frombuffer(data, dtype=np.uint8))
+        index = faiss.read_index(faiss.PyCallbackIOReader(BytesIO(data).read, _CHUNK))  # type: ignore[attr-defined]
     except RuntimeError as error:
         raise ValueError("The file is no FAISS index.") from error
     if not isinstance(index, faiss.IndexFlat) or index.metric_type != faiss.METRIC_INNER_PRODUCT:
         raise ValueError("The file is no flat FAISS index of inner products.")
     return index
-
-
-def part(index: Any, start: int, end: int) -> Any:
-    """Return the index of some of the rows of an index."""
-    import faiss
-
-    some = faiss.IndexFlatIP(index.d)
-    if end > start:
-        some.add(index.reconstruct_n(start, end - start))
-    return some
 
 
 def query_row(vector: Sequence[float] | NDArray[np.floating[Any]], dimension: int, k: int) -> Vectors:
@@ -84,17 +81,26 @@ def query_row(vector: Sequence[float] | NDArray[np.floating[Any]], dimension: in
     return unit_rows(query[None])
 
 
-def nearest(index: Any, query: Vectors, k: int) -> list[tuple[int, float]]:
+def nearest(index: Any, query: Vectors, k: int, rows: range | None = None) -> list[tuple[int, float]]:
     """Return (position, score) of the k best rows for a query of shape (1, d); ties by position.
 
     FAISS leaves open which of several equal rows it returns: it is asked for more until the tie at k is complete.
+
+    Args:
+        index: flat, of inner products.
+        query: a unit vector.
+        k: how many; more than there are gives all.
+        rows: which are looked at, without a step; default: all.
     """
-    k = min(k, index.ntotal)
-    wanted = min(k + 1, index.ntotal)
-    scores, positions = _search(index, query, wanted)
-    while wanted < index.ntotal and scores[-1] == scores[k - 1]:
-        wanted = min(2 * wanted, index.ntotal)
-        scores, positions = _search(index, query, wanted)
+    rows = range(index.ntotal) if rows is None else rows
+    k = min(k, len(rows))
+    wanted = min(k + 1, len(rows))
+    if not k:
+        return []
+    scores, positions = _search(index, query, wanted, rows)
+    while wanted < len(rows) and scores[-1] == scores[k - 1]:
+        wanted = min(2 * wanted, len(rows))
+        scores, positions = _search(index, query, wanted, rows)
     order = np.lexsort((positions, -scores))[:k]
     return [(int(positions[i]), float(scores[i])) for i in order]
 
@@ -110,13 +116,17 @@ def nearest_before(vectors: Vectors, k: int) -> Iterator[list[tuple[int, float]]
         index.add(row)
 
 
-def _search(index: Any, query: Vectors, k: int) -> tuple[Vectors, NDArray[np.int64]]:
+def _search(index: Any, query: Vectors, k: int, rows: range) -> tuple[Vectors, NDArray[np.int64]]:
     import faiss
 
     threads = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(1)  # of this thread only; several threads make a single query slower under load
     try:
-        scores, positions = index.search(query, k)
+        if len(rows) == index.ntotal:
+            scores, positions = index.search(query, k)
+        else:
+            some = faiss.SearchParameters(sel=faiss.IDSelectorRange(rows.start, rows.stop))  # type: ignore[call-arg]
+            scores, positions = index.search(query, k, params=some)
     finally:
         faiss.omp_set_num_threads(threads)
     return scores[0], positions[0]

@@ -3,15 +3,27 @@
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from langgraph.checkpoint.base import WRITES_IDX_MAP, Checkpoint, CheckpointTuple, PendingWrite, writes_sort_key
 
-from dramaturg.stores.saver import messages as saver_messages
+from dramaturg.stores.saver import entries as saver_entries
 from dramaturg.stores.saver import rows as saver_rows
 from dramaturg.stores.saver.config import Place, at
-from dramaturg.stores.saver.messages import CHANNEL, Utterance
-from dramaturg.stores.saver.rows import Line, Link, Unreadable, as_keys, checksum, require, revive
+from dramaturg.stores.saver.entries import Entry
+from dramaturg.stores.saver.rows import (
+    MESSAGES,
+    VERSION,
+    Line,
+    Link,
+    Unreadable,
+    as_channels,
+    as_keys,
+    checksum,
+    require,
+    revive,
+)
 from dramaturg.stores.saver.serde import StrictSerializer
 
 Write = tuple[int, str, str, bytes]  # index, channel, kind, bytes
@@ -20,10 +32,10 @@ _COLUMNS = "line, checkpoint_id, task_id, idx, task_path, channel, type, value"
 
 @dataclass(frozen=True)
 class Packed:
-    """A checkpoint as it will be stored, its messages apart (None: they stayed in the state)."""
+    """A checkpoint as it will be stored, and apart from it the entries of its channels."""
 
     checkpoint_id: str
-    messages: list[Utterance] | None
+    channels: dict[str, list[Entry]]
     metadata: str
     kind: str
     data: bytes
@@ -91,11 +103,11 @@ def pack(serializer: StrictSerializer, checkpoint: Checkpoint, checkpoint_ns: st
         ValueError: it holds what could not be read back.
     """
     values: Mapping[str, Any] = checkpoint["channel_values"]
-    messages = saver_messages.utterances(serializer, values.get(CHANNEL)) if checkpoint_ns == "" else None
-    if messages is not None:
-        rest = {name: value for name, value in values.items() if name != CHANNEL}
+    channels = saver_entries.taken_apart(serializer, values) if checkpoint_ns == "" else {}
+    if channels:
+        rest = {name: value for name, value in values.items() if name not in channels}
         checkpoint = {**checkpoint, "channel_values": rest}
-    return Packed(checkpoint["id"], messages, metadata, *serializer.dumps_typed(checkpoint))
+    return Packed(checkpoint["id"], channels, metadata, *serializer.dumps_typed(checkpoint))
 
 
 def put(connection: sqlite3.Connection, place: Place, packed: Packed) -> None:
@@ -107,19 +119,22 @@ def put(connection: sqlite3.Connection, place: Place, packed: Packed) -> None:
     line = saver_rows.ensure_line(connection, place.thread_id, place.checkpoint_ns)
     old = saver_rows.find(connection, line, packed.checkpoint_id)
     parent = _parent(connection, line, place, packed) if old is None else old.parent
-    window = None if packed.messages is None else saver_messages.store(connection, line, packed.messages)
+    channels = {name: saver_entries.store(connection, line, one) for name, one in packed.channels.items()}
+    window = channels.get(MESSAGES)
     link = Link(
         saver_rows.next_key(connection) if old is None else old.key,
         line.key,
         saver_rows.next_sequence(connection),
         packed.checkpoint_id,
         parent,
-        None if window is None else as_keys(window),
+        as_channels(channels),
         as_keys(new_in(connection, window, parent)),
     )
     if old is not None:
         saver_rows.save_said(connection, old.key, old.new, present=False)
         connection.execute("DELETE FROM checkpoints WHERE key = ?", (old.key,))
+    if channels.keys() - {MESSAGES}:
+        connection.execute(f"PRAGMA user_version = {VERSION}")
     saver_rows.insert(connection, link, packed.metadata, packed.kind, packed.data)
     saver_rows.save_line(connection, replace(line, head=link.key, size=line.size + (old is None)))
 
@@ -136,9 +151,12 @@ def load(connection: sqlite3.Connection, serializer: StrictSerializer, line: Lin
     checkpoint = saver_rows.revive(serializer, kind, blob)
     if not isinstance(checkpoint, dict) or checkpoint.get("id") != link.checkpoint_id:
         raise Unreadable("holds a checkpoint that is none")
-    if link.message_keys is not None:
-        messages = saver_messages.load(connection, serializer, line.key, link.window)
-        checkpoint["channel_values"][CHANNEL] = [messages[key] for key in link.window]
+    channels = link.channels
+    entries = saver_entries.load(
+        connection, serializer, line.key, chain.from_iterable(channels.values()), serializer.last_read
+    )
+    for name, keys in channels.items():
+        checkpoint["channel_values"][name] = [entries[key] for key in keys]
     parent = None if link.parent is None else saver_rows.link(connection, link.parent).checkpoint_id
     return CheckpointTuple(
         at(line.thread_id, line.checkpoint_ns, link.checkpoint_id),

@@ -5,10 +5,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from dramaturg.stores.saver import checkpoints as saver_checkpoints
-from dramaturg.stores.saver import messages as saver_messages
+from dramaturg.stores.saver import entries as saver_entries
 from dramaturg.stores.saver import rows as saver_rows
 from dramaturg.stores.saver.checkpoints import load, new_in
-from dramaturg.stores.saver.rows import Line, Link, as_json, as_keys
+from dramaturg.stores.saver.rows import MESSAGES, Line, Link, as_channels, as_json, as_keys
 from dramaturg.stores.saver.serde import StrictSerializer
 
 _DESCENDANTS = (
@@ -77,15 +77,15 @@ def copy_thread(connection: sqlite3.Connection, source: str, target: str) -> Non
         raise ValueError(f"The thread {target!r} is there already: copy to a new one.")
     for line in saver_rows.lines(connection, source):
         copied = saver_rows.ensure_line(connection, target, line.checkpoint_ns)
-        messages = saver_messages.copy(connection, line, copied)
-        keys = _copy_checkpoints(connection, line, copied, messages)
+        entries = saver_entries.copy(connection, line, copied)
+        keys = _copy_checkpoints(connection, line, copied, entries)
         saver_checkpoints.copy_writes(connection, line, copied)
         head = None if line.head is None else keys[line.head]
         saver_rows.save_line(connection, replace(copied, head=head, size=line.size))
 
 
 def remove(connection: sqlite3.Connection, line: Line, gone: Collection[Link]) -> None:
-    """Remove checkpoints of a line, their writes, and the messages that no other checkpoint names.
+    """Remove checkpoints of a line, their writes, and the messages and other entries that no other checkpoint names.
 
     A checkpoint that continued a removed one continues the nearest one before it that stays, and so does the head.
     """
@@ -96,13 +96,13 @@ def remove(connection: sqlite3.Connection, line: Line, gone: Collection[Link]) -
     orphans = [o for o in saver_rows.links(connection, where, (line.key, as_json(parents))) if o.key not in parents]
     for orphan in orphans:
         parent = _staying(orphan.parent, parents)
-        said = orphan.said if orphan.message_keys is None else as_keys(new_in(connection, orphan.window, parent))
+        said = orphan.said if MESSAGES not in orphan.channels else as_keys(new_in(connection, orphan.window, parent))
         saver_rows.save_link(connection, replace(orphan, parent=parent, said=said))
     for link in gone:
         saver_rows.save_said(connection, link.key, link.new, present=False)
         connection.execute("DELETE FROM checkpoints WHERE key = ?", (link.key,))
     saver_checkpoints.remove_writes(connection, line, (link.checkpoint_id for link in gone))
-    saver_messages.remove_unsaid(connection, line)
+    saver_entries.remove_unnamed(connection, line)
     _move_head(connection, replace(line, size=line.size - len(gone)), parents)
 
 
@@ -148,7 +148,7 @@ def _needed(connection: sqlite3.Connection, serializer: StrictSerializer, line: 
 
 
 def _copy_checkpoints(
-    connection: sqlite3.Connection, source: Line, target: Line, messages: dict[int, int]
+    connection: sqlite3.Connection, source: Line, target: Line, entries: dict[int, int]
 ) -> dict[int, int]:
     links = saver_rows.links(connection, "line = ? ORDER BY sequence", (source.key,))
     first = saver_rows.next_key(connection)
@@ -160,8 +160,8 @@ def _copy_checkpoints(
             line=target.key,
             sequence=saver_rows.next_sequence(connection),
             parent=None if link.parent is None else keys[link.parent],
-            message_keys=link.message_keys and as_keys(messages[key] for key in link.window),
-            said=as_keys(messages[key] for key in link.new),
+            message_keys=as_channels({name: [entries[key] for key in keys] for name, keys in link.channels.items()}),
+            said=as_keys(entries[key] for key in link.new),
         )
         saver_rows.insert(connection, copied, *saver_rows.content(connection, link))
     return keys

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
@@ -10,7 +10,9 @@ from typing import Any
 from dramaturg.stores.errors import DamagedConversations
 from dramaturg.stores.saver.serde import StrictSerializer
 
-_LONGEST = 1_000_000  # messages of one window
+VERSION = 2  # of a file whose checkpoints name entries of other channels than messages; else it is 1
+_LONGEST = 1_000_000  # entries of one channel
+MESSAGES = "messages"  # the channel of what was said
 Value = str | bytes | int | None
 
 
@@ -31,7 +33,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Link:
-    """A checkpoint's place: its parent, its window of messages (None: they are in the state), and what is new in it."""
+    """A checkpoint's place: its parent, the entries that it names by channel, and what was said in it.
+
+    `message_keys` are the keys of its messages where it names no other entries, as up to format 1; None: the state
+    holds all there is.
+    """
 
     key: int
     line: int
@@ -42,14 +48,19 @@ class Link:
     said: str
 
     @property
+    def channels(self) -> dict[str, list[int]]:
+        """The keys of the entries of each channel that is not in the state, in order."""
+        return channels_in(self.message_keys)
+
+    @property
     def window(self) -> list[int]:
         """The keys of the messages of the window, in order."""
-        return keys_in(self.message_keys or "[]")
+        return self.channels.get(MESSAGES, [])
 
     @property
     def new(self) -> list[int]:
         """The keys of the messages that the parent's window did not hold, in order."""
-        return keys_in(self.said)
+        return _keys(_json(self.said))
 
 
 LINK = "key, line, sequence, checkpoint_id, parent, message_keys, said, link"
@@ -60,12 +71,11 @@ def checksum(*values: Value) -> bytes:
 
     They find accidents; what a forger may do is bounded by the serializer.
     """
-    digest = blake2b(digest_size=8)
+    parts = []
     for value in values:
         data = value if isinstance(value, bytes) else repr(value).encode("utf-8", "surrogatepass")
-        digest.update(b"%s %d " % (type(value).__name__.encode(), len(data)))
-        digest.update(data)
-    return digest.digest()
+        parts.append(b"%b %d %b" % (type(value).__name__.encode(), len(data), data))
+    return blake2b(b"".join(parts), digest_size=8).digest()
 
 
 def require(seal: bytes, *values: Value) -> None:
@@ -94,12 +104,19 @@ def revive_metadata(text: str) -> dict[str, Any]:
     return found
 
 
-def keys_in(text: str) -> list[int]:
-    """Return the keys that `as_keys` wrote."""
+def channels_in(text: str | None) -> dict[str, list[int]]:
+    """Return the keys that `as_channels` wrote."""
+    if text is None:
+        return {}
     found = _json(text)
+    named = found if isinstance(found, dict) else {MESSAGES: found}
+    return {channel: _keys(runs) for channel, runs in named.items()}
+
+
+def _keys(runs: Any) -> list[int]:
     try:
-        if sum(last - first + 1 for first, last in found) <= _LONGEST:
-            return [key for first, last in found for key in range(first, last + 1)]
+        if sum(last - first + 1 for first, last in runs) <= _LONGEST:
+            return [key for first, last in runs for key in range(first, last + 1)]
     except (TypeError, ValueError) as error:
         raise Unreadable("holds a checkpoint without its messages") from error
     raise Unreadable("holds a checkpoint with too many messages")
@@ -107,13 +124,24 @@ def keys_in(text: str) -> list[int]:
 
 def as_keys(keys: Iterable[int]) -> str:
     """Return the text of a list of keys: the first and last of each run, for a window is one run most of the time."""
+    return json.dumps(_runs(keys), separators=(",", ":"))
+
+
+def as_channels(channels: Mapping[str, Sequence[int]]) -> str | None:
+    """Return the `message_keys` of a link."""
+    if channels.keys() <= {MESSAGES}:
+        return as_keys(channels[MESSAGES]) if channels else None
+    return json.dumps({channel: _runs(keys) for channel, keys in channels.items()}, separators=(",", ":"))
+
+
+def _runs(keys: Iterable[int]) -> list[list[int]]:
     runs: list[list[int]] = []
     for key in keys:
         if runs and key == runs[-1][1] + 1:
             runs[-1][1] = key
         else:
             runs.append([key, key])
-    return json.dumps(runs, separators=(",", ":"))
+    return runs
 
 
 def _json(text: str) -> Any:

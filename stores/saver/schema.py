@@ -11,11 +11,11 @@ from dramaturg.stores.saver import checkpoints as saver_checkpoints
 from dramaturg.stores.saver import rows as saver_rows
 from dramaturg.stores.saver.checkpoints import new_in, pack, put
 from dramaturg.stores.saver.config import OWN_METADATA, Place
-from dramaturg.stores.saver.rows import Unreadable, as_keys
+from dramaturg.stores.saver.rows import VERSION, Unreadable, as_keys
 from dramaturg.stores.saver.serde import StrictSerializer
 
 APPLICATION = 0x44524D54  # "DRMT"
-VERSION = 1
+FIRST_VERSION = 1
 PAGE = 4096  # bytes
 
 
@@ -56,7 +56,7 @@ def create_tables(connection: sqlite3.Connection) -> None:
     for statement in TABLES:
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
-    connection.execute(f"PRAGMA user_version = {VERSION}")
+    connection.execute(f"PRAGMA user_version = {FIRST_VERSION}")
 
 
 def empty_database() -> bytes:
@@ -92,7 +92,7 @@ def require_whole(connection: sqlite3.Connection, path: Path) -> None:
             "away to begin anew; nothing was changed in it."
         )
     tables = connection.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
-    if version != VERSION or {sql for (sql,) in tables} != set(TABLES):
+    if version < FIRST_VERSION or {sql for (sql,) in tables} != set(TABLES):
         raise damaged(path, "has other tables than were written")
     (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if verdict != "ok":

@@ -57,6 +57,7 @@ class StrictSerializer(JsonPlusSerializer):
 
     def __init__(self) -> None:
         super().__init__(pickle_fallback=False, allowed_json_modules=None, allowed_msgpack_modules=None)
+        self.last_read: dict[tuple[int, bytes], tuple[int, str, str, bytes]] = {}  # see `entries.load`
 
     def plain(self, value: Any) -> tuple[str, bytes]:
         """Return a value's kind and its bytes before compression.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from langchain_core.messages import BaseMessage
 
-from dramaturg.stores.saver import messages as saver_messages
+from dramaturg.stores.saver import entries as saver_entries
 from dramaturg.stores.saver import rows as saver_rows
 from dramaturg.stores.saver.rows import Line, Link, Unreadable, link_of
 from dramaturg.stores.saver.serde import StrictSerializer
@@ -50,7 +50,7 @@ def steps(
             raise ValueError(f"The thread {thread_id!r} has no checkpoint {checkpoint_id!r}.")
         return []
     chain = _chain(connection, line, last, line.size if limit is None else limit)
-    spoken = saver_messages.load(connection, serializer, line.key, (key for link, _ in chain for key in link.new))
+    spoken = saver_entries.load(connection, serializer, line.key, (key for link, _ in chain for key in link.new))
     return [Step(link.checkpoint_id, parent, tuple(spoken[key] for key in link.new)) for link, parent in chain]
 
 

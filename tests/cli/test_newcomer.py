@@ -20,7 +20,7 @@ from stub_endpoint import Endpoint
         (("graph", "ada", "--format", "pdf"), "Invalid value for '--format': 'pdf' is not one of 'html', 'png'"),
         (("chat", "ada", "--library"), "Error: Option '--library' requires an argument"),
         (("models", "pul"), "see dramaturg models --help."),
-        (("index", "ada", "x", "y"), "Got unexpected extra argument(s) (x y): see dramaturg index --help."),
+        (("versions", "ada", "x", "y"), "Got unexpected extra argument(s) (x y): see dramaturg versions --help."),
     ],
 )
 def test_a_usage_error_is_one_sentence(run: Command, arguments: tuple[str, ...], sentence: str) -> None:

@@ -240,7 +240,7 @@ def test_an_answer_killed_at_any_write_was_given_or_can_be_given(
     waiting_library: Path, tmp_path: Path, most: int | None
 ) -> None:
     seen = [given_or_to_be_given(crash) for crash in kills(approve_it, waiting_library, tmp_path, most)]
-    assert len(seen) >= (most or 10)
+    assert len(seen) >= (most or 3)
     assert all(seen)  # its last write is what gives the answer
 
 

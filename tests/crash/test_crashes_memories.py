@@ -267,7 +267,7 @@ def test_every_change_of_memories_killed_at_any_write(
     for crash in kills(operation, prepared, tmp_path, most):
         number += 1
         whole_then_completed(crash, operation, prepared, end)
-    assert number >= 0.8 * (most or 45)
+    assert number >= 0.8 * (most or 25)
 
 
 @pytest.mark.crash

@@ -37,7 +37,7 @@ def at(thread: str, checkpoint_id: str | None = None) -> Any:
 
 
 async def talk(file: Path) -> None:
-    """Write two conversations of twelve turns, with a window of four messages."""
+    """Write two conversations of twelve turns, with a window of four messages, the second with memories at its end."""
     rng = random.Random(5)
     async with ConversationSaver.open(file) as saver:
         for thread in THREADS:
@@ -46,6 +46,8 @@ async def talk(file: Path) -> None:
                 question = HumanMessage(rng.randbytes(30).hex(), id=f"{thread} q{turn}")
                 window = [*window, question, AIMessage(rng.randbytes(30).hex(), id=f"{thread} a{turn}")][-4:]
                 values = {"messages": window, "summary": rng.randbytes(40).hex(), "turn": turn}
+                if thread == THREADS[1] and turn > 6:
+                    values["episodes"] = [{"id": f"{at}", "text": f"{at} " * 600} for at in range(turn - 4, turn)]
                 put: Checkpoint = {**empty_checkpoint(), "channel_values": values}
                 place = await saver.aput(place, put, {"source": "loop", "step": turn}, {})
                 await saver.aput_writes(place, [("turn", turn)], "task")
@@ -145,7 +147,7 @@ async def test_what_is_no_file_of_conversations_is_left_alone(tmp_path: Path, co
     [
         ("PRAGMA application_id = 7", "belongs to another program"),
         ("PRAGMA application_id = 0", "belongs to another program"),
-        ("PRAGMA user_version = 2", "newer version of dramaturg"),
+        ("PRAGMA user_version = 3", "newer version of dramaturg"),
         ("PRAGMA user_version = 0", "other tables"),
         ("DROP INDEX children", "other tables"),
         ("CREATE TRIGGER t AFTER INSERT ON lines BEGIN DELETE FROM messages; END", "other tables"),
@@ -154,6 +156,8 @@ async def test_what_is_no_file_of_conversations_is_left_alone(tmp_path: Path, co
         ("DELETE FROM said WHERE message = 3", "lacks rows"),
         ("UPDATE lines SET head = head - 1", "lacks rows"),
         ("DELETE FROM messages WHERE key = 30", "lacks messages"),
+        ("DELETE FROM messages WHERE type LIKE 'mapping%'", "lacks messages"),
+        ("UPDATE messages SET type = 'msgpack+zlib' WHERE type LIKE 'mapping%'", "not what was written"),
         ("UPDATE checkpoints SET metadata = '{\"step\":9}' WHERE sequence = 5", "not what was written"),
         ("UPDATE checkpoints SET checkpoint_id = 'x' WHERE sequence = 5", "not what was written"),
         ("UPDATE checkpoints SET parent = 2 WHERE sequence = 5", "not what was written"),
@@ -219,6 +223,21 @@ def forgeries(marker: Path) -> dict[str, tuple[str, bytes]]:
 async def test_a_forged_row_runs_nothing(file: Path, tmp_path: Path, forgery: str) -> None:
     marker = tmp_path / "ran"
     forge(file, *forgeries(marker)[forgery])
+    with pytest.raises(DamagedConversations, match=r"talk\.sqlite holds a"):
+        await everything(file)
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize("forgery", ["a call", "no value", "deep nesting", "not a checkpoint"])
+async def test_a_forged_entry_runs_nothing(file: Path, tmp_path: Path, forgery: str) -> None:
+    marker = tmp_path / "ran"
+    blob = forgeries(marker)[forgery][1]
+    with sqlite3.connect(file) as connection:
+        where = "WHERE key = (SELECT max(key) FROM messages WHERE type LIKE 'mapping%')"
+        row = connection.execute(f"SELECT key, line, message_id, hash FROM messages {where}").fetchone()
+        change = f"UPDATE messages SET type = 'mapping', message = ?, checksum = ? {where}"
+        connection.execute(change, (blob, checksum(*row, "mapping", blob)))
+    connection.close()
     with pytest.raises(DamagedConversations, match=r"talk\.sqlite holds a"):
         await everything(file)
     assert not marker.exists()

@@ -1,11 +1,13 @@
 """Two replicas of the graphs (docs/deploy.md): what one began the other goes on with, also after a kill -9 of one."""
 
 import asyncio
+import json
 import os
 import random
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,11 +16,23 @@ from langgraph.pregel.remote import RemoteGraph
 from langgraph_sdk import get_client
 from langgraph_sdk.errors import ConflictError, NotFoundError
 
+from dramaturg.cli.library.indexing import made
+from dramaturg.conversations.opening import open_conversation
+from dramaturg.evaluation.comparison.plan import Wanted, planned
+from dramaturg.evaluation.comparison.records import RecordFile
+from dramaturg.evaluation.comparison.run import Evaluation, EvaluationSettings, evaluate
+from dramaturg.nodes.open_settings import SettingRefused
 from dramaturg.stores.index.graph import GRAPH_KIND
 from dramaturg.stores.learning import learn
-from dramaturg.workflows.methods import METHODS
+from dramaturg.stores.library import UnknownRole
+from dramaturg.testing import WordEmbeddings
+from dramaturg.workflows.amadeus import AmadeusContext
+from dramaturg.workflows.drmr import DrmrContext
+from dramaturg.workflows.methods import METHODS, preparations
+from dramaturg.workflows.server import ServerError, open_server
 
 from changing_roles import CORE, changing
+from node_client import check, tour
 from replicas import Replicas, two_replicas
 from served_graphs import SERVED
 
@@ -248,6 +262,60 @@ async def test_a_remote_graph(clients: tuple[Any, Any]) -> None:
     assert last["messages"][-1]["content"] == "I keep the light."
 
 
+async def test_commands_have_their_work_done_there(replicas: Replicas, tmp_path: Path) -> None:
+    url, library = replicas.one.url, replicas.library.address
+    context = AmadeusContext(role="ada", library=library)
+    shown: list[Any] = []
+    async with open_conversation("amadeus", context, "desk", server=url) as talk:
+        for text in ("One?", "Two?"):
+            await talk.take_turn(text, shown.append)
+        first = (await talk.history())[0]
+        await talk.fork(first.id)
+        await talk.take_turn("Three?")
+        assert [turn.question for turn in await talk.history()] == ["One?", "Three?"]
+    events = [part["data"] for part in shown if part["type"] == "custom"]
+    assert "".join(one["text"] for one in events if one["event"] == "words") == "I keep the light." * 2
+    with pytest.raises(SettingRefused, match="DRAMATURG_OPEN_SETTINGS=chat_model"):
+        async with open_conversation("amadeus", context.model_copy(update={"chat_model": "mine"}), server=url):
+            pass
+    with pytest.raises(UnknownRole, match="has no role 'eda' in its library"):
+        async with open_server(url) as there:
+            await there.require("eda", {})
+    reports = await made(preparations("drmr", DrmrContext(role="ada", library=library)), {"rebuild": True}, url)
+    assert reports["drmr_index"]["dialogues"] > 0
+
+
+async def test_an_evaluation_goes_on_when_the_server_it_spoke_to_was_killed(replicas: Replicas, tmp_path: Path) -> None:
+    lines = "".join(json.dumps({"question": f"Number {n}?", "answer": "The light."}) + "\n" for n in range(12))
+    role = replicas.library.role("ada")
+    (tmp_path / "questions.jsonl").write_text(lines)
+    wanted = Wanted(
+        methods=("vanilla",),
+        roles=("ada",),
+        metrics=("similarity",),
+        bounds=False,
+        dataset=str(tmp_path / "questions.jsonl"),
+    )
+    for url in (replicas.one.url, replicas.other.url):
+        settings = EvaluationSettings(library=replicas.library.address, embedding_model=WordEmbeddings(), server=url)
+        plan, asked = planned(wanted, [role], settings, ["judge"])
+        evaluation = Evaluation(plan, asked, settings, tmp_path / "run")
+        if url == replicas.one.url:
+            with slow(replicas, 1.0):
+                begun = asyncio.create_task(evaluate(evaluation, lambda *_: lambda _: None))
+                await asyncio.sleep(6)
+                replicas.one.end()
+                try:
+                    with pytest.raises(ServerError, match=r"finds it again|cannot be reached"):
+                        await begun
+                finally:
+                    replicas.one.begin()
+                    replicas.one.wait()
+        await evaluate(evaluation, lambda *_: lambda _: None)
+        records = RecordFile(evaluation.folder).read()
+        assert len([one for one in records.replies.values() if one.model.endswith(url)]) == 12
+
+
 @contextmanager
 def slow(replicas: Replicas, seconds: float) -> Iterator[None]:
     """A model that takes its time."""
@@ -314,3 +382,7 @@ def again(replicas: Replicas, killed: float) -> list[float]:
     """When that was answered which was answered before a kill and asked again after it."""
     after = {text for when, text in replicas.stub.answered if when > killed}
     return [when for when, text in replicas.stub.answered if when <= killed and text in after]
+
+
+def test_the_client_in_javascript_begins_at_one_and_goes_on_at_the_other(replicas: Replicas) -> None:
+    check(tour(replicas.one.url, replicas.other.url))

@@ -12,6 +12,7 @@ from langgraph_sdk import get_client
 
 from changing_roles import CORE, changing
 from dev_server import dev_server
+from node_client import check, tour
 from roles import small_role
 from served_graphs import SERVED, bounded
 from stub_endpoint import Endpoint, endpoint
@@ -203,3 +204,7 @@ async def test_an_error_says_what_is_wrong(client: Any, context: dict[str, Any],
 async def test_a_role_can_be_indexed_by_itself(client: Any) -> None:
     output = await client.runs.wait(None, "amadeus_index", input={"rebuild": True}, context=ADA)
     assert output["index"]["passages"] == output["index"]["embedded"] == 7
+
+
+def test_the_client_in_javascript_talks_to_it(url: str) -> None:
+    check(tour(url))

@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_openai import ChatOpenAI
 from openai.lib import _chat_completion_resources
 from openai.resources.chat.completions import completions
+from openai.types.chat import ChatCompletionChunk
 from pydantic import SecretStr
 
 from dramaturg.models.chat import chat_model
@@ -137,3 +138,20 @@ async def test_messages_are_sent_as_they_are_and_not_gone_through(
         plain, ours = running.asked
     assert plain == ours
     assert [bool(messages) for messages in gone_through] == [True, False]
+
+
+async def test_chunks_of_a_stream_are_read_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+    real = ChatCompletionChunk.construct
+    monkeypatch.setattr(ChatCompletionChunk, "construct", lambda *args, **values: made.append(1) or real(**values))
+    found = []
+    with endpoint() as running:
+        client = openai_compatible("m", running.variables()["OPENAI_BASE_URL"], SECRET)
+        for one in (client, heeding_ends(client)):
+            parts = [part async for part in one.astream(MESSAGES, stream_usage=True)]
+            found.append([part.model_dump(exclude={"id"}) for part in parts])
+            found.append(len(made))
+    assert found[0] == found[2]
+    assert len(found[0]) > 2
+    assert found[0][-1]["usage_metadata"] or found[0][-2]["usage_metadata"]
+    assert 0 < found[1] == found[3]

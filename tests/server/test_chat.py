@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk
+from openai import AsyncOpenAI, NotFoundError
 
 from dramaturg.conversations.alignment import as_heard
 from dramaturg.conversations.opening import open_conversation
@@ -288,3 +289,25 @@ async def test_a_request_that_cannot_be_read_is_refused_in_a_sentence(tmp_path: 
         response = await http.post("/v1/chat/completions", content=body, headers={"Content-Type": "application/json"})
         assert response.status_code == 400
         assert response.json()["error"]["message"].endswith(".")
+
+
+async def test_openais_own_client_talks_streamed_and_whole(tmp_path: Path) -> None:
+    async with served(tmp_path) as http:
+        client = AsyncOpenAI(base_url=f"{http.base_url}/v1", api_key="none", http_client=http, max_retries=0)
+        assert "ada:id-rag" in [model.id async for model in client.models.list()]
+        said: Any = [{"role": "user", "content": "one"}]
+        whole = await client.chat.completions.create(model="ada", messages=said)
+        assert whole.choices[0].message.content == "Reply 1 to one"
+        assert whole.usage is not None
+        said += [{"role": "assistant", "content": "Reply 1 to one"}, {"role": "user", "content": "two"}]
+        stream = await client.chat.completions.create(
+            model="ada", messages=said, stream=True, stream_options={"include_usage": True}, metadata={"k": "v"}
+        )
+        parts = [part async for part in stream]
+        assert "".join(part.choices[0].delta.content or "" for part in parts if part.choices) == "Reply 2 to two"
+        assert parts[-1].usage is not None
+        assert await remembered(tmp_path, await only_thread(http)) == {"one", "two"}
+        vector = (await client.embeddings.create(model="x", input="a light")).data[0].embedding
+        assert any(vector)
+        with pytest.raises(NotFoundError, match="The role 'nobody' is not there"):
+            await client.chat.completions.create(model="nobody", messages=said)

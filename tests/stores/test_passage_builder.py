@@ -1,6 +1,8 @@
 """A build may stop anywhere: the old version is served until the new one is whole, and nothing is embedded twice."""
 
+import importlib
 import os
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -278,3 +280,18 @@ def test_two_processes_lose_nothing(tmp_path: Path) -> None:
     current = texts_of(role)
     assert current in ([f"{name}{at}" for at in range(9)] for name in "ab")
     assert len(names_in(role.root / "index" / "acts" / "versions")) == 2  # the other one can be had by its name
+
+
+def test_vectors_are_in_memory_twice_at_most_while_they_are_published(tmp_path: Path) -> None:
+    texts, dimension = [f"t{at}" for at in range(200)], 2048
+    builder = new_role(tmp_path).index(passage_kind("acts")).builder
+    version = builder.draft(passages_of(texts), embedding=EMBEDDING, settings={}, sources=SOURCES)
+    for at in range(0, len(texts), 20):
+        builder.add_vectors(version, texts[at : at + 20], np.random.default_rng(at).normal(size=(20, dimension)))
+    builder.forget()
+    importlib.import_module("faiss")  # which is no part of what is measured
+    tracemalloc.start()
+    builder.publish(version, {})
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2.5 * 4 * len(texts) * dimension  # as they were had, and as the file

@@ -63,6 +63,22 @@ def test_ties_come_in_passage_order(copies: list[int], k: int) -> None:
     assert [at for at, _ in found] == expected[:k]
 
 
+@given(st.integers(1, 40), st.integers(0, 40), st.integers(0, 40), st.integers(1, 45))
+def test_the_nearest_of_some_rows_are_those_of_an_index_of_these_alone(
+    count: int, one: int, other: int, k: int
+) -> None:
+    import faiss
+
+    vectors = unit_rows(np.random.default_rng(count).integers(-2, 3, (count, 4)) + 0.5)  # some are equal
+    packed, rows = pack(vectors), range(*sorted((min(one, count), min(other, count))))
+    index = unpack(packed)
+    assert packed == bytes(faiss.serialize_index(index))
+    alone = faiss.IndexFlatIP(4)
+    alone.add(vectors[rows.start : rows.stop])
+    found = nearest(index, vectors[:1], k, rows)
+    assert found == [(at + rows.start, score) for at, score in nearest(alone, vectors[:1], k)]
+
+
 def test_scores_do_not_depend_on_length() -> None:
     vectors = embed(["a", "b", "c"])
     scaled = vectors * np.array([[1e-20], [1.0], [1e20]], dtype=np.float64)

@@ -24,10 +24,12 @@ from langgraph.graph import StateGraph
 from pydantic import SecretStr
 
 from dramaturg.stores.errors import StorageError
+from dramaturg.stores.saver import entries as saver_entries
 from dramaturg.stores.saver import file as saver_file
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
-from dramaturg.stores.saver.rows import as_keys, keys_in
-from dramaturg.stores.saver.serde import FORMER_DICTIONARY, compressed, expanded
+from dramaturg.stores.saver.rows import Line, as_channels, as_keys, channels_in
+from dramaturg.stores.saver.schema import create_tables
+from dramaturg.stores.saver.serde import FORMER_DICTIONARY, StrictSerializer, compressed, expanded
 
 WINDOW = 4
 
@@ -244,6 +246,59 @@ async def test_what_is_erased_is_not_in_the_file_any_more(file: Path) -> None:
         assert sum(piece not in shared for piece in pieces) > len(pieces) / 2
     assert b"said in 7" not in data
     assert all(one.encode() not in data for one in gone)
+
+
+def episodes(count: int, start: int = 0) -> list[dict[str, Any]]:
+    """Memories as ID-RAG keeps them, each of words of its own."""
+    words = [random.Random(number).randbytes(300).hex() for number in range(start, start + count)]
+    return [{"id": f"turn {start + at}", "at": "", "text": word, "importance": None} for at, word in enumerate(words)]
+
+
+async def test_entries_of_a_long_list_are_kept_once_and_go_with_the_last_that_names_them(file: Path) -> None:
+    def rows() -> tuple[int, int]:
+        query = "SELECT (SELECT count(*) FROM messages), (SELECT max(length(checkpoint)) FROM checkpoints)"
+        found: tuple[int, int] = sqlite3.connect(file).execute(query).fetchone()
+        return found
+
+    async def episodes_at(place: Any) -> Any:
+        return (await saver.aget_tuple(place)).checkpoint["channel_values"]["episodes"]
+
+    async with ConversationSaver.open(file) as saver:
+        place, places = at("evening"), []
+        for turn in range(20):
+            kept = checkpoint(turn=turn, episodes=episodes(20, turn))
+            place = await saver.aput(place, kept, {"source": "loop", "step": turn}, {})
+            places.append(place)
+        assert rows() == (39, rows()[1])
+        assert rows()[1] < 300
+        assert await episodes_at(places[5]) == episodes(20, 5)
+        branch = await saver.aput(places[9], checkpoint(episodes=episodes(3) + episodes(20, 10)), {}, {})
+        assert rows()[0] == 39
+        await saver.acopy_thread("evening", "copy")
+        assert rows()[0] == 2 * 39
+        await saver.adelete_thread("evening")
+        assert await episodes_at(at("copy")) == episodes(3) + episodes(20, 10)
+        copied = [one async for one in saver.alist(at("copy"))]
+        tenth = next(one for one in copied if one.checkpoint["channel_values"].get("turn") == 10)
+        await saver.aerase("copy", tenth.config["configurable"]["checkpoint_id"])
+        assert rows()[0] == 30  # the branch names the three first, and what its parent named
+        assert await episodes_at(at("copy")) == episodes(3) + episodes(20, 10)
+        assert branch["configurable"]["thread_id"] == "evening"
+    assert episodes(1, 35)[0]["text"].encode() not in in_folder(file)
+
+
+async def test_a_file_that_names_no_entries_can_be_read_by_the_release_before(file: Path) -> None:
+    def version() -> int:
+        return int(sqlite3.connect(file).execute("PRAGMA user_version").fetchone()[0])
+
+    async with ConversationSaver.open(file) as saver:
+        await say(saver, "first")
+        await saver.aput(at("morning"), checkpoint(episodes=episodes(2)), {}, {})
+        assert version() == 1
+        await saver.aput(at("evening"), checkpoint(episodes=episodes(20)), {}, {})
+    assert version() == 2
+    async with ConversationSaver.open(file) as saver:
+        assert (await saver.aget_tuple(at("evening"))).checkpoint["channel_values"] == {"episodes": episodes(20)}
 
 
 async def test_when_the_head_is_erased_its_parent_is_the_head(file: Path) -> None:
@@ -572,7 +627,37 @@ async def test_a_type_that_the_state_declares_is_kept(file: Path) -> None:
 
 @given(st.lists(st.integers(1, 60)))
 def test_the_keys_of_a_window_come_back_in_their_order(keys: list[int]) -> None:
-    assert keys_in(as_keys(keys)) == keys
+    assert channels_in(as_keys(keys)) == {"messages": keys}
+    assert channels_in(as_channels({"messages": keys, "episodes": keys[::-1]})) == {
+        "messages": keys,
+        "episodes": keys[::-1],
+    }
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.tuples(inner) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=6,
+)
+MAPPINGS = st.lists(
+    st.builds(
+        lambda given, own: {**given, "id": own}, st.dictionaries(st.text(max_size=3), VALUES), st.sampled_from("12")
+    ),
+    max_size=5,
+)
+
+
+@given(MAPPINGS, MAPPINGS)
+def test_any_lists_of_mappings_come_back(first: list[Any], second: list[Any]) -> None:
+    connection, serializer = sqlite3.connect(":memory:"), StrictSerializer()
+    create_tables(connection)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(saver_entries, "LONG", 1)  # or no list of these would be long
+        for values in ({"a": first}, {"a": first[1:] + second, "b": first}, {"b": second}):
+            for channel, entries in saver_entries.taken_apart(serializer, values).items():
+                keys = saver_entries.store(connection, Line(1, "evening", "", None, 0), entries)
+                found = saver_entries.load(connection, serializer, 1, keys, serializer.last_read)
+                assert repr([found[key] for key in keys]) == repr(values[channel])
 
 
 @given(st.binary(max_size=400) | st.text().map(str.encode))

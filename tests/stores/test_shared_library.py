@@ -3,7 +3,6 @@
 import asyncio
 import itertools
 from collections.abc import Iterator
-from datetime import timedelta
 from functools import partial, partialmethod
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,14 @@ import psycopg
 import pytest
 
 from dramaturg.conversations.opening import open_conversation, threads_of
+from dramaturg.nodes.run import library_of
+from dramaturg.stores import shared_library
 from dramaturg.stores.documents.forms import CARD, RoleCard
 from dramaturg.stores.errors import MissingIndex, RoleBusy, RoleError, StorageError
 from dramaturg.stores.index.passages import passage_kind
-from dramaturg.stores.library import Library, library_at
+from dramaturg.stores.library import Library, find_card, library_at
 from dramaturg.stores.locks import role_lock
+from dramaturg.stores.role import Role
 from dramaturg.stores.shared_library import SharedLibrary
 from dramaturg.stores.versions import erase_past
 from dramaturg.workflows.amadeus_index import AmadeusIndexContext, graph
@@ -95,6 +97,28 @@ def test_a_version_is_served_by_all_machines_as_soon_as_it_is_published(
     assert indexed(here) == second
 
 
+def test_who_reads_while_a_copy_is_brought_up_to_date_reads_a_whole_version(
+    here: SharedLibrary, there: SharedLibrary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What says which version is served is written after what that is made of."""
+    versions = [indexed(here)]
+    there.role("ada")
+    here.role("ada").persona.change({"dog.md": DOG})
+    versions.append(indexed(here))
+    write, read = shared_library.write_bytes, list[str]()
+
+    def written(path: Path, data: bytes, *, within: Path) -> None:
+        write(path, data, within=within)
+        if within == there.root / "ada":
+            found = Role(within).index(passage_kind("acts")).open()
+            assert not found.warning, path
+            read.append(found.version)
+
+    monkeypatch.setattr(shared_library, "write_bytes", written)
+    there.role("ada")
+    assert [*dict.fromkeys(read)] == versions
+
+
 def test_a_version_that_a_conversation_goes_by_can_be_read_after_it_is_no_longer_kept(
     here: SharedLibrary, there: SharedLibrary
 ) -> None:
@@ -107,15 +131,52 @@ def test_a_version_that_a_conversation_goes_by_can_be_read_after_it_is_no_longer
     assert index.open().version == versions[-1]
 
 
-def test_and_no_longer_than_it_is_to_be(postgres: str, here: SharedLibrary, tmp_path: Path) -> None:
-    brief = SharedLibrary(postgres, tmp_path / "third", keep=timedelta(0))
+def test_and_no_longer_than_the_operator_says(
+    postgres: str, here: SharedLibrary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DRAMATURG_KEEP_VERSIONS", "0")
+    monkeypatch.setenv("DRAMATURG_CACHE", str(tmp_path / "third"))
+    brief = library_of(AmadeusIndexContext(library=postgres))
     first = indexed(brief)
     for number in range(7):
         brief.role("ada").persona.change({"dog.md": DOG + b"%d years old.\n" % number})
         indexed(brief)
-    with pytest.raises(MissingIndex, match="has no version"):
+    with pytest.raises(MissingIndex, match=r"has no version .* any more .*: begin the turn that goes by it anew"):
         here.role("ada").index(passage_kind("acts")).open(first)
+    assert isinstance(brief, SharedLibrary)
     brief.close()
+
+
+def test_a_list_of_roles_fetches_cards_alone(here: SharedLibrary, there: SharedLibrary) -> None:
+    here.replace(
+        {
+            "bare": {CARD: b"name: Bare\n"},
+            "broken": {CARD: b"name: [\n", "dialogues/tea.jsonl": b""},
+            "unread": {CARD: b"name: Unread\n", "persona/a.txt": b"a", "persona/letters/b.md": b"b"},
+        }
+    )
+    listed = there.listed()
+    assert [(role, one.card_only, one.unread) for role, one in listed.items()] == [
+        ("ada", False, 0),
+        ("bare", True, 0),
+        ("broken", False, 0),
+        ("unread", True, 2),
+    ]
+    assert [listed[role].card().name for role in ("ada", "bare", "unread")] == ["Ada", "Bare", "Unread"]
+    with pytest.raises(RoleError, match=r"broken.*role\.yaml"):
+        listed["broken"].card()
+    assert not there.root.exists()
+    for role in there.roles():
+        there.role(role)
+    as_a_folder = Library(there.root).listed()
+    assert {role: one[1:] for role, one in as_a_folder.items()} == {role: one[1:] for role, one in listed.items()}
+
+
+def test_who_is_named_in_a_list_is_found_without_the_others(here: SharedLibrary, there: SharedLibrary) -> None:
+    here.replace({f"role{number}": {CARD: b"name: Number %d\n" % number} for number in range(5)})
+    library_at(there.root)
+    assert getattr(find_card("number 3", there.root), "name", None) == "Number 3"
+    assert not there.root.exists()
 
 
 def test_what_is_erased_for_good_is_in_the_database_no_longer(
@@ -167,6 +228,25 @@ def test_what_a_killed_program_left_in_a_copy_is_not_taken_for_the_role(
     here.role("ada").persona.change({"cat.md": DOG})
     assert texts(here) == texts(there) == [DOG.decode(), LIFE.decode()]
     assert here.role("ada").card.name == "Ada"
+
+
+def test_a_copy_of_what_was_gone_back_from_is_not_taken_for_the_role(
+    here: SharedLibrary, there: SharedLibrary, postgres: str, tmp_path: Path
+) -> None:
+    """A dump is restored: what is changed from then on is not what a copy has of as many changes before."""
+    tables = ("roles", "blobs", "files")
+    with psycopg.connect(postgres, autocommit=True) as admin:
+        for one in tables:
+            admin.execute(f"CREATE TABLE dump_{one} AS TABLE dramaturg_{one}".encode())
+        here.role("ada").persona.change({"dog.md": DOG})
+        assert len(texts(there)) == 2
+        admin.execute("DELETE FROM dramaturg_roles")
+        for one in tables:
+            admin.execute(f"INSERT INTO dramaturg_{one} TABLE dump_{one}".encode())
+    third = SharedLibrary(postgres, tmp_path / "third")
+    third.role("ada").persona.change({"life.md": DOG})
+    third.close()
+    assert texts(there) == texts(here) == [DOG.decode()]
 
 
 def test_a_role_is_made_by_one_of_two(here: SharedLibrary, there: SharedLibrary) -> None:
@@ -252,6 +332,7 @@ def test_a_change_that_is_stopped_at_any_statement_is_whole_or_not_there(
                 error = refused
         found = texts(there)
         assert found == [DOG.decode()] or (error and found == [LIFE.decode()]), place
+        assert texts(here) == found, place  # not what this machine has written and the database has not
         ada.persona.change({"cat.md": DOG})  # nothing is held, and what was not written back is not in the copy
         assert texts(there) == texts(here) == [DOG.decode(), *found]
         here.role("ada").persona.change({"cat.md": None})

@@ -1,15 +1,16 @@
-"""What counts as a write: every change to the file system or to an SQLite database, in every thread of a process."""
+"""What counts as a write: every change to the file system or to a database, in every thread of a process."""
 
 import builtins
 import errno
 import io
 import os
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from threading import Lock
+from threading import Condition, get_ident
 from typing import IO, Any, Literal, TypeVar
 from unittest.mock import patch
 
@@ -18,6 +19,7 @@ CHANGES = (
     *("replace", "rename", "unlink", "remove", "rmdir", "mkdir", "link", "symlink"),
     *("write", "pwrite", "truncate", "ftruncate", "sendfile"),
 )
+AT_REST = 0.2  # seconds that others are given to finish; who needs longer waits for a lock, and does not write
 T = TypeVar("T")
 
 
@@ -31,23 +33,36 @@ class Plan:
 
 
 class Writes:
-    """Counts writes, and at one of them ends the process or refuses."""
+    """Counts writes, and at one of them ends the process or refuses; before each, `look` may look at the disk.
 
-    def __init__(self, plan: Plan) -> None:
+    While it looks no other thread is in the midst of a write.
+    """
+
+    def __init__(self, plan: Plan, look: Callable[[], None] | None = None) -> None:
         self.names: list[str] = []
-        self._plan = plan
-        self._lock = Lock()
+        self._plan, self._look = plan, look
+        self._turn = Condition()
+        self._writing: list[int] = []
 
     def step(self, name: str, act: Callable[[], T], refusal: Callable[[int], Exception] | None = None) -> T:
         """Do one write, as planned."""
-        with self._lock:
+        with self._turn:
             self.names.append(name)
             planned = self._plan.what if len(self.names) == self._plan.at else ""
-        if planned == "before":
-            os._exit(KILLED)
-        if planned == "fail":
-            raise (refusal or _os_error)(self._plan.error)
-        return act()
+            if self._look:
+                self._turn.wait_for(lambda: {*self._writing} <= {get_ident()}, AT_REST)
+                self._look()
+            self._writing.append(get_ident())
+        try:
+            if planned == "before":
+                os._exit(KILLED)
+            if planned == "fail":
+                raise (refusal or _os_error)(self._plan.error)
+            return act()
+        finally:
+            with self._turn:
+                self._writing.remove(get_ident())
+                self._turn.notify_all()
 
     @contextmanager
     def counted(self) -> Iterator[None]:
@@ -64,6 +79,7 @@ class Writes:
         patches += [
             patch.object(one, "connect", self._connecting(sqlite3.connect)) for one in (sqlite3, sqlite3.dbapi2)
         ]
+        patches += self._of_postgres() if "psycopg" in sys.modules else []
         for one in patches:
             one.start()
         try:
@@ -71,6 +87,28 @@ class Writes:
         finally:
             for one in reversed(patches):
                 one.stop()
+
+    def _of_postgres(self) -> list[Any]:
+        """Statements, and ends of transactions; refused as by a full disk, or with the connection cut."""
+        import psycopg
+
+        def counted(original: Callable[..., Any]) -> Callable[..., Any]:
+            def statement(cursor: Any, query: Any, *given: Any, **named: Any) -> Any:
+                verb = str(query.decode() if isinstance(query, bytes) else query).split(maxsplit=1)[0].lower()
+                refusal = partial(_postgres_error, cursor.connection)
+                act = partial(original, cursor, query, *given, **named)
+                return act() if verb == "set" else self.step(f"sql {verb}", act, refusal)
+
+            return statement
+
+        def ended(transaction: Any, kind: Any, *rest: Any) -> Any:
+            act = partial(end, transaction, kind, *rest)
+            return act() if kind else self.step("commit", act, partial(_postgres_error, transaction.connection))
+
+        end = psycopg.Transaction.__exit__
+        names = ("execute", "executemany")
+        found = [patch.object(psycopg.Cursor, name, counted(getattr(psycopg.Cursor, name))) for name in names]
+        return [*found, patch.object(psycopg.Transaction, "__exit__", ended)]
 
     def _changing(self, name: str) -> Callable[..., Any]:
         original = getattr(os, name)
@@ -191,3 +229,12 @@ def _sql_error(number: int) -> sqlite3.Error:
     error = sqlite3.OperationalError("database or disk is full" if full else "disk I/O error")
     error.sqlite_errorcode = sqlite3.SQLITE_FULL if full else sqlite3.SQLITE_IOERR
     return error
+
+
+def _postgres_error(connection: Any, number: int) -> Exception:
+    import psycopg
+
+    if number == errno.ENOSPC:
+        return psycopg.errors.DiskFull("no space left on device")
+    connection.pgconn.finish()
+    return psycopg.OperationalError("server closed the connection unexpectedly")

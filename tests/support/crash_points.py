@@ -1,14 +1,17 @@
 """An operation that is killed at its writes, meets a full disk there, or finds its files changed.
 
-An operation is a function of a module that can be imported; it is given a folder and depends on nothing else. It runs
-in a process of its own, forked from one that has the libraries loaded. For a new workflow a line each is enough:
+An operation is a function of a module that can be imported; it is given a folder and depends on nothing else. For a new
+workflow a line each is enough:
 
     for crash in kills(operation, prepared, tmp_path, most): ...  # look into crash.folder, run the operation again
     for crash in failures(operation, prepared, tmp_path, errno.ENOSPC, most): ...  # and at crash.error
     for artefact, how in mutations(prepared, seed=1, count=1000): ...  # the file is changed while the body runs
 
 A quick test takes a sample of the writes, the same test marked `crash` takes all: see `SOME_OR_ALL` and `few_or_many`.
-To be killed after a write is to be killed before the next one, so only the latter is tried.
+To be killed after a write is to be killed before the next one, so only the latter is tried. All that a kill leaves is
+what lies in the folder at that moment, so the operation is carried out once and the folder copied before each write;
+where two copies are the same (a statement in a transaction, a flush), one is tried. What the disk refuses is met by a
+process of its own, forked from one that has the libraries loaded.
 """
 
 import multiprocessing
@@ -16,14 +19,15 @@ import os
 import pickle
 import random
 import shutil
+import stat
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from unittest.mock import patch
 
 import pytest
@@ -31,11 +35,23 @@ import pytest
 from counted_writes import KILLED, Plan, Writes
 
 Operation = Callable[[Path], object]
+T = TypeVar("T")
 SOME_OR_ALL = pytest.mark.parametrize("most", [2, pytest.param(None, marks=pytest.mark.crash)], ids=["some", "all"])
 """For the parameter `most`: a few of the writes in a quick test, each of them where there is time."""
 PATIENCE = 60.0  # seconds for one operation
 PRELOADED = (
-    *("pytest", "hypothesis", "numpy", "faiss", "aiosqlite", "sqlite3", "filelock", "langgraph.checkpoint.sqlite.aio"),
+    *(
+        "pytest",
+        "hypothesis",
+        "numpy",
+        "faiss",
+        "aiosqlite",
+        "sqlite3",
+        "filelock",
+        "psycopg",
+        "psycopg_pool",
+        "langgraph.checkpoint.sqlite.aio",
+    ),
     *("dramaturg.workflows.amadeus", "dramaturg.workflows.naive_rag", "dramaturg.stores.library"),
     *("dramaturg.workflows.role_rag", "dramaturg.workflows.role_rag_index"),
     *("dramaturg.workflows.emotional_rag_index", "dramaturg.workflows.drmr", "dramaturg.workflows.drmr_index"),
@@ -51,6 +67,18 @@ class Ran(NamedTuple):
     killed: bool
     error: BaseException | None
     writes: list[str]
+
+
+class Entry(NamedTuple):
+    """A name in a folder: its mode, when a file was changed (ns), and what a file holds or where a link leads."""
+
+    mode: int
+    changed: int
+    content: bytes
+
+
+Picture = dict[str, Entry]
+"""All that lies in a folder, by its path in there."""
 
 
 class Crash(NamedTuple):
@@ -73,11 +101,6 @@ def forkserver() -> ForkServerContext:
     with patch.dict(os.environ, {"PYTHONPATH": here}):
         multiprocessing.forkserver.ensure_running()
     return context
-
-
-def points(operation: Operation, folder: Path) -> int:
-    """Run the operation in a folder; return the number of its writes."""
-    return len(writes_of(operation, folder))
 
 
 def writes_of(operation: Operation, folder: Path) -> list[str]:
@@ -107,22 +130,52 @@ def few_or_many(few: int, many: int) -> pytest.MarkDecorator:
 
 
 def kills(operation: Operation, prepared: Path, scratch: Path, most: int | None = None) -> Iterator[Crash]:
-    """Kill the operation before each of its writes, or so many of them, each time in a fresh copy of a folder."""
-    for at in _points(operation, prepared, scratch, most):
-        folder = _copy(prepared, scratch)
-        if killed_at(operation, folder, at):  # there are a few writes more or less each time
-            yield Crash(folder, at, None)
+    """What is left where the operation is killed before each of its writes that changes something, or so many of them.
+
+    Each is given as a folder of its own.
+    """
+    for point, picture in spread(pictures(operation, prepared, scratch), most):
+        folder = _copy(prepared, scratch, picture)
+        yield Crash(folder, point, None)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def pictures(operation: Operation, prepared: Path, scratch: Path) -> list[tuple[int, Picture]]:
+    """Carry the operation out in a copy of a folder; return what lies there before writes, each that differs once."""
+    folder, found = _copy(prepared, scratch), list[tuple[int, Picture]]()
+
+    def look() -> None:
+        last = found[-1][1] if found else {}
+        now = {name: last[name] if last.get(name) == one else one for name, one in _pictured(folder)}
+        if not found or now != last:
+            found.append((len(writes.names), now))
+
+    writes = Writes(Plan(), look)
+    with writes.counted():
+        operation(folder)
+    shutil.rmtree(folder)
+    return found
 
 
 def failures(
     operation: Operation, prepared: Path, scratch: Path, error: int, most: int | None = None
 ) -> Iterator[Crash]:
     """Let each write of the operation fail, or so many of them, each time in a fresh copy of a prepared folder."""
-    for at in _points(operation, prepared, scratch, most):
+    folder = _copy(prepared, scratch)
+    last = len(writes_of(operation, folder))
+    shutil.rmtree(folder)
+    for at in spread(range(1, last + 1), most):
         folder = _copy(prepared, scratch)
         yield Crash(folder, at, fails_at(operation, folder, at, error))
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def spread(all_of_them: Sequence[T], most: int | None) -> Sequence[T]:
+    """All, or at most so many, spread evenly."""
+    last = len(all_of_them)
+    if most is None or most >= last:
+        return all_of_them
+    return [all_of_them[(2 * number + 1) * last // (2 * most)] for number in range(most)]
 
 
 def after(prepared: Path, factory: pytest.TempPathFactory, name: str, *operations: Operation) -> Path:
@@ -203,19 +256,35 @@ HOW: dict[str, Callable[[bytes, random.Random], bytes]] = {
 }
 
 
-def _points(operation: Operation, prepared: Path, scratch: Path, most: int | None) -> Iterable[int]:
-    """The writes of the operation, from 1: all, or at most so many, spread evenly."""
-    folder = _copy(prepared, scratch)
-    last = points(operation, folder)
-    shutil.rmtree(folder)
-    if most is None or most >= last:
-        return range(1, last + 1)
-    return [1 + (2 * number + 1) * last // (2 * most) for number in range(most)]
+def _pictured(folder: Path) -> Iterator[tuple[str, Entry]]:
+    """What lies in a folder: the mode of each name, when a file was changed and what it holds, where a link leads."""
+    for path in sorted(folder.rglob("*")):
+        status, name = path.lstat(), path.relative_to(folder).as_posix()
+        if path.is_symlink():
+            yield name, Entry(status.st_mode, 0, os.fsencode(path.readlink()))
+        elif path.is_dir():
+            yield name, Entry(status.st_mode, 0, b"")
+        else:
+            yield name, Entry(status.st_mode, status.st_mtime_ns, path.read_bytes())
 
 
-def _copy(prepared: Path, scratch: Path) -> Path:
+def _copy(prepared: Path, scratch: Path, picture: Picture | None = None) -> Path:
+    """A copy of a folder, or a folder as it was in a picture."""
     folder = scratch / f"crash-{time.monotonic_ns()}"
-    return Path(shutil.copytree(prepared, folder, symlinks=True))
+    if picture is None:
+        return Path(shutil.copytree(prepared, folder, symlinks=True))
+    folder.mkdir()
+    for name, (mode, changed, content) in picture.items():
+        path = folder / name
+        if stat.S_ISLNK(mode):
+            path.symlink_to(os.fsdecode(content))
+        elif stat.S_ISDIR(mode):
+            path.mkdir(stat.S_IMODE(mode))
+        else:
+            path.write_bytes(content)
+            path.chmod(stat.S_IMODE(mode))
+            os.utime(path, ns=(changed, changed))
+    return folder
 
 
 def _run(operation: Operation, folder: Path, plan: Plan) -> Ran:

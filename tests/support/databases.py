@@ -21,6 +21,10 @@ from dramaturg.stores.saver.conversation_saver import ConversationSaver
 
 Saver = BaseCheckpointSaver[Any]
 NUMBERS = count()
+FREE: list[str] = []
+"""The databases that a test may take."""
+TABLES = ("checkpoint_blobs", "checkpoint_migrations", "checkpoint_writes", "checkpoints", "store", "store_migrations")
+"""What LangGraph makes in a database."""
 
 
 @pytest.fixture(scope="session")
@@ -53,14 +57,37 @@ def postgres_server() -> Iterator[str]:
 
 
 @pytest.fixture
-def postgres(postgres_server: str) -> str:
-    """The address of a database of one's own, in which LangGraph's saver and store are set up."""
+def postgres(postgres_server: str) -> Iterator[str]:
+    """The address of a database of one's own, in which LangGraph's saver and store are set up.
+
+    To make one takes longer than most tests, so the next test takes it, emptied, if its tables are those of LangGraph
+    still and nobody is connected.
+    """
     import psycopg
 
-    name = f"test_{next(NUMBERS)}"
-    with psycopg.connect(postgres_server, autocommit=True) as admin:
-        admin.execute(f"CREATE DATABASE {name} TEMPLATE set_up".encode())
-    return named(postgres_server, name)
+    if FREE:
+        name = FREE.pop()
+    else:
+        name = f"test_{next(NUMBERS)}"
+        with psycopg.connect(postgres_server, autocommit=True) as admin:
+            admin.execute(f"CREATE DATABASE {name} TEMPLATE set_up STRATEGY FILE_COPY".encode())
+    yield named(postgres_server, name)
+    with psycopg.connect(named(postgres_server, name)) as admin:
+        others = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid != pg_backend_pid()"
+        if tables_of(admin) == TABLES and not admin.execute(others).fetchone():
+            for table in TABLES:
+                if not table.endswith("_migrations"):
+                    admin.execute(f"DELETE FROM {table}".encode())
+            FREE.append(name)
+
+
+def tables_of(connection: Any) -> tuple[str, ...]:
+    """The tables and schemas that were made in a database, sorted."""
+    made = connection.execute(
+        "SELECT relname::text AS name FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind != 'i' "
+        "UNION SELECT nspname FROM pg_namespace WHERE oid > 16384 ORDER BY name"
+    )
+    return tuple(name for (name,) in made)
 
 
 def named(address: str, database: str) -> str:

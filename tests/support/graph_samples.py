@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+import faiss
 import numpy as np
 
 from dramaturg.stores.index.folder import EmbeddingRecord, Manifest
@@ -35,9 +36,9 @@ def knowledge(entities: Sequence[Entity], relations: Sequence[Relation] = ()) ->
         counts={},
         files={},
     )
-    rows = unit_rows(np.ones((len(entities), 4))) if entities else np.zeros((0, 4), np.float32)
+    vectors = unpack(pack(unit_rows(np.ones((len(entities), 4))))) if entities else faiss.IndexFlatIP(4)
     passage = StoredPassage(id="p1", text=LIFE, source="life.md", start=0, end=len(LIFE))
-    return KnowledgeGraph(manifest, graph_of(entities, relations), [passage], unpack(pack(rows)))
+    return KnowledgeGraph(manifest, graph_of(entities, relations), [passage], vectors)
 
 
 def star(names: Sequence[str]) -> KnowledgeGraph:

@@ -30,7 +30,8 @@ HEARTBEAT = 5  # seconds
 class Replica:
     """A server in a process of its own, which may be killed and started again."""
 
-    def __init__(self, folder: Path, variables: dict[str, str]) -> None:
+    def __init__(self, folder: Path, variables: dict[str, str], jobs: int = 10) -> None:
+        self.jobs = jobs
         self.url = f"http://127.0.0.1:{free_port()}"
         self.variables = {**variables, "DRAMATURG_CACHE": str(folder / "cache")}
         self._folder = folder
@@ -43,7 +44,7 @@ class Replica:
         port = self.url.rpartition(":")[2]
         with (self._folder / "log").open("a") as log:
             self._process = subprocess.Popen(
-                [*command, "--host", "127.0.0.1", "--port", port, "--n-jobs-per-worker", "10"],
+                [*command, "--host", "127.0.0.1", "--port", port, "--n-jobs-per-worker", str(self.jobs)],
                 cwd=self._folder,
                 env={**os.environ, **self.variables},
                 stdout=log,
@@ -54,6 +55,12 @@ class Replica:
         """Wait until it answers."""
         assert self._process
         wait_for(self.url, self._process, self._folder / "log")
+
+    def processor(self) -> float:
+        """The seconds of processor time that it has used."""
+        assert self._process
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(") ")[2].split()
+        return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
     def end(self, how: signal.Signals = signal.SIGKILL) -> None:
         """End it, at once or as an operator does."""
@@ -108,17 +115,36 @@ def two_replicas(server: str, folder: Path) -> Iterator[Replicas]:
     """
     if not os.environ.get(PYTHON):
         pytest.skip(f"{PYTHON} names no Python that has langhost: `make test-replicas` makes one")
+    whole_role(folder / "roles")
+    with endpoint() as stub, replicas_of(server, folder, stub.variables()) as ((one, other), library):
+        library.replace({"ada": Library(folder / "roles").contents("ada")})
+        for replica in (one, other):  # one after the other: on an empty database one makes the tables
+            replica.begin()
+            replica.wait()
+        yield Replicas(one, other, Counted(stub), library)
+
+
+@contextmanager
+def replicas_of(
+    server: str, folder: Path, model: dict[str, str], jobs: int = 10
+) -> Iterator[tuple[tuple[Replica, Replica], SharedLibrary]]:
+    """Two that are not begun yet, over empty databases.
+
+    Args:
+        server: the address of a Postgres server.
+        folder: for their caches and logs.
+        model: the variables that name what they ask.
+        jobs: runs that each works at.
+    """
     runs, roles = "replicas_runs", "replicas_roles"
     with psycopg.connect(server, autocommit=True) as admin:
         for name in (runs, roles):
             admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)".encode())
             admin.execute(f"CREATE DATABASE {name}".encode())
-    whole_role(folder / "roles")
     library = SharedLibrary(named(server, roles), folder / "cache")
-    library.replace({"ada": Library(folder / "roles").contents("ada")})
-    with redis_server(folder) as redis, endpoint() as stub:
+    with redis_server(folder) as redis:
         variables = {
-            **stub.variables(),
+            **model,
             "DATABASE_URI": named(server, runs),
             "REDIS_URI": redis,
             "DRAMATURG_LIBRARY": library.address,
@@ -128,12 +154,9 @@ def two_replicas(server: str, folder: Path) -> Iterator[Replicas]:
             "LANGGRAPH_NO_VERSION_CHECK": "true",
             "LANGSMITH_TRACING": "false",
         }
-        one, other = (Replica(folder / name, variables) for name in ("one", "other"))
+        one, other = (Replica(folder / name, variables, jobs) for name in ("one", "other"))
         try:
-            for replica in (one, other):  # one after the other: on an empty database one makes the tables
-                replica.begin()
-                replica.wait()
-            yield Replicas(one, other, Counted(stub), library)
+            yield (one, other), library
         finally:
             one.end()
             other.end()

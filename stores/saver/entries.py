@@ -1,0 +1,177 @@
+"""What a conversation has many of: messages, and entries of long lists, are kept once; checkpoints name theirs."""
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import chain
+from typing import Any
+
+import ormsgpack
+from langchain_core.messages import BaseMessage
+
+from dramaturg.stores.saver.rows import MESSAGES, Line, Unreadable, as_json, channels_in, checksum, require, revive
+from dramaturg.stores.saver.serde import LARGEST, StrictSerializer, compressed, expanded
+
+LONG = 4096  # bytes of a list of entries: a shorter one costs less whole, and changes whole at each turn
+_COLUMNS = "key, line, message_id, hash, type, message, checksum"
+_PLAIN = (str, int, float, bool, type(None))
+_MAPPING = "mapping"  # the kind of an entry that is no message: msgpack of nothing but plain values
+# Rows that were read, by key and checksum: line, id, kind and bytes. A row that changed has another checksum.
+Verified = dict[tuple[int, bytes], tuple[int, str, str, bytes]]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A message, or a mapping with an id, as bytes: the same content under the same id is the same entry."""
+
+    entry_id: str
+    kind: str
+    data: bytes
+
+    @property
+    def hash(self) -> bytes:
+        """The 8 bytes that stand for its content beside its id."""
+        return blake2b(self.kind.encode() + b" " + self.data, digest_size=8).digest()
+
+
+def taken_apart(serializer: StrictSerializer, values: Mapping[str, Any]) -> dict[str, list[Entry]]:
+    """Return the channels whose values are kept by entries: the messages, and long lists of plain mappings with ids.
+
+    Raises:
+        ValueError: a message holds what could not be read back.
+    """
+    found = {}
+    for channel, value in values.items():
+        if isinstance(value, list):
+            entries = _messages(serializer, value) if channel == MESSAGES else _mappings(value)
+            if entries is not None:
+                found[channel] = entries
+    return found
+
+
+def store(connection: sqlite3.Connection, line: Line, entries: Sequence[Entry]) -> list[int]:
+    """Write those entries that are not there yet; return the keys of all, in order."""
+    return [_known(connection, line, one) or _store(connection, line, one) for one in entries]
+
+
+def load(
+    connection: sqlite3.Connection,
+    serializer: StrictSerializer,
+    line: int,
+    keys: Iterable[int],
+    last: Verified | None = None,
+) -> dict[int, Any]:
+    """Return messages and other entries by their keys.
+
+    Args:
+        connection: of the file.
+        serializer: what the messages were written by.
+        line: whose they are.
+        keys: which.
+        last: what the last call found, whose rows are not read again; then it is what this one found.
+    """
+    wanted = set(keys)
+    sealed = _rows(connection, "key, checksum", wanted)
+    if len(sealed) != len(wanted):
+        raise Unreadable("lacks messages that a checkpoint names")
+    before = last or {}
+    verified = {row: before[row] for row in sealed if row in before}
+    for *values, seal in _rows(connection, _COLUMNS, (row[0] for row in sealed if row not in verified)):
+        require(seal, *values)
+        key, owner, entry_id, _, kind, data = values
+        try:
+            verified[key, seal] = (owner, entry_id, *expanded(kind, data))
+        except ValueError as error:
+            raise Unreadable("holds a value that cannot be loaded") from error
+    if last is not None:
+        last.clear()
+        last.update(verified)
+    return {key: _revived(serializer, line, found) for (key, _), found in verified.items()}
+
+
+def copy(connection: sqlite3.Connection, source: Line, target: Line) -> dict[int, int]:
+    """Copy the entries of a line to another; return the new keys by the old ones."""
+    rows = connection.execute(f"SELECT {_COLUMNS} FROM messages WHERE line = ?", (source.key,)).fetchall()  # noqa: S608
+    keys = {}
+    for *values, seal in rows:
+        require(seal, *values)
+        keys[values[0]] = _insert(connection, target, *values[2:])
+    return keys
+
+
+def remove_unnamed(connection: sqlite3.Connection, line: Line) -> None:
+    """Remove the entries that no checkpoint of the line names any more."""
+    named: set[int] = set()
+    for (keys,) in connection.execute("SELECT message_keys FROM checkpoints WHERE line = ?", (line.key,)).fetchall():
+        named.update(chain.from_iterable(channels_in(keys).values()))
+    every = connection.execute("SELECT key FROM messages WHERE line = ?", (line.key,)).fetchall()
+    connection.executemany("DELETE FROM messages WHERE key = ?", [row for row in every if row[0] not in named])
+
+
+def _messages(serializer: StrictSerializer, value: list[Any]) -> list[Entry] | None:
+    found = []
+    for message in value:
+        if not isinstance(message, BaseMessage) or not isinstance(message.id, str) or not message.id:
+            return None
+        found.append(Entry(message.id, *serializer.plain(message)))
+    return found
+
+
+def _mappings(value: list[Any]) -> list[Entry] | None:
+    """Return the entries of a list; None: it is short, or holds anything that msgpack would not give back as it was."""
+    found = []
+    try:
+        for one in value:
+            if type(one) is not dict or type(one.get("id")) is not str or not one["id"] or not _is_plain(one):
+                return None
+            found.append(Entry(one["id"], _MAPPING, ormsgpack.packb(one)))
+    except (ormsgpack.MsgpackEncodeError, RecursionError):  # no form for a number, half a surrogate pair, deep nesting
+        return None
+    return found if LONG <= sum(len(entry.data) for entry in found) <= LARGEST else None
+
+
+def _is_plain(value: Any) -> bool:
+    if type(value) is dict:
+        return all(type(key) is str and _is_plain(one) for key, one in value.items())
+    return all(map(_is_plain, value)) if type(value) is list else type(value) in _PLAIN
+
+
+def _rows(connection: sqlite3.Connection, columns: str, keys: Iterable[int]) -> list[Any]:
+    where = "key IN (SELECT value FROM json_each(?))"
+    return connection.execute(f"SELECT {columns} FROM messages WHERE {where}", (as_json(keys),)).fetchall()  # noqa: S608
+
+
+def _revived(serializer: StrictSerializer, line: int, found: tuple[int, str, str, bytes]) -> Any:
+    owner, entry_id, kind, data = found
+    try:
+        entry = ormsgpack.unpackb(data) if kind == _MAPPING else revive(serializer, kind, data)
+    except ormsgpack.MsgpackDecodeError as error:
+        raise Unreadable("holds a value that cannot be loaded") from error
+    own_id = entry.id if isinstance(entry, BaseMessage) else entry.get("id") if isinstance(entry, dict) else None
+    if (owner, entry_id) != (line, own_id):
+        raise Unreadable("holds a message that is none")
+    return entry
+
+
+def _known(connection: sqlite3.Connection, line: Line, entry: Entry) -> int | None:
+    row = connection.execute(
+        "SELECT key FROM messages WHERE line = ? AND message_id = ? AND hash = ?",
+        (line.key, entry.entry_id, entry.hash),
+    ).fetchone()
+    return None if row is None else int(row[0])
+
+
+def _store(connection: sqlite3.Connection, line: Line, entry: Entry) -> int:
+    kind, data = compressed(entry.kind, entry.data)
+    return _insert(connection, line, entry.entry_id, entry.hash, kind, data)
+
+
+def _insert(connection: sqlite3.Connection, line: Line, entry_id: str, content: bytes, kind: str, data: bytes) -> int:
+    (last,) = connection.execute("SELECT ifnull(max(key), 0) FROM messages").fetchone()
+    values = (int(last) + 1, line.key, entry_id, content, kind, data)
+    connection.execute(
+        "INSERT INTO messages (key, line, message_id, hash, type, message, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (*values, checksum(*values)),
+    )
+    return values[0]
