@@ -30,7 +30,7 @@ async def sillytavern(folder: Path) -> None:
             await page.reload()
             await screen.open("Ada")
             await screen.say(QUESTION)
-            await page.locator("#chat .last_mes .mes_reasoning_details summary").click()
+            await page.evaluate("document.querySelector('#chat .last_mes .mes_reasoning_details').open = true")
             await page.wait_for_timeout(1_000)
             await page.screenshot(path=HERE / "sillytavern_chat.png")
             await page.click("#sys-settings-button .drawer-toggle")

@@ -18,7 +18,7 @@ from dramaturg.workflows.riverbend_agents import RiverbendContext
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 INDEX = ROOT / "docs" / "index.md"
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "clients").glob("*.md"))]
 HOUSE = [ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
 FOLDERS = "cli|conversations|evaluation|examples|models|nodes|prompts|stores|testing|tests|workflows"
 
@@ -56,7 +56,7 @@ def sections(page: Path) -> set[str]:
 
 def test_every_page_is_linked_from_where_one_begins() -> None:
     assert "](docs/index.md" in README
-    linked = {*re.findall(r"\]\(([a-z_]+\.md)", INDEX.read_text(encoding="utf-8"))}
+    linked = {*re.findall(r"\]\((?:clients/)?([a-z_]+\.md)", INDEX.read_text(encoding="utf-8"))}
     assert {page.name for page in PAGES[1:]} - {INDEX.name} <= linked
 
 
