@@ -45,6 +45,7 @@ from dramaturg.server.rooms import LOOKED_UP, Model, Rooms, new_thread, thread_n
 
 log = logging.getLogger(__name__)
 ALIVE_AFTER = 2.0  # seconds without a word after which a listener is told that the role still thinks
+STOPS_WITHIN = 5.0  # seconds that a request waits for what is kept of a reply that its caller has stopped
 LONGEST_THREAD = 200
 MOST_TEXTS = 2_048  # in one request for embeddings
 
@@ -75,6 +76,8 @@ class RoleServer:
         self.merges = merges
         self._turns: dict[str, int] = {}
         self._behind: set[asyncio.Task[Any]] = set()
+        self._stops: dict[asyncio.Task[Any], str] = {}
+        """What is still to be kept of replies that were stopped, by caller."""
 
     def app(self) -> Starlette:
         """The application."""
@@ -106,8 +109,8 @@ class RoleServer:
         try:
             yield
         finally:
-            if self._behind:
-                await asyncio.wait(self._behind, timeout=30)
+            if left := self._behind | self._stops.keys():
+                await asyncio.wait(left, timeout=30)
             await self.rooms.close()
 
     async def health(self, _: Request) -> Response:
@@ -140,6 +143,8 @@ class RoleServer:
             about = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": body.model}
             if heard.kind == "quiet":
                 return await self._aside(context, body, about)
+            if stops := [task for task, of in self._stops.items() if of == caller]:
+                await asyncio.wait(stops, timeout=STOPS_WITHIN)  # else what is kept of them would come after this turn
             thread, history = await self._thread(request, body, model, context, heard, caller)
             talk = await self.rooms.conversation(model, context, thread)
             if not heard.whole and not heard.history and named_thread(request, body):
@@ -151,7 +156,7 @@ class RoleServer:
             self._behind.add(speech.task)
             handed = True
             if body.stream:
-                return EventStream(streamed(speech, body, about), told(about), partial(self._left, speech))
+                return EventStream(streamed(speech, body, about), told(about), partial(self._left, caller, speech))
             return await self._whole(request, speech, about)
         finally:
             if not handed:
@@ -161,11 +166,11 @@ class RoleServer:
         self._turns[caller] -= 1
         self._behind.discard(task)
 
-    def _left(self, speech: Speech) -> None:
+    def _left(self, caller: str, speech: Speech) -> None:
         """Nobody listens to a turn any more."""
         task = asyncio.create_task(speech.stop())
-        self._behind.add(task)
-        task.add_done_callback(self._behind.discard)
+        self._stops[task] = caller
+        task.add_done_callback(self._stops.pop)
 
     async def _remember(self, caller: str, thread: str, speech: Speech) -> None:
         """Keep how the thread of a turn is found again, by what the client has on its screen."""

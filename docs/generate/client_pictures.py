@@ -17,6 +17,10 @@ HERE = Path(__file__).parents[1] / "clients"
 REPLY = "The light must never fail. *She trims the wick.* Ask me anything, but ask it while I work."
 QUESTION = "What do you do when a storm comes?"
 
+# A free port was taken; people have the usual one.
+AS_USUAL = """url => document.querySelectorAll('input').forEach(
+    one => { if (one.value === url) one.value = 'http://127.0.0.1:8642/v1'; })"""
+
 
 async def sillytavern(folder: Path) -> None:
     """A chat with its thinking open, the connection, and the headers."""
@@ -61,6 +65,7 @@ async def webui(folder: Path) -> None:
             await page.goto(f"{http.base_url}/admin/settings/connections")
             await page.get_by_text("OpenAI API").first.wait_for()
             await page.wait_for_timeout(2_000)
+            await page.evaluate(AS_USUAL, roles.base_url)
             await page.screenshot(path=HERE / "open_webui_connection.png")
 
 

@@ -11,6 +11,7 @@ from langchain_core.outputs import ChatGenerationChunk
 from openai import AsyncOpenAI, NotFoundError
 
 from dramaturg.conversations.alignment import as_heard
+from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.opening import open_conversation
 from dramaturg.server.rooms import Rooms
 from dramaturg.workflows.amadeus import AmadeusContext
@@ -198,6 +199,41 @@ async def test_a_stopped_reply_is_what_was_sent_of_it_and_is_gone_on_with(tmp_pa
         assert await screen.go_on() == "Reply 2 to one"
         turns = (await http.get("/v1/threads/tea")).json()["turns"]
         assert [as_heard(turn["reply"]) for turn in turns] == [as_heard(screen.said[-1][1])]
+
+
+@pytest.mark.parametrize("headers", [True, False])
+async def test_who_stops_and_asks_again_at_once_has_the_new_reply(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, headers: bool
+) -> None:
+    take_over, let = Conversation.take_over, asyncio.Event()
+
+    async def late(*given: Any) -> None:
+        await asyncio.sleep(0.1)
+        await take_over(*given)
+
+    monkeypatch.setattr(Conversation, "take_over", late)
+    async with served(tmp_path, Slow(reply=Player(), let=let), settings={"redraws": 0}) as http:
+        let.set()
+        screen = Screen(http, "tea" if headers else "", headers=headers)
+        await screen.say("one")
+        let.clear()
+        screen.said.append(("user", "two"))
+        text = ""
+        async with http.stream(
+            "POST", "/v1/chat/completions", json=screen.body(), headers=screen.sent("normal")
+        ) as response:
+            async for line in response.aiter_lines():
+                text += f"{line}\n"
+                if read_events(text).content:
+                    break
+        let.set()
+        screen.said.append(("assistant", read_events(text).content))
+        await screen.swipe()
+        await asyncio.sleep(0.2)
+        thread = "tea" if headers else await only_thread(http)
+        turns = (await http.get(f"/v1/threads/{thread}")).json()["turns"]
+        assert [turn["reply"] for turn in turns] == [text for role, text in screen.said if role == "assistant"]
+        assert await remembered(tmp_path, thread) == {"one", "two"}
 
 
 async def test_a_model_that_fails_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
