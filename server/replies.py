@@ -81,11 +81,12 @@ class Speech:
                 self._speak(chunk.text, str(chunk.id), str(chunk.name or "") if inside else "")
         elif part["type"] == "values" and not part["ns"]:
             self.output = part["data"]
-            self._think(part["data"].get("evidence") or {})
             said: list[AnyMessage] = part["data"].get("messages") or []
-            if self._known is None:
+            if self._known is None:  # the first is the state before the turn, with the evidence of the last one
                 self._known = {str(message.id) for message in said}
-            elif said and said[-1].type == "ai" and str(said[-1].id) not in self._known:
+                return
+            self._think(part["data"].get("evidence") or {})
+            if said and said[-1].type == "ai" and str(said[-1].id) not in self._known:
                 self._end(replies_in(said))
 
     def _think(self, evidence: Mapping[str, Any]) -> None:
