@@ -125,7 +125,7 @@ def held(roles: Stage) -> Iterator[None]:
         handler.send_header("Content-Type", "text/event-stream")
         handler.end_headers()
         for word in re.findall(r"\S+\s*", text):
-            if text.startswith("Reply") and "Which is" in text:  # a word a second, and the last words when it is let
+            if text.startswith("Reply") and "Which is" in text:
                 let.wait(120 if word == "worst?" else 1)
             handler.wfile.write(f"data: {json.dumps(completion({'content': word}, 'delta'))}\n\n".encode())
             handler.wfile.flush()
