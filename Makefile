@@ -37,12 +37,14 @@ studio: $(VENV)/.dev
 	DRAMATURG_OPEN_SETTINGS=all LANGGRAPH_STRICT_MSGPACK=true LANGGRAPH_CLI_NO_ANALYTICS=1 LANGSMITH_TRACING=false \
 	  $(BIN)/langgraph dev --host 127.0.0.1 --no-browser --no-reload --n-jobs-per-worker 10
 
-# A worker a core, each with whole files, in the order that tests/conftest.py gives them. Compiled tests are kept, whatever the environment says: it takes each worker
-# ten seconds to rewrite all asserts.
+# A worker more than there are cores, since tests wait for processes and the disk; each with whole files, in the order
+# that tests/conftest.py gives them. Compiled tests are kept, whatever the environment says: it takes each worker ten
+# seconds to rewrite all asserts.
+WORKERS := $(shell $(PYTHON) -c 'import os; print(len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else os.cpu_count() + 1)')
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 
 test: $(VENV)/.dev
-	$(PYTEST) -n auto --dist loadfile --no-loadscope-reorder -m "not slow and not crash" --durations 10
+	$(PYTEST) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not slow and not crash" --durations 10
 
 # What the quick tests take a sample of: every kill point, many mutations, all examples of each property.
 test-crash: $(VENV)/.dev
