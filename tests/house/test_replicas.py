@@ -301,9 +301,11 @@ async def test_an_evaluation_goes_on_when_the_server_it_spoke_to_was_killed(repl
         plan, asked = planned(wanted, [role], settings, ["judge"])
         evaluation = Evaluation(plan, asked, settings, tmp_path / "run")
         if url == replicas.one.url:
-            with slow(replicas, 1.0):
+            replicas.stub.forget()
+            with slow(replicas, 3.0):
                 begun = asyncio.create_task(evaluate(evaluation, lambda *_: lambda _: None))
-                await asyncio.sleep(6)
+                while not any("Number" in str(body) for body in list(replicas.stub.endpoint.asked)):  # noqa: ASYNC110
+                    await asyncio.sleep(0.05)
                 replicas.one.end()
                 try:
                     with pytest.raises(ServerError, match=r"finds it again|cannot be reached"):
