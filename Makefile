@@ -93,7 +93,7 @@ $(CLIENTS)/.open-webui: $(CLIENTS)/.sillytavern
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	rm -rf build/typecheck && $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --target build/typecheck .
+	rm -rf build/typecheck build/lib && $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --target build/typecheck .
 	cd build/typecheck && $(abspath $(BIN))/mypy --config-file ../../pyproject.toml -p dramaturg
 	$(BIN)/lint-imports
 
