@@ -53,6 +53,11 @@ def passages(found: Any) -> Iterator[str]:
         yield f"Read{points} in {where}: {quoted(one.get('text', ''))}"
 
 
+def retrieved(found: Any) -> Iterator[str]:
+    """How many passages are looked at; those that are chosen are quoted."""
+    yield f"Found {len(found)} passages."
+
+
 def selection(found: Mapping[str, Any]) -> Iterator[str]:
     """What guided selection judged, and what it kept."""
     chosen = found["selected"]
@@ -154,7 +159,7 @@ WORDS: Mapping[str, Callable[[Any], Iterator[str]]] = {
     "specific": knowledge_of,
     "general": knowledge_of,
     "selection": selection,
-    "retrieved": passages,
+    "retrieved": retrieved,
     "knowledge": passages,
     "attributes": attributes,
     "mood": mood,
