@@ -154,9 +154,11 @@ class Speech:
         self.task.cancel()
         with suppress(asyncio.CancelledError, Exception):
             await self.task
-        if heard and self.exchange.said.strip() and self.history is not None:
+        if heard and self.exchange.said.strip():
             try:
-                await self.talk.take_over([*self.history, self.exchange])
+                if (history := self.history) is None:
+                    history = [Exchange(turn.question, turn.reply or "") for turn in await self.talk.history()]
+                await self.talk.take_over([*history, self.exchange])
                 await self.keep(self)
             except (ValueError, RuntimeError):
                 log.exception("What was said before a stop could not be kept.")

@@ -19,7 +19,7 @@ from dramaturg.conversations.turns import Turn
 from dramaturg.nodes.run import RoleContext, run_of
 from dramaturg.stores.errors import RoleError, did_you_mean
 from dramaturg.stores.files import sha256
-from dramaturg.stores.library import Library, examples, find_card
+from dramaturg.stores.library import Library, examples, find_card, find_role
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
 from dramaturg.stores.shared_library import SharedLibrary
@@ -104,20 +104,12 @@ class Rooms:
 
     def role_named(self, name: str) -> str | None:
         """The id of a role by id, name or alias; it may block."""
-        own = self.library.roles()
-        ids = [*own, *(one for one in examples() if one not in own)]
-        if named := [one for one in ids if one == name] or [
-            one for one in ids if normal_name(one) == normal_name(name)
-        ]:
-            return named[0]
-        for role in own:
-            try:
-                card = self.library.role(role).card
-            except RoleError:
-                continue
-            if normal_name(name) in map(normal_name, (card.name, *card.aliases)):
-                return role
-        return None
+        ids = [*self.library.roles(), *examples()]
+        spelled = [one for one in ids if normal_name(one) == normal_name(name)]
+        if name in spelled:
+            return name
+        found = find_role(name, self.library.root)
+        return spelled[0] if spelled else found and found[0]
 
     def context(self, model: Model, given: Mapping[str, Any]) -> RoleContext:
         """How a turn is to be done: the server's settings, then those that came with the request, as far as they fit.

@@ -279,7 +279,13 @@ def open_role(role: str, library: str | Path | Library) -> Role:
 
 
 def find_card(name: str, library: Path, *, taken: bool = False) -> RoleCard | None:
-    """Return the card of a role by its id, its name or an alias; roles of the library before the examples.
+    """Return the card of a role by its id, its name or an alias; see `find_role`."""
+    found = find_role(name, library, taken=taken)
+    return found and found[1]
+
+
+def find_role(name: str, library: Path, *, taken: bool = False) -> tuple[str, RoleCard] | None:
+    """Return the id and the card of a role by its id, its name or an alias; roles of the library before the examples.
 
     Args:
         name: id, name or alias.
@@ -293,13 +299,13 @@ def find_card(name: str, library: Path, *, taken: bool = False) -> RoleCard | No
     own = opened.cards()
     cards = own | {role: partial(_example_card, role) for role in examples() if role not in own}
     if name in cards:
-        return cards[name]()
+        return name, cards[name]()
     for role, card in cards.items():
         with suppress(RoleError):
             found = card()
             aliases = () if taken and role in examples() else found.aliases
             if normal_name(name) in map(normal_name, (found.name, *aliases)):
-                return found
+                return role, found
     return None
 
 

@@ -18,7 +18,7 @@ from dramaturg.workflows.amadeus import AmadeusContext
 
 from fakes import ScriptedChatModel
 from roles import run_settings
-from served_roles import Screen, read_events, served
+from served_roles import Screen, served
 from talks import Player
 
 
@@ -180,15 +180,7 @@ async def test_a_stopped_reply_is_what_was_sent_of_it_and_is_gone_on_with(tmp_pa
     let = asyncio.Event()
     async with served(tmp_path, Slow(reply=Player(), let=let), settings={"redraws": 0}) as http:
         screen = Screen(http, "tea", said=[("user", "one")])
-        text = ""
-        async with http.stream(
-            "POST", "/v1/chat/completions", json=screen.body(), headers=screen.sent("normal")
-        ) as response:
-            async for line in response.aiter_lines():
-                text += f"{line}\n"
-                if read_events(text).content:
-                    break
-        shown = read_events(text).content.strip()
+        shown = (await screen.stopped()).strip()
         for _ in range(200):
             turns = (await http.get("/v1/threads?role=ada")).json()["data"]
             if turns and (turns := (await http.get("/v1/threads/tea")).json()["turns"]):
@@ -203,6 +195,24 @@ async def test_a_stopped_reply_is_what_was_sent_of_it_and_is_gone_on_with(tmp_pa
         assert await screen.go_on() == "Reply 2 to one"
         turns = (await http.get("/v1/threads/tea")).json()["turns"]
         assert [as_heard(turn["reply"]) for turn in turns] == [as_heard(screen.said[-1][1])]
+
+
+async def test_who_keeps_no_history_and_stops_finds_what_was_said(tmp_path: Path) -> None:
+    let = asyncio.Event()
+    async with served(tmp_path, Slow(reply=Player(), let=let), settings={"redraws": 0}) as http:
+        named = {"metadata": {"thread_id": "tea"}}
+        let.set()
+        await Screen(http, headers=False, said=[("user", "one")]).ask("", **named)
+        let.clear()
+        shown = await Screen(http, headers=False, said=[("user", "two")]).stopped(**named)
+        let.set()
+        for _ in range(200):
+            if len(turns := (await http.get("/v1/threads/tea")).json()["turns"]) == 2:
+                break
+            await asyncio.sleep(0.01)
+        assert [turn["question"] for turn in turns] == ["one", "two"]
+        assert turns[1]["reply"].startswith(shown.strip())
+        assert await remembered(tmp_path, "tea") == {"one"}
 
 
 @pytest.mark.parametrize("headers", [True, False])
@@ -222,16 +232,8 @@ async def test_who_stops_and_asks_again_at_once_has_the_new_reply(
         await screen.say("one")
         let.clear()
         screen.said.append(("user", "two"))
-        text = ""
-        async with http.stream(
-            "POST", "/v1/chat/completions", json=screen.body(), headers=screen.sent("normal")
-        ) as response:
-            async for line in response.aiter_lines():
-                text += f"{line}\n"
-                if read_events(text).content:
-                    break
+        screen.said.append(("assistant", await screen.stopped()))
         let.set()
-        screen.said.append(("assistant", read_events(text).content))
         await screen.swipe()
         await asyncio.sleep(0.2)
         thread = "tea" if headers else await only_thread(http)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from all_methods import whole_role
 
+from dramaturg.server.rooms import Rooms
 from dramaturg.stores.library import Library
 from dramaturg.stores.shared_library import SharedLibrary
 from dramaturg.testing import write_role
@@ -68,6 +69,18 @@ async def test_a_flow_of_ones_own_is_a_model(tmp_path: Path) -> None:
         names = [one["id"] for one in (await http.get("/v1/models")).json()["data"]]
         assert "ada:mine" in names
         assert await Screen(http, "tea", model="ada:mine").say("hi")
+
+
+async def test_a_role_of_a_database_is_found_by_its_name_without_the_files_of_others(
+    tmp_path: Path, postgres: str
+) -> None:
+    for role, name in (("ada", "Ada Quill"), ("bert", "Bert"), ("captain", "Zoe Marsh")):
+        write_role(tmp_path / "library", role, name=name)
+    library, folder = SharedLibrary(postgres, tmp_path / "cache"), Library(tmp_path / "library")
+    library.replace({role: folder.contents(role) for role in folder.roles()}, new=True)
+    assert Rooms(library, "vanilla", {}, {}).model("role:auto", "Zoe Marsh").role == "captain"
+    assert not [one for one in folder.roles() if (library.root / one).exists()]
+    library.close()
 
 
 async def test_two_servers_serve_the_same_threads_of_a_database(tmp_path: Path, postgres: str) -> None:

@@ -117,6 +117,18 @@ class Screen:
         self.said[-1] = ("assistant", f"{self.said[-1][1]} {rest}")
         return rest
 
+    async def stopped(self, **more: Any) -> str:
+        """Have a turn taken, go when its first words are there, and return those."""
+        text = ""
+        async with self.http.stream(
+            "POST", "/v1/chat/completions", json=self.body(**more), headers=self.sent("normal")
+        ) as response:
+            async for line in response.aiter_lines():
+                text += f"{line}\n"
+                if read_events(text).content:
+                    break
+        return read_events(text).content
+
     async def _reply(self, generation: str) -> str:
         answer = await self.ask(generation)
         assert not answer.errors, answer.errors
