@@ -17,7 +17,7 @@ from dramaturg.nodes.run import RoleContext, run_of
 from dramaturg.stores.conversations.item_store import ItemStore
 from dramaturg.stores.conversations.memories import ConversationMemories
 from dramaturg.stores.files import close_to_others, make_folder
-from dramaturg.stores.library import library_at
+from dramaturg.stores.library import Library, library_at
 from dramaturg.stores.role import Role
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
 from dramaturg.stores.shared_library import SharedLibrary
@@ -91,6 +91,18 @@ async def threads_in(kept: Kept) -> list[str]:
         return [row["thread_id"].removeprefix(kept.prefix) for row in await rows.fetchall()]
 
 
+def spoken_with(library: Library) -> list[str]:
+    """Return the roles of a library with whom there may be conversations; it may block."""
+    roles = library.roles()
+    if isinstance(library, SharedLibrary):
+        return roles
+    return [role for role in roles if _file_of(role, library.root).exists()]
+
+
+def _file_of(role: str, library: Path) -> Path:
+    return library / ".conversations" / f"{role}.sqlite"
+
+
 @asynccontextmanager
 async def memories_of_thread(context: RoleContext, thread: str) -> AsyncIterator[ConversationMemories]:
     """Open the memories that a conversation of the library made of its turns."""
@@ -107,10 +119,9 @@ async def kept_with(role: Role) -> AsyncIterator[Kept]:
         async with kept_in(library.address) as (saver, store):
             yield Kept(saver, store, None, f"{role.id}/")
         return
-    folder = role.root.parent / ".conversations"
-    make_folder(folder, within=role.root.parent)
-    close_to_others(folder)
-    file = folder / f"{role.id}.sqlite"
+    file = _file_of(role.id, role.root.parent)
+    make_folder(file.parent, within=role.root.parent)
+    close_to_others(file.parent)
     async with ConversationSaver.open(file) as own:
         yield Kept(own, ItemStore(file.with_suffix(".memories.sqlite")), file.with_suffix(".locks"), "")
 

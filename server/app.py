@@ -20,6 +20,7 @@ from starlette.routing import Route
 
 from dramaturg.conversations.alignment import Exchange, as_heard
 from dramaturg.conversations.conversation import Conversation
+from dramaturg.conversations.opening import spoken_with
 from dramaturg.models.embeddings import embedder
 from dramaturg.models.questions import write_message
 from dramaturg.nodes.run import RoleContext, run_of
@@ -41,7 +42,7 @@ from dramaturg.server.openai_forms import (
     usage_of,
 )
 from dramaturg.server.replies import Piece, Speech
-from dramaturg.server.rooms import LOOKED_UP, Model, Rooms, new_thread, thread_name, turn_at
+from dramaturg.server.rooms import LOOKED_UP, Model, Rooms, thread_name, turn_at
 
 log = logging.getLogger(__name__)
 ALIVE_AFTER = 2.0  # seconds without a word after which a listener is told that the role still thinks
@@ -145,10 +146,10 @@ class RoleServer:
                 return await self._aside(context, body, about)
             if stops := [task for task, of in self._stops.items() if of == caller]:
                 await asyncio.wait(stops, timeout=STOPS_WITHIN)  # else what is kept of them would come after this turn
-            thread, history = await self._thread(request, body, model, context, heard, caller)
+            thread = await self._thread(request, body, model, context, heard, caller)
             talk = await self.rooms.conversation(model, context, thread)
-            if not heard.whole and not heard.history and named_thread(request, body):
-                history = await self._all_or_nothing(talk, heard)
+            alone = not heard.whole and not heard.history and named_thread(request, body)
+            history = await self._all_or_nothing(talk, heard) if alone else heard.history
             about["thread"] = thread.removeprefix(f"{caller}/") if caller else thread
             keep = partial(self._remember, caller, thread)
             speech = Speech(talk, history, heard.question, heard.begun, keep)
@@ -201,22 +202,14 @@ class RoleServer:
 
     async def _thread(
         self, request: Request, body: ChatRequest, model: Model, context: RoleContext, heard: Heard, caller: str
-    ) -> tuple[str, list[Exchange] | None]:
+    ) -> str:
         """Which thread a request is of: the one it names, else the caller's that holds most of its history."""
         if named := named_thread(request, body):
-            return thread_name(caller, named), heard.history
+            return thread_name(caller, named)
         shown = [*heard.history, *([Exchange(heard.question, heard.begun)] if heard.begun else [])]
-        if any(one.heard for one in shown):  # a greeting is that of every chat
-            kept = await self.rooms.kept(context)
-            names = await self.rooms.thread_of(kept, caller, shown)
-            most, best = 0, names[0] if names else ""  # of a turn that has not ended, no more is known than its words
-            for name in names:
-                place = await (await self.rooms.conversation(model, context, name)).place_of(shown)
-                if place.agreed > most:
-                    most, best = place.agreed, name
-            if best:
-                return best, heard.history
-        return thread_name(caller, new_thread()), heard.history
+        tells = any(one.heard for one in shown)  # a greeting is that of every chat
+        found = await self.rooms.thread_of(model, context, caller, shown) if tells else None
+        return found or thread_name(caller, uuid4().hex)
 
     async def _all_or_nothing(self, talk: Conversation, heard: Heard) -> list[Exchange] | None:
         """What one message alone on a named thread follows.
@@ -327,13 +320,14 @@ class RoleServer:
         """The conversation that a path names, with the role of `?role=`, or the only one that has it."""
         caller, thread = request.scope["caller"], request.path_params["thread"][:LONGEST_THREAD]
         role = request.query_params.get("role", "")
-        named = [(await asyncio.to_thread(self.rooms.model, role)).role] if role else await self.rooms.spoken_with()
+        roles = await asyncio.to_thread(spoken_with, self.rooms.library)
+        named = [(await asyncio.to_thread(self.rooms.model, role)).role] if role else roles
         found = [Model(one, self.rooms.method) for one in named if thread in await self.rooms.threads_with(one, caller)]
         if not found:
             raise HTTPException(404, "There is no such thread: /v1/threads?role=NAME lists yours.")
         if len(found) > 1:
-            roles = ", ".join(model.role for model in found)
-            raise ValueError(f"Several roles are on this thread ({roles}): say which with ?role=NAME.")
+            several = ", ".join(model.role for model in found)
+            raise ValueError(f"Several roles are on this thread ({several}): say which with ?role=NAME.")
         context = self.rooms.context(found[0], {})
         return found[0], await self.rooms.conversation(found[0], context, thread_name(caller, thread))
 

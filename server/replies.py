@@ -100,15 +100,11 @@ class Speech:
         if self._line and line != self._line and self.spoken:
             text = f"\n\n{who + ': ' if who else ''}{text}"
         elif not self.spoken:
-            text = self._rest(text)
+            text = text.removeprefix(self.begun).lstrip() if self.begun else text  # the client has the beginning
         self._line = line
         self.spoken += text
         if text:
             self._pieces.put_nowait(Piece(text, thought=False))
-
-    def _rest(self, text: str) -> str:
-        """A reply, or the beginning of one, without what the client has of it."""
-        return text.removeprefix(self.begun).lstrip() if self.begun else text
 
     def _end(self, said: Sequence[AnyMessage]) -> None:
         """The reply is there: send what of it was not streamed, and let the listeners go."""

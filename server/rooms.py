@@ -1,20 +1,17 @@
 """The conversations that a server holds: which role and method a model is, and which thread a history belongs to."""
 
 import asyncio
-import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
-from uuid import uuid4
 
-from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.store.base import BaseStore, Op, PutOp
+from langgraph.store.base import Op, PutOp
 from pydantic import ValidationError
 
 from dramaturg.conversations.alignment import Exchange, as_heard
 from dramaturg.conversations.conversation import Conversation
-from dramaturg.conversations.opening import Kept, kept_in, kept_with, threads_in
+from dramaturg.conversations.opening import Kept, kept_with, threads_in
 from dramaturg.conversations.turns import Turn
 from dramaturg.nodes.run import RoleContext, run_of
 from dramaturg.stores.errors import RoleError, did_you_mean
@@ -66,7 +63,6 @@ class Rooms:
         self._lock = asyncio.Lock()
         self._kept: dict[str, Kept] = {}
         self._talks: dict[Model, Conversation] = {}
-        self._database: list[tuple[BaseCheckpointSaver[Any], BaseStore]] = []
         self._said: dict[str, tuple[list[str], str]] = {}
 
     async def close(self) -> None:
@@ -139,33 +135,22 @@ class Rooms:
 
     async def kept(self, context: RoleContext) -> Kept:
         """Where the conversations with a role are kept."""
-        role = (await run_of(context)).role
-        return await self._kept_of(role.id, role)
+        return await self._kept_with((await run_of(context)).role)
 
-    async def _kept_of(self, name: str, role: Role) -> Kept:
+    async def _kept_with(self, role: Role) -> Kept:
+        shared = isinstance(self.library, SharedLibrary)  # then one saver and one store serve all roles
+        where = "" if shared else role.id
         async with self._lock:
-            if isinstance(self.library, SharedLibrary):  # one saver and one store for all roles
-                if not self._database:
-                    self._database.append(await self._stack.enter_async_context(kept_in(self.library.address)))
-                return Kept(*self._database[0], None, f"{name}/")
-            if name not in self._kept:
-                self._kept[name] = await self._stack.enter_async_context(kept_with(role))
-            return self._kept[name]
+            if where not in self._kept:
+                self._kept[where] = await self._stack.enter_async_context(kept_with(role))
+        return self._kept[where]._replace(prefix=f"{role.id}/") if shared else self._kept[where]
 
     async def threads_with(self, role: str, caller: str) -> list[str]:
         """The names of a caller's threads with a role, the one that was written last first."""
         opened = await asyncio.to_thread(self.library.open, role)
         of_caller = thread_name(caller, "") if caller else ""
-        names = await threads_in(await self._kept_of(role, opened))
+        names = await threads_in(await self._kept_with(opened))
         return [name.removeprefix(of_caller) for name in names if name.startswith(of_caller)]
-
-    async def spoken_with(self) -> list[str]:
-        """The roles with whom there may be conversations."""
-        roles = await asyncio.to_thread(self.library.roles)
-        if isinstance(self.library, SharedLibrary):
-            return roles
-        folder = self.library.root / ".conversations"
-        return [role for role in roles if (folder / f"{role}.sqlite").exists()]
 
     def role_knows(self, context: RoleContext, role: Role, user: str) -> bool:
         """Whether a method knows a user by name, as a role or from the dialogues; it may block."""
@@ -177,11 +162,26 @@ class Rooms:
         speakers = {normal_name(line.speaker) for line in role.dialogues()}
         return normal_name(user) in speakers or find_card(user, self.library.root) is not None
 
-    async def thread_of(self, talk_of: Kept, caller: str, history: Sequence[Exchange]) -> list[str]:
+    async def thread_of(
+        self, model: Model, context: RoleContext, caller: str, history: Sequence[Exchange]
+    ) -> str | None:
+        """The name of the caller's thread that holds most of a history; None: none of them holds any.
+
+        Of a turn that has not ended, no more is known than its words: its thread counts where no other holds more.
+        """
+        names = await self._held_by(await self.kept(context), caller, history)
+        most, best = 0, names[0] if names else None
+        for name in names:
+            place = await (await self.conversation(model, context, name)).place_of(history)
+            if place.agreed > most:
+                most, best = place.agreed, name
+        return best
+
+    async def _held_by(self, kept: Kept, caller: str, history: Sequence[Exchange]) -> list[str]:
         """The names of a caller's threads that hold the end of a history, those that hold most of it first."""
         counts: dict[str, tuple[int, float]] = {}
         for one in history[-LOOKED_UP:]:
-            for item in await talk_of.store.asearch(self._place(talk_of, caller, one), limit=200):
+            for item in await kept.store.asearch(self._place(kept, caller, one), limit=200):
                 name, at = item.value.get("thread"), item.value.get("at")
                 if isinstance(name, str) and isinstance(at, int | float):
                     known, latest = counts.get(name, (0, 0.0))
@@ -198,7 +198,7 @@ class Rooms:
             await kept.store.abatch(writes)
 
     def _place(self, kept: Kept, caller: str, exchange: Exchange) -> tuple[str, ...]:
-        digest = hashlib.sha256("\0".join(map(as_heard, exchange)).encode(errors="surrogatepass")).hexdigest()[:32]
+        digest = sha256("\0".join(map(as_heard, exchange)).encode(errors="surrogatepass"))[:32]
         return (THREADS, sha256((kept.prefix + caller).encode())[:32], digest)
 
     async def known_of(self, role: Role) -> str:
@@ -216,11 +216,6 @@ class Rooms:
 def thread_name(caller: str, thread: str) -> str:
     """The name of a caller's thread among all: nobody can name another's."""
     return f"{caller}/{thread}" if caller else thread
-
-
-def new_thread() -> str:
-    """A name that no thread has."""
-    return uuid4().hex
 
 
 def turn_at(turns: Sequence[Turn], wanted: str) -> Turn | None:
