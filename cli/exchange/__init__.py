@@ -1,0 +1,1 @@
+"""Files of other programs, and of other libraries: in and out."""

@@ -1,0 +1,273 @@
+"""`dramaturg import`: files of other programs become roles, documents and conversations."""
+
+import asyncio
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, cast, get_args
+
+import typer
+from rich.table import Table
+
+from dramaturg.cli.options import AMADEUS, JsonOption, LibraryOption, MethodOption, command_line, context_for, shelf_of
+from dramaturg.cli.output import note, one_line, print_json, screen
+from dramaturg.cli.talk.transcripts import named, taken_in
+from dramaturg.stores.documents.forms import Language
+from dramaturg.stores.errors import RoleError
+from dramaturg.stores.formats.books import with_book
+from dramaturg.stores.formats.bundles import Bundle
+from dramaturg.stores.formats.cards import Card
+from dramaturg.stores.formats.characters import Became, Made, role_of
+from dramaturg.stores.formats.chats import Chat
+from dramaturg.stores.formats.lorebooks import Book
+from dramaturg.stores.formats.personas import Persona
+from dramaturg.stores.formats.told import Conversation, Told, read_file
+from dramaturg.stores.library import Library, check_id, find_role
+
+Files = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="[ROLE] FILE …", help="The files; before them the role, where one is meant.", show_default=False
+    ),
+]
+
+
+def import_(
+    files: Files,
+    role: Annotated[str, typer.Option("--role", metavar="ID", help="The id of the role: of a card, a new one.")] = "",
+    thread: Annotated[str, typer.Option("--thread", help="Name of a conversation that is taken in.")] = "default",
+    language: Annotated[str, typer.Option(help="en, zh or ko; without it, that of the card's texts.")] = "",
+    replace: Annotated[bool, typer.Option("--replace", help="Put a role in the place of one of its id.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would become of it, and change nothing.")
+    ] = False,
+    method: MethodOption = AMADEUS,
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Take in character cards, lorebooks, chats, conversations and bundles; what a file is, its content says."""
+    if len(files) > 1 and not Path(files[0]).exists():
+        role, files = role or files[0], files[1:]
+    if language not in ("", *get_args(Language)):
+        raise ValueError(f"--language is one of {', '.join(get_args(Language))}, not {language!r}.")
+    spoken = cast("Language | None", language or None)
+    named(thread)
+    paths = [Path(file).expanduser() for file in files]
+    found = [(path, read_file(path)) for path in paths]  # all of them, before anything is written
+    news = [one for _, one in found if isinstance(one, Card | Persona | Bundle)]
+    if role and len(news) > 1:
+        raise ValueError("--role names one role: import one card at a time, or let each have the id of its name.")
+    shelf = shelf_of(library)
+    done = []
+    for path, one in found:
+        taken = _taken(shelf, path, one, role, spoken, thread, method, library, replace=replace, dry_run=dry_run)
+        done.append(taken)
+        if not as_json:
+            _show(path, taken, dry_run=dry_run)
+    if as_json:
+        print_json(done)
+
+
+def _taken(
+    shelf: Library,
+    path: Path,
+    one: Told,
+    role: str,
+    language: Language | None,
+    thread: str,
+    method: str,
+    library: str | None,
+    *,
+    replace: bool,
+    dry_run: bool,
+) -> dict[str, Any]:
+    """Take one file in, and say what became of it."""
+    match one:
+        case Card():
+            return _new_role(
+                shelf, role_of(one, path.name, language), role, path, library, replace=replace, dry_run=dry_run
+            )
+        case Persona():
+            made = role_of(one.card, path.name, language, one.scenes)
+            return _new_role(shelf, made, role, path, library, replace=replace, dry_run=dry_run)
+        case Bundle():
+            return _opened(shelf, one, role, method, library, replace=replace, dry_run=dry_run)
+        case Book():
+            return _learned(shelf, one, role, path, library, dry_run=dry_run)
+        case Chat():
+            return asyncio.run(_heard(shelf, one, role, thread, method, library, path, dry_run=dry_run))
+        case Conversation():
+            return _gone_on(one, role, thread, method, library, dry_run=dry_run)
+
+
+def _new_role(
+    shelf: Library, made: Made, role: str, path: Path, library: str | None, *, replace: bool, dry_run: bool
+) -> dict[str, Any]:
+    """Make a role of a card."""
+    role = check_id(role) if role else id_of(made.card.name, path.stem)
+    _refuse_other(shelf, role, replace=replace)
+    if not dry_run:
+        shelf.replace({role: made.files}, new=not replace)
+    return {
+        "kind": "card",
+        "role": role,
+        "name": made.card.name,
+        "language": made.card.language,
+        "became": [one._asdict() for one in made.became],
+        "macros": made.stand,
+        "then": command_line("chat", role, library=library),
+    }
+
+
+def _refuse_other(shelf: Library, role: str, *, replace: bool) -> None:
+    there = next((one for one in shelf.roles() if one.lower() == role.lower()), None)
+    if there and not (replace and there == role):
+        raise RoleError(
+            f"There is {there!r} in {shelf.name} already: name another id by --role, or take this one by --replace."
+        )
+
+
+def _opened(
+    shelf: Library, bundle: Bundle, role: str, method: str, library: str | None, *, replace: bool, dry_run: bool
+) -> dict[str, Any]:
+    """Put a bundled role into the library, with what it brings."""
+    role = check_id(role or bundle.role)
+    _refuse_other(shelf, role, replace=replace)
+    if not dry_run:
+        shelf.replace({role: {**bundle.files, **bundle.ready}}, new=not replace)
+    turns = {name: _talk_in(bundle, name, role, method, library, dry_run=dry_run) for name in bundle.talks}
+    became = [Became(path, path, f"{len(data):,} bytes") for path, data in bundle.files.items()]
+    became += [Became(f"index {kind}", f"index/{kind}", "ready") for kind in bundle.indexed]
+    became += [Became(f"conversation {name}", f"--thread {name}", said) for name, said in turns.items()]
+    return {
+        "kind": "bundle",
+        "role": role,
+        "name": bundle.card.name,
+        "became": [one._asdict() for one in became],
+        "macros": [],
+        "then": command_line("chat", role, library=library),
+    }
+
+
+def _talk_in(bundle: Bundle, name: str, role: str, method: str, library: str | None, *, dry_run: bool) -> str:
+    """Take up a conversation of a bundle, with the role by the id that it has here; say how many turns, or why none."""
+    from dramaturg.conversations.json_lines import parsed
+
+    try:
+        lines = bundle.talks[name].split("\n")
+        head, turns = parsed(lines)
+        if not dry_run:
+            lines[0] = head.model_copy(update={"role": role}).model_dump_json()
+            asyncio.run(taken_in(method, context_for(method, role, library, None), name, lines))
+    except ValueError as error:
+        return f"not taken in: {error}"
+    return f"{len(turns):,} turns"
+
+
+def _learned(
+    shelf: Library, book: Book, role: str, path: Path, library: str | None, *, dry_run: bool
+) -> dict[str, Any]:
+    """Give a role a lorebook."""
+    if not role:
+        raise ValueError(f"{path.name} is a lorebook: say whose it is by --role ID.")
+    opened = shelf.open(role)
+    documents, beside, kept = with_book(opened, book)
+    if not dry_run:
+        opened.persona.change(documents, beside=beside)
+    return {
+        "kind": "lorebook",
+        "role": role,
+        "name": opened.card.name,
+        "became": [
+            {"part": part, "where": where, "size": f"{number:,}"} for part, where, number in kept.counted() if number
+        ],
+        "macros": [],
+        "then": command_line("index", role, library=library),
+    }
+
+
+async def _heard(
+    shelf: Library, chat: Chat, role: str, thread: str, method: str, library: str | None, path: Path, *, dry_run: bool
+) -> dict[str, Any]:
+    """Take up a chat of SillyTavern."""
+    from dramaturg.conversations.chats import spoken_in, taken_in
+    from dramaturg.conversations.opening import open_conversation
+
+    speakers = chat.speakers()
+    found = None if role else next(filter(None, (find_role(one, shelf.root) for one in speakers)), None)
+    role = role or (found[0] if found else "")
+    if not role:
+        raise ValueError(
+            f"{path.name} is a chat with {', '.join(speakers) or 'nobody'}, which is no role here: import the card "
+            "first, or say which role it was by --role ID."
+        )
+    card = shelf.open(role).card
+    names = (card.name, *card.aliases, role)
+    spoken = spoken_in(chat, names)
+    if not dry_run:
+        async with open_conversation(method, context_for(method, role, library, None), thread) as talk:
+            await taken_in(talk, chat, names)
+    branches = sum(len(one.swipes) for one in spoken)
+    return {
+        "kind": "chat",
+        "role": role,
+        "name": card.name,
+        "became": [
+            {"part": "messages", "where": f"--thread {thread}", "size": f"{len(spoken):,} turns"},
+            {"part": "swipes", "where": "branches", "size": f"{branches:,}"},
+        ],
+        "macros": [],
+        "then": command_line("chat", role, "--thread", thread, method=method, library=library),
+    }
+
+
+def _gone_on(
+    talk: Conversation, role: str, thread: str, method: str, library: str | None, *, dry_run: bool
+) -> dict[str, Any]:
+    """Take up a conversation that dramaturg has written."""
+    from dramaturg.conversations.json_lines import parsed
+
+    lines = talk.text.split("\n")
+    head, said = parsed(lines)
+    role = role or head.role
+    turns = (
+        len(said) if dry_run else asyncio.run(taken_in(method, context_for(method, role, library, None), thread, lines))
+    )
+    return {
+        "kind": "conversation",
+        "role": role,
+        "name": role,
+        "became": [{"part": "turns", "where": f"--thread {thread}", "size": f"{turns:,}"}],
+        "macros": [],
+        "then": command_line("chat", role, "--thread", thread, method=method, library=library),
+    }
+
+
+def _show(path: Path, taken: Mapping[str, Any], *, dry_run: bool) -> None:
+    """Say what became of a file."""
+    would = "would become" if dry_run else "is now"
+    turns = [one["size"] for one in taken["became"]] if taken["kind"] == "conversation" else []
+    if turns:
+        screen.print(f"{turns[0]} turns. Go on with: {taken['then']}", soft_wrap=True)
+        return
+    title = f"{path.name} {would} {'part of ' * (taken['kind'] == 'lorebook')}{taken['role']}"
+    table = Table("part", "where", "", title=one_line(title), title_justify="left")
+    for one in taken["became"]:
+        table.add_row(one_line(one["part"]), one_line(one["where"]), one_line(one["size"]))
+    screen.print(table)
+    if taken["macros"]:
+        note(f"Macros that stand as they are: {', '.join(map(one_line, taken['macros']))}.")
+    if not dry_run:
+        screen.print(f"Then: {taken['then']}", soft_wrap=True)
+
+
+def id_of(name: str, file: str) -> str:
+    """An id for a role after its name, or after its file where that has no letters that an id may have.
+
+    Raises:
+        RoleError: neither has any.
+    """
+    for text in (name, file):
+        if words := re.findall(r"[a-z0-9]+", text.lower()):
+            return check_id("-".join(words)[:64].strip("-"))
+    raise RoleError(f"{name!r} gives no id of Latin letters: name one by --role ID.")
