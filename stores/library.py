@@ -264,9 +264,11 @@ def example_is_card_only(role: str) -> bool:
     return card_only(_examples() / role)
 
 
-def example_name(role: str) -> str:
-    """Return the name of a role that comes with the package."""
-    return parse_card((_examples() / role / CARD).read_bytes(), Path(role)).name
+@cache
+def example_card(role: str) -> RoleCard:
+    """Return the card of a role that comes with the package."""
+    folder = Path(role)
+    return parse_card((_examples() / role / CARD).read_bytes(), folder)
 
 
 def open_role(role: str, library: str | Path | Library) -> Role:
@@ -297,7 +299,7 @@ def find_role(name: str, library: Path, *, taken: bool = False) -> tuple[str, Ro
     """
     opened = library_at(library)
     own = opened.cards()
-    cards = own | {role: partial(_example_card, role) for role in examples() if role not in own}
+    cards = own | {role: partial(example_card, role) for role in examples() if role not in own}
     if name in cards:
         return name, cards[name]()
     for role, card in cards.items():
@@ -311,12 +313,6 @@ def find_role(name: str, library: Path, *, taken: bool = False) -> tuple[str, Ro
 
 def _card(library: Library, role: str) -> RoleCard:
     return library.role(role).card
-
-
-@cache
-def _example_card(role: str) -> RoleCard:
-    folder = Path(role)
-    return parse_card((_examples() / role / CARD).read_bytes(), folder)
 
 
 def _examples() -> Traversable:

@@ -7,14 +7,13 @@ is refused where the revision is not the one that was read. Who reads asks for t
 A copy is a cache: what lies in it and not in the database, as after a crash, goes.
 """
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import lru_cache, partial
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple
+from typing import TYPE_CHECKING, LiteralString
 from urllib.parse import urlsplit
 
 from dramaturg.stores.documents.changes import TAKEN
@@ -26,102 +25,18 @@ from dramaturg.stores.index.folder import POINTERS
 from dramaturg.stores.library import Library, Listed, check_id, files_in
 from dramaturg.stores.locks import PATIENCE, copies, file_lock
 from dramaturg.stores.role import Role
+from dramaturg.stores.role_copy import Copy
+from dramaturg.stores.shared_tables import migrate
 
 if TYPE_CHECKING:
-    from psycopg import Connection
     from psycopg_pool import ConnectionPool
 
-    Session = Connection[tuple[Any, ...]]
+    from dramaturg.stores.shared_tables import Session
 
 AT_ONCE = 64  # files that are fetched by one statement
 CONNECTIONS = 16
 KEEP = timedelta(days=30)
 """How long a version that no folder holds any more can still be read by a conversation that goes by it."""
-MIGRATIONS: Sequence[LiteralString] = (
-    """
-    CREATE TABLE dramaturg_roles (name text PRIMARY KEY, revision bigint NOT NULL);
-    CREATE TABLE dramaturg_blobs (
-        role text NOT NULL REFERENCES dramaturg_roles ON DELETE CASCADE,
-        digest text NOT NULL,
-        data bytea NOT NULL,
-        PRIMARY KEY (role, digest)
-    );
-    ALTER TABLE dramaturg_blobs ALTER COLUMN data SET STORAGE EXTERNAL;
-    CREATE TABLE dramaturg_files (
-        role text NOT NULL,
-        path text NOT NULL,
-        digest text NOT NULL,
-        PRIMARY KEY (role, path),
-        FOREIGN KEY (role, digest) REFERENCES dramaturg_blobs ON DELETE CASCADE
-    );
-    CREATE INDEX ON dramaturg_files (role, digest);
-    CREATE TABLE dramaturg_dropped (
-        role text NOT NULL,
-        path text NOT NULL,
-        digest text NOT NULL,
-        until timestamptz NOT NULL,
-        PRIMARY KEY (role, path, digest),
-        FOREIGN KEY (role, digest) REFERENCES dramaturg_blobs ON DELETE CASCADE
-    );
-    """,
-)
-"""What each version of the schema adds to the one before; never changed, only added to."""
-
-
-class _Seen(NamedTuple):
-    """A file of a copy when it was last the same as in the database: its hash, size, time and number on the disk."""
-
-    digest: str
-    size: int
-    changed: int
-    inode: int
-
-
-class Copy:
-    """What a copy of a role was when it was last the same as in the database; kept beside the role's folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self._path = folder.parent / f".{folder.name}.copy.json"
-        self._mark = folder.parent / f".{folder.name}.changing"
-        self._folder = folder
-
-    @property
-    def is_in_change(self) -> bool:
-        """Whether somebody is changing it, or was stopped before the database had what was changed."""
-        return self._mark.exists()
-
-    def begin_change(self) -> None:
-        """Say that what is written from now on is not in the database yet."""
-        write_bytes(self._mark, b"", within=self._folder.parent)
-
-    def end_change(self) -> None:
-        """Say that it is what the database has."""
-        if self.is_in_change:
-            remove_file(self._mark, within=self._folder.parent)
-
-    def read(self) -> tuple[int, dict[str, _Seen]]:
-        """The revision, and the files by their paths; -1 and nothing where none is known."""
-        try:
-            known = json.loads(self._path.read_bytes())
-            return int(known["revision"]), {path: _Seen(*seen) for path, seen in known["files"].items()}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            return -1, {}
-
-    def write(self, revision: int, files: Mapping[str, str]) -> None:
-        """Note what the folder is now: the hash of each file by its path."""
-        seen = {path: (digest, *_stat(self._folder / path)) for path, digest in files.items()}
-        data = json.dumps({"revision": revision, "files": seen}).encode()
-        write_bytes(self._path, data, within=self._folder.parent)
-
-    def same(self, files: Mapping[str, _Seen]) -> dict[str, str]:
-        """The files that are as they were when they were seen: the hash of each, by its path."""
-        here = {path: _stat(self._folder / path) for path in files_in(self._folder)}
-        return {path: seen.digest for path, seen in files.items() if path in here and here[path] == seen[1:]}
-
-
-def _stat(path: Path) -> tuple[int, int, int]:
-    stat = path.stat()
-    return stat.st_size, stat.st_mtime_ns, stat.st_ino
 
 
 class SharedLibrary(Library):
@@ -470,27 +385,6 @@ class SharedLibrary(Library):
             session.execute(f"SELECT {how}(%s)".encode(), [key])
         except LockNotAvailable as error:
             raise RoleBusy(f"Another program is changing {role!r}: try again when it is done.") from error
-
-
-def migrate(session: "Session", name: str) -> None:
-    """Bring the tables of a database to the version that this package reads, whoever else is at it.
-
-    Raises:
-        StorageError: they are of a later version.
-    """
-    with session.transaction():
-        session.execute("SELECT pg_advisory_xact_lock(hashtext('dramaturg_schema'))")
-        session.execute("CREATE TABLE IF NOT EXISTS dramaturg_schema (version int NOT NULL)")
-        row = session.execute("SELECT max(version) FROM dramaturg_schema").fetchone()
-        there = (row and row[0]) or 0
-        if there > len(MIGRATIONS):
-            raise StorageError(
-                f"The library in {name} was made by a later version of dramaturg (schema {there}, known here "
-                f"{len(MIGRATIONS)}): upgrade this one, or go back with a dump."
-            )
-        for version, statements in enumerate(MIGRATIONS[there:], start=there + 1):
-            session.execute(statements)
-            session.execute("INSERT INTO dramaturg_schema VALUES (%s)", [version])
 
 
 @lru_cache(maxsize=10_000)

@@ -1,16 +1,18 @@
 """The files of a role that people write: what they may hold, and how they are read."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from string import Template
 from typing import Annotated, Literal, Self
 
 import yaml
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 
 from dramaturg.stores.documents.reading import parse_lines, parse_yaml, read_lines, read_text
 from dramaturg.stores.documents.sources import dialogue_paths, document_paths
 from dramaturg.stores.files import read_bytes, sha256
+from dramaturg.stores.formats.macros import Names, filled
 
 LONGEST_NAME = 200
 """Characters of a name, in a card, a line or a triple."""
@@ -18,6 +20,8 @@ LONGEST_TEXT = 100_000
 """Characters of a profile, a line of a dialogue, a memory, a question and its answer."""
 Name = Annotated[str, Field(max_length=LONGEST_NAME)]
 Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
+Language = Literal["en", "zh", "ko"]
+"""There are prompts for these."""
 CARD = "role.yaml"
 CHRONICLE = "chronicle.yaml"
 MEMORIES = "memories.jsonl"
@@ -41,12 +45,45 @@ class RoleCard(_Written):
     name: Name = Field(min_length=1)
     aliases: tuple[Name, ...] = Field(default=(), strict=False)
     """Other names under which texts speak of the role."""
-    language: Literal["en", "zh", "ko"] = "en"
-    """The language the role answers in; there are prompts for these."""
+    language: Language = "en"
+    """The language the role answers in."""
     profile: Text = ""
     """Who the role is, in a few sentences; every prompt begins with it."""
     sources: tuple[str, ...] = Field(default=(), strict=False)
     """Where the facts are from; for people, never in a prompt."""
+    greetings: tuple[Text, ...] = Field(default=(), strict=False)
+    """What the role may say before anybody has spoken: the first, and others in its place; macros are filled in."""
+    card: Mapping[str, JsonValue] = {}
+    """What of a character card has no other place in a role's files; see `dramaturg.stores.formats`."""
+
+    @property
+    def called(self) -> str:
+        """The name that a card's texts call the role by."""
+        nickname = self._of_card("nickname")
+        return nickname.strip() if isinstance(nickname, str) and nickname.strip() else self.name
+
+    def greeting(self, user: str, at: int = 0) -> str:
+        """One of the greetings, to somebody; empty: there is none."""
+        return filled(self.greetings[at], Names(self.called, user)).strip() if at < len(self.greetings) else ""
+
+    def directions(self, user: str, seed: str) -> str:
+        """How its author wants the role to be played, to somebody; empty: nobody has said it.
+
+        Args:
+            user: the name of whom it speaks with.
+            seed: of what is left to chance in it.
+        """
+        extensions = self._of_card("extensions")
+        depth = extensions.get("depth_prompt") if isinstance(extensions, dict) else None
+        beside = depth.get("prompt") if isinstance(depth, dict) else None
+        parts = (self._of_card("system_prompt"), beside, self._of_card("post_history_instructions"))
+        names = Names(self.called, user)
+        said = (filled(part, names, f"{seed}{at}").strip() for at, part in enumerate(parts) if isinstance(part, str))
+        return "\n\n".join(part for part in said if part)
+
+    def _of_card(self, field: str) -> JsonValue:
+        data = self.card.get("data")
+        return data.get(field) if isinstance(data, dict) else None
 
 
 class Document(_Written):
@@ -156,6 +193,10 @@ class Question(_Line):
 class _BlockDumper(yaml.SafeDumper):
     """Texts of several lines as a block, not in quotes with doubled line ends."""
 
+    def ignore_aliases(self, data: object) -> bool:
+        """Write each value out, also where two are one object."""
+        return True
+
 
 _BlockDumper.add_representer(
     str,
@@ -169,7 +210,11 @@ _COMMENTS = {
     "language": "The language it answers in: en, zh or ko.",
     "profile": "Who it is, in a few sentences: every prompt begins with them.",
     "sources": "Where the facts are from; for people, never in a prompt.",
+    "greetings": "How it begins a conversation: the first, or one of the others in its place.",
+    "card": "What of the character card that it was made of has no other place; it goes back into a card.",
 }
+_CARD_BLOCK = re.compile(r"^card:.*?(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
+_ONLY_WHERE_THERE = ("greetings", "card")
 
 
 def parse_card(data: bytes, role: Path) -> RoleCard:
@@ -205,7 +250,19 @@ def read_questions(role: Path) -> list[Question]:
 
 def card_text(card: RoleCard) -> str:
     """Return a `role.yaml` for people to edit: each field with what it is for."""
-    return "".join(f"# {comment}\n{_dumped(name, getattr(card, name))}" for name, comment in _COMMENTS.items())
+    shown = {name: getattr(card, name) for name in _COMMENTS}
+    return "".join(
+        f"# {_COMMENTS[name]}\n{_dumped(name, value)}"
+        for name, value in shown.items()
+        if value or name not in _ONLY_WHERE_THERE
+    )
+
+
+def with_card(text: str, kept: Mapping[str, JsonValue]) -> str:
+    """Return a `role.yaml` with another `card`, and everything else as its author wrote it."""
+    comment = f"# {_COMMENTS['card']}\n"
+    before = _CARD_BLOCK.sub("", text.replace(comment, ""))
+    return f"{before.rstrip()}\n{comment}{_dumped('card', kept)}" if kept else before
 
 
 def document(data: bytes, path: Path, role: Path) -> Document:
@@ -213,7 +270,7 @@ def document(data: bytes, path: Path, role: Path) -> Document:
     return Document(name=path.name, text=read_text(data, path, role), sha256=sha256(data))
 
 
-def _dumped(name: str, value: str | tuple[str, ...]) -> str:
+def _dumped(name: str, value: str | tuple[str, ...] | Mapping[str, JsonValue]) -> str:
     plain = list(value) if isinstance(value, tuple) else value
-    dumped = yaml.dump({name: plain}, Dumper=_BlockDumper, allow_unicode=True, width=110)
+    dumped = yaml.dump({name: plain}, Dumper=_BlockDumper, allow_unicode=True, sort_keys=False, width=110)
     return dumped.replace("\n...\n", "\n")  # the end of a document, which a block that ends with blank lines brings

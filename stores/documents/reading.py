@@ -12,7 +12,7 @@ from dramaturg.stores.errors import RoleFileError, did_you_mean
 from dramaturg.stores.files import read_bytes
 
 M = TypeVar("M", bound=BaseModel)
-DEPTH = 20
+DEPTH = 32
 """Levels of lists and mappings in a file of YAML."""
 REFERENCES = 100
 """How often a file of YAML may repeat by `*` what `&` has named."""

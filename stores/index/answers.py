@@ -4,13 +4,15 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
 from dramaturg.stores.errors import DamagedIndex
 from dramaturg.stores.files import canonical, inside, remove_file, sha256, sweep, write_bytes
-from dramaturg.stores.index.folder import IndexFolder, Published
+from dramaturg.stores.index.folder import IndexFolder
+from dramaturg.stores.index.manifest import Published
 
 ANSWERS = "answers.jsonl"
 FOLDER = "answers"
@@ -36,26 +38,30 @@ class _Source(NamedTuple):
 class KnownAnswers:
     """Answers that need not be had again: of the kept versions, of the drafts and of the index; each file is read once.
 
-    With `draft`, only the answers of this draft count. Of two answers to one question the later one counts.
+    With `draft`, only the answers of this draft count. Of two answers to one question the later one counts. A file that
+    is removed meanwhile was taken into a version, which is looked for after it.
     """
 
     def __init__(self, folders: Iterable[IndexFolder], draft: str | None = None) -> None:
         self._folders = tuple(folders)
         self._draft = draft
+        self._lock = Lock()
         self._answers: dict[str, JsonValue] = {}
         self._read: set[_Source] = set()
 
-    def all(self) -> Mapping[str, JsonValue]:
+    def all(self) -> dict[str, JsonValue]:
         """Return what there is now."""
-        for source in self._sources():
-            if source not in self._read:
-                self._answers.update(source.read())
-                self._read.add(source)
-        return self._answers
+        with self._lock:
+            for source in self._sources():
+                if source not in self._read:
+                    self._answers.update(source.read())
+                    self._read.add(source)
+            return dict(self._answers)
 
     def forget(self) -> None:
         """Give the memory back."""
-        self._answers, self._read = {}, set()
+        with self._lock:
+            self._answers, self._read = {}, set()
 
     def _sources(self) -> Iterator[_Source]:
         """The files, the oldest answers first."""

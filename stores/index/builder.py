@@ -26,18 +26,9 @@ from dramaturg.stores.index.draft import (
     key,
     remove_drafts,
 )
-from dramaturg.stores.index.folder import (
-    Done,
-    EmbeddingRecord,
-    IndexFolder,
-    IndexKind,
-    Manifest,
-    Published,
-    decisions_in,
-    drop_documents,
-    version_id,
-)
+from dramaturg.stores.index.folder import IndexFolder, IndexKind, drop_documents
 from dramaturg.stores.index.kinds import KINDS
+from dramaturg.stores.index.manifest import Done, EmbeddingRecord, Manifest, Published, decisions_in, version_id
 from dramaturg.stores.index.records import R, encode_records
 from dramaturg.stores.index.vectors import Vectors, pack, unit_rows
 from dramaturg.stores.locks import role_lock
@@ -54,7 +45,7 @@ class IndexBuilder(Generic[R]):
     only what no version and no draft has asked. Readers are served the old version until `publish` has switched. Each
     step holds a lock across processes for as long as it takes. All of it blocks.
 
-    Every step but `draft`, `known` and `keep` raises MissingIndex if there is no such draft.
+    Every step but `draft`, `known`, `known_here` and `keep` raises MissingIndex if there is no such draft.
 
     Raises:
         RoleError: an index of this name is of another kind.
@@ -132,12 +123,19 @@ class IndexBuilder(Generic[R]):
     def answers(self, draft: str) -> Mapping[str, JsonValue]:
         """Return the answers that count for a draft."""
         with self._lock():
-            return dict(self._known_for(self._open(draft))[1].all())
+            return self._known_for(self._open(draft))[1].all()
 
     def known(self) -> Mapping[str, JsonValue]:
         """Return all answers that there are."""
         with self._lock():
-            return dict(self._answers.all())
+            return self.known_here()
+
+    def known_here(self) -> Mapping[str, JsonValue]:
+        """The same for a turn, which does not wait for who changes the role.
+
+        Where the role is in a database, what another machine has kept since it was opened here is not among them.
+        """
+        return self._answers.all()
 
     def add_answers(self, draft: str, answers: Mapping[str, JsonValue]) -> None:
         """Keep answers, at once and for good."""

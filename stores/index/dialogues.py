@@ -1,6 +1,7 @@
 """The historical dialogues D of a role: read once, verified, with their meanings, and who speaks with whom there."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
@@ -9,7 +10,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from dramaturg.stores.errors import RoleError
-from dramaturg.stores.index.folder import IndexKind, IndexStore, Manifest
+from dramaturg.stores.index.folder import IndexKind, IndexStore
+from dramaturg.stores.index.manifest import Manifest
 from dramaturg.stores.index.records import Record, decode_records
 from dramaturg.stores.index.vectors import query_row, unpack
 
@@ -53,12 +55,12 @@ class StoredDialogue(Record):
         """The text to embed."""
         return self.text
 
-    @property
+    @cached_property
     def speakers(self) -> list[str]:
         """Who speaks, in the order of their first lines."""
         return list(dict.fromkeys(line.speaker for line in self.lines))
 
-    @property
+    @cached_property
     def pairs(self) -> list[Pair]:
         """Who speaks with whom: a line of one comes right after a line of the other. Each pair once, its names sorted.
 

@@ -11,7 +11,8 @@ from dramaturg.stores.files import left_aside
 from dramaturg.stores.index.answers import kept_files
 from dramaturg.stores.index.builder import IndexBuilder
 from dramaturg.stores.index.draft import in_work
-from dramaturg.stores.index.folder import IndexFolder, IndexKind, Manifest, Pointer, Published, S
+from dramaturg.stores.index.folder import IndexFolder, IndexKind, S
+from dramaturg.stores.index.manifest import Manifest, Pointer, Published
 from dramaturg.stores.index.records import R
 
 
@@ -38,6 +39,10 @@ class Index(Generic[R, S]):
         current = self.folder.pointer()
         return self.folder.manifest(current.versions[0]) if current else None
 
+    def held(self, version: str | None) -> S | None:
+        """Return a named version that this process has open; it waits for nothing."""
+        return next((one for one in tuple(self._stores.values()) if one.version == version), None)
+
     def open(self, version: str | None = None) -> S:
         """Return the current or the named version, verified.
 
@@ -49,9 +54,8 @@ class Index(Generic[R, S]):
             DamagedIndex: the named version, or every version, is not what was published.
         """
         with self._lock:
-            for opened in self._stores.values():
-                if opened.version == version:
-                    return opened
+            if (opened := self.held(version)) is not None:
+                return opened
         for _ in range(3):
             current = self.folder.pointer()
             store, error = self._first_whole(current, version)

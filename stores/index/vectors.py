@@ -50,6 +50,25 @@ def pack(vectors: Sequence[Vectors]) -> bytes:
     return b"".join([head, *(np.ascontiguousarray(row, "<f4").data for row in vectors)])
 
 
+def rows_in(data: bytes) -> bytes:
+    """Return the vectors of such a file as they lie in it: rows of little-endian float32."""
+    return data[_HEAD.size :]
+
+
+def packed_again(rows: bytes, dimension: int) -> bytes:
+    """Return the FAISS file of vectors as `rows_in` gives them, from wherever they come.
+
+    Raises:
+        ValueError: they are no unit vectors of this dimension, or none at all.
+    """
+    if not rows or len(rows) % (4 * dimension):
+        raise ValueError(f"{len(rows):,} bytes are no vectors of {dimension:,} numbers.")
+    vectors = np.frombuffer(rows, "<f4").reshape(-1, dimension)
+    if not np.allclose(np.linalg.norm(vectors.astype(np.float64), axis=1), 1.0, atol=1e-3):
+        raise ValueError("A vector is not of length 1.")
+    return pack(list(vectors))
+
+
 def unpack(data: bytes) -> Any:
     """Return the FAISS index of a file whose checksum was compared: FAISS itself notices almost no damage.
 

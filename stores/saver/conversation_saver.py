@@ -148,6 +148,10 @@ class ConversationSaver(BaseCheckpointSaver[Any]):
             )
         )
 
+    async def aall_steps(self, thread_id: str) -> builtins.list[Step]:
+        """Return the steps of all branches of a thread, the newest first; none is read but what was said in it."""
+        return await self._read(partial(saver_steps.all_steps, serializer=self.serde, thread_id=thread(thread_id)))
+
     async def asaid(self, thread_id: str, message_id: str) -> builtins.list[str]:
         """Return the ids of the checkpoints that said the message with this id, newest first."""
         wanted = text(message_id, "message_id")

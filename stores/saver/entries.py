@@ -52,7 +52,20 @@ def taken_apart(serializer: StrictSerializer, values: Mapping[str, Any]) -> dict
 
 def store(connection: sqlite3.Connection, line: Line, entries: Sequence[Entry]) -> list[int]:
     """Write those entries that are not there yet; return the keys of all, in order."""
-    return [_known(connection, line, one) or _store(connection, line, one) for one in entries]
+    named, known = [(one.entry_id, one.hash) for one in entries], {}
+    for at in range(0, len(named), 250):  # bound one by one, since JSON in sqlite ends a text at a NUL
+        some = named[at : at + 250]
+        values = ", ".join(["(?, ?)"] * len(some))
+        query = (
+            f"SELECT message_id, hash, key FROM (VALUES {values}) AS named"  # noqa: S608
+            " JOIN messages ON line = ? AND message_id = named.column1 AND hash = named.column2"
+        )
+        for entry_id, content, key in connection.execute(query, (*chain.from_iterable(some), line.key)):
+            known[entry_id, content] = int(key)
+    for name, one in zip(named, entries, strict=True):
+        if name not in known:
+            known[name] = _insert(connection, line, *name, *compressed(one.kind, one.data))
+    return [known[name] for name in named]
 
 
 def load(
@@ -152,19 +165,6 @@ def _revived(serializer: StrictSerializer, line: int, found: tuple[int, str, str
     if (owner, entry_id) != (line, own_id):
         raise Unreadable("holds a message that is none")
     return entry
-
-
-def _known(connection: sqlite3.Connection, line: Line, entry: Entry) -> int | None:
-    row = connection.execute(
-        "SELECT key FROM messages WHERE line = ? AND message_id = ? AND hash = ?",
-        (line.key, entry.entry_id, entry.hash),
-    ).fetchone()
-    return None if row is None else int(row[0])
-
-
-def _store(connection: sqlite3.Connection, line: Line, entry: Entry) -> int:
-    kind, data = compressed(entry.kind, entry.data)
-    return _insert(connection, line, entry.entry_id, entry.hash, kind, data)
 
 
 def _insert(connection: sqlite3.Connection, line: Line, entry_id: str, content: bytes, kind: str, data: bytes) -> int:

@@ -18,6 +18,10 @@ _CHAIN = (
     "SELECT key, line, sequence, checkpoint_id, parent, message_keys, said, link "
     "FROM chain LEFT JOIN checkpoints ON checkpoints.key = chain.step ORDER BY depth DESC"
 )
+_ALL = (
+    "SELECT key, line, sequence, checkpoint_id, parent, message_keys, said, link FROM checkpoints "
+    "WHERE line = ? ORDER BY sequence DESC"
+)
 _SAID = (
     "SELECT checkpoints.key, checkpoints.line, checkpoints.sequence, checkpoints.checkpoint_id, checkpoints.parent, "
     "checkpoints.message_keys, checkpoints.said, checkpoints.link, messages.key FROM messages "
@@ -52,6 +56,21 @@ def steps(
     chain = _chain(connection, line, last, line.size if limit is None else limit)
     spoken = saver_entries.load(connection, serializer, line.key, (key for link, _ in chain for key in link.new))
     return [Step(link.checkpoint_id, parent, tuple(spoken[key] for key in link.new)) for link, parent in chain]
+
+
+def all_steps(connection: sqlite3.Connection, serializer: StrictSerializer, thread_id: str) -> list[Step]:
+    """Return every step of a thread, the newest first; see `ConversationSaver.aall_steps`."""
+    line = saver_rows.line(connection, thread_id, "")
+    if line is None:
+        return []
+    links = [link_of(row) for row in connection.execute(_ALL, (line.key,)).fetchall()]
+    known = {link.key: link for link in links}
+    parents = {link.key: known.get(link.parent) for link in links if link.parent is not None}
+    if any(parent is None or parent.sequence >= known[key].sequence for key, parent in parents.items()):
+        raise Unreadable("lacks a checkpoint that another one continues")
+    spoken = saver_entries.load(connection, serializer, line.key, (key for link in links for key in link.new))
+    before = {key: parent.checkpoint_id for key, parent in parents.items() if parent}
+    return [Step(one.checkpoint_id, before.get(one.key), tuple(spoken[key] for key in one.new)) for one in links]
 
 
 def said(connection: sqlite3.Connection, thread_id: str, message_id: str) -> list[str]:

@@ -163,6 +163,7 @@ def test_the_nearest_entities() -> None:
 # A version on the disk
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("file", ["graph.json", "entities.faiss", "passages.jsonl"])
 @pytest.mark.parametrize("damage", [b"", b"\0"], ids=["empty", "changed"])
 async def test_a_damaged_version_is_not_read(tmp_path: Path, file: str, damage: bytes) -> None:

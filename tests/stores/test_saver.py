@@ -151,6 +151,17 @@ async def test_branches_keep_their_own_past(file: Path) -> None:
         left = await saver.asaid("evening", "question left")
         assert [texts(step.said)[0] for step in await saver.asteps("evening")] == ["first", "right", "right on"]
         assert [texts(step.said)[0] for step in await saver.asteps("evening", left[0])] == ["first", "left"]
+        every = await saver.aall_steps("evening")
+        assert [(one.checkpoint_id, one.parent_id) for one in every] == [
+            (
+                one.config["configurable"]["checkpoint_id"],
+                (one.parent_config or at(""))["configurable"].get("checkpoint_id"),
+            )
+            async for one in saver.alist(at("evening"))
+        ]
+        for branch in (await saver.asteps("evening"), await saver.asteps("evening", left[0])):
+            assert [step for step in reversed(every) if step in branch] == branch
+        assert await saver.aall_steps("morning") == []
         with pytest.raises(ValueError, match="no checkpoint 'gone'"):
             await saver.aput(at("evening", "gone"), checkpoint(), {}, {})
 
@@ -658,6 +669,18 @@ def test_any_lists_of_mappings_come_back(first: list[Any], second: list[Any]) ->
                 keys = saver_entries.store(connection, Line(1, "evening", "", None, 0), entries)
                 found = saver_entries.load(connection, serializer, 1, keys, serializer.last_read)
                 assert repr([found[key] for key in keys]) == repr(values[channel])
+
+
+@pytest.mark.parametrize("ids", [["a\0b", "a\0c", "a"], [str(number) for number in range(600)]])
+def test_an_entry_is_kept_once_whatever_its_id(ids: list[str]) -> None:
+    connection, line = sqlite3.connect(":memory:"), Line(1, "evening", "", None, 0)
+    create_tables(connection)
+    entries = saver_entries.taken_apart(StrictSerializer(), {"a": [{"id": one, "text": "t" * 4000} for one in ids]})[
+        "a"
+    ]
+    keys = saver_entries.store(connection, line, entries)
+    assert len(set(keys)) == len(ids)
+    assert saver_entries.store(connection, line, entries[::-1]) == keys[::-1]
 
 
 @given(st.binary(max_size=400) | st.text().map(str.encode))
