@@ -3,6 +3,7 @@
 Each raises a `ModelError` where there is no answer; see `dramaturg.models.errors` for the kinds.
 """
 
+import json
 import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
@@ -39,6 +40,7 @@ from dramaturg.models.reading import (
     begins_word,
     normalize_word,
     number_answer,
+    object_in,
     require_mass,
     short_answer,
     short_answer_schema,
@@ -239,6 +241,17 @@ def _json_schema(schema: type[BaseModel]) -> dict[str, Any]:
     return schema.model_json_schema()
 
 
+async def write_json(chat: ChatModel, messages: Sequence[BaseMessage], schema: dict[str, Any]) -> str:
+    """Ask for an object of a schema that somebody else has made and reads, as JSON."""
+
+    def read(text: str) -> str:
+        return json.dumps(object_in(text), ensure_ascii=False)
+
+    return await ask_formatted(
+        chat, ModelQuestion("write", messages, str, {"schema": schema}), AnswerFormat(schema, read)
+    )
+
+
 async def write(
     chat: ChatModel,
     messages: Sequence[BaseMessage],
@@ -287,10 +300,12 @@ async def write_message(
     quiet: bool = False,
     may_show: MayShow | None = None,
     draw: int = 0,
+    stop: Sequence[str] = (),
 ) -> AIMessage:
     """Ask for a text as `write` does, and return it as a message with the id of its tokens.
 
     A node that returns this message does not stream it a second time, and streams it as a whole if it was not shown.
+    Where the tokens ended before the text did, `response_metadata` says so: {"finish_reason": "length"}.
 
     Args:
         chat: whom to ask.
@@ -300,11 +315,20 @@ async def write_message(
         quiet: whether its tokens are kept from the listeners.
         may_show: decides of its beginning whether they are; until then they are held back.
         draw: how often the same was asked for before: it is then asked for with more chance, and another seed.
+        stop: before which words it ends, where the server honours it.
     """
     written = await _written(
-        chat, messages, temperature=temperature, max_tokens=max_tokens, quiet=quiet, may_show=may_show, draw=draw
+        chat,
+        messages,
+        temperature=temperature,
+        max_tokens=max_tokens,
+        quiet=quiet,
+        may_show=may_show,
+        draw=draw,
+        stop=stop,
     )
-    return AIMessage(written.text, id=written.streamed_as)
+    ended = {"finish_reason": "length"} if written.cut else {}
+    return AIMessage(written.text, id=written.streamed_as, response_metadata=ended)
 
 
 async def _written(
@@ -316,8 +340,9 @@ async def _written(
     quiet: bool,
     may_show: MayShow | None = None,
     draw: int = 0,
+    stop: Sequence[str] = (),
 ) -> Written:
-    parameters = writing_parameters(chat.model) | {"max_tokens": max_tokens}
+    parameters = writing_parameters(chat.model) | {"max_tokens": max_tokens} | ({"stop": list(stop)} if stop else {})
     if temperature is not None:
         # A model without chance would write the same again; servers differ in what they take above 1.
         parameters["temperature"] = max(temperature, min(1.0, temperature + MORE_CHANCE * draw))

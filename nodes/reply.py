@@ -34,6 +34,9 @@ from dramaturg.nodes.turn import (
 from dramaturg.prompts import fence, untagged
 from dramaturg.stores.names import normal_name
 
+DIRECTIONS = 1500
+"""The most tokens of how the author of a card wants its role to be played."""
+LONGEST_STOP = 1_000  # characters
 BYTES = 4  # of UTF-8 are about a token, in every language
 
 
@@ -169,6 +172,9 @@ class ReplySettings(WindowSettings):
         description="How often a reply that begins with a refusal of the model's maker, the question, or the name of "
         "who speaks is drawn again. The papers' are not. A redraw costs a call; a first sentence is shown when whole.",
     )
+    stop: Open[tuple[Annotated[str, Field(min_length=1, max_length=LONGEST_STOP)], ...]] = Field(
+        default=(), max_length=4, description="Words before which a reply ends, where the model's server honours that."
+    )
     scene: Open[str] = Field(
         default="",
         max_length=LONGEST_MESSAGE,
@@ -254,7 +260,10 @@ async def spoken(
         **values,
     )
     scene = section(run, "scene", run.settings.scene) if run.settings.scene.strip() else ""
-    last = HumanMessage(earlier_summary(run, state.get("summary", "")) + scene + last.text)
+    directions = ""
+    if role.card and (played := role.directions(grounds["asker"] or stranger_name(run), state["question"])):
+        directions = section(run, "directions", clipped(played, DIRECTIONS * BYTES))
+    last = HumanMessage(earlier_summary(run, state.get("summary", "")) + directions + scene + last.text)
     said = [*earlier(state["messages"], run.role.id, stranger_name(run)), last]
     if said[0].type == "ai":
         said[:0] = run.prompt("speak_first").messages()
@@ -325,6 +334,7 @@ async def in_role(
                 quiet=quiet,
                 may_show=may_show if own.redraws else None,
                 draw=len(drawn),
+                stop=own.stop,
             )
         except ModelError as failed:
             if not drawn:

@@ -4,19 +4,15 @@ import asyncio
 import inspect
 import math
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
-from contextlib import aclosing, nullcontext
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial, wraps
 from pathlib import Path
-from typing import Annotated, Any, Generic, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar, cast
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
-from langgraph.checkpoint.base import Checkpoint
-from langgraph.graph.state import CompiledStateGraph
-from langgraph.runtime import Runtime, get_runtime
-from langgraph.typing import ContextT, InputT, OutputT, StateT
+from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, PrivateAttr, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
@@ -27,10 +23,15 @@ from dramaturg.models.environment import environment
 from dramaturg.models.per_loop import PerLoop
 from dramaturg.models.telemetry import note
 from dramaturg.models.turn_clock import TurnClock
-from dramaturg.nodes.open_settings import Closed, Open, require_open
+from dramaturg.nodes.open_settings import Closed, Open
 from dramaturg.prompts import Prompt, load, prompts_in
 from dramaturg.stores.library import Library, is_address, library_at, open_role
 from dramaturg.stores.role import Role
+
+if TYPE_CHECKING:
+    from dramaturg.stores.index.folder import IndexKind
+    from dramaturg.stores.index.folder import S as Store
+    from dramaturg.stores.index.records import R
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
@@ -194,6 +195,11 @@ class Opened:
         """Whether role and chat model are there, so that asking for them does not block."""
         return self._seen is not None and self._chat is not None
 
+    @property
+    def has_embedder(self) -> bool:
+        """Whether the embedding model is there, so that asking for it does not block."""
+        return self._embedder is not None and self.is_open
+
     def role_and_chat(self) -> tuple[Role, ChatModel]:
         """The role, and the chat model with a fresh account."""
         with self._lock:
@@ -214,89 +220,6 @@ class Opened:
             if self._embedder is None:
                 self._embedder = embedder(self.context.embedding_model, role.card.language)
             return replace(self._embedder, deadline=self.context.deadline, clock=self.clock)
-
-
-class CompiledWorkflow(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
-    """A compiled `Workflow`: each run goes by a context of its own, which remembers what the run has opened."""
-
-    def stream(self, input: Any, config: Any = None, *, context: Any = None, **kwargs: Any) -> Iterator[Any]:  # noqa: A002
-        """Run as `Pregel.stream` does."""
-        return super().stream(input, config, context=self._context(context, config), **kwargs)
-
-    def astream(self, input: Any, config: Any = None, *, context: Any = None, **kwargs: Any) -> AsyncIterator[Any]:  # noqa: A002
-        """Run as `Pregel.astream` does."""
-        stream = super().astream(input, config, context=self._context(context, config), **kwargs)
-        return self._outside_of_the_turn(stream, _outer_context(config)) if self._prepares else stream
-
-    async def _outside_of_the_turn(self, stream: AsyncIterator[Any], around: Any) -> AsyncIterator[Any]:
-        """A stream of an indexing graph, while which the time of the turn that it is part of stands still."""
-        clock = around._opened.clock if isinstance(around, RoleContext) and around._opened else None
-        with clock.stopped() if clock else nullcontext():
-            async with aclosing(cast("AsyncGenerator[Any]", stream)) as parts:
-                async for part in parts:
-                    yield part
-
-    @property
-    def _prepares(self) -> bool:
-        builder: Any = self.builder
-        return bool(builder.prepares)
-
-    def _migrate_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Read what an earlier version of the graph wrote, as LangGraph does with its own earlier formats."""
-        builder: Any = self.builder
-        parts: Any = checkpoint
-        for old, new in builder.former_nodes.items():
-            was, now = f"branch:to:{old}", f"branch:to:{new}"
-            values, versions, seen = parts["channel_values"], parts["channel_versions"], parts["versions_seen"]
-            parts["updated_channels"] = [
-                now if one == was else one for one in parts.get("updated_channels") or ()
-            ] or None
-            if was in values:
-                values[now] = values.pop(was)
-            if was in versions:
-                versions[now] = max(filter(None, (versions.pop(was), versions.get(now))))
-            if old in seen:
-                both = {now if name == was else name: version for name, version in seen.pop(old).items()}
-                mine = seen.get(new, {})
-                seen[new] = mine | {name: max(filter(None, (v, mine.get(name)))) for name, v in both.items()}
-        for old, new in builder.renamed_channels.items():
-            for known in (parts["channel_values"], parts["channel_versions"], *parts["versions_seen"].values()):
-                if old in known and (value := known.pop(old)) is not None and new:
-                    known.setdefault(new, value)
-            renamed = [new if one == old else one for one in parts.get("updated_channels") or ()]
-            parts["updated_channels"] = list(filter(None, renamed)) or None
-        super()._migrate_checkpoint(checkpoint)
-
-    def _context(self, given: Any, config: Any = None) -> Any:
-        """The context of a run: what is given, else that of the graph whose node this is, else the defaults.
-
-        Of a caller of a LangGraph server, which names its graph in the config, it takes only what is open. A turn that
-        begins here begins its clock; one that goes on, and whatever is a part of it, has that.
-        """
-        around = _outer_context(config) if given is None else None
-        if around is not None and not self._prepares:
-            return None  # LangGraph hands it down
-        given = around if given is None else given
-        kind: Any = self.context_schema
-        if given and not isinstance(given, BaseModel) and "graph_id" in ((config or {}).get("configurable") or {}):
-            require_open(kind, given)
-        context = kind(**(given or {})) if given is None or isinstance(given, dict) else given
-        if isinstance(context, RoleContext):
-            outer, context = context._opened, context.model_copy()
-            clock = TurnClock(math.inf) if self._prepares else outer and outer.clock
-            context._opened = Opened(context, outer, clock=clock or TurnClock(context.turn_deadline))
-        return context
-
-
-def _outer_context(config: Any) -> Any:
-    """The context of the graph whose node a graph is; LangGraph's events begin it where no run is around."""
-    runtime = ((config or {}).get("configurable") or {}).get("__pregel_runtime")
-    if isinstance(runtime, Runtime):
-        return runtime.context
-    try:
-        return get_runtime().context
-    except (KeyError, RuntimeError):  # outside a run
-        return None
 
 
 class MissingInput(ValueError):
@@ -349,7 +272,18 @@ class Run(Generic[S_co]):
 
     async def embedder(self) -> Embedder:
         """The embedding model; its first use in a process takes seconds."""
-        return await asyncio.to_thread(self.opened.embedder)
+        opened = self.opened
+        return opened.embedder() if opened.has_embedder else await asyncio.to_thread(opened.embedder)
+
+    async def store(self, kind: "IndexKind[R, Store]", version: str | None) -> "Store":
+        """The version of an index that a turn reads to its end, whatever is published meanwhile; empty: the newest.
+
+        Raises:
+            MissingIndex: the role has no index of this kind, or no such version.
+        """
+        index = self.role.index(kind)
+        held = index.held(version)
+        return held if held is not None else await asyncio.to_thread(index.open, version or None)
 
 
 async def open_run(runtime: Runtime[Any], kind: type[S]) -> Run[S]:

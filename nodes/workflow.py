@@ -1,18 +1,25 @@
 """The graphs of this package: their runs always know how they are to be done, and they can be changed node by node."""
 
 import inspect
+import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing, nullcontext
 from copy import copy
 from functools import cache, wraps
-from typing import Any, Self, TypeVar, get_type_hints
+from typing import Any, Self, TypeVar, cast, get_type_hints
 
 from langchain_core.runnables import Runnable
+from langgraph.checkpoint.base import Checkpoint
 from langgraph.graph import StateGraph
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime, get_runtime
 from langgraph.typing import ContextT, InputT, OutputT, StateT
+from pydantic import BaseModel
 
-from dramaturg.nodes.run import CompiledWorkflow
+from dramaturg.models.turn_clock import TurnClock
+from dramaturg.nodes.open_settings import require_open
+from dramaturg.nodes.run import Opened, RoleContext
 from dramaturg.stores.errors import did_you_mean
 
 Node = Any
@@ -40,6 +47,25 @@ class Workflow(StateGraph[StateT, ContextT, InputT, OutputT]):
         """The former channels, without names that the state has now: somebody who changed the graph may have one."""
         own = self.schemas[self.state_schema]
         return {old: new for old, new in self.former_channels.items() if old not in own}
+
+    def add_conditional_edges(self, source: str, path: Any, path_map: Any = None) -> Self:
+        """Add edges as `StateGraph` does, which has a function run in a thread; routers of this package need none."""
+        before = {*self.branches[source]}
+        super().add_conditional_edges(source, path, path_map)
+        if (
+            inspect.isfunction(path)
+            and path.__module__.startswith("dramaturg.")
+            and not inspect.iscoroutinefunction(path)
+        ):
+
+            @wraps(path)
+            async def without_thread(*given: Any, **named: Any) -> Any:
+                return path(*given, **named)
+
+            (name,) = self.branches[source].keys() - before
+            router: Any = self.branches[source][name].path
+            router.afunc = without_thread
+        return self
 
     def copy(self) -> Self:
         """A builder of the same nodes and edges, which can be changed by itself."""
@@ -118,6 +144,89 @@ class Workflow(StateGraph[StateT, ContextT, InputT, OutputT]):
         compiled = super().compile(*args, **kwargs)
         compiled.__class__ = CompiledWorkflow  # `StateGraph.compile` names the class that it makes
         return compiled
+
+
+class CompiledWorkflow(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
+    """A compiled `Workflow`: each run goes by a context of its own, which remembers what the run has opened."""
+
+    def stream(self, input: Any, config: Any = None, *, context: Any = None, **kwargs: Any) -> Iterator[Any]:  # noqa: A002
+        """Run as `Pregel.stream` does."""
+        return super().stream(input, config, context=self._context(context, config), **kwargs)
+
+    def astream(self, input: Any, config: Any = None, *, context: Any = None, **kwargs: Any) -> AsyncIterator[Any]:  # noqa: A002
+        """Run as `Pregel.astream` does."""
+        stream = super().astream(input, config, context=self._context(context, config), **kwargs)
+        return self._outside_of_the_turn(stream, _outer_context(config)) if self._prepares else stream
+
+    async def _outside_of_the_turn(self, stream: AsyncIterator[Any], around: Any) -> AsyncIterator[Any]:
+        """A stream of an indexing graph, while which the time of the turn that it is part of stands still."""
+        clock = around._opened.clock if isinstance(around, RoleContext) and around._opened else None
+        with clock.stopped() if clock else nullcontext():
+            async with aclosing(cast("AsyncGenerator[Any]", stream)) as parts:
+                async for part in parts:
+                    yield part
+
+    @property
+    def _prepares(self) -> bool:
+        builder: Any = self.builder
+        return bool(builder.prepares)
+
+    def _migrate_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Read what an earlier version of the graph wrote, as LangGraph does with its own earlier formats."""
+        builder: Any = self.builder
+        parts: Any = checkpoint
+        for old, new in builder.former_nodes.items():
+            was, now = f"branch:to:{old}", f"branch:to:{new}"
+            values, versions, seen = parts["channel_values"], parts["channel_versions"], parts["versions_seen"]
+            parts["updated_channels"] = [
+                now if one == was else one for one in parts.get("updated_channels") or ()
+            ] or None
+            if was in values:
+                values[now] = values.pop(was)
+            if was in versions:
+                versions[now] = max(filter(None, (versions.pop(was), versions.get(now))))
+            if old in seen:
+                both = {now if name == was else name: version for name, version in seen.pop(old).items()}
+                mine = seen.get(new, {})
+                seen[new] = mine | {name: max(filter(None, (v, mine.get(name)))) for name, v in both.items()}
+        for old, new in builder.renamed_channels.items():
+            for known in (parts["channel_values"], parts["channel_versions"], *parts["versions_seen"].values()):
+                if old in known and (value := known.pop(old)) is not None and new:
+                    known.setdefault(new, value)
+            renamed = [new if one == old else one for one in parts.get("updated_channels") or ()]
+            parts["updated_channels"] = list(filter(None, renamed)) or None
+        super()._migrate_checkpoint(checkpoint)
+
+    def _context(self, given: Any, config: Any = None) -> Any:
+        """The context of a run: what is given, else that of the graph whose node this is, else the defaults.
+
+        Of a caller of a LangGraph server, which names its graph in the config, it takes only what is open. A turn that
+        begins here begins its clock; one that goes on, and whatever is a part of it, has that.
+        """
+        around = _outer_context(config) if given is None else None
+        if around is not None and not self._prepares:
+            return None  # LangGraph hands it down
+        given = around if given is None else given
+        kind: Any = self.context_schema
+        if given and not isinstance(given, BaseModel) and "graph_id" in ((config or {}).get("configurable") or {}):
+            require_open(kind, given)
+        context = kind(**(given or {})) if given is None or isinstance(given, dict) else given
+        if isinstance(context, RoleContext):
+            outer, context = context._opened, context.model_copy()
+            clock = TurnClock(math.inf) if self._prepares else outer and outer.clock
+            context._opened = Opened(context, outer, clock=clock or TurnClock(context.turn_deadline))
+        return context
+
+
+def _outer_context(config: Any) -> Any:
+    """The context of the graph whose node a graph is; LangGraph's events begin it where no run is around."""
+    runtime = ((config or {}).get("configurable") or {}).get("__pregel_runtime")
+    if isinstance(runtime, Runtime):
+        return runtime.context
+    try:
+        return get_runtime().context
+    except (KeyError, RuntimeError):  # outside a run
+        return None
 
 
 W = TypeVar("W", bound=Workflow[Any, Any, Any, Any])

@@ -102,7 +102,7 @@ async def cast_of(run: Run[Any], version: str | None) -> Cast:
         RoleError: the card of the user's role cannot be read.
     """
     role, own = run.role, run.role.card
-    store = await asyncio.to_thread(role.index(DIALOGUE_KIND).open, version or None)
+    store = await run.store(DIALOGUE_KIND, version)
     wanted = " ".join(run.settings.user_role.split())
     if not wanted:
         return Cast(role, own, store, UserRole(stranger_name(run), "", None, True))

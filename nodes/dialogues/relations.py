@@ -72,7 +72,7 @@ async def score_edges(state: RelationState, runtime: Runtime[Any]) -> dict[str, 
     run = await open_run(runtime, RelationSettings)
     cast = await cast_of(run, state.get("dialogues_version"))
     index, card = run.role.index(DIALOGUE_KIND), cast.card
-    known = await asyncio.to_thread(index.builder.known)
+    known = await asyncio.to_thread(index.builder.known_here)
     found = edges_of(cast.store.get(one["dialogue"]) for one in state.get("known_dialogues", []))
     edges = [(edge_key(edge, card), edge) for edge in found]
     errors = failed_before(state, edges)
@@ -88,7 +88,7 @@ async def score_edges(state: RelationState, runtime: Runtime[Any]) -> dict[str, 
         lambda had: asyncio.to_thread(index.builder.keep, had),
         progress(runtime, "edges", len(left)),
     )
-    known = await asyncio.to_thread(index.builder.known) if left else known
+    known = await asyncio.to_thread(index.builder.known_here) if left else known
     relations = [relation(edge, score_in(known, key), errors.get(key, "")) for key, edge in edges]
     # What has not changed is not written: it would be stored with every turn.
     changed = {"relations": relations} if relations != state.get("relations") else {}

@@ -186,7 +186,7 @@ async def scope_entities(state: ScopeState, runtime: Runtime[Any]) -> dict[str, 
 
 async def graph_of_turn(run: Run[ChunkSettings], version: str | None) -> KnowledgeGraph:
     """The graph that this turn reads, also when a newer version was published meanwhile."""
-    return await asyncio.to_thread(run.role.index(graph_kind(run.settings)).open, version or None)
+    return await run.store(graph_kind(run.settings), version)
 
 
 def own_node(role: Role, graph: KnowledgeGraph) -> str | None:

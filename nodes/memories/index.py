@@ -250,11 +250,6 @@ def no_vectors(run: Run[Any], model: str) -> ValueError:
     return ValueError(f"With {model} no memory of {run.role.id!r} has a {NO_VECTOR} Take another embedding model.")
 
 
-async def memories_of(run: Run[Any], version: str | None) -> MemoryStore:
-    """The memories that this turn reads, also when a newer version was published meanwhile."""
-    return await asyncio.to_thread(run.role.index(MEMORY_KIND).open, version or None)
-
-
 async def encoder_wanted(run: Run[MemorySettings], *, rebuild: bool) -> str:
     """The name of the encoder that a new version is made with; `auto` stays with the one there is, if it can go on."""
     before = None if rebuild else await asyncio.to_thread(whole_version, run.role.index(MEMORY_KIND))

@@ -16,7 +16,7 @@ from dramaturg.models.errors import UNANSWERED
 from dramaturg.nodes.memories.bank import MemoryBank, Normalize, Strategy
 from dramaturg.nodes.memories.distances import SemanticDistance
 from dramaturg.nodes.memories.emotions import EMOTIONS, SaidBefore, encoder_of
-from dramaturg.nodes.memories.index import WITHOUT_VECTOR, MemoriesVersion, MemorySettings, memories_of
+from dramaturg.nodes.memories.index import WITHOUT_VECTOR, MemoriesVersion, MemorySettings
 from dramaturg.nodes.memories.remembering import (
     Remembered,
     RememberSettings,
@@ -30,7 +30,7 @@ from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import by_rules, needs, open_run
 from dramaturg.nodes.turn import EvidenceState, Question, TurnInput, transcript
 from dramaturg.stores.conversations.memories import of_turns
-from dramaturg.stores.index.memories import MemoryStore, Mood
+from dramaturg.stores.index.memories import MEMORY_KIND, MemoryStore, Mood
 from dramaturg.stores.index.vectors import unit_rows
 from dramaturg.stores.role import Role
 
@@ -137,7 +137,7 @@ async def encode_meaning(state: QueryState, runtime: Runtime[Any]) -> dict[str, 
         EmbeddingMismatch: it cannot be compared with the memories. It is not kept: going on embeds the query again.
     """
     run = await open_run(runtime, StrategySettings)
-    model, store = await run.embedder(), await memories_of(run, state.get("memories_version"))
+    model, store = await run.embedder(), await run.store(MEMORY_KIND, state.get("memories_version"))
     vector = await model.query(state["question"])
     store.require(model.name, len(vector))
     return {"query_vector": unit_rows([vector])[0].tolist()}
@@ -157,7 +157,7 @@ async def encode_mood(state: QueryState, runtime: Runtime[Any]) -> dict[str, Any
     run = await open_run(runtime, StrategySettings)
     if run.settings.strategy == "semantic":
         return {"mood": None}
-    store = await memories_of(run, state.get("memories_version"))
+    store = await run.store(MEMORY_KIND, state.get("memories_version"))
     encoder = await encoder_of(run, store.encoder, run.role.card)
     try:
         mood = await encoder.of_question(state["question"], said_before_it(state, run.role))
@@ -188,7 +188,7 @@ async def recall_memories(state: MemoryRecallState, runtime: Runtime[Any]) -> di
     """
     run = await open_run(runtime, MemoryRecallSettings)
     role, model = run.role, await run.embedder()
-    store = await memories_of(run, state.get("memories_version"))
+    store = await run.store(MEMORY_KIND, state.get("memories_version"))
     store.require(model.name, len(state["query_vector"]))
     said, lost = dict[str, Said](), 0
     if kept := kept_memories(runtime, role):

@@ -16,12 +16,12 @@ from pydantic import Field
 from dramaturg.models.embeddings import Embedder
 from dramaturg.models.errors import ModelError
 from dramaturg.nodes.memories.emotions import EmotionEncoder, encoder_of
-from dramaturg.nodes.memories.index import MemoriesVersion, MemorySettings, memories_of
+from dramaturg.nodes.memories.index import MemoriesVersion, MemorySettings
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.reply import AskedState
 from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.stores.conversations.memories import ConversationMemories, ConversationMemory
-from dramaturg.stores.index.memories import Mood
+from dramaturg.stores.index.memories import MEMORY_KIND, Mood
 from dramaturg.stores.index.vectors import Vectors, unit_rows, with_direction
 from dramaturg.stores.role import Role
 
@@ -104,7 +104,7 @@ async def exchange_memory(state: RememberedState, run: Run[RememberSettings], th
         ValueError: it gives no direction for what was said.
     """
     model, role = await run.embedder(), run.role
-    store = await memories_of(run, state.get("memories_version"))
+    store = await run.store(MEMORY_KIND, state.get("memories_version"))
     encoder = await encoder_of(run, store.encoder, role.card)
     asked, answer = state["messages"][-2:]
     speaker = (asked.name or "").replace("\0", "")[:SPEAKER]  # which Postgres does not take

@@ -1,6 +1,5 @@
 """Passages by similarity to the question: what a role knows from its persona document."""
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired
 
@@ -112,7 +111,7 @@ def asked(state: Mapping[str, Any]) -> str:
 
 async def passages_of(run: Run[PassageSettings], version: str | None) -> PassageStore:
     """The passages of the version that a turn reads, also when a newer one is there; none: the newest."""
-    return await asyncio.to_thread(run.role.index(passage_kind(run.settings.splitter)).open, version or None)
+    return await run.store(passage_kind(run.settings.splitter), version)
 
 
 def passage_evidence(store: PassageStore, candidates: Iterable[Candidate]) -> list[PassageEvidence]:

@@ -281,6 +281,7 @@ def vectors_of(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 TEXTS = [f"text {n} of its own" for n in range(40)]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "change",
     [
@@ -298,6 +299,7 @@ async def test_vectors_are_those_of_their_texts_in_whatever_order_they_come(vect
     assert await model.aembed_documents(TEXTS) == right
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "change",
     [

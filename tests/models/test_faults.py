@@ -105,6 +105,7 @@ TYPED: dict[str, tuple[type[ModelError], list[str]]] = {
 }
 
 
+@pytest.mark.sample(40)
 @pytest.mark.parametrize(("fault", "kind"), [(fault, kind) for fault, (_, kinds) in TYPED.items() for kind in kinds])
 async def test_a_fault_is_a_typed_error(server: FaultServer, fault: str, kind: str) -> None:
     asked = asked_of(server, fault, kind)
@@ -131,6 +132,7 @@ ANSWERED = {
 }
 
 
+@pytest.mark.sample(20)
 @pytest.mark.parametrize(("fault", "kind"), [(fault, kind) for fault, kinds in ANSWERED.items() for kind in kinds])
 async def test_a_fault_that_can_be_borne_is_answered(server: FaultServer, fault: str, kind: str) -> None:
     server.hits.clear()

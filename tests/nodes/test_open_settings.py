@@ -16,7 +16,8 @@ import dramaturg.workflows
 from dramaturg.cli.serving import anybody
 from dramaturg.models.environment import environment
 from dramaturg.nodes.open_settings import Closed, Open, SettingRefused, mark, require_open
-from dramaturg.nodes.run import CompiledWorkflow, RunContext
+from dramaturg.nodes.run import RunContext
+from dramaturg.nodes.workflow import CompiledWorkflow
 from dramaturg.workflows.amadeus import AmadeusContext
 from dramaturg.workflows.amadeus import graph as amadeus
 from dramaturg.workflows.ensemble import EnsembleContext

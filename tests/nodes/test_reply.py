@@ -222,6 +222,7 @@ async def test_a_turn_that_is_left_stops_the_model(library: Path) -> None:
         assert model._ended.is_set()
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("method", METHODS)
 async def test_no_method_speaks_a_slip(method: str, tmp_path: Path) -> None:
     whole_role(tmp_path)

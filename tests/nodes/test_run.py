@@ -1,5 +1,6 @@
 """A run has its workflow's settings with and without a context, and opens role and models once."""
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,8 @@ from langgraph.types import interrupt
 from typing_extensions import TypedDict
 
 from dramaturg.nodes import run as runs
-from dramaturg.nodes.run import CompiledWorkflow, RoleContext, open_run, run_of, settings
-from dramaturg.nodes.workflow import Workflow
+from dramaturg.nodes.run import RoleContext, open_run, run_of, settings
+from dramaturg.nodes.workflow import CompiledWorkflow, Workflow
 
 from roles import small_role
 from served_graphs import SERVED
@@ -100,6 +101,25 @@ def test_a_graph_is_a_workflow_also_with_another_configuration() -> None:
     compiled = outer().compile(name="outer")
     assert isinstance(compiled, CompiledStateGraph)
     assert type(compiled.with_config({"tags": ["a"]})) is type(compiled)
+
+
+@pytest.mark.parametrize("ours", [True, False])
+async def test_a_router_of_this_package_takes_no_thread_and_another_may_block(ours: bool) -> None:
+    seen = set[int]()
+
+    def way(state: Seen) -> str:
+        seen.add(threading.get_ident())
+        return END
+
+    way.__module__ = "dramaturg.nodes.made_up" if ours else "flows.made_up"
+    builder: Workflow[Seen, Outer, Seen, Seen] = Workflow(Seen, Outer)
+    builder.add_node("begin", begin).add_edge(START, "begin").add_conditional_edges("begin", way, {END: END})
+    assert (await builder.compile().ainvoke({"seen": [1]}))["seen"] == [1]
+    assert (seen == {threading.get_ident()}) is ours
+
+
+async def begin(state: Seen) -> dict[str, Any]:
+    return {"seen": state["seen"]}
 
 
 def test_a_run_without_an_event_loop_has_the_defaults_too() -> None:

@@ -156,6 +156,7 @@ async def spoken(library: Path, case: Case) -> Any:
     return await build().compile().ainvoke({"messages": [("user", question)]}, context=context)
 
 
+@pytest.mark.sample(20)
 @pytest.mark.parametrize(
     ("slip", "case"),
     [("refusal", one) for one in REFUSALS]
@@ -168,6 +169,7 @@ async def test_a_slip_is_not_spoken(slip: str, case: Case, library: Path) -> Non
     assert [(one["slip"], one["outcome"]) for one in turn["evidence"].get("slips", [])] == [(slip, "dropped")]
 
 
+@pytest.mark.sample(25)
 @pytest.mark.parametrize("case", IN_ROLE)
 async def test_what_the_role_may_say_is_spoken(case: Case, library: Path) -> None:
     turn = await spoken(library, case)

@@ -142,6 +142,7 @@ def unread(role: Role, values: dict[str, Any]) -> list[str]:
     return [one.scene for one in on_edges if one.id not in told]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("rules", ["paper", "ours"])
 @pytest.mark.parametrize("user", ["tom", "Mr Pike", "Nell"])
 async def test_a_revision_reads_on_while_there_are_unread_dialogues_on_the_cliques_edges(

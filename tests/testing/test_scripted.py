@@ -160,6 +160,7 @@ async def test_words_stream_through_a_graph() -> None:
     assert texts[:4] == ["I ", "keep ", "the ", "light."]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", METHODS)
 async def test_a_role_has_something_for_every_method(name: str, tmp_path: Path) -> None:
     write_role(tmp_path)

@@ -48,6 +48,7 @@ def followed(output: Any) -> list[tuple[str, int]]:
 # What every method takes and gives
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("method", METHODS)
 async def test_every_method_has_one_input_and_one_output(method: str, library: Path) -> None:
     graph, amadeus = chat_graph(method).compile(), chat_graph("amadeus").compile()

@@ -103,6 +103,7 @@ async def test_another_node_in_the_place_of_one(tmp_path: Path) -> None:
     assert "extract_attributes" not in output["usage"]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", METHODS)
 async def test_every_method_can_be_changed_and_plays_on(name: str, tmp_path: Path) -> None:
     write_role(tmp_path)

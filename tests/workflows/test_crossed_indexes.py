@@ -59,6 +59,7 @@ EMOTIONAL_RAG = Method(
 DRMR = Method(DIALOGUE_KIND, drmr.graph, drmr_index.graph, drmr.DrmrContext, drmr_index.DrmrIndexContext)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("wishes", [{}, {"rebuild": True}], ids=["as it is", "rebuild"])
 @pytest.mark.parametrize(
     ("held", "into"),

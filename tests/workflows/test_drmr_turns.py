@@ -17,6 +17,7 @@ from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.json_lines import exported, imported
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.stores import library as libraries
+from dramaturg.stores import locks
 from dramaturg.stores.index.dialogues import DIALOGUE_KIND
 from dramaturg.stores.library import open_role
 from dramaturg.stores.role import Role
@@ -141,6 +142,16 @@ async def test_conversations_at_once_keep_all_their_scores(role: Role) -> None:
     await asyncio.gather(*(take(role, player(), text, user_role="tom", recalled_dialogues=7) for text in questions))
     await take(role, model := player(), PARCEL, user_role="Mr Pike", recalled_dialogues=7)
     assert edges_asked(model) == ["Mr Pike – Nell"]
+
+
+async def test_a_turn_whose_scores_are_known_waits_for_nobody_who_changes_the_role(
+    role: Role, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await take(role, player(), PARCEL, user_role="tom")
+    monkeypatch.setattr(locks, "PATIENCE", 0.1)
+    with locks.role_lock(role.root):
+        await take(role, model := player(), PARCEL, user_role="tom")
+    assert counted(model) == {"record": 1, "reply": 1, "line": 1}
 
 
 def test_programs_that_keep_scores_at_once_lose_none(role: Role) -> None:

@@ -385,6 +385,7 @@ EDITS = (
 )
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     "edit",
     [pytest.param(one, marks=[pytest.mark.crash] if number % 4 else []) for number, one in enumerate(EDITS)],
@@ -425,6 +426,7 @@ async def test_what_was_taken_out_of_a_state_is_missed_in_a_sentence(name: str, 
     assert not wrong
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("left_out", [None, *PARTS])
 async def test_an_edit_after_a_part_of_the_ensemble_loses_no_other(left_out: str | None, tmp_path: Path) -> None:
     whole_role(tmp_path)
@@ -445,6 +447,7 @@ async def test_an_edit_after_a_part_of_the_ensemble_loses_no_other(left_out: str
         assert sum("<question>" in call.text for call in run.context.chat_model.calls if "She can swim." in call.text)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", [name for name, taken in SERVED_INPUTS.items() if "messages" in taken])
 async def test_a_finished_turn_can_be_edited_and_another_taken(name: str, tmp_path: Path) -> None:
     whole_role(tmp_path)

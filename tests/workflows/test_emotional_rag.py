@@ -100,6 +100,7 @@ def numbers(library: Path, question: str, asked: str) -> dict[str, Any]:
     }
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize(
     "how",

@@ -88,6 +88,7 @@ async def test_a_file_with_nothing_in_it_is_none(tmp_path: Path, nothing: dict[s
     assert {*output["evidence"]["parts"]} == {*PARTS} - missing
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("wanted", [one for n in (1, 4, 5) for one in combinations(PARTS, n)], ids="-".join)
 async def test_there_is_one_draft_whoever_takes_part(talk: Talk, wanted: tuple[str, ...]) -> None:
     """The parts have from four nodes to more than ten, and the draft waits for the longest."""
@@ -102,6 +103,7 @@ async def test_there_is_one_draft_whoever_takes_part(talk: Talk, wanted: tuple[s
     assert seen(values) == {*wanted}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("part", PARTS)
 async def test_what_a_part_found_can_be_edited_and_no_other_is_lost(talk: Talk, part: str) -> None:
     context = talk.context(model := cast())

@@ -44,6 +44,7 @@ def questions(model: ScriptedChatModel) -> Counter[tuple[str, str]]:
     return Counter(asked(call.messages) for call in model.calls)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("end", ["failed", "stopped"])
 async def test_a_turn_that_ends_in_one_part_is_finished_and_the_others_are_not_asked_again(
     begin: Begin, end: str
@@ -86,6 +87,7 @@ async def test_a_turn_that_ends_in_one_part_is_finished_and_the_others_are_not_a
     assert [(turn.question, turn.reply) for turn in await talk.history()] == [("Storms?", "I keep the light.")]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("part", ["reply", "weighed", "line"])
 async def test_a_turn_that_failed_after_the_parts_is_finished_without_them(begin: Begin, part: str) -> None:
     gone: Answer = lambda _: ModelUnavailable("The model is not there.")  # noqa: E731

@@ -109,6 +109,7 @@ async def test_passages_that_could_not_be_judged_are_judged_when_the_turn_is_fin
     assert healthy.calls
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     "bad",
     [lambda v: v[:-1], lambda v: [0.0] * len(v), lambda v: [float("nan")] * len(v)],
@@ -153,6 +154,7 @@ async def test_memories_none_of_which_has_a_vector_are_embedded_again(tmp_path: 
     assert "memories_without_vector" not in output["evidence"]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("batch", [1, 3, 64])
 @pytest.mark.parametrize("by", ["finish", "the graph itself"])
 async def test_passages_without_a_vector_are_embedded_again(tmp_path: Path, by: str, batch: int) -> None:
@@ -214,6 +216,7 @@ async def test_a_web_search_that_failed_before_the_turn_did_is_made_again(
     assert (await talk.finish())["evidence"]["web_search"] == "found"
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("method", METHODS)
 async def test_what_fell_back_before_a_turn_failed_is_asked_again(
     indexed: Path, kept: ConversationSaver, method: str

@@ -98,6 +98,7 @@ async def require_both(pair: tuple[str, str], library: Path) -> None:
     assert {method: versions(method, context) for method in pair} == made or differ
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "pair",
     [pytest.param(pair, marks=[pytest.mark.crash] if number % 3 else []) for number, pair in enumerate(QUICK)],
@@ -117,6 +118,7 @@ async def test_indexes_that_were_there_stay_whole(pair: tuple[str, str], indexed
     await require_both(pair, tmp_path / "library")
 
 
+@pytest.mark.sample(30)
 @pytest.mark.parametrize("pair", PAIRS, ids="+".join)
 def test_settings_that_disagree_are_joined_where_each_is_given(pair: tuple[str, str]) -> None:
     one, other = map(context_type, pair)

@@ -20,7 +20,8 @@ from dramaturg.workflows import server
 from dramaturg.workflows.amadeus import AmadeusContext
 from dramaturg.workflows.id_rag import IdRagContext
 from dramaturg.workflows.methods import METHODS, preparations
-from dramaturg.workflows.server import ServerError, open_server, sent
+from dramaturg.workflows.server import open_server
+from dramaturg.workflows.server_forms import ServerError, sent
 
 from changing_roles import CORE, changing
 from fakes import ScriptedChatModel

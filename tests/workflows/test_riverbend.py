@@ -116,6 +116,7 @@ async def test_every_key_that_a_node_writes_is_a_channel(tmp_path: Path) -> None
 # Perceive, plan, act
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_nobody_is_shown_all_that_it_remembers(runs: Any, agent: str) -> None:
     shown = [

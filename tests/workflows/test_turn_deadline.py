@@ -224,6 +224,7 @@ class Broken(WordEmbeddings):
 Broken.__name__ = WordEmbeddings.__name__  # the same model, by name
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("method", ["amadeus", "emotional-rag", "drmr", "role-rag", "id-rag"])
 @pytest.mark.parametrize(
     "broken",

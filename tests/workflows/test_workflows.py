@@ -35,6 +35,7 @@ def test_every_method_is_served_and_what_prepares_it() -> None:
     assert graphs <= set(GRAPHS)
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("name", GRAPHS)
 @pytest.mark.parametrize("verdict", [True, False])
 async def test_every_key_that_a_node_writes_is_a_channel(name: str, verdict: bool, tmp_path: Path) -> None:
@@ -67,6 +68,7 @@ def test_every_setting_is_described_and_bounded(name: str) -> None:
         assert bounded(field), setting
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", METHODS)
 async def test_a_method_is_a_part_of_another_graph(name: str, tmp_path: Path) -> None:
     small_role(tmp_path)
@@ -114,6 +116,7 @@ async def test_naive_rag_answers_from_the_nearest_fixed_passages(tmp_path: Path)
     assert set(output["usage"]) == {"respond_from_knowledge"}
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("before", [[], [HumanMessage("Who are you?"), AIMessage("Ada.")]], ids=["first", "later"])
 @pytest.mark.parametrize("name", METHODS)
 async def test_what_an_interrupted_run_left_unanswered_is_joined_to_the_question(

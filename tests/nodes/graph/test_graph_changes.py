@@ -50,6 +50,7 @@ def without(name: str) -> list[str]:
     return [one for one in DOCUMENTS if one != name]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", DOCUMENTS)
 async def test_a_document_removed_asks_what_a_run_on_what_is_left_asks_and_nobody_has_answered(
     tmp_path: Path, name: str
@@ -66,6 +67,7 @@ async def test_a_document_removed_asks_what_a_run_on_what_is_left_asks_and_nobod
     assert left["version"] == report["version"]  # the same graph, from the same answers
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", DOCUMENTS)
 async def test_a_document_added_asks_of_its_chunks_its_names_and_what_it_tells_of(tmp_path: Path, name: str) -> None:
     role = role_of(tmp_path, *without(name))
@@ -103,6 +105,7 @@ async def test_documents_are_compared_in_the_order_in_which_they_came(tmp_path: 
     assert found["documents"] == ["boat.md", "work.md", "dog.md"]  # the first two came together
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", DOCUMENTS)
 async def test_a_changed_document_gives_the_graph_of_a_run_that_knows_nothing_else(tmp_path: Path, name: str) -> None:
     edited = DOCUMENTS[name].replace(".", " on Sunday.", 1) + "\nTom Quill mends the Petrel with Kit.\n"

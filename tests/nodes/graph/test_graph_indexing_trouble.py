@@ -162,6 +162,7 @@ def cut(text: str) -> AIMessage:
     return AIMessage(text, response_metadata={"finish_reason": "length"})
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("answers", "description"),
     [

@@ -403,6 +403,7 @@ async def test_wishes_are_not_remembered(role: Role) -> None:
 # What cannot be had
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "answer",
     [
