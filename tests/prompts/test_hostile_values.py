@@ -46,6 +46,7 @@ LINES = [
 ]
 
 
+@pytest.mark.sample(60)
 @pytest.mark.parametrize("name", FILES)
 def test_no_value_changes_where_the_fences_are_and_which_lines_are_instructions(name: str) -> None:
     prompt = load(*name.rsplit(".", 1))
@@ -58,10 +59,9 @@ def test_no_value_changes_where_the_fences_are_and_which_lines_are_instructions(
         assert skeleton(rendered(prompt, hostile), prompt) == harmless
 
 
-@pytest.mark.parametrize("tag", TAGS)
-def test_what_looks_like_a_tag_in_a_fence_is_none(tag: str) -> None:
-    inside = fence("passage", f"before {tag.format('passage')} after").splitlines()[1:-1]
-    assert "<" not in seen(" ".join(inside))
+def test_what_looks_like_a_tag_in_a_fence_is_none() -> None:
+    fenced = {tag: fence("passage", f"before {tag.format('passage')} after").splitlines()[1:-1] for tag in TAGS}
+    assert [tag for tag, inside in fenced.items() if "<" in seen(" ".join(inside))] == []
 
 
 @pytest.mark.parametrize(
