@@ -25,6 +25,8 @@ LICENCE = "CharacterEval has no licence: its dialogues are from scripts and nove
 TEST_DATA, PROFILES, METRICS = "test_data", "character_profiles", "id2metric"
 NO_SPEAKER = "a dialogue whose first line names no speaker"
 OWN_TURN = "a dialogue in which the role spoke last"
+LONGEST_SHORT = 40
+"""Letters of what is said of a role in short, such as its profession."""
 NOTHING_SAID = "a dialogue whose last line is empty"
 
 
@@ -93,6 +95,39 @@ def spoken(context: str) -> list[DatasetTurn]:
         else:
             return []
     return turns
+
+
+def profiles_of(source: Source) -> dict[str, Any]:
+    """Return what is said of each role, as it is written; nothing where there is no such file."""
+    path = _beside(source, PROFILES)
+    return read_whole(path, Profiles).root if path else {}
+
+
+def as_document(name: str, profile: Any) -> str:
+    """Return a profile as Markdown with a heading for each of its own."""
+    if not isinstance(profile, dict):
+        return f"# {name}\n\n{_as_text(profile)}"
+    parts = (f"## {heading}\n\n{_as_paragraphs(said)}" for heading, said in profile.items() if said)
+    return "\n\n".join((f"# {name}", *parts))
+
+
+def in_short(profile: Any, most: int = 400) -> str:
+    """Return what a profile says in few words, heading by heading, and then its character; empty where it says none."""
+    if not isinstance(profile, dict):
+        return ""
+    short = {name: said for name, said in profile.items() if isinstance(said, str) and len(said) <= LONGEST_SHORT}
+    telling = {name: said for name, said in profile.items() if isinstance(said, str) and "性格" in name}
+    found = ""
+    for name, said in {**short, **telling}.items():
+        if said and len(found) + len(name) + len(said) < most:
+            found += f"{name}：{said.rstrip('。；')}。"
+    return found
+
+
+def _as_paragraphs(said: Any) -> str:
+    if isinstance(said, dict):
+        return "\n".join(f"- {name}：{_as_text(one)}" for name, one in said.items())
+    return "\n".join(f"- {_as_text(one)}" for one in said) if isinstance(said, list) else _as_text(said)
 
 
 def _question(entry: Dialogue, turns: list[DatasetTurn], metrics: tuple[str, ...]) -> DatasetQuestion:

@@ -41,10 +41,18 @@ class CoserConversation(FileEntry):
     dialogues: list[BookLine]
 
 
+class PlotCharacter(FileEntry):
+    """Somebody in a plot, and what they live through there."""
+
+    name: str
+    experience: Text = ""
+
+
 class Plot(FileEntry):
     """A part of the book."""
 
     chapter: str | None = None
+    key_characters: Sequence[PlotCharacter] = ()
     conversation: list[CoserConversation]
 
 

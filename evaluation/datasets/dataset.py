@@ -113,5 +113,8 @@ class Dataset(_Frozen):
         wanted = {"", *map(normal_name, names)}
         if found := tuple(one for one in self.questions if normal_name(one.role) in wanted):
             return found
-        roles = ", ".join(sorted({one.role for one in self.questions})) or "nobody"
+        if not self.questions:
+            labels = ": its labels are for interviews (--labels)" if self.characters else ""
+            raise ValueError(f"{self.name} has no questions to ask{labels}.")
+        roles = ", ".join(sorted({one.role for one in self.questions}))
         raise ValueError(f"{self.name} has no questions for {' or '.join(names)}: it has some for {roles}.")

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dramaturg.evaluation.datasets import files as dataset_files
-from dramaturg.evaluation.datasets.dataset import ATTRIBUTES, FORMS, Dataset, DatasetQuestion
+from dramaturg.evaluation.datasets.dataset import ATTRIBUTES, FORMS, Character, Dataset, DatasetQuestion
 from dramaturg.evaluation.datasets.files import LONGEST, NO_PERSONA, Source, documents, read_content
 from dramaturg.evaluation.datasets.reading import SMALLEST, form_of, read_dataset
 from dramaturg.stores.errors import RoleFileError
@@ -317,3 +317,9 @@ def test_no_bytes_break_the_reader(tmp_path_factory: pytest.TempPathFactory, dat
     path = file(tmp_path_factory.getbasetemp() / "fuzz", "any.jsonl", data)
     with suppress(RoleFileError):
         assert read_dataset(path).questions
+
+
+def test_a_dataset_of_labels_alone_says_what_it_is_for() -> None:
+    labels = Dataset(name="InCharacter", form="incharacter", questions=(), characters={"ada-en": Character()})
+    with pytest.raises(ValueError, match=r"no questions to ask: its labels are for interviews \(--labels\)"):
+        labels.of_role("ada")

@@ -1,0 +1,104 @@
+"""The datasets that are known by name: what each has, under which licence, where it is had, and its files' digests.
+
+None is part of the package. Digests are those of the files of one commit; a file with another one may be a newer
+version, or not what it says it is.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from dramaturg.evaluation.datasets import character_llm, charactereval, coser, incharacter, plain
+from dramaturg.stores.errors import did_you_mean
+
+
+class Known(NamedTuple):
+    """A dataset that is known by name."""
+
+    name: str
+    title: str
+    has: str
+    """Profiles, scenes, questions, labels: what there is of each."""
+    licence: str
+    asked: str
+    """Which questions are asked of the roles that are made of it, since these know the rest."""
+    where: str
+    """Where it is had, for people."""
+    needs: str = ""
+    """What it lacks that roles need, and how it is given."""
+
+
+PROFILES_APART = "profiles: --profiles FOLDER, with a text for each name, or --profiles NAME=FOLDER, another dataset"
+
+DATASETS: Mapping[str, Known] = {
+    one.name: one
+    for one in (
+        Known(
+            name="charactereval",
+            title="CharacterEval (Tu et al. 2024)",
+            has="77 roles of Chinese scripts: profiles, 4,564 dialogues to go on with, metrics by dialogue; no answers",
+            licence=charactereval.LICENCE,
+            asked="the dialogues of every fifth scene; the lines of the others are known",
+            where="github.com/morecry/CharacterEval",
+        ),
+        Known(
+            name="rolebench",
+            title="RoleBench (Wang et al. 2023)",
+            has="100 roles in English and Chinese: questions with answers by GPT, to learn from and to be tested by; "
+            "no profiles",
+            licence=plain.ROLEBENCH_LICENCE,
+            asked="role_specific/test; the pairs of role_specific/train are memories, and `general` is left alone",
+            where="github.com/rolellm/RoleBench",
+            needs=PROFILES_APART,
+        ),
+        Known(
+            name="character_llm",
+            title="Character-LLM (Shao et al. 2023)",
+            has="9 roles: profiles with headings, 857 questions, of which 45 are beyond the character; no answers",
+            licence=character_llm.LICENCE,
+            asked="all",
+            where="github.com/choosewhatulike/trainable-agents, data/seed_data",
+        ),
+        Known(
+            name="coser",
+            title="CoSER (Wang et al. 2025)",
+            has="books: profiles, plots and conversations with their lines, which are the answers; here the two plays",
+            licence=coser.LICENCE,
+            asked="lines of the plots from `split_plot_index` on (else of the last tenth); the others are known",
+            where="github.com/Neph0s/CoSER, data/final",
+        ),
+        Known(
+            name="characterrag",
+            title="CharacterRAG's form (AMADEUS)",
+            has="a folder a role: a persona (.md, .txt), and pairs of question and answer with one of six attributes",
+            licence=plain.PAIRS_LICENCE,
+            asked="all",
+            where="not published: the form is for sets of your own",
+        ),
+        Known(
+            name="incharacter",
+            title="InCharacter (Wang et al. 2024)",
+            has="32 characters: types and scores by votes and by annotators, questionnaires; no profiles, no questions",
+            licence=incharacter.LICENCE,
+            asked="none: name an inventory among the metrics; the labels of the folder are taken",
+            where="github.com/Neph0s/InCharacter",
+            needs=PROFILES_APART,
+        ),
+        Known(
+            name="novel",
+            title="Novels as .txt or .epub",
+            has="a folder of books of yours: each role that you name (--only) has them all, chapter by chapter",
+            licence="The licence of a book is its own: see in it, and with whom it is from",
+            asked="those in questions.jsonl, if the folder has one",
+            where="your own files; Project Gutenberg has books without copyright",
+        ),
+    )
+}
+"""By the names that commands take."""
+
+
+def known(name: str) -> Known:
+    """Return a dataset by its name, in which - and _ are the same; a ValueError lists what there is."""
+    if found := DATASETS.get(name.strip().lower().replace("-", "_")):
+        return found
+    near = did_you_mean(name, DATASETS) or f"; there are: {', '.join(DATASETS)}."
+    raise ValueError(f"There is no dataset {name!r}{near}")

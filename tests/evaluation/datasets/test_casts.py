@@ -1,0 +1,338 @@
+"""Datasets as roles of a library: what each role knows, what is held back, and folders that are not as they must be."""
+
+import json
+import os
+import zipfile
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+import tiny_datasets as tiny
+
+from dramaturg.evaluation.datasets import cast as casts
+from dramaturg.evaluation.datasets.cast import Cast, placed, put_into, role_id
+from dramaturg.evaluation.datasets.casting import CASTS, asked_of, cast_of
+from dramaturg.evaluation.datasets.catalogue import DATASETS
+from dramaturg.evaluation.datasets.folders import Wish, wish_of
+from dramaturg.stores.errors import RoleError, RoleFileError
+from dramaturg.stores.library import Library
+
+from packed_documents import packed
+
+SHARED = os.environ.get("DRAMATURG_SHARED_DATA")
+DATA = Path(SHARED or "")
+shared = pytest.mark.skipif(not SHARED, reason="set DRAMATURG_SHARED_DATA to the folder of shared data")
+MAKERS = {one.__name__: one for one in (tiny.charactereval, tiny.rolebench, tiny.character_llm, tiny.coser)}
+ADA = "ada"
+
+
+def cast_in(name: str, folder: Path, *only: str, profiles: str = "") -> Cast:
+    return cast_of(Wish(name, folder, only, profiles))
+
+
+def made(cast: Cast, folder: Path) -> Library:
+    library = Library(folder / "library")
+    put_into(cast, placed(cast, [*cast.members], library), library)
+    return library
+
+
+def test_each_dataset_has_its_cast() -> None:
+    assert CASTS.keys() == DATASETS.keys()
+
+
+def test_charactereval_knows_the_scenes_that_are_not_asked_about(tmp_path: Path) -> None:
+    cast = cast_in("charactereval", tiny.charactereval(tmp_path))
+    library = made(cast, tmp_path)
+    role = library.role(role_id("charactereval", "阿灯"))
+    assert (role.id, role.card.name, role.card.language) == ("charactereval-u963fu706f", "阿灯", "zh")
+    assert role.card.aliases == ("陈阿灯",)
+    assert role.card.profile == "姓名：陈阿灯。身份：守灯人。性格：沉静而固执。"
+    assert "no licence" in role.card.sources[1]
+    (document,) = role.documents()
+    assert document.text.startswith("# 阿灯\n\n## 姓名\n\n陈阿灯\n")
+    assert "## 人物关系\n\n- 弟弟：老汤\n" in document.text
+    assert len({line.scene for line in role.dialogues()}) == 8
+    assert len(role.dialogues()) == 8 * 5  # what both dialogues of a scene hold stands there once
+    assert {one.id for one in cast.dataset.questions} == {"8", "9", "18", "19"}
+    assert cast.notes == ["2 of 10 scenes are held back, to be asked about"]
+
+
+@pytest.mark.parametrize("name", ["charactereval", "coser"])
+def test_nothing_that_is_asked_is_known(tmp_path: Path, name: str) -> None:
+    cast = cast_in(name, MAKERS[name](tmp_path))
+    known = {line.text for one in cast.members.values() for scene in one.scenes for line in scene.lines}
+    asked = {
+        line for one in cast.dataset.questions for line in (one.answer, *(turn.text for turn in one.turns)) if line
+    }
+    assert len(asked) > 1
+    assert known
+    assert not {line for line in asked if len(line) > 12} & known
+
+
+def test_a_book_of_coser_has_plots_to_learn_from(tmp_path: Path) -> None:
+    cast = cast_in("coser", tiny.coser(tmp_path))
+    library = made(cast, tmp_path)
+    role = library.role("coser-ada")
+    assert [line.text for line in role.dialogues()][:2] == [
+        "Is the lamp lit, on night 0?",
+        "(nods) It is lit, on night 0.",
+    ]
+    assert {line.speaker for line in role.dialogues()} == {"Ada", "Tom"}
+    assert [(one.text, one.when) for one in role.memories()] == [
+        (f"Ada lit the lamp on night {number}.", f"Night {number}") for number in range(2)
+    ]
+    assert [(one.role, one.answer) for one in cast.dataset.questions] == [
+        ("Tom", "Is the lamp lit, on night 2?"),
+        ("Ada", "(nods) It is lit, on night 2."),
+    ]
+
+
+def test_two_books_of_coser_do_not_mix(tmp_path: Path) -> None:
+    cast = cast_in("coser", tiny.coser(tiny.coser(tmp_path), "The Fog"))
+    assert [*cast.members] == ["coser-the-fog-ada", "coser-the-fog-tom", "coser-the-light-ada", "coser-the-light-tom"]
+    library = made(cast, tmp_path)
+    for role in map(library.role, cast.members):
+        (question,) = cast.dataset.of_role(role.id, role.card.name, *role.card.aliases)
+        assert (question.id.startswith("The Fog"), cast.questions(role.id)) == ("the-fog" in role.id, 1)
+
+
+def test_rolebench_learns_from_one_part_and_is_asked_the_other(tmp_path: Path) -> None:
+    cast = cast_in("rolebench", tiny.rolebench(tmp_path))
+    role = made(cast, tmp_path).role("rolebench-ada")
+    assert [(one.question, one.answer) for one in role.memories()] == [
+        ("Where do you live?", "In the tower of the light.")
+    ]
+    assert [one.text for one in cast.dataset.questions] == ["Who is Tom?", "Fog?"]
+    assert "1 of 1 roles have no persona" in cast.notes[0]
+
+
+def test_profiles_come_from_another_dataset_with_its_licence(tmp_path: Path) -> None:
+    other = tiny.character_llm(tmp_path / "other")
+    cast = cast_in("rolebench", tiny.rolebench(tmp_path / "bench"), profiles=f"character-llm={other}")
+    role = made(cast, tmp_path).role("rolebench-ada")
+    assert next(one.text for one in role.documents()).startswith("# Ada Reed")
+    assert any("CC BY-NC" in one for one in role.card.sources)
+    assert len(role.memories()) == 1
+    assert cast.notes == []
+
+
+def test_character_llm_is_asked_everything(tmp_path: Path) -> None:
+    cast = cast_in("character_llm", tiny.character_llm(tmp_path))
+    role = made(cast, tmp_path).role("character-llm-ada")
+    assert (role.card.name, role.card.aliases, role.card.profile) == (
+        "Ada Reed",
+        ("Ada",),
+        "Ada keeps a light. She was born on the rock.",
+    )
+    assert [one.scope for one in cast.dataset.of_role(role.id, role.card.name, *role.card.aliases)] == ["in", "out"]
+
+
+def test_a_folder_of_characterrag_is_a_role(tmp_path: Path) -> None:
+    cast = cast_in("characterrag", tiny.characterrag(tmp_path))
+    (role,) = (made(cast, tmp_path).role(one) for one in cast.members)
+    assert (role.card.name, role.card.language, len(cast.dataset.questions)) == ("에이다", "ko", 2)
+
+
+def test_incharacter_needs_profiles_and_names_whom_it_has_none_of(tmp_path: Path) -> None:
+    folder = tiny.incharacter(tmp_path / "labels")
+    with pytest.raises(ValueError, match=r"has no profiles: add --profiles FOLDER"):
+        cast_in("incharacter", folder)
+    tiny.put(tmp_path / "texts" / "Ada.md", "# Ada\n\nShe keeps a light.\n")
+    cast = cast_in("incharacter", folder, profiles=str(tmp_path / "texts"))
+    role = made(cast, tmp_path).role("incharacter-ada-en")
+    assert (role.card.language, "ada-en" in role.card.aliases) == ("en", True)
+    assert role.card.sources[-1] == "Profile: from texts"
+    assert cast.notes == ["without a profile: ling-zh"]
+    tiny.put(tmp_path / "none" / "Zoe.md", "# Zoe\n")
+    with pytest.raises(ValueError, match="has no profile of anybody"):
+        cast_in("incharacter", folder, profiles=str(tmp_path / "none"))
+
+
+def test_a_novel_becomes_the_persona_of_whoever_is_named(tmp_path: Path) -> None:
+    folder = tiny.novel(tmp_path / "books")
+    cast = cast_in("novel", folder, "Ada Reed", "Tom")
+    role = made(cast, tmp_path).role("novel-ada-reed")
+    (document,) = role.documents()
+    assert document.text == (
+        "# The Light\n\n\n## CHAPTER I. The Rock\n\nAda Reed kept the light, and nobody else did.\n\n"
+        " no heading of ours\n\n## CHAPTER II. The Fog\n\nTom brought flour on Tuesdays.\n"
+    )
+    assert (cast.questions("novel-ada-reed"), cast.questions("novel-tom")) == (1, 0)
+    assert len(asked_of(f"novel={folder}").questions) == 1
+    with pytest.raises(ValueError, match="name one or more with --only"):
+        cast_in("novel", folder)
+    with pytest.raises(ValueError, match="speaks of 'Zoe'"):
+        cast_in("novel", folder, "Zoe")
+
+
+@pytest.mark.parametrize(
+    "line", ["CHAPTER XII", "Chapter 3: The Fog", "Stave One", "第十二回 雾", "第3章", "IV.", "Epilogue", "제 3 장"]
+)
+def test_beginnings_of_chapters_are_known(tmp_path: Path, line: str) -> None:
+    book = tiny.put(tmp_path / "a.txt", f"Ada.\n\n{line}\n\nShe slept.\n")
+    (document,) = cast_in("novel", book.parent, "Ada").members["novel-ada"].documents.values()
+    assert f"\n## {line}\n" in document
+
+
+@pytest.mark.parametrize("line", ["Ada went away.", "I", "Book", "chapter and verse are given", "in 1820"])
+def test_other_lines_begin_none(tmp_path: Path, line: str) -> None:
+    book = tiny.put(tmp_path / "a.txt", f"Ada.\n\nShe\n{line}\nslept.\n\n{line} said she\n")
+    (document,) = cast_in("novel", book.parent, "Ada").members["novel-ada"].documents.values()
+    assert "## " not in document
+
+
+def epub(pages: dict[str, str], links: list[str]) -> bytes:
+    items = "".join(
+        f'<item id="p{n}" href="{link}" media-type="application/xhtml+xml"/>' for n, link in enumerate(links)
+    )
+    order = "".join(f'<itemref idref="p{n}"/>' for n in range(len(links)))
+    opf = f"<package><manifest>{items}</manifest><spine>{order}</spine></package>"
+    container = '<container><rootfiles><rootfile full-path="o/b.opf"/></rootfiles></container>'
+    return packed({"META-INF/container.xml": container, "o/b.opf": opf, **pages})
+
+
+def test_an_epub_leads_nowhere_and_has_a_bound(tmp_path: Path) -> None:
+    """A link with `..` finds only what is in the book; what unpacks to more than it may is refused."""
+    secret = tiny.put(tmp_path / "secret.xhtml", "<p>Not for you.</p>")
+    page = "<h1>I</h1><p>Ada kept the light.</p>"
+    book = tmp_path / "books" / "light.epub"
+    book.parent.mkdir()
+    outside = f"../../{secret.name}", str(secret), "../" * 20 + str(secret)[1:]
+    book.write_bytes(epub({"o/1.xhtml": page, "../evil.xhtml": "<p>Evil.</p>"}, ["1.xhtml", *outside]))
+    cast = cast_in("novel", book.parent, "Ada")
+    (document,) = cast.members["novel-ada"].documents.values()
+    assert document.strip() == "# I\n\nAda kept the light."
+    assert not (tmp_path / "evil.xhtml").exists()
+    bomb = BytesIO()
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(11):
+            archive.writestr(f"{number}.xhtml", bytes(30_000_000))
+    book.write_bytes(bomb.getvalue())
+    assert book.stat().st_size < 1_000_000
+    with pytest.raises(RoleFileError, match=r"light.epub holds more than .* bytes"):
+        cast_in("novel", book.parent, "Ada")
+
+
+BROKEN: dict[str, tuple[Callable[[Path], Path], str, str, str]] = {
+    "charactereval": (tiny.charactereval, "data/test_data.jsonl", "[\n{]", "data/test_data.jsonl, line 2"),
+    "charactereval, entry": (tiny.charactereval, "data/test_data.jsonl", '[{"id": 1}]', "test_data.jsonl, entry 1"),
+    "rolebench": (tiny.rolebench, "rolebench-eng/role_specific/train.jsonl", "{}\n{", "train.jsonl, line 2"),
+    "coser": (tiny.coser, "The Light.json", '{"plots": [}', "The Light.json, line 1"),
+    "character_llm": (tiny.character_llm, "questions/generated_agent_interview_Ada.json", "[{", "Ada.json, line 1"),
+    "characterrag": (tiny.characterrag, "에이다/qa.jsonl", '{"question": "a"}', "qa.jsonl, line 1"),
+    "incharacter": (tiny.incharacter, "characters.json", '{"ada-en": 1}', "characters.json"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_file_that_is_damaged_is_named_with_its_line(tmp_path: Path, case: str) -> None:
+    maker, file, text, told = BROKEN[case]
+    (maker(tmp_path / "d") / file).write_text(text, encoding="utf-8")
+    with pytest.raises(RoleFileError) as raised:
+        cast_in(case.partition(",")[0], tmp_path / "d", profiles=str(tmp_path))
+    assert told in str(raised.value)
+
+
+@pytest.mark.parametrize("name", [*DATASETS])
+def test_a_folder_without_the_dataset_is_said(tmp_path: Path, name: str) -> None:
+    tiny.put(tmp_path / "d" / "notes.csv", "a,b\n")
+    with pytest.raises((RoleFileError, ValueError), match="d "):
+        cast_in(name, tmp_path / "d", "Ada", profiles=str(tmp_path))
+    with pytest.raises(RoleFileError, match="is no folder"):
+        cast_in(name, tmp_path / "nowhere")
+
+
+def test_who_is_not_there_is_said_with_who_is_near(tmp_path: Path) -> None:
+    cast = cast_in("coser", tiny.coser(tmp_path))
+    assert cast.chosen(["tom", "coser-ada", "Tom"]) == ["coser-tom", "coser-ada"]
+    with pytest.raises(ValueError, match="did you mean 'Ada'"):
+        cast.chosen(["Adda"])
+
+
+def test_a_role_that_is_there_stays_as_it_is(tmp_path: Path) -> None:
+    cast = cast_in("coser", tiny.coser(tmp_path))
+    library = made(cast, tmp_path)
+    assert [one.state for one in placed(cast, [*cast.members], library)] == ["there", "there"]
+    profile = library.role("coser-ada").root / "persona" / "profile.md"
+    profile.write_text("# Mine\n")
+    found = placed(cast, [*cast.members], library)
+    put_into(cast, found, library)
+    assert [one.state for one in found] == ["edited", "there"]
+    assert profile.read_text() == "# Mine\n"
+    (library.root / "coser-ada" / "role.yaml").write_text("name: Ada\n")
+    with pytest.raises(RoleError, match="not made of CoSER"):
+        placed(cast, ["coser-ada"], library)
+
+
+def test_roles_are_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cast, library, written = cast_in("coser", tiny.coser(tmp_path)), Library(tmp_path / "library"), list[Path]()
+    from dramaturg.stores import library as stores
+
+    write = stores.write_bytes
+
+    def full(path: Path, data: bytes, **more: Path) -> None:
+        if len(written) == 5:
+            raise OSError(28, "no space")
+        written.append(path)
+        write(path, data, **more)
+
+    monkeypatch.setattr(stores, "write_bytes", full)
+    with pytest.raises(OSError, match="no space"):
+        put_into(cast, placed(cast, [*cast.members], library), library)
+    assert library.roles() == []
+    assert not library.root.exists() or not [*library.root.iterdir()]
+
+
+def test_ids_are_those_of_folders_and_differ() -> None:
+    assert role_id("character_llm", "Ludwig van Beethoven") == "character-llm-ludwig-van-beethoven"
+    assert role_id("coser", "Élise / Mère") == "coser-elise-mere"
+    assert role_id("rolebench", "张飞") == "rolebench-u5f20u98de"
+    long = [role_id("charactereval", "长" * number) for number in (40, 41)]
+    assert [len(one) for one in long] == [64, 64]
+    assert len({*long}) == 2
+
+
+def test_two_names_are_two_roles(tmp_path: Path) -> None:
+    folder = tiny.charactereval(tmp_path)
+    tiny.put(folder / "data" / "character_profiles.json", {"Ada Reed": {"a": "one"}, "Ada-Reed": {"a": "two"}})
+    cast = cast_in("charactereval", folder)
+    assert [one.name for one in cast.members.values()] == ["Ada Reed", "Ada-Reed"]
+    assert len(made(cast, tmp_path).roles()) == 2
+
+
+def test_names_and_paths_are_told_apart(tmp_path: Path) -> None:
+    there = tmp_path / "a=b"
+    there.mkdir()
+    assert wish_of(str(there)) is None
+    assert wish_of("/x/character-llm=/y") is None
+    assert wish_of(f"Character-LLM={there}") == Wish("character_llm", there)
+    with pytest.raises(ValueError, match="did you mean 'coser'"):
+        wish_of("cosser=/x")
+
+
+def test_profiles_hold_whole_sentences() -> None:
+    assert casts.first_sentences("# A\n\nOne. Two is long. Three.", 17) == "One. Two is long."
+    assert casts.first_sentences("一。二二。三", 4) == "一。"
+    assert casts.first_sentences("no end" * 10, 12) == "no endno end"
+
+
+@shared
+@pytest.mark.parametrize(
+    ("name", "folder", "roles", "questions"),
+    [
+        ("charactereval", "charactereval", 12, 191),
+        ("rolebench", "rolebench", 4, 533),
+        ("character_llm", "character_llm", 3, 269),
+        ("coser", "coser_plays", 15, 15),
+    ],
+)
+def test_the_real_ones_become_roles(tmp_path: Path, name: str, folder: str, roles: int, questions: int) -> None:
+    cast = cast_in(name, DATA / folder)
+    assert (len(cast.members), len(cast.dataset.questions)) == (roles, questions)
+    library = made(cast, tmp_path)
+    assert len(library.roles()) == roles
+    for role in map(library.role, library.roles()):
+        assert role.card.sources[0] == cast.title
+        assert (role.documents(), role.dialogues(), role.memories()) != ([], [], []) or name == "rolebench"
+    json.dumps([one.model_dump() for one in cast.dataset.questions])
