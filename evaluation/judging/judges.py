@@ -190,7 +190,12 @@ class Case(_Frozen):
 
 def prompt_version(judge: Judge, language: str) -> str:
     """Return a digest of the text of a judge's prompt; its comment does not count."""
-    sections = load(judge.prompt, language).sections
+    return text_version(judge.prompt, language)
+
+
+def text_version(prompt: str, language: str) -> str:
+    """Return a digest of the text of a prompt, by its name; its comment does not count."""
+    sections = load(prompt, language).sections
     return sha256(canonical([text for section in sections for text in section]))[:DIGITS]
 
 

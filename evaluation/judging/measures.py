@@ -6,24 +6,14 @@ from typing import Any, Literal, NamedTuple
 from dramaturg.evaluation.comparison.contestants import digest
 from dramaturg.evaluation.comparison.records import Judged, Reply
 from dramaturg.evaluation.datasets.dataset import DatasetQuestion
-from dramaturg.evaluation.judging.judges import BOUNDS, JUDGES, Case, Judge, judged, prompt_version
+from dramaturg.evaluation.judging.judges import JUDGES, Case, Judge, judged, prompt_version
+from dramaturg.evaluation.judging.scales import SIMILARITY
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.embeddings import Embedder
 from dramaturg.nodes.text.similarity import cosines
-from dramaturg.stores.errors import did_you_mean
 from dramaturg.stores.role import Role
 
-SIMILARITY = "similarity"
-METRICS = (SIMILARITY, *JUDGES)
 EVENTS = 3
-
-
-class MetricScale(NamedTuple):
-    """Between which values a metric lies, and which are better."""
-
-    low: float
-    high: float
-    better: str
 
 
 class ToJudge(NamedTuple):
@@ -58,17 +48,6 @@ class RefusalRates(NamedTuple):
     n_out: int
     missing: int
     """Replies that no judge could judge; they are in no share."""
-
-
-def scale_of(metric: str) -> MetricScale:
-    """Return the scale of a metric; a ValueError lists the metrics there are."""
-    if metric == SIMILARITY:
-        return MetricScale(-1.0, 1.0, "higher")
-    if metric in JUDGES:
-        low, high = BOUNDS[JUDGES[metric].scale]
-        return MetricScale(low, high, JUDGES[metric].better)
-    near = did_you_mean(metric, METRICS) or f"; there are: {', '.join(METRICS)}."
-    raise ValueError(f"There is no metric {metric!r}{near}")
 
 
 def to_judge(reply: Reply, question: DatasetQuestion, role: Role, metric: str, language: str, by: str) -> ToJudge:

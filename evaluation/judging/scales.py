@@ -1,0 +1,28 @@
+"""The metrics of replies by name, and between which values each lies."""
+
+from typing import NamedTuple
+
+from dramaturg.evaluation.judging.judges import BOUNDS, JUDGES
+from dramaturg.stores.errors import did_you_mean
+
+SIMILARITY = "similarity"
+METRICS = (SIMILARITY, *JUDGES)
+
+
+class MetricScale(NamedTuple):
+    """Between which values a metric lies, and which are better."""
+
+    low: float
+    high: float
+    better: str
+
+
+def scale_of(metric: str) -> MetricScale:
+    """Return the scale of a metric; a ValueError lists the metrics there are."""
+    if metric == SIMILARITY:
+        return MetricScale(-1.0, 1.0, "higher")
+    if metric in JUDGES:
+        low, high = BOUNDS[JUDGES[metric].scale]
+        return MetricScale(low, high, JUDGES[metric].better)
+    near = did_you_mean(metric, METRICS) or f"; there are: {', '.join(METRICS)}."
+    raise ValueError(f"There is no metric {metric!r}{near}")
