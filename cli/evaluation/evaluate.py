@@ -1,12 +1,15 @@
 """`dramaturg evaluate` and `report`: methods compared on the same roles and questions, and what came of it."""
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from dramaturg.cli.evaluation.datasets import ProfilesOption
+from dramaturg.cli.evaluation.from_dataset import agreed, production_of, rehearsed
 from dramaturg.cli.evaluation.tables import (
     as_record,
     difference_table,
@@ -31,31 +34,51 @@ from dramaturg.cli.options import (
 from dramaturg.cli.output import NUMBERS, note, print_json, require_extra, screen
 from dramaturg.cli.progress import bars, counting
 from dramaturg.cli.stopping import stopping
-from dramaturg.evaluation.comparison.estimates import estimated, of_indexes
-from dramaturg.evaluation.comparison.plan import Wanted, planned, read_plan
-from dramaturg.evaluation.comparison.records import RecordFile
-from dramaturg.evaluation.comparison.run import Capped, Evaluation, EvaluationSettings, evaluate, judges_of
+from dramaturg.evaluation.comparison.estimates import Estimate, estimated, of_indexes
+from dramaturg.evaluation.comparison.interviews import told_apart
+from dramaturg.evaluation.comparison.merging import merged
+from dramaturg.evaluation.comparison.plan import Plan, Wanted, planned, read_plan, require_same
+from dramaturg.evaluation.comparison.records import RecordFile, Records
+from dramaturg.evaluation.comparison.run import Capped, Evaluation, EvaluationSettings, evaluate, judges_of, take_over
+from dramaturg.evaluation.datasets.folders import wish_of
 from dramaturg.evaluation.instruments.files import NAMES
-from dramaturg.evaluation.judging.measures import METRICS, SIMILARITY
+from dramaturg.evaluation.judging.scales import METRICS, SIMILARITY
+from dramaturg.evaluation.judging.verdicts import SHARED
 from dramaturg.evaluation.reports.interviews import interview_tables
 from dramaturg.evaluation.reports.judges import blind_line, checks
-from dramaturg.evaluation.reports.page import written_report
+from dramaturg.evaluation.reports.markdown import left_out_lines
+from dramaturg.evaluation.reports.page import report_files, written_report
+from dramaturg.evaluation.reports.reach import reach_lines
+from dramaturg.evaluation.reports.standings import silent, take_standings
+from dramaturg.evaluation.reports.summary import conclusion
 from dramaturg.evaluation.reports.tables import costs, tables
+from dramaturg.models.environment import environment
+from dramaturg.stores.files import make_folder
+from dramaturg.stores.library import Library
 
 MethodsOption = Annotated[
     str,
     typer.Option(
         "--methods",
-        help="Which, with commas between; the first is the one compared with. Your own: package.module:graph.",
+        help="Which, with commas between. Your own: package.module:graph.",
     ),
 ]
-RolesOption = Annotated[str, typer.Option("--role", help="Which roles, with commas between.")]
+RolesOption = Annotated[
+    str, typer.Option("--role", help="Which roles, with commas between; none: all of a dataset that has a name.")
+]
+YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask before roles are made and questions are asked.")]
 MetricsOption = Annotated[
     str,
     typer.Option(
         "--metrics",
         help=f"With commas between: {', '.join(METRICS)}; inventories for interviews: {', '.join(NAMES)}, or a path.",
     ),
+]
+BaselineOption = Annotated[
+    str, typer.Option("--baseline", help="The method that each other one is compared with; none: the first.")
+]
+FromOption = Annotated[
+    Path | None, typer.Option("--from", help="Another run: begin with what was answered there, under another plan.")
 ]
 LabelsOption = Annotated[
     str, typer.Option("--labels", metavar="PATH", help="What is right of the roles by the inventories.")
@@ -76,16 +99,25 @@ JudgeOption = Annotated[
 
 def evaluate_command(
     methods: MethodsOption,
-    roles: RolesOption,
+    roles: RolesOption = "",
     metrics: MetricsOption = SIMILARITY,
     dataset: Annotated[
-        str, typer.Option("--dataset", help="A file or folder of questions; none: the roles' own.")
+        str,
+        typer.Option(
+            "--dataset",
+            metavar="PATH|NAME=FOLDER",
+            help="A file or folder of questions; none: the roles' own. With a name (dramaturg dataset list), roles are "
+            "made of the folder, after its cost was said.",
+        ),
     ] = "",
+    profiles: ProfilesOption = "",
     seeds: SeedsOption = "0",
     limit: Annotated[int, typer.Option("--limit", min=0, help="The most questions of a role; 0: all.")] = 0,
+    baseline: BaselineOption = "",
     out: Annotated[Path, typer.Option("--out", help="The folder of the run; the same command goes on there.")] = Path(
         "run"
     ),
+    begin_from: FromOption = None,
     model: ModelOption = "auto",
     judge: JudgeOption = None,
     most_calls: Annotated[int, typer.Option("--most-calls", min=0, help="Stop after so many calls; 0: never.")] = 0,
@@ -96,18 +128,24 @@ def evaluate_command(
     library: LibraryOption = None,
     server: ServerOption = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and end.")] = False,
+    yes: YesOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Compare methods: every one answers the same questions, judges say what the answers are worth."""
+    shelf, named = shelf_of(library), names_in("--role", roles) if roles else ()
+    wish = wish_of(dataset, named, profiles)
+    replies = bool(told_apart(names_in("--metrics", metrics))[0])
+    production = production_of(wish, shelf, replies=replies) if wish else None
     wanted = Wanted(
         methods=tuple(dict.fromkeys(own_named(name) for name in names_in("--methods", methods))),
-        roles=names_in("--role", roles),
+        roles=production.roles if production else names_in("--role", roles),
         seeds=tuple(map(whole, names_in("--seeds", seeds))),
         metrics=names_in("--metrics", metrics),
-        dataset=dataset,
+        dataset="" if production and not replies else dataset,
         limit=limit,
         bounds=with_bounds,
-        labels=labels,
+        labels=labels or (production.labels if production else ""),
+        baseline=own_named(baseline) if baseline else "",
     )
     settings = EvaluationSettings(
         library=str(library_path(library)),
@@ -118,25 +156,77 @@ def evaluate_command(
         server=server,
         web_search="off" if web_search == "off" else given_object("--web-search", web_search),
     )
-    carry_to("" if dry_run else server, library, *wanted.roles)
-    roles_of = [shelf_of(library).open(name) for name in wanted.roles]
-    plan, asked = planned(wanted, roles_of, settings, list(judges_of(settings)))  # what cannot be done leaves no files
-    evaluation = Evaluation(plan, asked, settings, out.expanduser().absolute())
+    judges, folder = list(judges_of(settings)), out.expanduser().absolute()
+    source = begin_from.expanduser().absolute() if begin_from else None
+    if source:
+        read_plan(source)
+
+    def evaluation_in(place: Library) -> Evaluation:
+        told = settings if place is shelf else settings.model_copy(update={"library": str(place.root)})
+        plan, asked = planned(wanted, [place.open(name) for name in wanted.roles], told, judges)
+        require_same(folder, plan)
+        taken = plan.model_copy(update={"taken_from": source.name}) if source else plan
+        return Evaluation(taken, asked, told, folder)
+
+    if not dry_run:
+        require_extra("evaluate", *NUMBERS)
+    known = RecordFile(source if source and not RecordFile(folder).path.exists() else folder).read()
+    if production:
+        with rehearsed(production, shelf) as copy:
+            rehearsal = evaluation_in(copy)
+            left = costs_of(rehearsal, known)
+        agreed(production, left, notes_of(rehearsal.plan, known), shelf, yes=yes, dry_run=dry_run)
+    elif dry_run:
+        rehearsal = evaluation_in(shelf)
+        left = costs_of(rehearsal, known)
     if dry_run:
-        found = [*asyncio.run(of_indexes(evaluation)), *estimated(evaluation, RecordFile(out).read())]
-        print_json([one._asdict() for one in found]) if as_json else screen.print(estimate_table(found))
+        show_estimate(left, notes_of(rehearsal.plan, known), as_json=as_json)
         return
-    require_extra("evaluate", *NUMBERS)
+    carry_to(server, library, *wanted.roles)
+    evaluation = evaluation_in(shelf)  # what cannot be done leaves no files
+    if source:
+        take_over(source, folder)
     run(evaluation)
     show_report(out, as_json=as_json)
 
 
+def costs_of(evaluation: Evaluation, known: Records) -> list[Estimate]:
+    """What is still to be asked, and what that costs."""
+    return [*asyncio.run(of_indexes(evaluation)), *estimated(evaluation, known)]
+
+
+def notes_of(plan: Plan, known: Records) -> list[str]:
+    """What was left out, and what the plan can show at all."""
+    try:
+        return [*left_out_lines(plan), *reach_lines(plan, known)]
+    except ModuleNotFoundError:
+        return ["What the plan can show is said with more packages: pip install 'dramaturg[evaluate]'"]
+
+
+def show_estimate(found: Sequence[Estimate], lines: Sequence[str], *, as_json: bool) -> None:
+    """Say what is still to be asked, what was left out, and what the plan can show at all."""
+    print_json([one._asdict() for one in found]) if as_json else screen.print(estimate_table(found))
+    for line in lines:
+        note(line)
+
+
 def report(
-    run: Annotated[Path, typer.Argument(help="The folder of a run.", show_default=False)], as_json: JsonOption = False
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN …", help="The folder of a run, or of several.", show_default=False),
+    ],
+    out: Annotated[Path, typer.Option("--out", help="Where the report of several runs is written.")] = Path("report"),
+    as_json: JsonOption = False,
 ) -> None:
-    """Write the report of a run anew from its records, without any model, and show its numbers."""
+    """Write the report of a run anew from its records, without any model; of several runs of one plan, one report."""
     require_extra("evaluate", *NUMBERS)
-    show_report(run, as_json=as_json)
+    if len(runs) == 1:
+        show_report(runs[0], as_json=as_json)
+        return
+    plan, records = merged([one.expanduser().absolute() for one in runs])
+    folder = out.expanduser().absolute()
+    make_folder(folder, within=folder.parent)
+    show_numbers(plan, records, report_files(folder, plan, records), as_json=as_json)
 
 
 def whole(text: str) -> int:
@@ -158,21 +248,30 @@ def run(evaluation: Evaluation) -> None:
 
 def show_report(folder: Path, *, as_json: bool) -> None:
     """Write the report and show its numbers."""
-    written = written_report(folder.expanduser().absolute())
-    plan, records = read_plan(folder), RecordFile(folder).read()
+    folder = folder.expanduser().absolute()
+    take_standings(folder, read_plan(folder).judges, environment().cache / SHARED)
+    show_numbers(read_plan(folder), RecordFile(folder).read(), written_report(folder), as_json=as_json)
+
+
+def show_numbers(plan: Plan, records: Records, written: Sequence[Path], *, as_json: bool) -> None:
+    """Show the numbers of a report, and where it was written."""
     found, heard = tables(plan, records), interview_tables(plan)
     if as_json:
         spent = [one._asdict() for one in costs(plan, records)]
         valid = found.valid and heard.valid
         print_json({**as_record(found, spent), "valid": valid, "interviews": plain(heard)})
         return
-    differences = [difference_table(found)] * bool(found.differences)
-    for one in (*number_tables(found), *differences, *interview_screens(plan, heard)):
+    differences = [difference_table(plan, found)] * bool(found.planned)
+    for one in (*number_tables(found, silent(plan, records)), *differences, *interview_screens(plan, heard)):
         screen.print(one)
+    if plan.metrics:
+        screen.print(conclusion(plan, found), soft_wrap=True)
     for check in (one for one in checks(plan, records) if one.blind):
         note(blind_line(check).replace("**", ""), "yellow")
     if not heard.valid:
         note("This run is invalid: interviews lack too much, or are not over; the report says which.", "yellow")
     if not found.valid:
-        note("This run is invalid: too much is missing; the same command asks for it.", "yellow")
+        note("This run is invalid; the same command asks for what is missing:", "yellow")
+        for problem in found.problems:
+            note(f"  {problem}", "yellow")
     screen.print(f"Wrote {' and '.join(map(str, written))}.", soft_wrap=True)

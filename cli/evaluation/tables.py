@@ -1,6 +1,6 @@
 """What `dramaturg evaluate` and `report` show: for a person, and for a program."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -13,7 +13,7 @@ from dramaturg.evaluation.comparison.interviews import Inventory
 from dramaturg.evaluation.comparison.plan import Plan
 from dramaturg.evaluation.reports.interviews import InterviewTables, Portrait, agreement_cells
 from dramaturg.evaluation.reports.labels import LabelAgreement
-from dramaturg.evaluation.reports.tables import SCOPES, Row, Tables, bounds, signed
+from dramaturg.evaluation.reports.tables import SCOPES, Row, Tables, bounds, comparison_cells, signed
 
 
 def estimate_table(found: Sequence[Estimate]) -> Table:
@@ -42,13 +42,14 @@ def priced(calls: float, tokens: float, seconds: float) -> Iterator[str]:
     yield from (f"{calls:,.0f}", f"{tokens:,.0f}", f"{seconds / 60:,.1f}")
 
 
-def number_tables(found: Tables) -> Iterator[Table]:
-    """For each metric and judge a table; questions are told apart where the metric does so."""
+def number_tables(found: Tables, silent: Container[tuple[str, str]]) -> Iterator[Table]:
+    """For each metric and judge a table, marked where it says nothing; questions are told apart where needed."""
     for (metric, judge), of in groupby(found.rows, key=lambda one: (one.metric, one.judge)):
         rows = list(of)
         scoped = any(one.scope for one in rows)
         heads = (*(["questions"] * scoped), "mean", "95 % interval", "n", "missing")
-        table = table_of(f"{metric}, by {judge}", Column("method", overflow="fold"), *heads)
+        mark = ", which says nothing: not above chance on the anchors" if (metric, judge) in silent else ""
+        table = table_of(f"{metric}, by {judge}{mark}", Column("method", overflow="fold"), *heads)
         for one in rows:
             table.add_row(one.named, *([SCOPES[one.scope]] * scoped), *numbers(one))
         yield table
@@ -61,14 +62,16 @@ def numbers(one: Row) -> Iterator[str]:
     yield f"{one.missing.missing} of {one.missing.n}" if one.missing else "0"
 
 
-def difference_table(found: Tables) -> Table:
-    """Differences with their corrected tests."""
-    heads = ("metric", Column("difference", overflow="fold"), "mean", "95 % interval", "p", "p (Holm)")
-    table = table_of("Differences", *heads)
-    for one in found.differences:
+def difference_table(plan: Plan, found: Tables) -> Table:
+    """Each method against the baseline, with corrected tests; the other pairs are in the report."""
+    heads = ("metric", "judge", Column("method", overflow="fold"), "minus it", "95 % interval", "p", "p (Holm)")
+    table = table_of(f"Differences from {plan.compared_with}", *heads)
+    for one in found.planned:
         metric = f"{one.metric}, {SCOPES[one.scope]}" if one.scope else one.metric
-        tests = (f"{one.p:.3f}", f"{one.corrected.corrected:.3f}")
-        table.add_row(metric, f"{one.first} − {one.second}", signed(one.interval.mean), bounds(one.interval), *tests)
+        _, interval, _, p, corrected, _ = comparison_cells(one.interval, one.p, one.corrected, one.test)
+        table.add_row(metric, one.judge, one.first, signed(one.interval.mean), interval, p, corrected)
+    for test in dict.fromkeys(one.test for one in found.planned):
+        table.caption = f"{table.caption or ''}{test[:1].upper()}{test[1:]}. "
     return table
 
 
@@ -108,8 +111,15 @@ def agreement_table(title: str, found: Sequence[LabelAgreement]) -> Table:
 
 def as_record(found: Tables, spent: list[dict[str, Any]]) -> dict[str, Any]:
     """The same for a program."""
-    rows, differences = plain(found.rows), plain(found.differences)
-    return {"rows": rows, "differences": differences, "units": found.units, "valid": found.valid, "costs": spent}
+    return {
+        "rows": plain(found.rows),
+        "differences": plain(found.differences),
+        "units": found.units,
+        "valid": found.valid,
+        "problems": list(found.problems),
+        "not_asked": [{"metric": metric, "scope": scope} for metric, scope in found.unasked],
+        "costs": spent,
+    }
 
 
 def plain(value: Any) -> Any:

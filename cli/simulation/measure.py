@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from dramaturg.cli.evaluation.tables import plain
 from dramaturg.cli.options import JsonOption, LibraryOption, ModelOption, library_path
 from dramaturg.cli.output import (
     note,
@@ -20,14 +21,17 @@ from dramaturg.cli.output import (
 )
 from dramaturg.cli.progress import bars, counting
 from dramaturg.cli.stopping import stopping
-from dramaturg.evaluation.metrics.curves import TITLES, Point, picture
+from dramaturg.evaluation.metrics.curves import TITLES, Point, Reading, picture
 from dramaturg.evaluation.metrics.figures import new_figure
+from dramaturg.evaluation.reports.tables import comparison_cells
+from dramaturg.evaluation.simulation.contrasts import Contrast, contrasts
 from dramaturg.evaluation.simulation.log import MeasuredRun, measured_run
 from dramaturg.evaluation.simulation.measures import (
     UNITS,
     Curves,
     Scores,
     all_curves,
+    all_readings,
     costs,
     known_scores,
     take_all,
@@ -80,10 +84,13 @@ def measure(
     if plot:
         write_whole(plot, picture({name: curves[name] for name in (*wanted, *UNITS[:3])}, form))
         note(f"Wrote {plot}.")
+    compared = differences(all_readings(runs, tasks, scores))
     if as_json:
-        print_json(report(runs, curves))
+        print_json({**report(runs, curves), "differences": plain(compared)})
         return
     show(runs, wanted, curves)
+    if compared:
+        screen.print(contrast_table(compared))
     for line in notes(runs, tasks, scores, judge):
         screen.print(line, soft_wrap=True)
 
@@ -136,7 +143,7 @@ def show(runs: Sequence[MeasuredRun], wanted: Sequence[Measure], curves: Mapping
 
 
 def measure_table(title: str, curves: Curves) -> Table:
-    """The mean of each step and condition, with its band, and how many observations it is the mean of."""
+    """The mean of each step and condition, where it lies, and over how many runs."""
     table = table_of(title, "step", *curves)
     table.min_width = len(title)
     for step in sorted({one.step for points in curves.values() for one in points}):
@@ -150,17 +157,46 @@ def cell(point: Point) -> str:
     missing = f", {point.missing} missing" if point.missing else ""
     mean = "none" if point.mean is None else f"{point.mean:.3f}"
     band = "" if point.low is None or point.high is None else f" [{point.low:.3f}, {point.high:.3f}]"
-    return f"{mean}{band} (n = {point.n}{missing})"
+    return f"{mean}{band} ({point.n} run{'s' * (point.n != 1)}{missing})"
+
+
+def differences(found: Mapping[str, Sequence[Reading]]) -> list[Contrast]:
+    """The conditions compared; nothing without the packages that tests need, and then a note says so."""
+    try:
+        return contrasts(found)
+    except ModuleNotFoundError:
+        note("Intervals and tests of conditions need more packages: pip install 'dramaturg[evaluate]'", "yellow")
+        return []
+
+
+def contrast_table(found: Sequence[Contrast]) -> Table:
+    """Each condition minus the baseline."""
+    heads = ("measure", "difference", "mean", "95 % interval", "pairs", "p", "p (Holm)")
+    table = table_of("Conditions, paired by scenario and seed; the mean of the steps that both have", *heads)
+    for one in found:
+        cells = [*comparison_cells(one.interval, one.test.p, one.corrected, one.test.method)]
+        table.add_row(one.measure.replace("_", " "), f"{one.first} − {one.second}", *cells[:5])
+    tests = dict.fromkeys(one.test.method for one in found)
+    table.caption = ". ".join(f"{test[:1].upper()}{test[1:]}" for test in tests) + "."
+    if alone := sorted({pair for one in found for pair in one.alone}):
+        table.caption += f" Without a partner, and left out: {'; '.join(alone)}."
+    return table
 
 
 def step_cost_table(curves: Mapping[str, Curves]) -> Table:
-    """What each step cost, the mean of the runs of a condition."""
+    """What each step cost, the mean of the runs of a condition, and where it lies."""
     table = table_of("Cost of each step", "condition", "step", *UNITS, "runs")
     for condition, points in curves[UNITS[0]].items():
         for at, point in enumerate(points):
-            found = [curves[unit][condition][at].mean or 0 for unit in UNITS]
-            table.add_row(condition, str(point.step), *(f"{one:,.1f}" for one in found), str(point.n))
+            found = [curves[unit][condition][at] for unit in UNITS]
+            table.add_row(condition, str(point.step), *map(cost_cell, found), str(point.n))
     return table
+
+
+def cost_cell(point: Point) -> str:
+    """A cost in a table."""
+    between = "" if point.low is None or point.high is None else f" [{point.low:,.0f}, {point.high:,.0f}]"
+    return f"{point.mean or 0:,.1f}{between}"
 
 
 def cost_table(runs: Sequence[MeasuredRun]) -> Table:

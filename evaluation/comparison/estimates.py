@@ -10,7 +10,7 @@ from dramaturg.evaluation.comparison.interviews import Interview, Inventory, Lef
 from dramaturg.evaluation.comparison.records import Records, Reply
 from dramaturg.evaluation.comparison.run import Evaluation, unanswered, unheld, unmeasured
 from dramaturg.evaluation.interviews.state import InterviewOutput
-from dramaturg.evaluation.judging.measures import SIMILARITY
+from dramaturg.evaluation.judging.scales import SIMILARITY
 from dramaturg.workflows.methods import preparations
 
 GUESS = (3.0, 3000.0, 30.0)
@@ -18,7 +18,7 @@ GUESS = (3.0, 3000.0, 30.0)
 JUDGED = (2.0, 1000.0, 10.0)
 """The same of a judgement."""
 NO_MODEL = "no model is asked"
-GUESSED = "a guess: --limit 1 measures it"
+GUESSED = "a guess: a run with --limit 1 measures it"
 UNMEASURED = "a guess: no interview is over yet"
 Price = tuple[float, float, float]
 """Calls, tokens and seconds."""

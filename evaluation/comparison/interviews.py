@@ -23,7 +23,7 @@ from dramaturg.evaluation.instruments.files import NAMES, instrument
 from dramaturg.evaluation.instruments.instrument import Instrument
 from dramaturg.evaluation.interviews.run import asked_by, read_interview, so_far
 from dramaturg.evaluation.interviews.state import InterviewContext, InterviewOutput
-from dramaturg.evaluation.judging.measures import METRICS
+from dramaturg.evaluation.judging.scales import METRICS
 from dramaturg.nodes.run import RunContext
 from dramaturg.stores.errors import did_you_mean
 from dramaturg.stores.role import Role

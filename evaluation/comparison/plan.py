@@ -1,18 +1,26 @@
 """The plan of an evaluation: who is asked what, by which measures. A report needs it and what was said, no model."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib.metadata import version
 from itertools import chain, zip_longest
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
 from dramaturg.evaluation.comparison.contestants import BOUNDS, ToAsk, contestant, speaking_model, to_ask_of
+from dramaturg.evaluation.comparison.interviews import FOLDER as INTERVIEWS
 from dramaturg.evaluation.comparison.interviews import Interview, Inventory, interviews_of, told_apart
 from dramaturg.evaluation.comparison.labels import KnownLabels, labels_of
+from dramaturg.evaluation.comparison.needs import require_all
+from dramaturg.evaluation.comparison.records import FILE as RECORDS
+from dramaturg.evaluation.datasets.casting import asked_of
 from dramaturg.evaluation.datasets.dataset import Dataset, DatasetQuestion
 from dramaturg.evaluation.datasets.reading import read_dataset
+from dramaturg.evaluation.judging.scales import SIMILARITY
+from dramaturg.models.embeddings import embedder_name
 from dramaturg.nodes.run import RunContext
 from dramaturg.stores.errors import RoleFileError
 from dramaturg.stores.files import read_if_there, write_bytes
@@ -59,6 +67,16 @@ class Plan(_Frozen):
     interviews: tuple[Interview, ...] = ()
     labels: Mapping[str, Mapping[str, KnownLabels]] = {}
     """What is right, by inventory and role, so that a report needs no file of it."""
+    baseline: str = ""
+    """The method that each other one is compared with; plans of earlier versions have none: the first."""
+    embedders: Mapping[str, str] = {}
+    """Which embedding model measures each role, where likeness is measured; plans of earlier versions do not say."""
+    left_out: Mapping[str, Mapping[str, int]] = {}
+    """How many questions of each role a limit left out, by their kind."""
+    repeated: Mapping[str, int] = {}
+    """How many questions of each role came again, and are asked once."""
+    taken_from: str = ""
+    """The run whose answers were taken over when this one began."""
     _folder: Path | None = PrivateAttr(default=None)
 
     @property
@@ -67,6 +85,11 @@ class Plan(_Frozen):
         if self._folder is None:
             raise RuntimeError("This plan has no folder yet: write it, or read it from one.")
         return self._folder
+
+    @property
+    def compared_with(self) -> str:
+        """The method that each other one is compared with."""
+        return self.baseline or self.methods[0]
 
     def question(self, entry: Entry) -> DatasetQuestion:
         """The question of a reply."""
@@ -78,7 +101,14 @@ class Plan(_Frozen):
 
     def of(self, contestant: str) -> Iterator[Entry]:
         """The replies that are wanted of one contestant."""
-        return (one for one in self.entries if one.contestant == contestant)
+        return iter(self._by_contestant.get(contestant, ()))
+
+    @cached_property
+    def _by_contestant(self) -> dict[str, list[Entry]]:
+        found: dict[str, list[Entry]] = {}
+        for one in self.entries:
+            found.setdefault(one.contestant, []).append(one)
+        return found
 
 
 class Wanted(_Frozen):
@@ -96,6 +126,8 @@ class Wanted(_Frozen):
     """Whether floor and ceiling stand beside the methods."""
     labels: str = ""
     """The path of what is right of the roles by the inventories."""
+    baseline: str = ""
+    """The method that each other one is compared with; empty: the first."""
 
 
 def planned(
@@ -104,18 +136,23 @@ def planned(
     """Return the plan, and each question that it holds with whom it is for; the first judge judges interviews.
 
     Raises:
-        ValueError: there is no such method or metric, there are no questions for a role, a method cannot be
-            interviewed, or labels do not fit.
+        ValueError: there is no such method or metric, a role lacks what a method needs, there are no questions for a
+            role, a method cannot be interviewed, or labels do not fit.
         RoleFileError: the dataset, an inventory or the labels cannot be read.
     """
     metrics, inventories = told_apart(wanted.metrics)
     methods, bounds = [*map(contestant, wanted.methods)], BOUNDS if wanted.bounds and metrics else {}
     if wanted.dataset and not metrics:
         raise ValueError("An inventory brings its own questions: leave the dataset out, or name a metric of replies.")
-    dataset = read_dataset(wanted.dataset) if wanted.dataset else None
-    questions = [(role, questions_of(role, dataset, wanted.limit)) for role in roles] if metrics else []
+    dataset = asked_of(wanted.dataset) if wanted.dataset else None
+    if wanted.baseline and wanted.baseline not in wanted.methods:
+        raise ValueError(f"--baseline {wanted.baseline} is none of the methods: {', '.join(wanted.methods)}.")
+    there = {role.id: questions_of(role, dataset) for role in roles} if metrics else {}
+    once = {role: distinct(of) for role, of in there.items()}
+    questions = [(role, spread(once[role.id], wanted.limit)) for role in roles] if metrics else []
     asked = list(to_ask_of([*methods, *bounds.values()], questions, wanted.seeds, shared))
     found, interviews = interviews_of(inventories, methods, roles, wanted.seeds, shared, judges[0])
+    require_all(methods, roles, shared)
     labels = labels_of(read_dataset(wanted.labels, "incharacter"), roles, found) if wanted.labels else {}
     plan = Plan(
         methods=wanted.methods,
@@ -138,34 +175,115 @@ def planned(
         inventories=found,
         interviews=interviews,
         labels=labels,
+        baseline=wanted.baseline or wanted.methods[0],
+        embedders={role.id: embedder_name(shared.embedding_model, role.card.language) for role in roles}
+        if SIMILARITY in metrics
+        else {},
+        left_out={role.id: gone for role, of in questions if (gone := kinds(once[role.id]) - kinds(of))},
+        repeated={role: again for role, of in there.items() if (again := len(of) - len(once[role]))},
     )
     return plan, asked
 
 
-def questions_of(role: Role, dataset: Dataset | None, limit: int) -> list[DatasetQuestion]:
-    """Return the questions for a role: those of the dataset, else its own, at most `limit` of them (0: all)."""
+def questions_of(role: Role, dataset: Dataset | None) -> Sequence[DatasetQuestion]:
+    """Return the questions for a role: those of the dataset, else its own."""
     if dataset is None:
         if not (role.root / OWN).is_file():
             raise RoleFileError(f"{role.id} has no {OWN}: write some, or name a dataset.")
         dataset = read_dataset(role.root / OWN)
-    found = dataset.of_role(role.id, role.card.name, *role.card.aliases)
-    return spread(found, limit) if limit else list(found)
+    return dataset.of_role(role.id, role.card.name, *role.card.aliases)
+
+
+def distinct(questions: Sequence[DatasetQuestion]) -> list[DatasetQuestion]:
+    """Return each question once; in the same words, from the same person and after the same, it is no other."""
+    found: dict[object, DatasetQuestion] = {}
+    for one in questions:
+        found.setdefault((" ".join(one.text.split()), one.user_role, one.context, one.turns), one)
+    return [*found.values()]
 
 
 def spread(questions: Sequence[DatasetQuestion], limit: int) -> list[DatasetQuestion]:
-    """Return a few questions of each kind rather than many of the first: in turn by scope and attribute, in order."""
-    kinds: dict[tuple[str, str], list[DatasetQuestion]] = {}
+    """Return at most so many questions (0: all), of each scope in turn, and of each attribute of a scope; in order."""
+    if not limit:
+        return list(questions)
+    scopes: dict[str, dict[str, list[DatasetQuestion]]] = {}
     for one in questions:
-        kinds.setdefault((one.scope, one.attribute), []).append(one)
-    turns = chain.from_iterable(zip_longest(*kinds.values()))
-    chosen = {one.id for one in [one for one in turns if one is not None][:limit]}
+        scopes.setdefault(one.scope, {}).setdefault(one.attribute, []).append(one)
+    turns = in_turn([in_turn(of.values()) for of in scopes.values()])
+    chosen = {one.id for one in turns[:limit]}
     return [one for one in questions if one.id in chosen]
 
 
-def write_plan(folder: Path, plan: Plan) -> None:
-    """Write the plan of a run into its folder."""
-    write_bytes(folder / FILE, plan.model_dump_json(indent=1).encode(), within=folder)
+def in_turn(groups: Iterable[Sequence[DatasetQuestion]]) -> list[DatasetQuestion]:
+    """The first of each group, then the second of each, until all are there."""
+    return [one for one in chain.from_iterable(zip_longest(*groups)) if one is not None]
+
+
+def kinds(questions: Iterable[DatasetQuestion]) -> Counter[str]:
+    """How many questions there are of each scope and attribute, in words."""
+    scopes = {"in": "in scope", "out": "out of scope", "": "of no scope"}
+    return Counter(f"{scopes[one.scope]}{f', {one.attribute}' if one.attribute else ''}" for one in questions)
+
+
+def keep_plan(folder: Path, plan: Plan) -> None:
+    """Keep the plan of a run in its folder; from then on it is not changed.
+
+    Raises:
+        ValueError: another plan is there. Who sees numbers and then asks for more, or by another judge, has another
+            run, and a report of it says so.
+    """
+    there = require_same(folder, plan)
+    kept = plan.model_copy(update={"taken_from": there.taken_from}) if there else plan
+    write_bytes(folder / FILE, kept.model_dump_json(indent=1).encode(), within=folder)
     plan._folder = folder
+
+
+def require_same(folder: Path, plan: Plan) -> Plan | None:
+    """Return the plan of a folder, if there is one and something was asked by it; refuse another."""
+    if not (folder / FILE).is_file() or not any((folder / name).exists() for name in (RECORDS, INTERVIEWS)):
+        return None
+    there = read_plan(folder)
+    if changed := list(changes(there, plan)):
+        raise ValueError(
+            f"{folder.name} holds another plan: {'; '.join(changed)}. A plan stays as it is once something was asked: "
+            f"take another --out, and --from {folder.name} if it is to begin with what was answered there."
+        )
+    return there
+
+
+def changes(before: Plan, now: Plan) -> Iterator[str]:
+    """What has changed between two plans, in words; what an earlier version did not write has not."""
+    compared = [
+        name
+        for name in Plan.model_fields
+        if name in before.model_fields_set and name not in ("dramaturg", "taken_from")
+    ]
+    differ = [name for name in compared if getattr(before, name) != getattr(now, name)]
+    named = [name for name in differ if name not in ("questions", "entries", "interviews", "left_out", "repeated")]
+    for name in named:
+        if name == "labels":
+            yield "the labels have changed"
+        else:
+            yield f"{name}: {in_words(before, name)} before, {in_words(now, name)} now"
+    if not named:
+        asked = {role for role in before.roles if before.questions.get(role) != now.questions.get(role)}
+        if asked:
+            yield f"there are other questions for {', '.join(sorted(asked))}"
+        elif differ:
+            known = {one.key for one in before.entries} | {one.key for one in before.interviews}
+            roles = {one.role for one in now.entries if one.key not in known}
+            roles |= {one.role for one in now.interviews if one.key not in known}
+            yield f"files of {', '.join(sorted(roles)) or 'a role'} have changed, or prompts"
+
+
+def in_words(plan: Plan, name: str) -> str:
+    """The value of a field in a sentence."""
+    value: Any = getattr(plan, name)
+    if name == "inventories":
+        value = tuple(one.name for one in value)
+    if isinstance(value, Mapping):
+        value = tuple(dict.fromkeys(value.values()))
+    return ", ".join(map(str, value)) or "none" if isinstance(value, tuple) else f"{value}" or "none"
 
 
 def read_plan(folder: Path) -> Plan:

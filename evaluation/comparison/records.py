@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
+from dramaturg.evaluation.judging.scales import METRICS, scale_of
 from dramaturg.stores.conversations.kept_run import alone
 from dramaturg.stores.documents.reading import explain
 from dramaturg.stores.errors import RoleFileError
@@ -50,8 +51,8 @@ class Judged(_Record):
     reply: str
     """The key of what was judged."""
     metric: str
-    value: float | None
-    probability: float | None = None
+    value: float | None = Field(allow_inf_nan=False)
+    probability: float | None = Field(default=None, ge=0, le=1)
     """P(yes), where the judge says yes or no and its model gives log-probabilities."""
     applicable: bool = True
     """False: the metric is not defined for this reply, which is not the same as missing."""
@@ -61,8 +62,32 @@ class Judged(_Record):
     calls: int = 0
     tokens: int = 0
 
+    @model_validator(mode="after")
+    def on_scale(self) -> Self:
+        """Refuse a value that is off the metric's scale."""
+        if self.value is not None and self.metric in METRICS:
+            scale = scale_of(self.metric)
+            if not scale.low <= self.value <= scale.high:
+                span = f"from {scale.low:g} to {scale.high:g}"
+                raise ValueError(f"{self.metric} goes {span}, and {self.value:g} is off that scale")
+        return self
 
-RECORD: TypeAdapter[Reply | Judged] = TypeAdapter(Annotated[Reply | Judged, Field(discriminator="kind")])
+
+class Indexed(_Record):
+    """What it has cost to prepare a role for a method, in the run that has done it; 0 calls: nothing was left to do."""
+
+    kind: Literal["indexed"] = "indexed"
+    contestant: str
+    role: str
+    calls: int
+    tokens: int
+    seconds: float
+    passages: int | None = None
+    """How many passages the role has then, where the method looks passages up."""
+
+
+Record = Reply | Judged | Indexed
+RECORD: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
 
 
 class Records(NamedTuple):
@@ -70,13 +95,16 @@ class Records(NamedTuple):
 
     replies: dict[str, Reply]
     judged: dict[str, Judged]
+    indexed: dict[str, Indexed]
 
-    def take(self, record: Reply | Judged) -> None:
+    def take(self, record: Record) -> None:
         """Take a record in, in place of an older one of its key."""
         if isinstance(record, Reply):
             self.replies[record.key] = record
-        else:
+        elif isinstance(record, Judged):
             self.judged[record.key] = record
+        else:
+            self.indexed[record.key] = record
 
 
 class RecordFile:
@@ -97,7 +125,7 @@ class RecordFile:
 
     def read(self) -> Records:
         """Read all records; none if there is no file yet."""
-        found, data = Records({}, {}), read_if_there(self.path, within=self.folder) or b""
+        found, data = Records({}, {}, {}), read_if_there(self.path, within=self.folder) or b""
         for number, line in enumerate(whole_lines(data).split(b"\n"), start=1):
             if line.strip():
                 try:
@@ -108,7 +136,7 @@ class RecordFile:
                     raise RoleFileError(msg) from error
         return found
 
-    def add(self, records: Iterable[Reply | Judged]) -> None:
+    def add(self, records: Iterable[Record]) -> None:
         """Append records; once this returns they are on the disk."""
         lines = "".join(one.model_dump_json() + "\n" for one in records)
         append_bytes(self.path, lines.encode(errors="surrogatepass"), within=self.folder)

@@ -1,6 +1,7 @@
 """An evaluation as it runs: prepare, reply, measure, interview. What is answered is kept, and not asked for again."""
 
 import asyncio
+import shutil
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
@@ -11,19 +12,20 @@ from pydantic.json_schema import SkipJsonSchema
 
 from dramaturg.evaluation.comparison.contestants import ToAsk, contestant, language_in
 from dramaturg.evaluation.comparison.interviews import FOLDER, Left, context_of, left_of
-from dramaturg.evaluation.comparison.plan import Plan, write_plan
-from dramaturg.evaluation.comparison.records import Judged, RecordFile, Records, Reply
+from dramaturg.evaluation.comparison.plan import Plan, keep_plan, read_plan
+from dramaturg.evaluation.comparison.records import FILE, Indexed, Judged, RecordFile, Records, Reply
 from dramaturg.evaluation.comparison.speakers import MethodSpeakers
 from dramaturg.evaluation.datasets.dataset import DatasetQuestion
 from dramaturg.evaluation.interviews.run import interviewed
-from dramaturg.evaluation.judging.measures import SIMILARITY, ToJudge, measured, to_judge
+from dramaturg.evaluation.judging.measures import ToJudge, measured, to_judge
+from dramaturg.evaluation.judging.scales import SIMILARITY
 from dramaturg.models.client import name_of
 from dramaturg.models.embeddings import embedder
 from dramaturg.nodes.index_steps import Announce, Answers, after, answer_all
 from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.passages.corrective import WebSearch
 from dramaturg.nodes.run import Name, RunContext, chat_in, library_of
-from dramaturg.stores.files import make_folder
+from dramaturg.stores.files import make_folder, read_if_there, write_bytes
 
 Phase = Literal["Preparing", "Replies", "Measures", "Interviews"]
 Show = Callable[[Phase, int], Announce]
@@ -70,13 +72,14 @@ async def evaluate(evaluation: Evaluation, show: Show) -> None:
 
     Raises:
         Busy: another program works in the folder.
+        ValueError: the folder holds another plan.
         Capped: as many calls were made as are allowed; what they brought is kept.
         ModelError: a model cannot be reached, or refuses every question; what came before is kept.
     """
     make_folder(evaluation.folder, within=evaluation.folder.parent)
     file = RecordFile(evaluation.folder)
     with file.opened() as known:
-        write_plan(evaluation.folder, evaluation.plan)
+        keep_plan(evaluation.folder, evaluation.plan)
         desk = Desk(file, known, evaluation.settings)
         if evaluation.plan.metrics:
             await reply_and_measure(evaluation, desk, show)
@@ -84,12 +87,27 @@ async def evaluate(evaluation: Evaluation, show: Show) -> None:
             await interview_all(evaluation, desk, show)
 
 
+def take_over(source: Path, folder: Path) -> None:
+    """Let a run begin with what another one had answered: its records and interviews, as far as the plan wants them.
+
+    Raises:
+        ValueError: this run has begun already, or the other is none.
+    """
+    read_plan(source)
+    if (folder / FILE).exists():
+        return  # it has begun, and goes on with what it took over then
+    make_folder(folder, within=folder.parent)
+    if (source / FOLDER).is_dir():
+        shutil.copytree(source / FOLDER, folder / FOLDER, dirs_exist_ok=True)
+    write_bytes(folder / FILE, read_if_there(source / FILE, within=source) or b"", within=folder)
+
+
 async def reply_and_measure(evaluation: Evaluation, desk: "Desk", show: Show) -> None:
     """Have every question answered, and every reply measured; see `evaluate`."""
     settings, known = evaluation.settings, desk.known
     waiting = unanswered(evaluation.asked, known)
     async with MethodSpeakers(settings, evaluation.folder) as speakers:
-        await prepare_all(waiting.values(), speakers, show)
+        await prepare_all(waiting.values(), speakers, desk, show)
         asked = len({one.key for one in evaluation.asked})
         announce = after(asked - len(waiting), show("Replies", asked))
         await desk.take(waiting, speakers.reply, announce, speakers.turns or desk.turns)
@@ -114,7 +132,7 @@ async def interview_all(evaluation: Evaluation, desk: "Desk", show: Show) -> Non
             )
             for one in waiting
         ]
-        await prepare_all(prepared, speakers, show)
+        await prepare_all(prepared, speakers, desk, show)
     make_folder(evaluation.folder / FOLDER, within=evaluation.folder)
     inventories = {one.metric: one for one in evaluation.plan.inventories}
     sizes = (inventories[one.inventory] for one in evaluation.plan.interviews)
@@ -176,6 +194,15 @@ class Desk:
         if len(had) < len(waiting):
             raise self.capped()
 
+    async def prepared(self, now: Indexed | None) -> None:
+        """Write down what an index has cost; one that was there before costs nothing more."""
+        before = self.known.indexed.get(now.key) if now else None
+        if now and (before is None or now.calls or now.passages != before.passages):
+            spent = {name: getattr(now, name) + getattr(before, name, 0) for name in ("calls", "tokens", "seconds")}
+            record = now.model_copy(update=spent)
+            await asyncio.to_thread(self.file.add, [record])
+            self.known.take(record)
+
     async def interview(self, left: Mapping[str, Left], evaluation: Evaluation, announce: Announce) -> None:
         """Hold interviews one after the other; a few questions of each are asked at a time.
 
@@ -219,7 +246,7 @@ class Desk:
         return bool(self.most_calls) and self.calls + self.under_way >= self.most_calls
 
 
-async def prepare_all(asked: Iterable[ToAsk], speakers: MethodSpeakers, show: Show) -> None:
+async def prepare_all(asked: Iterable[ToAsk], speakers: MethodSpeakers, desk: "Desk", show: Show) -> None:
     """Index each role for each method that it is to speak by; on a server the roles at once."""
     pairs = {(one.contestant.name, one.role.id): one for one in asked}
     announce, done = show("Preparing", len(pairs)), 0
@@ -233,7 +260,7 @@ async def prepare_all(asked: Iterable[ToAsk], speakers: MethodSpeakers, show: Sh
     async def prepare(group: Sequence[ToAsk]) -> Answers:
         nonlocal done
         for one in group:
-            await speakers.prepare(one)
+            await desk.prepared(await speakers.prepare(one))
             done += 1
             announce(done)
         return {}
@@ -264,10 +291,7 @@ def wanted_measures(evaluation: Evaluation, known: Records) -> Iterator[ToJudge]
             if reply and not reply.error:
                 # Likeness is the embedding model's to measure, all else the judges'.
                 embeds = metric == SIMILARITY
-                by = (
-                    [embedder(settings.embedding_model, one.role.card.language).name] if embeds else judges_of(settings)
-                )
-                for name in by:
+                for name in [evaluation.plan.embedders[one.role.id]] if embeds else judges_of(settings):
                     yield to_judge(reply, one.question, one.role, metric, language_in(settings, one.role), name)
 
 

@@ -15,12 +15,13 @@ from dramaturg.evaluation.comparison.contestants import (
     BOUNDS,
     ToAsk,
     bound_reply,
+    digest,
     language_in,
     server_of,
     speaking_model,
 )
 from dramaturg.evaluation.comparison.external import PACKAGES, ExternalMethod, MethodReply, external_method
-from dramaturg.evaluation.comparison.records import Reply
+from dramaturg.evaluation.comparison.records import Indexed, Reply
 from dramaturg.evaluation.datasets.dataset import DatasetQuestion
 from dramaturg.models.chat import Account, total
 from dramaturg.models.environment import environment
@@ -60,20 +61,39 @@ class MethodSpeakers:
         """End the processes of other packages."""
         await self._open.aclose()
 
-    async def prepare(self, asked: ToAsk) -> None:
-        """Index a role for a method, which is work that no question should be charged with."""
-        method = asked.contestant.method
+    async def prepare(self, asked: ToAsk) -> Indexed | None:
+        """Index a role for a method, which is work that no question should be charged with; say what it has cost.
+
+        None where nothing is indexed, or where a server does so, which does not say.
+        """
+        method, began = asked.contestant.method, time.perf_counter()
+        calls = tokens = 0
+        passages: int | None = None
         if method in BOUNDS:
-            return
+            return None
         if method in PACKAGES:
-            await (await self.external(asked)).prepare()
-            return
-        context = asked.contestant.context(self.shared, asked.role.id, seed=0)
-        if self.server:
-            await self.server.prepare(method, context)
-            return
-        for one in preparations(method, context).values():
-            await one.graph.ainvoke({}, context=one.context)
+            used = await (await self.external(asked)).prepare()
+            calls, tokens = used["calls"], used["prompt_tokens"] + used["completion_tokens"]
+        else:
+            context = asked.contestant.context(self.shared, asked.role.id, seed=0)
+            if self.server:
+                await self.server.prepare(method, context)
+                return None
+            if not (graphs := preparations(method, context)):
+                return None
+            for one in graphs.values():
+                report = (await one.graph.ainvoke({}, context=one.context))["index"]
+                calls, tokens = calls + report.get("calls", 0), tokens + report.get("tokens", 0)
+                passages = report.get("passages", passages)
+        return Indexed(
+            key=digest(["index", asked.contestant.name, asked.role.id]),
+            contestant=asked.contestant.name,
+            role=asked.role.id,
+            calls=calls,
+            tokens=tokens,
+            seconds=round(time.perf_counter() - began, 3),
+            passages=passages,
+        )
 
     async def require(self, asked: ToAsk) -> None:
         """Where the roles speak on a server, refuse what it would refuse, before anything is asked."""

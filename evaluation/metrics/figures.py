@@ -1,17 +1,15 @@
-"""Figures of matplotlib: calibration, means with their intervals, and a radar; as SVG each is the same every time."""
+"""Figures of matplotlib: calibration, means with their intervals, and their cost; as SVG the same every time."""
 
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from html import escape
 from io import BytesIO
-from math import nan, pi
 from typing import Any
 
 from dramaturg.evaluation.metrics.intervals import Interval, Share
 
 COLOURS = ("#1f5fa8", "#b3322c", "#2c7d3f", "#8a5a00", "#6a3d9a", "#0b7285", "#a61e4d", "#495057")
 GREY = "#777777"
-FEWEST_AXES = 3
-"""A radar of fewer axes has no area."""
 
 
 def new_figure() -> Any:
@@ -36,9 +34,15 @@ def svg(figure: Any) -> bytes:
     return file.getvalue()
 
 
-def image(figure: Any) -> str:
-    """A figure as an `<img>` that holds its own data: as inline elements, several figures would share their ids."""
-    return f'<img alt="" src="data:image/svg+xml;base64,{b64encode(svg(figure)).decode()}">'
+def image(figure: Any, text: str) -> str:
+    """A figure as an `<img>` that holds its own data: as inline elements, several figures would share their ids.
+
+    Args:
+        figure: what is drawn.
+        text: what it shows, for who does not see it.
+    """
+    data = b64encode(svg(figure)).decode()
+    return f'<img alt="{escape(text, quote=True)}" src="data:image/svg+xml;base64,{data}">'
 
 
 def calibration_figure(bins: Sequence[tuple[float, Share]], said: str, true: str) -> Any:
@@ -76,7 +80,6 @@ def interval_figure(title: str, rows: Sequence[tuple[str, Interval | None, bool]
     figure = new_figure()
     figure.set_size_inches(6.4, 0.9 + 0.35 * len(rows))
     axes = figure.add_subplot()
-    axes.plot([low, high], [0, 0], alpha=0)
     for place, (_, interval, grey) in enumerate(reversed(rows)):
         if interval:
             ends = [interval.mean if end is None else end for end in (interval.low, interval.high)]
@@ -85,32 +88,34 @@ def interval_figure(title: str, rows: Sequence[tuple[str, Interval | None, bool]
             axes.plot(interval.mean, place, "o", color=colour)
     axes.set_yticks(range(len(rows)), [label for label, *_ in reversed(rows)], fontsize=8)
     axes.set_ylim(-0.6, len(rows) - 0.4)
+    axes.set_xlim(low, high)
     axes.set_title(title, fontsize=10, loc="left")
     axes.grid(axis="x", alpha=0.3)
     return figure
 
 
-def radar(title: str, means: Mapping[str, Mapping[str, float]], low: float, high: float) -> Any | None:
-    """Return means by name and attribute as a radar; None where there are fewer than three attributes.
+def cost_figure(title: str, points: Sequence[tuple[str, float, Interval]], low: float, high: float) -> Any:
+    """Return means over what a reply costs, with their intervals; the cost grows by factors.
 
     Args:
         title: what is measured.
-        means: by name and attribute.
-        low: what the middle stands for.
-        high: and the rim.
+        points: a name, the tokens of a reply, and the mean with its interval.
+        low: where the scale begins.
+        high: and where it ends.
     """
-    attributes = sorted({one for of in means.values() for one in of})
-    if len(attributes) < FEWEST_AXES:
-        return None
     figure = new_figure()
-    figure.set_size_inches(6.0, 4.8)
-    axes = figure.add_subplot(projection="polar")
-    angles = [2 * pi * at / len(attributes) for at in range(len(attributes))]
-    for (name, of), colour in zip(means.items(), COLOURS * 3, strict=False):
-        values = [of.get(one, nan) for one in attributes]
-        axes.plot([*angles, angles[0]], [*values, values[0]], color=colour, label=name, linewidth=1.5)
+    figure.set_size_inches(5.2, 3.8)
+    axes = figure.add_subplot()
+    axes.set_xscale("log")
+    for (name, tokens, interval), colour in zip(points, COLOURS * len(points), strict=False):
+        ends = [interval.mean if end is None else end for end in (interval.low, interval.high)]
+        axes.plot([tokens, tokens], ends, color=colour, linewidth=1.2, alpha=0.5)
+        axes.plot(tokens, interval.mean, "o", color=colour, markersize=4)
+        axes.annotate(name, (tokens, interval.mean), (5, 3), textcoords="offset points", fontsize=7, color=colour)
     axes.set_ylim(low, high)
-    axes.set_xticks(angles, [one.replace("_", " ") for one in attributes], fontsize=8)
-    axes.set_title(title, fontsize=10)
-    axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.05, 1.0))
+    axes.margins(x=0.18)
+    for formatter in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
+        formatter("{x:,.0f}")
+    axes.set(xlabel="tokens a reply", ylabel=title)
+    axes.grid(alpha=0.3)
     return figure

@@ -1,39 +1,44 @@
-"""Intervals of what is measured over roles: BCa bootstrap, Student's t, Wilson, and bounds for what is missing."""
+"""Intervals of what is measured over roles, which stay on the scale and keep the role as the unit; what is missing."""
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
+from math import inf, isfinite
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-RESAMPLES, COVERED = 10_000, 0.95
-FEWEST_ROLES = 10
-"""With fewer roles, an interval is Student's t instead of resampled. On simulated means BCa covers 83 % with 5
-roles, 90 % with 10, 92 % with 15, 94 % with 32; Student's t covers more with few."""
+COVERED = 0.95
 MISSING_ALLOWED = 0.02
 """More missing than this, and a run is invalid."""
 Values = Mapping[str, Sequence[float]]
 """The values of each role; yes and no as 1 and 0."""
 Array = NDArray[np.float64]
+Ends = tuple[float, float]
+"""Where a scale begins and ends; either may be infinite."""
+SHARE: Ends = (0.0, 1.0)
+COSINE: Ends = (-1.0, 1.0)
+POSITIVE: Ends = (0.0, inf)
+"""Of what is counted or timed."""
+ANY: Ends = (-inf, inf)
+SAME = 1e-12
+"""A spread that is no larger, as a share of the mean or of the scale, is rounding."""
 
 
 class Interval(NamedTuple):
-    """A mean over roles and where it lies; `low` and `high` are None where the roles do not vary."""
+    """A mean over roles and where it lies; `low` and `high` are None where nothing says how roles vary."""
 
     mean: float
     low: float | None
     high: float | None
     n: int
-    """How many roles: what was resampled."""
+    """How many roles: what the interval is over."""
     n_values: int
     """How many values they have together."""
     covered: float
-    seed: int
     method: str
     reason: str
-    """Why the interval is not the BCa bootstrap's; empty where it is."""
+    """Why there is no interval, or what it rests on where roles do not vary; else empty."""
 
 
 class Share(NamedTuple):
@@ -66,55 +71,70 @@ class Missing(NamedTuple):
 
 
 def cluster_interval(
-    values: Values,
-    *,
-    seed: int,
-    pooled: bool = False,
-    resamples: int = RESAMPLES,
-    covered: float = COVERED,
-    unit: str = "role",
+    values: Values, *, scale: Ends = SHARE, pooled: bool = False, covered: float = COVERED, unit: str = "role"
 ) -> Interval:
-    """Where the mean over roles lies: a BCa bootstrap that draws whole roles, since the values of a role go together.
+    """Where the mean over roles lies: the values of a role go together, so that roles are what is counted.
 
-    With fewer than ten roles it is Student's t interval about the same mean, and `reason` says so.
+    On a scale with two ends it is the interval of as many yes-or-no answers as would vary like the roles (see
+    `effective_interval`). What has a lowest value alone has Student's t of the logarithm, all else Student's t.
+    docs/statistics.md has how often each covers.
 
     Args:
         values: the values of each role.
-        seed: of the draws.
+        scale: its two ends.
         pooled: weigh each value alike, as Acc(Dim) does, and not each role.
-        resamples: how often to draw.
         covered: which share of such intervals is to hold the true mean.
-        unit: what is drawn, in a word: where there is one role, its questions may be.
+        unit: what the interval is over, in a word: where there is one role, its questions may be.
 
     Raises:
-        ValueError: there are no roles, a role has no values, a value is no number, or `covered` is no share.
+        ValueError: there are no roles, a role has no values, a value is no number or off the scale, or `covered` is
+            no share.
     """
     _refuse_cover(covered)
     sums, sizes = clusters(values, pooled)
-    mean, n = float(_ratio(sums, sizes)), len(sums)
+    single = [one for of in values.values() for one in of]
+    if not all(scale[0] - SAME <= one <= scale[1] + SAME for one in (min(single), max(single))):
+        raise ValueError(f"Give values on their scale: {min(single)} to {max(single)} goes beyond {scale}.")
+    mean, n = float(sums.sum() / sizes.sum()), len(sums)
     spread = (sums - mean * sizes) / sizes.mean()
-    low, high, method, reason = None, None, "none", ""
+    about = (n, len(single), covered)
+    span = scale[1] - scale[0]
+    same = float(np.abs(spread).max()) <= SAME * (span if isfinite(span) else max(1.0, abs(mean)))
     if n == 1:
-        reason = f"there is one {unit}: nothing says how {unit}s vary"
-    elif np.abs(spread).max() <= 1e-12 * max(1.0, abs(mean)):
-        reason = f"all {n} {unit}s have the same mean: nothing says how {unit}s vary"
-    elif n < FEWEST_ROLES:
-        method = f"Student's t over {unit}s"
-        reason = f"a bootstrap of {n} {unit}s is too narrow: from {FEWEST_ROLES} on"
-        low, high = _t_interval(mean, spread, covered)
+        return Interval(mean, None, None, *about, "none", f"there is one {unit}: nothing says how {unit}s vary")
+    if not isfinite(span):
+        if same:
+            reason = f"all {n} {unit}s have the same mean: nothing says how {unit}s vary"
+            return Interval(mean, None, None, *about, "none", reason)
+        low, high = _t_interval(mean, spread, covered, of_logarithm=scale == POSITIVE and mean > 0)
+        method = f"Student's t over {unit}s" + (", of the logarithm" if scale == POSITIVE else "")
+        return Interval(mean, low, high, *about, method, "")
+    within = sum(float(np.var(of)) / len(of) for of in values.values()) / n**2
+    yes_no = scale == SHARE and all(one in (0, 1) for one in single)
+    place, apart = np.asarray((mean - scale[0]) / span), spread / span
+    if yes_no and len(single) == n:
+        method, ends = f"Clopper–Pearson over {unit}s", clopper_pearson(place, n, covered)
     else:
-        method = f"cluster bootstrap over {unit}s, BCa, {resamples} resamples"
-        low, high = _bootstrap(sums, sizes, seed, resamples, covered)
-    return Interval(mean, low, high, n, sum(map(len, values.values())), covered, seed, method, reason)
+        method = f"effective n over {unit}s (Korn and Graubard)"
+        ends = effective_interval(
+            place, apart, most=len(single) if yes_no else None, within=within / span**2, covered=covered
+        )
+    low, high = (float(scale[0] + span * end) for end in ends)
+    reason = ""
+    if same:
+        rests = (
+            "which counts as that many answers of yes or no" if within <= SAME else "so that their answers have to say"
+        )
+        reason = f"all {n} {unit}s have the same mean, {rests}"
+    return Interval(mean, min(low, mean), max(high, mean), *about, method, reason)
 
 
 def paired_interval(
     first: Values,
     second: Values,
     *,
-    seed: int,
+    scale: Ends = SHARE,
     pooled: bool = False,
-    resamples: int = RESAMPLES,
     covered: float = COVERED,
     unit: str = "role",
 ) -> Interval:
@@ -123,14 +143,60 @@ def paired_interval(
     Args:
         first: the values of each role, in the order of the questions.
         second: those of the other method, in the same order.
-        seed: of the draws.
+        scale: that of the values; a difference lies within its span.
         pooled: as in `cluster_interval`.
-        resamples: how often to draw.
         covered: which share of such intervals is to hold the true difference.
         unit: as in `cluster_interval`.
     """
-    apart = differences(first, second)
-    return cluster_interval(apart, seed=seed, pooled=pooled, resamples=resamples, covered=covered, unit=unit)
+    span = scale[1] - scale[0]
+    return cluster_interval(differences(first, second), scale=(-span, span), pooled=pooled, covered=covered, unit=unit)
+
+
+def effective_interval(
+    mean: Array, spread: Array, *, most: float | None = None, within: float = 0.0, covered: float = COVERED
+) -> tuple[Array, Array]:
+    """Return the intervals of means between 0 and 1 by the effective n of Korn and Graubard (1998).
+
+    The effective n is how many independent answers of yes or no would vary as the mean of the roles does. It is taken
+    smaller by the square of the ratio of Student's quantiles, as the variance is estimated from few roles, and the
+    interval is Clopper and Pearson's of so many answers. The degrees of freedom of that variance go down with the
+    kurtosis of the roles' means; of a skewed sample it counts as no smaller than a gamma distribution's.
+
+    Args:
+        mean: the means; any shape.
+        spread: what each role's mean differs from it; one axis more, of the roles (two or more).
+        most: how many answers of yes or no there are: no fewer vary less. None: values are scores.
+        within: the variance that the mean has from the answers of each role; it counts where roles do not vary. Where
+            answers do not either, each role counts as one answer of yes or no.
+        covered: which share of such intervals is to hold the true mean.
+    """
+    from scipy.special import stdtrit
+
+    n, upper = spread.shape[-1], (1 + covered) / 2
+    squares = (spread**2).sum(axis=-1)
+    same = np.abs(spread).max(axis=-1) <= SAME
+    variance = np.where(same, within, squares / (n - 1) / n)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = mean * (1 - mean) / variance
+        skew = (spread**3).mean(axis=-1) / (squares / n) ** 1.5
+        excess = (spread**4).mean(axis=-1) / (squares / n) ** 2 - 3
+        excess = np.where(same, 0.0, np.maximum(np.maximum(excess, 1.5 * skew**2), 0.0))
+        freedom = 2 / (excess / n + 2 / (n - 1))
+        found = np.clip(found, n - 1, most if most is not None else 1e9)
+        smaller = (stdtrit(np.maximum(found - 1, 1), upper) / stdtrit(np.clip(freedom, 1, n - 1), upper)) ** 2
+    nothing = same & (variance <= SAME)
+    return clopper_pearson(mean, np.where(nothing, n, found * smaller), covered)
+
+
+def clopper_pearson(mean: Array, n: Array | int, covered: float = COVERED) -> tuple[Array, Array]:
+    """Return the exact intervals of shares of n answers; n need be no whole number."""
+    from scipy.special import betaincinv
+
+    hits, misses = mean * n, (1 - mean) * n
+    few = 1e-9  # a share of 0 or 1 but for rounding
+    low = np.where(hits < few, 0.0, betaincinv(np.maximum(hits, few), misses + 1, (1 - covered) / 2))
+    high = np.where(misses < few, 1.0, betaincinv(hits + 1, np.maximum(misses, few), (1 + covered) / 2))
+    return low, high
 
 
 def wilson(hits: int, n: int, *, covered: float = COVERED) -> Share:
@@ -170,51 +236,21 @@ def missing(values: Sequence[float | None], *, low: float, high: float) -> Missi
     return Missing(mean, lowest, highest, gone / n, gone, n, gone <= MISSING_ALLOWED * n, None, "worst-case bounds")
 
 
-def percentile_interval(values: Sequence[float]) -> tuple[float, float]:
-    """Where 95 % of the means of resampled observations lie: the percentile bootstrap, with a fixed seed.
-
-    It needs numpy alone, so that measures of simulations are had without the extra `evaluate`.
-    """
-    if not values:
-        raise ValueError("There is no band about nothing: give a value or more.")
-    dice, sample = np.random.default_rng(0), np.asarray(values, dtype=np.float64)
-    means = sample[dice.integers(len(sample), size=(RESAMPLES, len(sample)))].mean(axis=1)
-    low, high = np.quantile(means, [(1 - COVERED) / 2, (1 + COVERED) / 2])
-    return float(low), float(high)
-
-
 def _refuse_cover(covered: float) -> None:
     if not 0 < covered < 1:
         raise ValueError(f"Give the share that intervals are to cover, such as {COVERED}: {covered} is none.")
 
 
-def _ratio(sums: Array, sizes: Array, axis: int = -1) -> Any:
-    return sums.sum(axis=axis) / sizes.sum(axis=axis)
-
-
-def _t_interval(mean: float, spread: Array, covered: float) -> tuple[float, float]:
+def _t_interval(mean: float, spread: Array, covered: float, *, of_logarithm: bool) -> Ends:
     """Student's t interval of a ratio whose roles deviate so much from it."""
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     n = len(spread)
-    half = float(t.ppf((1 + covered) / 2, n - 1)) * float(np.sqrt((spread**2).sum() / (n - 1) / n))
+    half = float(stdtrit(n - 1, (1 + covered) / 2)) * float(np.sqrt((spread**2).sum() / (n - 1) / n))
+    if of_logarithm:
+        times = float(np.exp(half / mean))
+        return mean / times, mean * times
     return mean - half, mean + half
-
-
-def _bootstrap(sums: Array, sizes: Array, seed: int, resamples: int, covered: float) -> tuple[float, float]:
-    from scipy.stats import bootstrap
-
-    found = bootstrap(
-        (sums, sizes),
-        _ratio,
-        paired=True,
-        vectorized=True,
-        n_resamples=resamples,
-        confidence_level=covered,
-        method="BCa",
-        rng=np.random.default_rng(seed),
-    )
-    return float(found.confidence_interval.low), float(found.confidence_interval.high)
 
 
 def clusters(values: Values, pooled: bool) -> tuple[Array, Array]:

@@ -1,27 +1,35 @@
-"""Tests of methods on the same questions, their correction in a table, and what they could have found at all."""
+"""Tests of methods on the same roles and questions, their correction in a table, and what they could have found."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from dramaturg.evaluation.metrics.intervals import Values, clusters, differences, pairs
+from dramaturg.evaluation.metrics.intervals import SAME, Array, Values, clusters, differences, pairs
 
-LEVEL = 0.05
-FLIPS = 100_000
-"""Up to this number of sign flips all are tried (16 roles: 65,536); beyond it, this many are drawn."""
+LEVEL, POWER = 0.05, 0.8
+FEWEST_FLIPPED = 6
+"""With fewer roles no sign flip comes below 0.05, whatever they show."""
+MOST_EXACT = 16
+"""Up to this number of roles all sign flips are tried (65,536); beyond it, `DRAWN` are."""
+DRAWN = 99_999
 
 
-class SignFlip(NamedTuple):
-    """A two-sided test of a paired difference."""
+class PairedTest(NamedTuple):
+    """A two-sided test of a paired difference, over roles."""
 
     difference: float
     """The first minus the second."""
     p: float
+    least: float
+    """The smallest p that sign flips of so many roles can have."""
     n: int
     seed: int | None
     """None where nothing is drawn at random."""
     method: str
+    detectable: float | None
+    """The smallest difference that is found 80 times of 100 where roles differ as they do here; None where none is."""
 
 
 class PairedCounts(NamedTuple):
@@ -74,29 +82,114 @@ class Detectable(NamedTuple):
     method: str
 
 
-def sign_flip(first: Values, second: Values, *, seed: int, unit: str = "role") -> SignFlip:
-    """Test whether two methods differ, over roles: how often is the mean difference as large under any signs?
+def paired_test(first: Values, second: Values, *, seed: int, level: float = LEVEL, unit: str = "role") -> PairedTest:
+    """Test whether two methods differ, over roles.
 
-    Exact up to 16 roles. With five roles no p is below 0.05, whatever they show: it takes six.
+    Sign flips of the roles' differences: how often is their mean as large under any signs? That takes the differences
+    for symmetric about 0 where the methods do not differ, and nothing else. Fewer than six roles have Student's t,
+    which takes them for normal; where all of them are equal it would find anything, and there the p is that of sign
+    flips.
+
+    Args:
+        first: the values of each role, in the order of the questions.
+        second: those of the other method, in the same order.
+        seed: of the flips that are drawn.
+        level: below which p the difference is to count as found, for `detectable`.
+        unit: what the test is over, in a word.
 
     Raises:
         ValueError: the values do not pair up, a role has none, or one is no number.
     """
-    from scipy.stats import permutation_test
+    gaps = clusters(differences(first, second), pooled=False)[0]
+    n = len(gaps)
+    least, mean = least_p(n), float(gaps.mean())
+    sds = detectable_sds(n, level)
+    found = None if sds is None or np.ptp(gaps) <= SAME else sds * float(gaps.std(ddof=1))
+    if n < FEWEST_FLIPPED:
+        method = f"Student's t over {n} {unit}s, taking their differences for normal; sign flips reach {least:.3g}"
+        p = float(student_p(gaps)) if n > 1 else 1.0
+        return PairedTest(mean, p, least, n, None, method, found)
+    exact = n <= MOST_EXACT
+    ways = f"exact, {2**n} ways" if exact else f"{DRAWN} ways at random"
+    method = f"sign flips over {unit}s, {ways}"
+    return PairedTest(mean, float(flipped_p(gaps, seed)), least, n, None if exact else seed, method, found)
 
-    means = clusters(differences(first, second), pooled=False)[0]
-    n, exact, p = len(means), 2 ** len(means) <= FLIPS, 1.0
-    if n > 1:
-        drawn = {"n_resamples": FLIPS, "rng": np.random.default_rng(seed)}
-        p = float(permutation_test((means,), np.mean, permutation_type="samples", vectorized=True, **drawn).pvalue)
-    method = f"sign flips over {unit}s, " + (f"exact, {2**n} ways" if exact else f"{FLIPS} ways at random")
-    return SignFlip(float(means.mean()), p, n, None if exact else seed, method)
+
+def flipped_p(gaps: Array, seed: int) -> Array:
+    """Return the p of sign flips of differences; any shape, whose last axis is over roles.
+
+    Exact up to 16 roles. Beyond, of the flips that are drawn and the one that was seen, the share that is as large: so
+    no p is 0 (Phipson and Smyth 2010). scipy's `permutation_test` finds the same, one difference at a time.
+    """
+    n = gaps.shape[-1]
+    signs = _signs(n, seed if n > MOST_EXACT else 0)
+    slack = 1e-12 * np.abs(gaps).sum(axis=-1)
+    as_large = (np.abs(gaps @ signs.T) >= (np.abs(gaps.sum(axis=-1)) - slack)[..., None]).sum(axis=-1)
+    found: Array = as_large / len(signs) if n <= MOST_EXACT else (as_large + 1) / (len(signs) + 1)
+    return found
+
+
+def student_p(gaps: Array) -> Array:
+    """Return the p of Student's t of differences, two or more along the last axis; of equal ones, of sign flips."""
+    from scipy.special import stdtr
+
+    n = gaps.shape[-1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = gaps.mean(axis=-1) / (gaps.std(axis=-1, ddof=1) / np.sqrt(n))
+    equal = np.ptp(gaps, axis=-1) <= SAME
+    none = np.abs(gaps).max(axis=-1) <= SAME
+    found: Array = np.where(none, 1.0, np.where(equal, least_p(n), 2 * stdtr(n - 1, -np.abs(t))))
+    return found
+
+
+def least_p(n: int) -> float:
+    """Return the smallest p that sign flips of n roles can have."""
+    return min(1.0, 2.0 ** (1 - n)) if n <= MOST_EXACT else 1 / (DRAWN + 1)
+
+
+@lru_cache
+def detectable_sds(n: int, level: float = LEVEL, power: float = POWER) -> float | None:
+    """Return the smallest difference that n roles show with this power, in standard deviations over roles.
+
+    It is Student's t's, which sign flips have nearly too.
+
+    Args:
+        n: how many roles.
+        level: below which p the test counts as finding it.
+        power: how probable it is to be that the test finds the difference.
+
+    Returns:
+        None where no p comes below the level: sign flips of so few roles do not, or there is one role.
+    """
+    from scipy.optimize import brentq
+    from scipy.special import gammaincinv, ndtr, stdtrit
+
+    if n < 2 or (n >= FEWEST_FLIPPED and least_p(n) > level):
+        return None
+    # The deviation that is estimated, as a multiple of the true one, at 2,000 of its quantiles.
+    estimated = np.sqrt(2 * gammaincinv((n - 1) / 2, (np.arange(2000) + 0.5) / 2000) / (n - 1))
+    beyond = float(stdtrit(n - 1, 1 - level / 2)) * estimated
+
+    def gap(sds: float) -> float:
+        far = sds * n**0.5
+        return float((ndtr(far - beyond) + ndtr(-far - beyond)).mean()) - power
+
+    return float(brentq(gap, 0.0, 1e6, xtol=1e-6))
+
+
+@lru_cache(maxsize=4)
+def _signs(n: int, seed: int) -> Array:
+    """The signs of each flip, a row each; half of all ways where all are tried, as the others are their mirror."""
+    if n <= MOST_EXACT:
+        rest = (np.arange(2 ** (n - 1))[:, None] >> np.arange(n - 1)) & 1
+        return np.hstack([np.ones((len(rest), 1)), 1.0 - 2.0 * rest])
+    return np.random.default_rng(seed).choice([-1.0, 1.0], (DRAWN, n))
 
 
 def mcnemar(first: Sequence[bool], second: Sequence[bool]) -> PairedCounts:
     """Test whether two methods get different shares of the same questions right: exact, on the pairs that differ.
 
-    Questions count as independent: where they come in roles, show `sign_flip` too.
+    Questions count as independent: where they come in roles, see `paired_test`.
 
     Raises:
         ValueError: there are no pairs, the lengths differ, or a value is not yes or no.

@@ -93,7 +93,7 @@ def interview_tables(plan: Plan) -> InterviewTables:
         }
         for truth in truths_of(inventory, plan.labels.get(inventory.metric, {})):
             agreements += [one for name, found in scores.items() for one in agreements_of(truth, name, found)]
-            apart += differences_of(truth, scores)
+            apart += differences_of(truth, scores, plan.compared_with)
     return InterviewTables(portraits, tuple(agreements), tuple(together(apart)), all(one.valid for one in portraits))
 
 
@@ -255,7 +255,8 @@ def label_notes(plan: Plan, inventory: Inventory, found: Sequence[LabelAgreement
             )
     yield (
         "The floor is what one gets without knowing the role, and the best of its kind on these very labels: the most "
-        "frequent letters, the best constant, the middle of the scale. An X in the labels does not count."
+        "frequent letters, the best constant, the middle of the scale; of one labelled role the first two are its own "
+        "labels, and left out. An X in the labels does not count."
     )
     if any(one.left_out for one in found):
         yield (
@@ -269,7 +270,7 @@ def label_notes(plan: Plan, inventory: Inventory, found: Sequence[LabelAgreement
 
 
 def difference_parts(plan: Plan, found: InterviewTables) -> Iterator[str]:
-    """The first method against the others, by hits."""
+    """Each method against the baseline, by hits."""
     if not found.differences:
         return
     names = ("inventory", "labels", "difference of hits", "mean", "95 % interval", "pairs", "p", "p (Holm)", "test")
@@ -279,16 +280,15 @@ def difference_parts(plan: Plan, found: InterviewTables) -> Iterator[str]:
             one.labels,
             f"{one.first} {MINUS} {one.second}",
             *comparison_cells(one.interval, one.p, one.corrected, one.test),
-            "" if one.p_roles is None else f"{one.p_roles:.3f}",
             smallest_seen(one.detectable),
         )
         for one in found.differences
     )
     yield "### Differences of hits"
-    yield table((*names, "p over roles", "smallest difference to be seen"), *rows)
+    yield table((*names, "smallest difference to be seen"), *rows)
     yield (
         f"Holm's correction is over these {len(found.differences)} tests; a p (Holm) below 0.05 is marked by *. "
-        "McNemar's test takes the dimensions of a role for independent, the sign flips over roles beside it do not."
+        "The dimensions of a role go together: the test is over roles, and of one role it says nothing of others."
     )
 
 

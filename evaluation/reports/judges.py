@@ -11,17 +11,17 @@ from dramaturg.evaluation.comparison.contestants import CEILING, FLOOR
 from dramaturg.evaluation.comparison.plan import Entry, Plan
 from dramaturg.evaluation.comparison.records import Records
 from dramaturg.evaluation.judging.judges import JUDGES, agreement, judges_kappa
-from dramaturg.evaluation.judging.measures import SIMILARITY, scale_of
+from dramaturg.evaluation.judging.scales import SIMILARITY, scale_of
 from dramaturg.evaluation.metrics.calibration import Brier, brier, equal_bins
-from dramaturg.evaluation.metrics.intervals import Interval, Share, cluster_interval, wilson
+from dramaturg.evaluation.metrics.intervals import SHARE, Ends, Interval, Share, cluster_interval
+from dramaturg.evaluation.reports.standings import standing_lines
 from dramaturg.evaluation.reports.tables import (
     REFUSAL,
-    SEED,
     Found,
     between,
     bounds,
     by_reply,
-    judges_in,
+    judges_of,
     signed,
     table,
     value_of,
@@ -76,7 +76,7 @@ def checks(plan: Plan, records: Records) -> Iterator[Check]:
     """Check each judge by each metric for which it is known which reply deserves more."""
     for metric in plan.metrics:
         if metric in YES or scale_of(metric).better == "higher":
-            for judge in judges_in(records, metric):
+            for judge in judges_of(plan, records, metric):
                 if found := check(plan, records, metric, judge):
                     yield found
 
@@ -93,10 +93,8 @@ def check(plan: Plan, records: Records, metric: str, judge: str) -> Check | None
     better = [ahead(metric, *both) for both in there]
     mean = over_questions(better)
     low, high = mean.low, mean.high
-    if low is None and mean.mean in (0, 1):  # all are told apart, or none: Wilson's says what so few can show
-        share = wilson(int(sum(better)), len(better))
-        low, high = share.low, share.high
-    right, declining = (over_questions([both[at] for both in there]) for at in (0, 1))
+    scale = scale_of(metric)[:2]
+    right, declining = (over_questions([both[at] for both in there], scale) for at in (0, 1))
     kind = "share right" if metric in YES else "AUC"
     return Check(metric, judge, kind, mean.mean, low, high, right, declining, len(there), len(asked) - len(there))
 
@@ -117,15 +115,15 @@ def ahead(metric: str, right: float, declining: float) -> float:
     return 0.5 if right == declining else float(right > declining)
 
 
-def over_questions(values: Sequence[float]) -> Interval:
+def over_questions(values: Sequence[float], scale: Ends = SHARE) -> Interval:
     """The mean over questions."""
-    return cluster_interval({str(at): [one] for at, one in enumerate(values)}, seed=SEED, unit="question")
+    return cluster_interval({str(at): [one] for at, one in enumerate(values)}, scale=scale, unit="question")
 
 
 def calibrations(plan: Plan, records: Records) -> Iterator[Calibration]:
     """Calibrate P(yes) of each judge that gives one, by metrics for which it is known which reply deserves a yes."""
     for metric in plan.metrics:
-        for judge in judges_in(records, metric) if metric in YES else ():
+        for judge in judges_of(plan, records, metric) if metric in YES else ():
             known = list(known_probabilities(plan, by_reply(records, metric, judge), metric))
             if known:
                 said, true = zip(*known, strict=True)
@@ -145,6 +143,7 @@ def known_probabilities(plan: Plan, found: Found, metric: str) -> Iterator[tuple
 def judge_lines(plan: Plan, records: Records) -> Iterator[str]:
     """All that is known of the judges."""
     parts = [
+        *standing_lines(plan, records),
         *check_lines(plan, list(checks(plan, records))),
         *calibration_lines(plan, records),
         *agreement_lines(plan, records),
@@ -202,7 +201,7 @@ def calibration_lines(plan: Plan, records: Records) -> Iterator[str]:
         )
     there = {(one.metric, one.judge) for one in known}
     for metric in plan.metrics if plan.bounds else ():
-        for judge in judges_in(records, metric) if metric in YES else ():
+        for judge in judges_of(plan, records, metric) if metric in YES else ():
             if (metric, judge) not in there:
                 yield f"{judge} gives no probabilities by {metric}: nothing can be said of their calibration."
 
@@ -210,7 +209,7 @@ def calibration_lines(plan: Plan, records: Records) -> Iterator[str]:
 def agreement_lines(plan: Plan, records: Records) -> Iterator[str]:
     """How far two judges agree."""
     for metric in plan.metrics:
-        judges = [] if metric == SIMILARITY else judges_in(records, metric)
+        judges = [] if metric == SIMILARITY else judges_of(plan, records, metric)
         for at, first in enumerate(judges):
             for second in judges[at + 1 :]:
                 yield f"{metric}: {agreed(plan, records, metric, first, second)}"

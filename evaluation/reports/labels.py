@@ -9,9 +9,9 @@ from dramaturg.evaluation.comparison.labels import NOBODY_COULD_TELL, KnownLabel
 from dramaturg.evaluation.datasets.dataset import Label
 from dramaturg.evaluation.metrics.alignment import Alignment, Floors, alignment, ceiling, floors
 from dramaturg.evaluation.metrics.intervals import Interval, cluster_interval, paired_interval
-from dramaturg.evaluation.metrics.paired_tests import Corrected, sign_flip
+from dramaturg.evaluation.metrics.paired_tests import LEVEL, Corrected, paired_test
 from dramaturg.evaluation.metrics.type_metrics import majority_type, type_accuracy, type_f1
-from dramaturg.evaluation.reports.tables import SEED, exact_test
+from dramaturg.evaluation.reports.tables import SEED, exact_test, uncorrected
 
 VOTES = "pdb"
 """Whose scores are right where several judged: InCharacter's votes; without them, those of whoever comes first."""
@@ -79,11 +79,9 @@ class Apart(NamedTuple):
     interval: Interval
     p: float
     test: str
-    p_roles: float | None
-    """The p of sign flips over roles, which does not take the dimensions of a role for independent; None of one."""
     corrected: Corrected
     detectable: float | None
-    """The smallest difference that this number of pairs could have shown; None where none could."""
+    """The smallest difference that would be found 80 times of 100; None where none would."""
 
 
 def truths_of(inventory: Inventory, known: Mapping[str, KnownLabels]) -> Iterator[Truth]:
@@ -142,9 +140,7 @@ def agreements_of(truth: Truth, contestant: str, scores: RoleScores) -> Iterator
             one.measure,
             one.value,
             # Each value weighs alike: over roles, or of a single role over its dimensions.
-            cluster_interval(clusters(one.values), seed=SEED, pooled=True, unit=unit(one.values))
-            if one.values
-            else None,
+            cluster_interval(clusters(one.values), pooled=True, unit=unit(one.values)) if one.values else None,
             one.hits,
             one.n,
             one.floors,
@@ -175,17 +171,22 @@ def score_measures(truth: Truth, labels: Placed, scores: RoleScores) -> Iterator
         for role, of in labels.items()
     }
     squares = {role: {name: one**2 for name, one in of.items()} for role, of in errors.items()}
-    majority = {"majority": least.majority_acc_dim}
+    majority = floor_of(labels, majority=least.majority_acc_dim)
     yield Measured("Acc(Dim)", found.acc_dim, n, found.hits, majority, top and top.acc_dim, hits)
     if full := whole(truth, labels):
         of_full, top_full, floor = compared(truth, full, scores)
-        right, majority = all_right(hits_of(truth, full, scores)), {"majority": floor.majority_acc_full}
+        right, majority = all_right(hits_of(truth, full, scores)), floor_of(full, majority=floor.majority_acc_full)
         best = top_full and top_full.acc_full
         yield Measured("Acc(Full)", of_full.acc_full, of_full.n_roles, of_full.full_hits, majority, best, right)
-    of_mse = {"constant": least.constant_mse, "midpoint": least.midpoint_mse}
+    of_mse = floor_of(labels, constant=least.constant_mse) | {"midpoint": least.midpoint_mse}
     yield Measured("MSE", found.mse, n, None, of_mse, top and top.mse, squares)
-    of_mae = {"constant": least.constant_mae, "midpoint": least.midpoint_mae}
+    of_mae = floor_of(labels, constant=least.constant_mae) | {"midpoint": least.midpoint_mae}
     yield Measured("MAE", found.mae, n, None, of_mae, top and top.mae, errors)
+
+
+def floor_of(labels: Placed, **found: float) -> dict[str, float]:
+    """What labels give without knowing the role; of one role they are its own, and no floor."""
+    return found if len(labels) > 1 else {}
 
 
 def compared(truth: Truth, labels: Placed, scores: RoleScores) -> tuple[Alignment, Alignment | None, Floors]:
@@ -227,15 +228,16 @@ def type_measures(truth: Truth, labels: Placed, scores: RoleScores) -> Iterator[
             columns.append((right, said, [majority_type(right)] * len(right)))
     right, said, common = ([letter for column in columns for letter in column[at]] for at in range(3))
     n, got = len(right), type_accuracy(right, said)
-    yield Measured("type accuracy", got, n, round(got * n), {"majority": type_accuracy(right, common)}, None, hits)
+    floor = floor_of(labels, majority=type_accuracy(right, common))
+    yield Measured("type accuracy", got, n, round(got * n), floor, None, hits)
     if full := whole(truth, labels):
         values = all_right({role: hits[role] for role in full})
         matched = sum(int(of["type"]) for of in values.values())
-        floor = {"majority": majority_full(full)}
+        floor = floor_of(full, majority=majority_full(full))
         yield Measured("whole type", matched / len(full), len(full), matched, floor, None, values)
     least = fmean(type_f1(right, common) for right, _, common in columns)
     found = fmean(type_f1(right, said) for right, said, _ in columns)
-    yield Measured("F1", found, n, None, {"majority": least}, None, {})
+    yield Measured("F1", found, n, None, floor_of(labels, majority=least), None, {})
 
 
 def majority_full(labels: Placed) -> float:
@@ -245,10 +247,11 @@ def majority_full(labels: Placed) -> float:
     return fmean(all(one.type == most[name] for name, one in of.items()) for of in labels.values())
 
 
-def differences_of(truth: Truth, scores: Mapping[str, RoleScores]) -> Iterator[Apart]:
-    """The first method against each other one, by their hits; not corrected yet."""
-    (first, ours), *others = ((name, hits_of(truth, counted(truth, of), of)) for name, of in scores.items())
-    for second, theirs in others:
+def differences_of(truth: Truth, scores: Mapping[str, RoleScores], baseline: str) -> Iterator[Apart]:
+    """Each method against the baseline, by their hits; not corrected yet."""
+    hits = {name: hits_of(truth, counted(truth, of), of) for name, of in scores.items()}
+    theirs = hits.pop(baseline)
+    for name, ours in hits.items():
         both = {role: [name for name in of if name in theirs.get(role, {})] for role, of in ours.items()}
         sides = [
             {role: {name: side[role][name] for name in of} for role, of in both.items() if of}
@@ -257,9 +260,12 @@ def differences_of(truth: Truth, scores: Mapping[str, RoleScores]) -> Iterator[A
         if not sides[0]:
             continue
         one, other = map(clusters, sides)
-        hits = ([bool(value) for of in side.values() for value in of.values()] for side in sides)
-        p, test, corrected, detectable = exact_test(*hits)
-        interval = paired_interval(one, other, seed=SEED, pooled=True, unit=unit(sides[0]))
-        p_roles = sign_flip(one, other, seed=SEED).p if len(sides[0]) > 1 else None
-        about = (truth.inventory.metric, truth.name, first, second)
-        yield Apart(*about, interval, p, test, p_roles, corrected, detectable)
+        interval = paired_interval(one, other, pooled=True, unit=unit(sides[0]))
+        about = (truth.inventory.metric, truth.name, name, baseline)
+        if len(sides[0]) > 1:
+            told = paired_test(one, other, seed=SEED)
+            yield Apart(*about, interval, told.p, told.method, uncorrected(told.p), told.detectable)
+        else:
+            pairs = ([bool(value) for of in side.values() for value in of.values()] for side in sides)
+            p, _, test, corrected, detectable = exact_test(*pairs, level=LEVEL)
+            yield Apart(*about, interval, p, test, corrected, detectable)

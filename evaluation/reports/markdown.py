@@ -1,16 +1,20 @@
 """The report of an evaluation in Markdown: no number without its n, its interval and what it can bear."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from dramaturg.evaluation.comparison.contestants import CEILING, FLOOR, rules_of
 from dramaturg.evaluation.comparison.plan import Plan
 from dramaturg.evaluation.comparison.records import Records
 from dramaturg.evaluation.judging.judges import JUDGES
-from dramaturg.evaluation.judging.measures import scale_of
+from dramaturg.evaluation.judging.scales import scale_of
 from dramaturg.evaluation.metrics.intervals import MISSING_ALLOWED
 from dramaturg.evaluation.metrics.variance_components import variance_components
 from dramaturg.evaluation.reports.interviews import interview_parts
 from dramaturg.evaluation.reports.judges import judge_lines
+from dramaturg.evaluation.reports.passages import passage_lines
+from dramaturg.evaluation.reports.standings import mark_lines
+from dramaturg.evaluation.reports.summary import conclusion, summary_table
 from dramaturg.evaluation.reports.tables import (
     MINUS,
     REFUSAL,
@@ -22,7 +26,7 @@ from dramaturg.evaluation.reports.tables import (
     by_reply,
     comparison_cells,
     costs,
-    judges_in,
+    judges_of,
     overall_refusals,
     signed,
     smallest_seen,
@@ -31,6 +35,10 @@ from dramaturg.evaluation.reports.tables import (
     whole,
 )
 
+DIFFERENCE_HEADS = (
+    *("metric", "questions", "judge", "difference", "mean", "95 % interval", "pairs", "p", "p (Holm)", "test"),
+    "smallest difference to be seen",
+)
 HEADS = ("method", "questions", "judge", "mean", "95 % interval", "n", "missing", "worst case", "not asked")
 TEXTS = 3
 """The first columns, which hold text; the others hold numbers."""
@@ -42,13 +50,17 @@ def markdown(plan: Plan, records: Records, found: Tables) -> str:
     """The report as Markdown."""
     parts = [
         "# Evaluation",
+        *([conclusion(plan, found)] if plan.metrics else []),
+        *mark_lines(plan, records, *plan.metrics),
+        *summary_table(plan, found, costs(plan, records)),
         *about(plan, found),
         *interview_parts(plan),
-        *metric_tables(plan, found.rows),
-        *difference_table(found),
+        *metric_tables(plan, records, found),
+        *difference_table(plan, found),
         *refusal_lines(plan, records),
         *judge_lines(plan, records),
         *spread_lines(plan, records, found),
+        *passage_lines(plan, records),
         *cost_table(plan, records),
         *judge_notes(plan, records),
     ]
@@ -59,9 +71,10 @@ def about(plan: Plan, found: Tables) -> Iterator[str]:
     """What was done, and whether it counts."""
     if not found.valid:
         yield (
-            f"**This run is invalid**: something was not measured, or more than {MISSING_ALLOWED:.0%} of a number is "
-            "missing. The same command asks for it."
+            f"**This run is invalid**: what was planned is missing, or more than {MISSING_ALLOWED:.0%} of a number. "
+            "The same command asks for it."
         )
+        yield "\n".join(f"- {one}" for one in found.problems)
     asked = ""
     if plan.metrics:
         licence = f" ({plan.licence})" if plan.licence else ""
@@ -72,6 +85,8 @@ def about(plan: Plan, found: Tables) -> Iterator[str]:
         f"Methods: {', '.join(plan.methods)}. Roles: {', '.join(plan.roles)}. {asked}Seeds: "
         f"{', '.join(map(str, plan.seeds))}. Speaker: {plan.model}. {judges}Dramaturg {plan.dramaturg}."
     )
+    yield f"Each method is compared with {plan.compared_with}."
+    yield from left_out_lines(plan)
     for rules, whose in (("paper", "their papers' rules"), ("ours", "our rules where we deviate from their papers")):
         if names := [name for name in plan.methods if rules_of(name) == rules]:
             yield f"By {whose}: {', '.join(names)}."
@@ -85,26 +100,58 @@ def about(plan: Plan, found: Tables) -> Iterator[str]:
             "are in no test and in no cost, and what is missing of them does not make a run invalid."
         )
     if len(plan.roles) == 1:
-        yield "There is one role: intervals and tests are over its questions, and say nothing of other roles."
-
-
-def metric_tables(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
-    """A table for each metric, and why its intervals are not the bootstrap's where they are not."""
-    for metric in plan.metrics:
-        of = [one for one in rows if one.metric == metric]
-        if not of:
-            yield f"## {metric}\n\nNothing was measured yet."
-            continue
-        scale = scale_of(metric)
-        note = f"From {whole(scale.low)} to {whole(scale.high)}; {BETTER[scale.better]}."
-        yield f"## {metric}\n\n{note}\n\n{table(HEADS, *map(row_cells, of))}"
-        yield from sorted(
-            {
-                f"{'No interval where' if one.low is None else f'Intervals are {one.method}, since'} {one.reason}."
-                for one in (row.interval for row in of)
-                if one and one.reason
-            }
+        yield (
+            "There is one role: intervals and tests are over its questions, and nothing is concluded beyond it, not "
+            "even for a role that is like it."
         )
+
+
+def left_out_lines(plan: Plan) -> Iterator[str]:
+    """What was not asked, and why."""
+    if plan.taken_from:
+        yield (
+            f"This run began with what was answered in {plan.taken_from}, under another plan: whoever has seen numbers "
+            "before planning has looked more than once."
+        )
+    if plan.repeated:
+        number = sum(plan.repeated.values())
+        yield f"{number} question{'s' * (number > 1)} stood there more than once: each is asked once."
+    if plan.left_out:
+        gone = Counter[str]()
+        for of in plan.left_out.values():
+            gone.update(of)
+        yield f"A limit left out: {'; '.join(f'{kind} {number}' for kind, number in gone.items())}."
+
+
+def metric_tables(plan: Plan, records: Records, found: Tables) -> Iterator[str]:
+    """A table for each metric, and what its intervals are."""
+    for metric in plan.metrics:
+        yield f"## {metric}"
+        yield from mark_lines(plan, records, metric)
+        yield from metric_lines(metric, found)
+        if of := [one for one in found.rows if one.metric == metric]:
+            yield table(HEADS, *map(row_cells, of))
+            yield from interval_lines(of)
+
+
+def metric_lines(metric: str, found: Tables) -> Iterator[str]:
+    """The scale of a metric, and of which questions it was not asked."""
+    scale, rows = scale_of(metric), [one for one in found.rows if one.metric == metric]
+    yield f"From {whole(scale.low)} to {whole(scale.high)}; {BETTER[scale.better]}."
+    for scope in (scope for name, scope in found.unasked if name == metric):
+        yield f"{SCOPES[scope].capitalize() if scope else 'It was'} not asked: the plan has no such question."
+    if rows and not any(one.interval for one in rows):
+        yield "Nothing was measured yet."
+
+
+def interval_lines(rows: Sequence[Row]) -> Iterator[str]:
+    """What the intervals of a table are, and where there is none or one that rests on little."""
+    known = [one.interval for one in rows if one.interval]
+    if methods := sorted({one.method for one in known if one.low is not None}):
+        yield f"Intervals: {'; '.join(methods)}."
+    yield from sorted(
+        {f"{'No interval where' if one.low is None else 'Where'} {one.reason}." for one in known if one.reason}
+    )
 
 
 def row_cells(row: Row) -> Iterator[str]:
@@ -112,7 +159,8 @@ def row_cells(row: Row) -> Iterator[str]:
     yield from (row.named, SCOPES[row.scope], row.judge)
     gone = row.missing
     if row.interval is None or gone is None:
-        yield from ("none", "", "0", str(gone.missing) if gone else "0", "", str(row.not_applicable))
+        yield from ("none" if gone else "not asked", "", "0", str(gone.missing) if gone else "0", "")
+        yield str(row.not_applicable)
         return
     yield from (signed(row.interval.mean), bounds(row.interval), str(row.interval.n_values))
     yield f"{gone.missing} of {gone.n}"
@@ -120,41 +168,45 @@ def row_cells(row: Row) -> Iterator[str]:
     yield str(row.not_applicable)
 
 
-def difference_table(found: Tables) -> Iterator[str]:
-    """All differences, with tests that are corrected together."""
-    if not found.differences:
+def difference_table(plan: Plan, found: Tables, tests: int | None = None) -> Iterator[str]:
+    """Each method against the baseline, with tests that are corrected together; and all other pairs.
+
+    Args:
+        plan: the plan.
+        found: what is shown.
+        tests: over how many tests the correction is; None: those that are shown.
+    """
+    if not found.planned:
         return
-    names = ("metric", "questions", "judge", "difference", "mean", "95 % interval", "pairs", "p", "p (Holm)", "test")
-    heads = (*names, "smallest difference to be seen")
-    yield f"## Differences\n\n{table(heads, *map(difference_cells, found.differences))}"
-    number = len(found.differences)
+    yield f"### Differences from {plan.compared_with}"
+    yield table(DIFFERENCE_HEADS, *map(difference_cells, found.planned))
+    number = tests or len(found.planned)
     yield (
-        f"Holm's correction is over {f'all {number} tests' if number > 1 else 'this one test'}; a p (Holm) below 0.05 "
-        f"is marked by *. Intervals are over {found.units}."
+        f"Planned: each method minus {plan.compared_with}. Holm's correction is over "
+        f"{f'all {number} tests' if number > 1 else 'this one test'}; a p (Holm) below 0.05 is marked by *. Intervals "
+        f"are over {found.units}. The smallest difference to be seen is found in 80 of 100 such runs, where "
+        f"{found.units} differ as they do here and p has to come below 0.05 / {number}; — where none would be."
     )
-    if any(of_shares(one) for one in found.differences):
+    if others := [one for one in found.differences if not one.planned]:
+        yield "### Other pairs"
         yield (
-            "The smallest difference to be seen is that of two shares that the exact McNemar test finds in 80 of 100 "
-            "such runs, where as many pairs differ as did here; — where none would be."
+            "Exploratory: nobody planned to compare these, and there are many. Their intervals are not corrected, and "
+            "there is no test: what stands out is a question for another run."
         )
+        yield table(DIFFERENCE_HEADS[:7], *([*difference_cells(one)][:7] for one in others))
 
 
 def difference_cells(one: Difference) -> Iterator[str]:
     """The cells of a difference."""
     yield from (one.metric, SCOPES[one.scope], one.judge, f"{one.first} {MINUS} {one.second}")
     yield from comparison_cells(one.interval, one.p, one.corrected, one.test)
-    yield smallest_seen(one.detectable) if of_shares(one) else ""
-
-
-def of_shares(one: Difference) -> bool:
-    """Whether a difference is of shares."""
-    return one.test.startswith("McNemar")
+    yield smallest_seen(one.detectable)
 
 
 def refusal_lines(plan: Plan, records: Records) -> Iterator[str]:
     """RoleRAG's rate of rejected unknown questions as a whole."""
     names = [*plan.methods, *(one for one in plan.bounds if one == FLOOR)]
-    judges = judges_in(records, REFUSAL)
+    judges = judges_of(plan, records, REFUSAL)
     rates = [(name, judge, overall_refusals(plan, records, name, judge)) for name in names for judge in judges]
     known = [f"{name} by {judge}: {rate:.3f}" for name, judge, rate in rates if rate is not None]
     if known:
@@ -165,7 +217,7 @@ def refusal_lines(plan: Plan, records: Records) -> Iterator[str]:
 
 
 def cost_table(plan: Plan, records: Records) -> Iterator[str]:
-    """What replies have cost, judges left out."""
+    """What replies have cost, and the index before them and the judgements after."""
     if found := costs(plan, records):
         rows = (
             (
@@ -176,11 +228,19 @@ def cost_table(plan: Plan, records: Records) -> Iterator[str]:
                 f"{one.tokens:,}",
                 f"{one.seconds:,.1f}",
                 f"{one.calls / one.replies:.1f}" if one.replies else "",
+                f"{one.index_calls:,}",
+                f"{one.index_tokens:,}",
+                f"{one.judge_calls:,}",
+                f"{one.judge_tokens:,}",
             )
             for one in found
         )
-        heads = ("method", "replies", "failed", "calls", "tokens", "seconds", "calls a reply")
-        note = "Of the replies; seconds are the sum by the clock on the wall, also of replies at once."
+        first = ("method", "replies", "failed", "calls", "tokens", "seconds", "calls a reply")
+        heads = (*first, "index: calls", "tokens", "judges: calls", "tokens")
+        note = (
+            "Seconds are the sum by the clock on the wall, also of replies at once. An index that was there before "
+            "this run, or that a server made, has cost nothing here."
+        )
         yield f"## Cost\n\n{note}\n\n{table(heads, *rows)}"
 
 

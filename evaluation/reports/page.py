@@ -1,9 +1,10 @@
 """The report of a run, as Markdown and as one page that needs nothing else: each number leads to its replies."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from importlib.resources import files
-from itertools import groupby
+from itertools import count
 from pathlib import Path
 from statistics import fmean
 from string import Template
@@ -12,8 +13,10 @@ from markdown_it import MarkdownIt
 
 from dramaturg.evaluation.comparison.plan import Entry, Plan, read_plan
 from dramaturg.evaluation.comparison.records import Judged, RecordFile, Records, Reply
-from dramaturg.evaluation.judging.measures import scale_of, shown_texts
-from dramaturg.evaluation.metrics.figures import calibration_figure, image, interval_figure, radar
+from dramaturg.evaluation.judging.measures import shown_texts
+from dramaturg.evaluation.judging.scales import scale_of
+from dramaturg.evaluation.metrics.figures import calibration_figure, cost_figure, image, interval_figure
+from dramaturg.evaluation.metrics.intervals import Interval
 from dramaturg.evaluation.reports.interviews import interview_sections
 from dramaturg.evaluation.reports.judges import calibrations, judge_lines
 from dramaturg.evaluation.reports.markdown import (
@@ -22,13 +25,41 @@ from dramaturg.evaluation.reports.markdown import (
     about,
     cost_table,
     difference_table,
+    interval_lines,
     judge_notes,
     markdown,
+    metric_lines,
     refusal_lines,
     row_cells,
     spread_lines,
 )
-from dramaturg.evaluation.reports.tables import Row, Tables, by_reply, signed, tables, value_of
+from dramaturg.evaluation.reports.passages import passage_lines
+from dramaturg.evaluation.reports.standings import mark_lines
+from dramaturg.evaluation.reports.summary import (
+    Column,
+    Standing,
+    cell,
+    columns,
+    conclusion,
+    heads,
+    is_found,
+    standings,
+    table_note,
+)
+from dramaturg.evaluation.reports.tables import (
+    REFUSAL,
+    SCOPES,
+    ReplyCosts,
+    Row,
+    Tables,
+    by_reply,
+    costs,
+    signed,
+    table,
+    tables,
+    value_of,
+    whole,
+)
 from dramaturg.stores.files import write_bytes
 
 MARKDOWN, PAGE = "report.md", "report.html"
@@ -36,7 +67,11 @@ MARKDOWN, PAGE = "report.md", "report.html"
 
 def written_report(folder: Path) -> list[Path]:
     """Write the report of a run anew, from its plan and its records alone; return its files."""
-    plan, records = read_plan(folder), RecordFile(folder).read()
+    return report_files(folder, read_plan(folder), RecordFile(folder).read())
+
+
+def report_files(folder: Path, plan: Plan, records: Records) -> list[Path]:
+    """Write a report into a folder; return its files."""
     found = tables(plan, records)
     for name, text in ((MARKDOWN, markdown(plan, records, found)), (PAGE, page(plan, records, found))):
         write_bytes(folder / name, text.encode(), within=folder)
@@ -45,23 +80,90 @@ def written_report(folder: Path) -> list[Path]:
 
 def page(plan: Plan, records: Records, found: Tables) -> str:
     """The report as a page, with its pictures and all replies in it."""
-    parts = [
+    spent = costs(plan, records)
+    top = [
         "<h1>Evaluation</h1>",
-        *map(as_html, about(plan, found)),
-        *interview_sections(plan, as_html),
-        *metric_sections(plan, records, found.rows),
-        *map(as_html, difference_table(found)),
-        *map(as_html, refusal_lines(plan, records)),
-        *map(as_html, judge_lines(plan, records)),
-        *calibration_pictures(plan, records),
-        *map(as_html, spread_lines(plan, records, found)),
-        *map(as_html, cost_table(plan, records)),
-        *map(as_html, judge_notes(plan, records)),
-        "<h2>Replies</h2>",
-        *reply_sections(plan, records),
+        *([as_html(conclusion(plan, found))] if plan.metrics else []),
+        *map(as_html, mark_lines(plan, records, *plan.metrics)),
+        *summary_section(plan, found, spent),
     ]
+    sections = {
+        "What was done": map(as_html, about(plan, found)),
+        "Interviews": interview_sections(plan, as_html),
+        "Metrics": metric_sections(plan, records, found),
+        "Judges": [*map(as_html, judge_lines(plan, records)), *calibration_pictures(plan, records)],
+        "Spread": map(as_html, spread_lines(plan, records, found)),
+        "Passages": map(as_html, passage_lines(plan, records)),
+        "Cost": map(as_html, cost_table(plan, records)),
+        "Measures": map(as_html, judge_notes(plan, records)),
+        "Replies": ["<h2>Replies</h2>", *reply_sections(plan, records)] if plan.entries else [],
+    }
+    written = {title: "\n".join(parts) for title, parts in sections.items()}
+    there = {title: text for title, text in written.items() if text}
+    links = " ".join(f'<a href="#s-{title.split()[-1].lower()}">{title}</a>' for title in there)
+    body = [f"<section id=s-{title.split()[-1].lower()}>{text}</section>" for title, text in there.items()]
     template = (files("dramaturg.evaluation.reports") / "page.html").read_text(encoding="utf-8")
-    return Template(template).substitute(body="\n".join(parts))
+    return Template(template).substitute(top="\n".join(top), contents=links, body=scrolling("\n".join(body)))
+
+
+def scrolling(html: str) -> str:
+    """The same, with each table in a region that scrolls and can be reached by keys."""
+    number = count(1)
+
+    def opened(_: re.Match[str]) -> str:
+        return f'<div class=scroll tabindex=0 role=region aria-label="Table {next(number)}"><table>'
+
+    return re.sub("<table>", opened, html).replace("</table>", "</table></div>")
+
+
+def summary_section(plan: Plan, found: Tables, spent: Sequence[ReplyCosts]) -> Iterator[str]:
+    """The table of all methods, and beside it what quality costs."""
+    if not found.rows:
+        return
+    chosen, marked = columns(plan, found), {(*one[:3], one.first) for one in found.planned if is_found(one)}
+    standing = standings(plan, found, spent)
+    head = "".join(
+        f"<th scope=col>{escape(name)}</th>" for name in ("method", "rank", *heads(chosen), "tokens a reply")
+    )
+    lines = []
+    for one in standing:
+        named = next((row.named for row in one.rows.values()), one.contestant)
+        cells = []
+        for column in chosen:
+            row = one.rows.get(column)
+            text = escape(cell(row, (*column, one.contestant) in marked))
+            mean, _, interval = text.partition(" [")
+            shown = f"{mean} <small>[{interval}</small>" if interval else mean
+            cells.append(f'<a href="#{anchor(row)}">{shown}</a>' if row and row.interval else shown)
+        rank = "" if one.rank is None else f"{one.rank:.1f}"
+        tokens = "" if one.tokens is None else f"{one.tokens:,.0f}"
+        numbers = "".join(f"<td class=number>{text}</td>" for text in (rank, *cells, tokens))
+        lines.append(f"<tr><th scope=row>{escape(named)}</th>{numbers}</tr>")
+    drawn = cost_picture(plan, standing, chosen[0]) if chosen else ""
+    yield (
+        f"<div class=first><div class=scroll tabindex=0 role=region aria-label='All methods by all metrics'>"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>{drawn}</div>"
+        f"<p class=dim>{escape(table_note(plan))}</p>"
+    )
+
+
+def cost_picture(plan: Plan, standing: Sequence[Standing], column: Column) -> str:
+    """What the first metric has for its tokens; nothing where none were counted."""
+    points = [
+        (one.contestant, one.tokens, row.interval)
+        for one in standing
+        if one.tokens and (row := one.rows.get(column)) and row.interval
+    ]
+    if not points:
+        return ""
+    (title,), scale = heads([column]), scale_of(column[0])
+    low = min([0.0, *(of.low or 0.0 for *_, of in points)]) if scale.low < 0 else scale.low
+    text = f"{title} by the tokens of a reply, index and judgements included: " + "; ".join(
+        f"{name} {signed(of.mean)} for {tokens:,.0f}" for name, tokens, of in points
+    )
+    drawn = image(cost_figure(title, points, low, scale.high), text)
+    caption = f"{title} by tokens a reply, index and judgements included"
+    return f"<figure>{drawn}<figcaption>{escape(caption)}</figcaption></figure>"
 
 
 def as_html(text: str) -> str:
@@ -69,25 +171,36 @@ def as_html(text: str) -> str:
     return str(MarkdownIt("commonmark", {"html": False}).enable("table").render(text))
 
 
-def metric_sections(plan: Plan, records: Records, rows: Sequence[Row]) -> Iterator[str]:
-    """A section for each metric: its table, its pictures, and behind each number its replies."""
-    for metric, of in groupby(rows, key=lambda one: one.metric):
-        known = list(of)
-        yield f"<h2>{escape(metric)}</h2>"
-        head = "".join(f"<th>{name}</th>" for name in HEADS)
-        yield f"<table><tr>{head}</tr>{''.join(map(table_row, known))}</table>"
+def metric_sections(plan: Plan, records: Records, found: Tables) -> Iterator[str]:
+    """A fold for each metric: its table, its pictures, its differences, and behind each number its replies."""
+    for metric in plan.metrics:
+        yield f"<details class=metric id=m-{metric}><summary><h2>{escape(metric)}</h2></summary>"
+        yield from map(as_html, mark_lines(plan, records, metric))
+        yield from map(as_html, metric_lines(metric, found))
+        known = [one for one in found.rows if one.metric == metric]
+        if known:
+            head = "".join(f"<th scope=col>{name}</th>" for name in HEADS)
+            yield f"<table><tr>{head}</tr>{''.join(map(table_row, known))}</table>"
+            yield from map(as_html, interval_lines(known))
         for judge in dict.fromkeys(one.judge for one in known):
+            of = [one for one in known if one.judge == judge]
             named = [
                 (f"{one.named} (out of scope)" if one.scope == "out" else one.named, one.interval, one.bound)
-                for one in known
-                if one.judge == judge
+                for one in of
             ]
-            means = attribute_means(plan, records, metric, judge)
-            low, high = scale_ends(metric, means)
-            yield image(interval_figure(f"{metric}, by {judge}", named, low, high))
-            attributes = radar(f"{metric} by attribute, by {judge}", means, low, high)
-            yield image(attributes) if attributes else ""
-        yield from (behind(plan, records, one) for one in known)
+            low, high = scale_ends(metric, [one.interval for one in of if one.interval])
+            title = f"{metric}, by {judge}"
+            yield image(interval_figure(title, named, low, high), f"{title}: the means and intervals of the table")
+            yield from map(as_html, attribute_table(plan, records, metric, judge))
+        only = found._replace(differences=tuple(one for one in found.differences if one.metric == metric))
+        yield from map(as_html, difference_table(plan, only, len(found.planned)))
+        if metric == REFUSAL:
+            yield from map(as_html, refusal_lines(plan, records))
+        if known:
+            yield "<details><summary>The replies behind each number</summary>"
+            yield from (behind(plan, records, one) for one in known)
+            yield "</details>"
+        yield "</details>"
 
 
 def table_row(row: Row) -> str:
@@ -105,18 +218,23 @@ def anchor(row: Row) -> str:
 
 
 def behind(plan: Plan, records: Records, row: Row) -> str:
-    """The replies behind a number, each with its value."""
-    found, asked = by_reply(records, row.metric, row.judge), {one.key: one for one in plan.entries}
-    lines = []
+    """The replies behind a number: their values, role by role, each leading to its reply."""
+    found, place = by_reply(records, row.metric, row.judge), places(plan)
+    by_role: dict[str, list[str]] = {}
     for key in row.replies:
-        value = value_of(asked[key], found)
-        shown = "missing" if value is None else signed(value)
-        text = escape(plan.question(asked[key]).text)
-        lines.append(
-            f'<li>{shown}: <a href="#r-{key}">{escape(asked[key].role)}, seed {asked[key].seed}</a> {text}</li>'
-        )
-    title = escape(f"{row.metric}, {row.contestant}, by {row.judge}: {len(lines)} replies")
-    return f'<details id="{anchor(row)}"><summary>{title}</summary><ul>{"".join(lines)}</ul></details>'
+        at, one = place[key]
+        value = value_of(one, found)
+        shown = "missing" if value is None else whole(round(value, 3))
+        by_role.setdefault(one.role, []).append(f"<a href=#r{at}>{shown}</a>")
+    lines = "".join(f"<li>{escape(role)}: {' '.join(of)}</li>" for role, of in by_role.items())
+    scope = f", {SCOPES[row.scope]}" if row.scope else ""
+    title = escape(f"{row.metric}{scope}, {row.contestant}, by {row.judge}: {len(row.replies)} replies")
+    return f'<details id="{anchor(row)}"><summary>{title}</summary><ul>{lines}</ul></details>'
+
+
+def places(plan: Plan) -> dict[str, tuple[int, Entry]]:
+    """Where each reply stands on the page."""
+    return {one.key: (at, one) for at, one in enumerate(plan.entries)}
 
 
 def calibration_pictures(plan: Plan, records: Records) -> Iterator[str]:
@@ -126,27 +244,33 @@ def calibration_pictures(plan: Plan, records: Records) -> Iterator[str]:
             f"{one.metric}, by {one.judge}: P(yes) of {one.brier.n} replies that are known to be yes or no. "
             f"Brier score {one.brier.score:.3f}; of always saying the share that is yes, {one.brier.reference:.3f}."
         )
-        drawn = image(calibration_figure(one.bins, "P(yes)", "share that is yes"))
+        drawn = image(calibration_figure(one.bins, "P(yes)", "share that is yes"), caption)
         yield f"<figure>{drawn}<figcaption>{escape(caption)}</figcaption></figure>"
 
 
-def scale_ends(metric: str, means: Mapping[str, Mapping[str, float]]) -> tuple[float, float]:
+def scale_ends(metric: str, intervals: Iterable[Interval]) -> tuple[float, float]:
     """The ends of a metric's scale; of one that goes below 0, 0 and what lies below it."""
-    scale, known = scale_of(metric), [one for of in means.values() for one in of.values()]
-    return (min([0.0, *known]) if scale.low < 0 else scale.low), scale.high
+    scale = scale_of(metric)
+    ends = [end for one in intervals for end in (one.mean, one.low) if end is not None]
+    return (min([0.0, *ends]) if scale.low < 0 else scale.low), scale.high
 
 
-def attribute_means(plan: Plan, records: Records, metric: str, judge: str) -> dict[str, dict[str, float]]:
-    """The mean of each contestant by the attribute of questions."""
-    found, means = by_reply(records, metric, judge), dict[str, dict[str, float]]()
+def attribute_table(plan: Plan, records: Records, metric: str, judge: str) -> Iterator[str]:
+    """The mean of each method by the attribute of questions, with how many there are; nothing without attributes."""
+    found, values = by_reply(records, metric, judge), dict[tuple[str, str], list[float]]()
     for name in plan.methods:
-        values: dict[str, list[float]] = {}
         for one in plan.of(name):
             attribute, value = plan.question(one).attribute, value_of(one, found)
             if attribute and value is not None:
-                values.setdefault(attribute, []).append(value)
-        means[name] = {attribute: fmean(of) for attribute, of in values.items()}
-    return means
+                values.setdefault((name, attribute), []).append(value)
+    attributes = sorted({attribute for _, attribute in values})
+    if len(attributes) > 1:
+        yield f"By attribute, {judge}; means of n replies, which say little where n is small."
+        rows = (
+            (name, *(f"{fmean(of):.3f} ({len(of)})" if (of := values.get((name, one))) else "" for one in attributes))
+            for name in plan.methods
+        )
+        yield table(("method", *(one.replace("_", " ") for one in attributes)), *rows)
 
 
 def reply_sections(plan: Plan, records: Records) -> Iterator[str]:
@@ -154,16 +278,17 @@ def reply_sections(plan: Plan, records: Records) -> Iterator[str]:
     judged: dict[str, list[Judged]] = {}
     for one in records.judged.values():
         judged.setdefault(one.reply, []).append(one)
-    yield from (reply_section(plan, one, records.replies.get(one.key), judged.get(one.key, [])) for one in plan.entries)
+    for at, entry in places(plan).values():
+        yield reply_section(plan, at, entry, records.replies.get(entry.key), judged.get(entry.key, []))
 
 
-def reply_section(plan: Plan, entry: Entry, reply: Reply | None, judged: Sequence[Judged]) -> str:
+def reply_section(plan: Plan, at: int, entry: Entry, reply: Reply | None, judged: Sequence[Judged]) -> str:
     """A reply with what it was made from, and what was said of it."""
     question = plan.question(entry)
     title = f"{entry.contestant}, {entry.role}, seed {entry.seed}: {question.text}"
     inner = reply_parts(reply, judged) if reply else ["<p class=dim>Not asked yet.</p>"]
     gold = f"<p>Right answer: {escape(question.answer)}</p>" if question.answer else ""
-    return f'<details id="r-{entry.key}"><summary>{escape(title)}</summary>{gold}{"".join(inner)}</details>'
+    return f"<details id=r{at}><summary>{escape(title)}</summary>{gold}{''.join(inner)}</details>"
 
 
 def reply_parts(reply: Reply, judged: Sequence[Judged]) -> Iterator[str]:

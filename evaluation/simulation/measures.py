@@ -7,7 +7,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from dramaturg.evaluation.metrics.curves import Point, Reading, curves
+from dramaturg.evaluation.metrics.curves import SCALES, Point, Reading, curves
+from dramaturg.evaluation.metrics.intervals import POSITIVE
 from dramaturg.evaluation.simulation.log import Cost, MeasuredRun
 from dramaturg.evaluation.simulation.tasks import Measure, MeasureScore, MeasureSettings, ScoreFile, Task
 from dramaturg.models.errors import UNANSWERED
@@ -109,18 +110,32 @@ def readings(tasks: Sequence[Task], scores: Scores, measure: Measure) -> list[Re
         values = [value for one in group if (value := score_of(one, scores)) is not None]
         mean = sum(values) / len(values) if values else None
         about = group[0].run.about
-        found.append(Reading(about.condition, str(path), agent, step, mean, len(group) - len(values)))
+        pair = pair_of(group[0].run)
+        found.append(Reading(about.condition, str(path), agent, step, mean, len(group) - len(values), pair))
+    return found
+
+
+def all_readings(runs: Iterable[MeasuredRun], tasks: Sequence[Task], scores: Scores) -> dict[str, list[Reading]]:
+    """What was observed of each measure that was taken, and of the costs."""
+    known = list(runs)
+    found: dict[str, list[Reading]] = {}
+    for measure in dict.fromkeys(one.measure for one in tasks):
+        found[measure] = readings(tasks, scores, measure)
+    for unit in UNITS:
+        found[unit] = [one for run in known for one in cost_readings(run, unit)]
     return found
 
 
 def all_curves(runs: Iterable[MeasuredRun], tasks: Sequence[Task], scores: Scores) -> dict[str, Curves]:
     """The curves of each measure that was taken, and those of the costs."""
-    known, found = list(runs), dict[str, Curves]()
-    for measure in dict.fromkeys(one.measure for one in tasks):
-        found[measure] = curves(readings(tasks, scores, measure))
-    for unit in UNITS:
-        found[unit] = curves(one for run in known for one in cost_readings(run, unit))
-    return found
+    found = all_readings(runs, tasks, scores)
+    return {name: curves(of, SCALES.get(name, POSITIVE)) for name, of in found.items()}
+
+
+def pair_of(run: MeasuredRun) -> str:
+    """What a run shares with one of another condition."""
+    about = run.about
+    return f"{about.scenario}, seed {about.seed}{f', from step {about.after}' if about.after else ''}"
 
 
 def costs(run: MeasuredRun) -> list[StepCost]:
@@ -157,4 +172,6 @@ def total(steps: Sequence[StepCost]) -> StepCost:
 def cost_readings(run: MeasuredRun, unit: str) -> list[Reading]:
     """The cost of each step in one of the units."""
     about, name = run.about, str(run.path)
-    return [Reading(about.condition, name, "", one.step, float(getattr(one, unit))) for one in costs(run)]
+    return [
+        Reading(about.condition, name, "", one.step, float(getattr(one, unit)), pair=pair_of(run)) for one in costs(run)
+    ]

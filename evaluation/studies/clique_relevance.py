@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from langchain_core.messages import HumanMessage
 
-from dramaturg.evaluation.metrics.intervals import wilson
+from dramaturg.evaluation.metrics.intervals import POSITIVE, SHARE, Ends, wilson
 from dramaturg.evaluation.studies.study import (
     Bench,
     Cell,
@@ -189,10 +189,10 @@ def by_role(records: Iterable[Chosen], way: str) -> dict[str, list[float]]:
     return found
 
 
-def paired(records: Sequence[Chosen], first: str, second: str) -> Cell:
+def paired(records: Sequence[Chosen], first: str, second: str, scale: Ends = SHARE) -> Cell:
     """The difference on the questions for which both ways chose something."""
     both = [one for one in records if getattr(one, first) and getattr(one, second)]
-    return difference(by_role(both, first), by_role(both, second)) if both else None
+    return difference(by_role(both, first), by_role(both, second), scale) if both else None
 
 
 def bearing_rows(records: Sequence[Chosen]) -> StudyTable:
@@ -206,9 +206,9 @@ def bearing_rows(records: Sequence[Chosen]) -> StudyTable:
 def weight_rows(records: Sequence[Chosen]) -> StudyTable:
     """The edge scores of the two in what was chosen, over roles."""
     rows: list[tuple[Cell, ...]] = [
-        ("on the clique's edges", over_roles(by_role(records, "weight_with"))),
-        ("the nearest", over_roles(by_role(records, "weight_without"))),
-        ("clique − nearest", paired(records, "weight_with", "weight_without")),
+        ("on the clique's edges", over_roles(by_role(records, "weight_with"), POSITIVE)),
+        ("the nearest", over_roles(by_role(records, "weight_without"), POSITIVE)),
+        ("clique − nearest", paired(records, "weight_with", "weight_without", POSITIVE)),
     ]
     return StudyTable("Edge score of the two, over roles", ("dialogues", "score"), tuple(rows))
 

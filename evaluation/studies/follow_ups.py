@@ -9,6 +9,7 @@ from dramaturg.evaluation.studies.splitters import (
     answer_sentences,
     answerable,
     look_up,
+    scale_of,
 )
 from dramaturg.evaluation.studies.study import (
     Bench,
@@ -58,7 +59,9 @@ def findings(records: Sequence[tuple[str, Retrieved]]) -> StudyFindings:
     rows: list[tuple[Cell, ...]] = []
     for what, value in VALUES.items():
         means = {way: {role: [value(one) for one in of] for role, of in found.items()} for way, found in by.items()}
-        rows.append((what, *(over_roles(means[way]) for way in by), difference(means[FULL], means[AS_ASKED])))
+        scale = scale_of(what)
+        apart = difference(means[FULL], means[AS_ASKED], scale)
+        rows.append((what, *(over_roles(means[way], scale) for way in by), apart))
     each: list[tuple[Cell, ...]] = []
     for role in roles:
         recall = [sum(VALUES["recall at 3"](one) for one in found[role]) for found in by.values()]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from dramaturg.evaluation.metrics.intervals import POSITIVE, SHARE, Ends
 from dramaturg.evaluation.studies.study import (
     Bench,
     Cell,
@@ -297,10 +298,15 @@ def distance_rows(records: Sequence[Recalled], marked: bool) -> StudyTable:
     return StudyTable(f"Distances over roles, {which}", columns, tuple(rows))
 
 
+def scale_of(value: str) -> Ends:
+    """Whether a value is a share, or a distance, which has no greatest."""
+    return SHARE if value in ("right", "nearest") else POSITIVE
+
+
 def means_of(records: Sequence[Recalled], value: str) -> Cell:
     """The mean over roles of what there is."""
     found = by_role(records, value)
-    return over_roles(found) if found else None
+    return over_roles(found, scale_of(value)) if found else None
 
 
 def answer_rows(records: Sequence[Recalled]) -> StudyTable:
@@ -332,8 +338,9 @@ def calm_rows(records: Sequence[Recalled]) -> StudyTable:
 def differences(records: Iterable[Recalled], way: str, base: str, values: Iterable[str]) -> tuple[Cell, ...]:
     """How much one way has more than another, role by role and question by question."""
     first, second = ([one for one in records if one.way == name] for name in (way, base))
-    pairs = [(by_role(first, value), by_role(second, value)) for value in values]
-    return (f"{way} − {base}", *(difference(mine, others) if mine else None for mine, others in pairs))
+    sides = {value: (by_role(first, value), by_role(second, value)) for value in values}
+    cells = (difference(*of, scale_of(value)) if of[0] else None for value, of in sides.items())
+    return (f"{way} − {base}", *cells)
 
 
 STUDY = Study("mood-congruence", "Mood congruence of recalled memories", records, findings)

@@ -4,12 +4,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from math import comb
+from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
 
 from dramaturg.evaluation.metrics.chunks import similarity_table
-from dramaturg.evaluation.metrics.intervals import wilson
+from dramaturg.evaluation.metrics.intervals import COSINE, SHARE, Ends, wilson
 from dramaturg.evaluation.studies.study import (
     Bench,
     Cell,
@@ -193,6 +194,11 @@ VALUES: Mapping[str, Callable[[Retrieved], float]] = {
 }
 
 
+def scale_of(what: str) -> Ends:
+    """Between which values one of `VALUES` lies."""
+    return COSINE if what == "similarity" else SHARE
+
+
 def of_splitter(records: Iterable[Retrieved], splitter: Method) -> dict[str, list[Retrieved]]:
     """The records of a splitter by role."""
     found: dict[str, list[Retrieved]] = {}
@@ -210,9 +216,10 @@ def similarity_rows(records: Sequence[Retrieved]) -> StudyTable:
     )
     rows: list[tuple[Cell, ...]] = []
     for name, found in table.items():
-        mean = over_roles({role: [float(np.mean(one.similarities)) for one in of] for role, of in values[name].items()})
-        length = over_roles({role: [float(one.characters) for one in of] for role, of in values[name].items()})
-        rows.append((name, mean, found.variance, found.sum_of_means, found.sum_of_variances, round(length.mean)))
+        near = {role: [float(np.mean(one.similarities)) for one in of] for role, of in values[name].items()}
+        mean = over_roles(near, COSINE)
+        length = fmean(fmean(one.characters for one in of) for of in values[name].values())
+        rows.append((name, mean, found.variance, found.sum_of_means, found.sum_of_variances, round(length)))
     columns = ("splitter", "mean", "mean of the variances", "Σμ", "Σσ²", f"characters of {K} passages")
     return StudyTable(f"Similarity of the retrieved passages, k = {K}, over roles", columns, tuple(rows))
 
@@ -263,10 +270,10 @@ def difference_rows(records: Sequence[Retrieved]) -> StudyTable:
     )
     for first, other in pairs:
         for what, value in VALUES.items():
-            sides = (
+            one_side, other_side = (
                 {role: [value(one) for one in of] for role, of in by[splitter].items()} for splitter in (first, other)
             )
-            rows.append((f"{first} − {other}", what, difference(*sides)))
+            rows.append((f"{first} − {other}", what, difference(one_side, other_side, scale_of(what))))
     return StudyTable("Differences, paired by question", ("", "of", "difference"), tuple(rows))
 
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from yaml import safe_load
 
 from dramaturg.evaluation.metrics.calibration import Separation
-from dramaturg.evaluation.metrics.intervals import Interval, Share, cluster_interval, paired_interval
+from dramaturg.evaluation.metrics.intervals import SHARE, Ends, Interval, Share, cluster_interval, paired_interval
 from dramaturg.models.chat import ChatModel, chat_model
 from dramaturg.models.embeddings import Embedder, embedder
 from dramaturg.models.questions import Decision
@@ -212,14 +212,16 @@ def few(roles: int) -> str:
     return f"Numbers of {roles} roles say little about others: an interval over them is wide, and no test is worth it."
 
 
-def over_roles(values: Mapping[str, Sequence[float]]) -> Interval:
+def over_roles(values: Mapping[str, Sequence[float]], scale: Ends = SHARE) -> Interval:
     """The mean over roles, with its interval."""
-    return cluster_interval({role: of for role, of in values.items() if len(of)}, seed=SEED)
+    return cluster_interval({role: of for role, of in values.items() if len(of)}, scale=scale)
 
 
-def difference(first: Mapping[str, Sequence[float]], second: Mapping[str, Sequence[float]]) -> Interval:
+def difference(
+    first: Mapping[str, Sequence[float]], second: Mapping[str, Sequence[float]], scale: Ends = SHARE
+) -> Interval:
     """The first minus the second, paired by roles and questions."""
-    return paired_interval(first, second, seed=SEED)
+    return paired_interval(first, second, scale=scale)
 
 
 @cache

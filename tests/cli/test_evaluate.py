@@ -1,12 +1,15 @@
 """`dramaturg evaluate` and `report`: what it would cost, what it says, and what went wrong in a sentence."""
 
 import json
+import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.messages import BaseMessage
+from made_runs import made_run
 
 from commands import Command
 from evaluations import QUESTIONS, RIGHT
@@ -90,7 +93,7 @@ def test_a_report_is_made_again_without_a_model(run: Command, out: str, asked: l
 
 def test_what_was_done_is_known_to_the_next_dry_run(run: Command, out: str) -> None:
     run("evaluate", *METHODS, "--out", out, "--limit", "1")
-    _, text, _ = run("evaluate", *METHODS, "--out", out, "--dry-run", "--json")
+    _, text, _ = run("evaluate", *METHODS, "--from", out, "--out", f"{out}2", "--dry-run", "--json")
     found = {one["what"]: one for one in json.loads(text)}
     assert (found["replies of vanilla"]["left"], found["replies of vanilla"]["done"]) == (2, 1)
     assert found["replies of vanilla"]["basis"] == "1 replies of this run"
@@ -207,3 +210,72 @@ def test_a_folder_that_is_no_run_has_no_report(run: Command, tmp_path: Path) -> 
     code, _, err = run("report", str(tmp_path))
     assert code != 0
     assert "no run of an evaluation" in err
+
+
+def test_the_table_of_differences_names_the_judge(run: Command, tmp_path: Path) -> None:
+    by = {"A": 1.0, "B": 0.0}
+    folder = made_run(
+        tmp_path / "made",
+        lambda method, role, question, judge: by[judge] * (method == "profile"),
+        judges=("A", "B"),
+    )
+    code, text, _ = run("report", str(folder))
+    table = text[text.index("Differences from vanilla") :]
+    assert code == 0
+    assert re.search(r"accuracy\W+A\W+profile\W+1\.000", table)
+    assert re.search(r"accuracy\W+B\W+profile\W+0\.000", table)
+    assert "McNemar, exact" in table
+    assert "nothing is concluded beyond it" in text
+
+
+def test_a_dry_run_says_what_the_plan_can_show(run: Command, out: str, asked: list[Any]) -> None:
+    code, _, err = run("evaluate", *METHODS, "--out", out, "--limit", "1", "--dry-run")
+    assert code == 0
+    assert "There is one role, ada: nothing will be concluded beyond it" in err
+    assert "A limit left out: in scope, skill_and_expertise 1; out of scope 1." in err
+
+
+def test_a_changed_plan_is_refused_and_can_begin_with_what_was_answered(
+    run: Command, out: str, asked: list[Any]
+) -> None:
+    run("evaluate", *METHODS, "--out", out, "--limit", "1")
+    before = len(chats(asked))
+    code, _, err = run("evaluate", *METHODS, "--out", out)
+    assert code != 0
+    assert "there are other questions for ada" in err
+    assert len(chats(asked)) == before == 2
+    code, _, _ = run("evaluate", *METHODS, "--from", out, "--out", f"{out}2")
+    assert (code, len(chats(asked))) == (0, 6)
+    assert "began with what was answered in run" in (Path(f"{out}2") / "report.md").read_text(encoding="utf-8")
+
+
+def test_runs_of_one_plan_have_one_report(run: Command, tmp_path: Path) -> None:
+    def value(method: str, role: str, question: int, judge: str) -> float:
+        return float(method == "profile")
+
+    folders = [made_run(tmp_path / role, value, roles=(role,)) for role in ("ada", "bea", "cid")]
+    out = tmp_path / "all"
+    code, text, _ = run("report", *map(str, folders), "--out", str(out), "--json")
+    found = json.loads(text)
+    assert (code, found["valid"]) == (0, True)
+    assert {one["interval"]["n"] for one in found["rows"]} == {3}
+    assert {path.name for path in out.iterdir()} == {"report.md", "report.html"}
+    assert not (tmp_path / "ada" / "report.md").exists()
+    for plan, told in (
+        ({"metrics": ("refusal",)}, "their metrics differ: accuracy in ada, refusal in other"),
+        ({"questions": 2}, "other asks ada other questions"),
+        ({"baseline": "profile"}, "other compares with profile"),
+    ):
+        shutil.rmtree(tmp_path / "other", ignore_errors=True)
+        made_run(tmp_path / "other", value, **plan)
+        code, _, err = run("report", str(folders[0]), str(tmp_path / "other"))
+        assert code != 0
+        assert told in err
+
+
+def test_what_failed_in_one_place_was_answered_in_another(run: Command, tmp_path: Path) -> None:
+    one = made_run(tmp_path / "one", lambda method, role, question, judge: None if question else 1.0)
+    two = made_run(tmp_path / "two", lambda *_: 1.0, skip=lambda method, role, question: question == 0)
+    for order in ((one, two), (two, one)):
+        found = json.loads(run("report", *map(str, order), "--out", str(tmp_path / "all"), "--json")[1])
+        assert (found["valid"], {row["missing"]["missing"] for row in found["rows"]}) == (True, {0})

@@ -103,9 +103,9 @@ def test_conditions_are_put_side_by_side(run: Command, logs: list[str], stub: En
     assert len(asked) == wanted
     assert {body["temperature"] for body in asked if "Answer the question yourself" in str(body)} == {0.2}
     told = plain(out)
-    for part in ("baseline", "full", "id-rag", "(n = 2)", "In baseline and full, nothing is looked up for a question"):
+    for part in ("baseline", "full", "id-rag", "(1 run)", "In baseline and full, nothing is looked up for a question"):
         assert part in told
-    assert "7.000 [7.000, 7.000] (n = 2)" in told
+    assert "7.000 (1 run)" in told
     again = json.loads(run("measure", *logs, *everything, "--json")[1])["measures"]
     assert len(chats(stub)) == wanted
     assert again["recall_with_retrieval"]["full"] == again["recall"]["full"]
@@ -125,7 +125,7 @@ def test_what_is_missing_is_said(run: Command, logs: list[str], stub: Endpoint) 
     stub.model = examiner(answer_quiz=lambda text: " " if "for a living" in text else "I plan.")
     code, out, _ = run("measure", logs[1], "--recall")
     assert code == 0
-    assert "(n = 2, 2 missing)" in plain(out)
+    assert "(1 run, 2 missing)" in plain(out)
     assert "4 answers did not come: they are missing, not zeros" in plain(out)
 
 

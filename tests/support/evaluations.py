@@ -9,7 +9,7 @@ from langchain_core.messages import BaseMessage
 
 from dramaturg.evaluation.comparison.plan import Wanted, planned
 from dramaturg.evaluation.comparison.records import RecordFile, Records
-from dramaturg.evaluation.comparison.run import Evaluation, EvaluationSettings, evaluate, judges_of
+from dramaturg.evaluation.comparison.run import Evaluation, EvaluationSettings, evaluate, judges_of, take_over
 from dramaturg.stores.library import open_role
 
 from fakes import ScriptedChatModel
@@ -62,7 +62,9 @@ def judge(
     return Named(reply=answer, model_name=name)
 
 
-def evaluation_of(library: Path, model: Any = None, marker: Any = None, **wishes: Any) -> Evaluation:
+def evaluation_of(
+    library: Path, model: Any = None, marker: Any = None, folder: str = "run", **wishes: Any
+) -> Evaluation:
     """An evaluation in a folder beside the library, without floor and ceiling unless wished for."""
     limits = {name: wishes.pop(name) for name in ("most_calls", "concurrency") if name in wishes}
     usual = {"methods": ("vanilla", "profile"), "roles": ("ada",), "metrics": ("accuracy",), "bounds": False}
@@ -76,10 +78,12 @@ def evaluation_of(library: Path, model: Any = None, marker: Any = None, **wishes
     )
     roles = [open_role(name, library) for name in wanted.roles]
     plan, asked = planned(wanted, roles, settings, list(judges_of(settings)))
-    return Evaluation(plan, asked, settings, library.parent / "run")
+    return Evaluation(plan, asked, settings, library.parent / folder)
 
 
-async def taken(evaluation: Evaluation) -> Records:
-    """Run it; what is there then."""
+async def taken(evaluation: Evaluation, after: str = "") -> Records:
+    """Run it, and begin with the answers of the run in another folder, if one is named; what is there then."""
+    if after:
+        take_over(evaluation.folder.parent / after, evaluation.folder)
     await evaluate(evaluation, lambda phase, number: lambda done: None)
     return RecordFile(evaluation.folder).read()

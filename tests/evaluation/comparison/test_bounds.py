@@ -13,7 +13,7 @@ from dramaturg.evaluation.comparison.run import Evaluation
 from dramaturg.evaluation.datasets.dataset import DatasetQuestion
 from dramaturg.evaluation.judging import measures
 from dramaturg.evaluation.judging.judges import Grade
-from dramaturg.evaluation.judging.measures import SIMILARITY
+from dramaturg.evaluation.judging.scales import SIMILARITY
 from dramaturg.evaluation.metrics.intervals import cluster_interval
 from dramaturg.evaluation.reports.judges import Check, calibrations, checks
 from dramaturg.evaluation.reports.markdown import markdown
@@ -106,7 +106,8 @@ async def test_another_speaker_or_seed_has_them_judged_no_second_time(library: P
     await taken(compared(library))
     (library / "ada" / "persona" / "more.md").write_text("# More\n\nShe sold the boat.\n", encoding="utf-8")
     again = (judge(lambda reply: True),)
-    await taken(compared(library, speaker(lambda text: "Who knows?"), again, seeds=(7,)))
+    later = compared(library, speaker(lambda text: "Who knows?"), again, folder="later", seeds=(7,))
+    await taken(later, after="run")
     replies = {call.text.count(DECLINED["en"]) for call in again[0].calls}
     assert replies == {0}
     assert again[0].calls
@@ -149,7 +150,7 @@ async def test_they_have_rows_of_their_own_and_are_in_no_test_and_no_cost(librar
     means = {one.named: (one.interval.mean, one.interval.n_values) for one in (floor, top) if one.interval}
     assert means == {f"{FLOOR} (floor)": (0.0, 6), f"{CEILING} (ceiling)": (1.0, 6)}
     assert [one.contestant for one in found.rows] == ["vanilla", "profile", FLOOR, CEILING]
-    assert [(one.first, one.second, one.corrected.n) for one in found.differences] == [("vanilla", "profile", 1)]
+    assert [(one.first, one.second, one.corrected.n) for one in found.differences] == [("profile", "vanilla", 1)]
     assert [one.contestant for one in costs(evaluation.plan, records)] == ["vanilla", "profile"]
 
 
@@ -180,9 +181,10 @@ async def test_the_page_has_them_with_the_replies_behind_them(library: Path) -> 
     records = await taken(evaluation)
     shown = page(evaluation.plan, records, tables(evaluation.plan, records))
     beside = [one for one in evaluation.plan.entries if one.contestant in BOUNDS]
-    for key, scope in ((one.key, evaluation.plan.question(one).scope) for one in beside):
-        assert (f'href="#r-{key}"' in shown) is (scope == "in")  # of others nobody says whether they are right
-        assert f'id="r-{key}"' in shown
+    for at, one in enumerate(evaluation.plan.entries):
+        if one in beside:  # of those out of scope nobody says whether they are right
+            assert (f"href=#r{at}>" in shown) is (evaluation.plan.question(one).scope == "in")
+            assert f"id=r{at}>" in shown
     assert f"{FLOOR} (floor)" in shown
 
 
@@ -201,7 +203,8 @@ async def test_a_judge_that_is_right_is_right_in_everything(library: Path, metri
 @pytest.mark.parametrize("always", [True, False])
 async def test_a_judge_that_always_says_the_same_is_right_in_a_half(library: Path, metric: str, always: bool) -> None:
     found = await checked(library, lambda reply: always, metric)
-    assert (found.value, found.low, found.high, found.blind) == (0.5, None, None, True)
+    assert (found.value, found.blind) == (0.5, True)
+    assert 0 < (found.low or 0) < 0.5 < (found.high or 0) < 1
 
 
 async def test_a_judge_that_is_always_wrong_is_seen(library: Path) -> None:
@@ -232,7 +235,7 @@ async def test_likeness_puts_right_answers_above_and_none_past_one(library: Path
     [
         ("share right", 0.6, 0.55, False),
         ("share right", 0.8, 0.5, True),
-        ("share right", 0.5, None, True),
+        ("share right", 0.5, 0.2, True),
         ("AUC", 0.61, 0.55, False),
         ("AUC", 0.6, 0.55, True),
         ("AUC", 0.9, 0.4, True),
@@ -241,7 +244,7 @@ async def test_likeness_puts_right_answers_above_and_none_past_one(library: Path
 def test_a_judge_is_seen_to_tell_replies_apart_above_a_half_alone(
     kind: str, value: float, low: float | None, blind: bool
 ) -> None:
-    whole = cluster_interval({"a": [0.0], "b": [1.0]}, seed=0)
+    whole = cluster_interval({"a": [0.0], "b": [1.0]})
     assert Check("m", "judge", kind, value, low, 1.0, whole, whole, 20, 0).blind is blind
 
 
@@ -251,7 +254,7 @@ async def test_what_nobody_knows_is_not_checked(library: Path) -> None:
     for role in ROLES:
         lines = json.dumps({"question": "Which telephone?", "answer": "None.", "scope": "out"}) + "\n"
         (library / role / "questions.jsonl").write_text(lines, encoding="utf-8")
-    evaluation = compared(library, metrics=("accuracy",))
+    evaluation = compared(library, folder="known", metrics=("accuracy",))
     assert list(checks(evaluation.plan, await taken(evaluation))) == []
 
 
@@ -269,7 +272,7 @@ async def test_the_report_names_judges_that_see_nothing(library: Path) -> None:
     evaluation = compared(library, None, markers)
     text = report_of(evaluation, await taken(evaluation))
     assert "## How far the judges can be believed" in text
-    assert "| accuracy | judge | share right | 1.000 | [0.610, 1.000] | 1.000 none | 0.000 none | 6 | 0 |" in text
+    assert "| accuracy | judge | share right | 1.000 | [0.541, 1.000] | 1.000 [0.541, 1.000] | " in text
     assert "**numb does not tell right answers from a sentence that declines by accuracy**" in text
     assert "**That judge tells" not in text
 
@@ -340,9 +343,9 @@ async def test_the_page_has_a_picture_of_calibration_where_there_are_probabiliti
     bare = await taken(evaluation)
     known = with_probabilities(bare)
     plain, drawn = (page(evaluation.plan, one, tables(evaluation.plan, one)) for one in (bare, known))
-    assert "<figure>" not in plain
+    assert "Brier score" not in plain
     assert "judge gives no probabilities by accuracy" in plain
-    assert drawn.count("<figure>") == 1
+    assert drawn.count("<figure>") == plain.count("<figure>") + 1
     assert "Brier score 0.025" in report_of(evaluation, known)
     assert "gives no probabilities" not in drawn
 
@@ -364,7 +367,7 @@ async def test_with_two_seeds_the_report_parts_the_spread(library: Path) -> None
 async def test_spread_that_cannot_be_parted_says_why(library: Path) -> None:
     evaluation = compared(library, None, (judge(lambda reply: True),), seeds=(0, 1))
     assert "All values are the same" in report_of(evaluation, await taken(evaluation))
-    evaluation = compared(library, roles=("ada",), metrics=(SIMILARITY,), seeds=(0, 1))
+    evaluation = compared(library, folder="alone", roles=("ada",), metrics=(SIMILARITY,), seeds=(0, 1))
     assert "not known of one role" in report_of(evaluation, await taken(evaluation))
 
 
@@ -388,12 +391,13 @@ async def test_each_embedding_model_measures_the_roles_of_its_language(library: 
         key: one.model_copy(update={"model": "zh"}) if records.replies[one.reply].role == "cid" else one
         for key, one in records.judged.items()
     }
-    found = tables(evaluation.plan, mixed := records._replace(judged=judged))
+    plan = evaluation.plan.model_copy(update={"embedders": {**evaluation.plan.embedders, "cid": "zh"}})
+    found = tables(plan, mixed := records._replace(judged=judged))
     counts = {(one.judge, one.contestant): one.missing.n for one in found.rows if one.missing}
     assert counts["zh", "vanilla"] == 2
     assert counts["WordEmbeddings:words", "vanilla"] == 4
     assert found.valid
-    assert "agree" not in report_of(evaluation, mixed)
+    assert "agree" not in markdown(plan, mixed, found)
 
 
 async def test_the_report_of_a_run_is_written_with_all_of_it(library: Path) -> None:

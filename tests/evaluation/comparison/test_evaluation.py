@@ -1,5 +1,6 @@
 """An evaluation: who is asked what, that nothing is asked twice, and that what fails is missing and no score."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from dramaturg.evaluation.comparison.records import RecordFile
 from dramaturg.evaluation.comparison.run import Capped, evaluate
 from dramaturg.evaluation.comparison.speakers import messages_of
 from dramaturg.evaluation.datasets.dataset import DatasetQuestion
-from dramaturg.evaluation.judging.measures import METRICS, SIMILARITY
+from dramaturg.evaluation.judging.scales import METRICS, SIMILARITY
+from dramaturg.evaluation.reports.page import written_report
 from dramaturg.models.errors import ModelUnavailable, UnusableAnswer
 from dramaturg.stores.conversations.kept_run import Busy
 from dramaturg.stores.errors import RoleFileError
@@ -59,14 +61,14 @@ async def test_what_is_there_is_not_asked_again(library: Path) -> None:
 
 async def test_more_seeds_ask_only_what_is_new(library: Path) -> None:
     await taken(evaluation_of(library))
-    await taken(evaluation_of(library, model := speaker(), seeds=(0, 1)))
+    await taken(evaluation_of(library, model := speaker(), folder="more", seeds=(0, 1)), after="run")
     assert len(model.calls) == 6
 
 
 async def test_a_role_that_knows_something_else_is_asked_anew(library: Path) -> None:
     await taken(evaluation_of(library))
     (library / "ada" / "persona" / "more.md").write_text("# More\n\nShe sold the boat.\n", encoding="utf-8")
-    await taken(evaluation_of(library, model := speaker()))
+    await taken(evaluation_of(library, model := speaker(), folder="more"), after="run")
     assert len(model.calls) == 6
 
 
@@ -75,6 +77,7 @@ async def test_the_seed_is_that_of_what_is_written(library: Path) -> None:
     assert one.contestant.context(evaluation_of(library).settings, "ada", one.seed).model_seed == 3
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("at", range(1, 13))
 async def test_a_run_whose_model_goes_away_goes_on_and_asks_nothing_twice(library: Path, at: int) -> None:
     calls: list[str] = []
@@ -261,3 +264,97 @@ def test_what_was_said_before_is_said_before(library: Path) -> None:
 def test_metrics_are_known_by_their_names() -> None:
     assert METRICS[0] == SIMILARITY
     assert len(METRICS) == 10
+
+
+# What is left out, asked once, lacking, or changed
+
+
+def test_a_limit_takes_of_every_scope_first_and_says_what_it_leaves_out(library: Path) -> None:
+    kinds = [("in", f"attribute {at}") for at in range(6)] + [("out", "")]
+    lines = [
+        {"question": f"{at}?", "answer": "Tom.", "scope": one, "attribute": of} for at, (one, of) in enumerate(kinds)
+    ]
+    (library / "ada" / "questions.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines), encoding="utf-8")
+    plan = evaluation_of(library, limit=2).plan
+    assert [one.scope for one in plan.questions["ada"]] == ["in", "out"]
+    assert plan.left_out == {"ada": {f"in scope, attribute {at}": 1 for at in range(1, 6)}}
+    assert evaluation_of(library).plan.left_out == {}
+
+
+def test_a_question_that_stands_there_five_times_is_asked_once(library: Path) -> None:
+    line = json.dumps(QUESTIONS[0]) + "\n"
+    (library / "ada" / "questions.jsonl").write_text(line * 4 + line.replace("?", " ?"), encoding="utf-8")
+    evaluation = evaluation_of(library)
+    assert len(evaluation.plan.questions["ada"]) == 2  # the last one is spelled in another way
+    assert evaluation.plan.repeated == {"ada": 3}
+    assert len(evaluation.asked) == 2 * 2
+
+
+def test_a_role_that_lacks_what_a_method_needs_is_named_before_anything_is_asked(library: Path) -> None:
+    for file in ("chronicle.yaml", "memories.jsonl"):
+        (library / "ada" / file).unlink(missing_ok=True)
+    for file in (library / "ada" / "dialogues").glob("*"):
+        file.unlink()
+    model = speaker()
+    with pytest.raises(ValueError, match="ada lacks") as error:
+        evaluation_of(library, model, methods=("vanilla", "id-rag", "drmr", "role-gpt", "emotional-rag", "amadeus"))
+    said = str(error.value)
+    assert "chronicle.yaml with a triple or more (for id-rag)" in said
+    assert "dialogues/*.jsonl (for drmr, role-gpt)" in said
+    assert "memories.jsonl or dialogues/*.jsonl (for emotional-rag)" in said
+    assert "amadeus" not in said
+    assert model.calls == []
+    inferred = evaluation_of(library, model, methods=("vanilla", "generative-agents", "ensemble"))
+    assert len(inferred.asked) == 3 * 3  # they take what there is
+
+
+@pytest.mark.parametrize(
+    ("wishes", "told"),
+    [
+        ({"seeds": (0, 1)}, "seeds: 0 before, 0, 1 now"),
+        ({"methods": ("vanilla",), "baseline": "vanilla"}, "methods: vanilla, profile before, vanilla now"),
+        ({"baseline": "profile"}, "baseline: vanilla before, profile now"),
+        ({"limit": 1}, "there are other questions for ada"),
+    ],
+)
+async def test_a_plan_stays_as_it_is_once_something_was_asked(library: Path, wishes: Any, told: str) -> None:
+    await taken(evaluation_of(library))
+    changed = evaluation_of(library, model := speaker(), **wishes)
+    with pytest.raises(ValueError, match=f"run holds another plan: {told}.*--from run"):
+        await taken(changed)
+    assert model.calls == []
+    assert read_plan(changed.folder).seeds == (0,)
+
+
+async def test_a_plan_that_nothing_was_asked_by_can_be_changed(library: Path) -> None:
+    with pytest.raises(ModelUnavailable):
+        await taken(evaluation_of(library, speaker(lambda text: ModelUnavailable("Gone."))))
+    (library.parent / "run" / "records.jsonl").unlink(missing_ok=True)  # nothing came
+    await taken(evaluation_of(library, seeds=(0, 1)))
+    assert read_plan(library.parent / "run").seeds == (0, 1)
+
+
+async def test_a_judge_that_is_replaced_has_another_run_that_says_so(library: Path) -> None:
+    await taken(evaluation_of(library))
+    other = evaluation_of(library, model := speaker(), (judge(name="other"),))
+    with pytest.raises(ValueError, match="judges: judge before, other now"):
+        await taken(other)
+    again = evaluation_of(library, model, (judge(name="other"),), folder="again")
+    again = again._replace(plan=again.plan.model_copy(update={"taken_from": "run"}))
+    records = await taken(again, after="run")
+    assert model.calls == []  # every reply was there
+    assert {one.model for one in records.judged.values()} == {"judge", "other"}
+    report = written_report(again.folder)[0].read_text(encoding="utf-8")
+    assert "This run began with what was answered in run, under another plan" in report
+    assert "| vanilla | all | other |" in report
+    assert "| all | judge |" not in report
+    assert read_plan(again.folder).taken_from == "run"
+
+
+async def test_what_an_index_has_cost_is_written_down_once(library: Path) -> None:
+    evaluation = evaluation_of(library, actor(), methods=("vanilla", "naive-rag"), metrics=(SIMILARITY,), limit=1)
+    records = await taken(evaluation)
+    (found,) = records.indexed.values()
+    assert (found.contestant, found.role, found.calls) == ("naive-rag", "ada", 0)
+    assert found.passages
+    assert (await taken(evaluation)).indexed == records.indexed

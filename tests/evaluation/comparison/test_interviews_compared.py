@@ -29,7 +29,7 @@ from dramaturg.stores.errors import RoleFileError
 from dramaturg.stores.library import Library
 from dramaturg.stores.saver import file as saver_file
 
-from evaluations import Named, evaluation_of, library_of
+from evaluations import Named, evaluation_of, library_of, taken
 from fakes import ScriptedChatModel
 from passage_samples import quick
 from roles import fenced, said
@@ -134,8 +134,8 @@ def of(library: Path, inventory: str, model: Any = None, marker: Any = None, **w
     return evaluation_of(library, model or player(), (marker or rater(),), **asked)
 
 
-async def run(evaluation: Evaluation) -> InterviewTables:
-    await evaluate(evaluation, lambda phase, number: lambda done: None)
+async def run(evaluation: Evaluation, after: str = "") -> InterviewTables:
+    await taken(evaluation, after)
     return interview_tables(read_plan(evaluation.folder))
 
 
@@ -272,11 +272,10 @@ async def test_methods_that_differ_are_told_apart(library: Path, inventory: str,
     found, markdown, _ = await reported(of(library, inventory, player(contrary), **wishes))
     (apart,) = found.differences
     assert (measures(found)["Acc(Dim)"].value, measures(found, "profile")["Acc(Dim)"].value) == (0.0, 1.0)
-    assert (apart.first, apart.second, apart.interval.mean) == ("vanilla", "profile", -1.0)
-    assert apart.p == pytest.approx(2 * 0.5**8)
-    assert apart.p_roles == pytest.approx(2 * 0.5**4)
-    assert (apart.corrected.corrected, apart.corrected.significant) == (pytest.approx(2 * 0.5**8), True)
-    assert apart.detectable is not None
+    assert (apart.first, apart.second, apart.interval.mean) == ("profile", "vanilla", 1.0)
+    assert apart.p == pytest.approx(2 * 0.5**4)  # four roles that do not vary, however many dimensions they have
+    assert (apart.corrected.corrected, apart.corrected.significant) == (pytest.approx(2 * 0.5**4), False)
+    assert apart.detectable is None
     assert "Holm's correction is over these 1 tests" in markdown
 
 
@@ -302,8 +301,19 @@ async def test_one_role_has_an_interval_over_its_dimensions(library: Path, inven
     found = await run(of(library, inventory, player(lambda *_: 60), **wishes))
     interval = measures(found)["MAE"].interval
     assert interval is not None
-    assert (interval.n, interval.method) == (2, "Student's t over dimensions")
-    assert found.differences[0].p_roles is None
+    assert (interval.n, interval.method) == (2, "effective n over dimensions (Korn and Graubard)")
+    assert found.differences[0].test == "McNemar, exact"
+
+
+async def test_one_labelled_role_has_no_floor_of_its_own_labels(library: Path, inventory: str, tmp_path: Path) -> None:
+    labels = label_file(tmp_path / "labels.json", pdb=placed({"ann": RIGHT["ann"]}))
+    found = await run(of(library, inventory, labels=labels))
+    floors = {name: one.floors for name, one in measures(found).items()}
+    assert floors["Acc(Dim)"] == floors["Acc(Full)"] == {}
+    assert {*floors["MSE"]} == {*floors["MAE"]} == {"midpoint"}
+    types = type_file(tmp_path / "types.json", {"ann": "EN"})
+    found = await run(of(library, inventory, folder="types", labels=types))
+    assert all(one.floors == {} for one in measures(found).values())
 
 
 @pytest.mark.skipif(not SHARED, reason="set DRAMATURG_SHARED_DATA to the folder of shared data")
@@ -407,14 +417,14 @@ async def test_an_interview_that_is_over_asks_nothing(library: Path, inventory: 
 async def test_a_changed_role_judge_or_inventory_is_another_interview(library: Path, inventory: str) -> None:
     await run(of(library, inventory))
     (library / "ann" / "persona" / "more.md").write_text("# More\n\nShe sold the boat.\n", encoding="utf-8")
-    await run(of(library, inventory, model := player()))
+    await run(of(library, inventory, model := player(), folder="b"), after="run")
     assert len(model.calls) == 3
-    await run(of(library, inventory, model := player(), rater(name="other")))
+    await run(of(library, inventory, model := player(), rater(name="other"), folder="c"), after="b")
     assert len(model.calls) == 3 * 4
     changed = tiny(Path(inventory), "changed")
-    await run(of(library, changed, model := player(), rater(name="other")))
+    await run(of(library, changed, model := player(), rater(name="other"), folder="d"), after="c")
     assert len(model.calls) == 3 * 4
-    assert len(list((library.parent / "run" / "interviews").glob("*.json"))) == 4 + 1 + 4 + 4
+    assert len(list((library.parent / "d" / "interviews").glob("*.json"))) == 4 + 1 + 4 + 4
 
 
 async def test_files_say_what_they_are(library: Path, inventory: str) -> None:
@@ -423,6 +433,7 @@ async def test_files_say_what_they_are(library: Path, inventory: str) -> None:
     assert re.fullmatch(r"tiny-vanilla-ann-0-[0-9a-f]{12}\.json", file.name)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("most", [1, 2, 3, 4, 5, 8])
 async def test_a_capped_run_goes_on_and_asks_nothing_twice(most: int, library: Path, inventory: str) -> None:
     models: list[Any] = []
@@ -487,7 +498,7 @@ async def test_where_only_inventories_are_asked_for_no_questions_are(library: Pa
     await evaluate(evaluation, show)
     assert len(model.calls) == 4 * 3
     assert phases == [("Preparing", 4), ("Interviews", 4 * 5)]
-    assert RecordFile(evaluation.folder).read() == ({}, {})
+    assert RecordFile(evaluation.folder).read() == ({}, {}, {})
 
 
 async def test_replies_and_interviews_stand_in_one_report(tmp_path: Path) -> None:
@@ -668,7 +679,7 @@ async def test_the_report_shows_types_scores_and_what_they_rest_on(library: Path
         "| EN | 90.00 | 20.00 ± 0.00 | 0 of 9 | none | 12 | yes |",
         "From 0 to 100: E/I (E above the middle, else I); S/N (S above the middle, else N). 9 items, 3 batches.",
         "Source: a test (CC0-1.0).",
-        "| pdb | vanilla | Acc(Dim) | 1.000 | none | 4 of 4 | majority 1.000 |",
+        "| pdb | vanilla | Acc(Dim) | 1.000 | [0.158, 1.000] | 4 of 4 | majority 1.000 |",
         "There are no labels for cleo, dora.",
         "all 2 roles have the same mean",
     ):

@@ -25,10 +25,10 @@ def mark(key: str, value: float | None = 1.0) -> Judged:
 
 def test_what_is_added_is_there_and_the_newest_counts(tmp_path: Path) -> None:
     file = RecordFile(tmp_path)
-    assert file.read() == ({}, {})
+    assert file.read() == ({}, {}, {})
     file.add([reply("a", "One."), mark("b")])
     file.add([reply("a", "Two.")])
-    assert file.read() == ({"a": reply("a", "Two.")}, {"b": mark("b")})
+    assert file.read() == ({"a": reply("a", "Two.")}, {"b": mark("b")}, {})
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=6), st.integers(0, 400))

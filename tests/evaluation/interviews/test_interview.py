@@ -279,6 +279,7 @@ def test_nothing_is_remembered_from_item_to_item(method: str, more: dict[str, An
 MINE = "I said this before."
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_can_be_interviewed(method: str, tmp_path: Path) -> None:
     feels = feeler()
@@ -511,6 +512,7 @@ def test_an_interview_that_is_over_asks_nothing(tmp_path: Path) -> None:
     assert played.calls == []
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("node", ["begin", "ask", "clean", "anonymize", "judge", "score"])
 async def test_an_interview_stopped_before_a_node_goes_on(node: str, tmp_path: Path) -> None:
     played, where = model(), {"configurable": {"thread_id": "one"}}
@@ -528,6 +530,7 @@ async def test_an_interview_stopped_before_a_node_goes_on(node: str, tmp_path: P
     assert len(played.calls) == 8 + 8
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("at", [1, 2, 5, 8, 9, 11, 12])
 def test_an_interview_that_failed_at_any_call_asks_nothing_twice(at: int, tmp_path: Path) -> None:
     calls = 0
@@ -559,6 +562,7 @@ def test_whoever_watches_is_told_of_each_question_and_its_calls(tmp_path: Path) 
     assert len(played.calls) == 12
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("at", [1, 5, 8, 9, 11])
 def test_whoever_watches_can_stop_it_and_what_was_told_is_kept(at: int, tmp_path: Path) -> None:
     told: list[str] = []

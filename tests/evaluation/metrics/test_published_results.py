@@ -10,7 +10,7 @@ import pytest
 
 from dramaturg.evaluation.metrics.alignment import alignment, ceiling, floors, split_batches
 from dramaturg.evaluation.metrics.intervals import cluster_interval, paired_interval
-from dramaturg.evaluation.metrics.paired_tests import sign_flip
+from dramaturg.evaluation.metrics.paired_tests import paired_test
 from dramaturg.evaluation.metrics.type_metrics import Recomputed, off, published_tables, recomputed, type_hits
 
 SHARED = os.environ.get("DRAMATURG_SHARED_DATA")
@@ -93,7 +93,7 @@ def test_on_types_amadeus_is_ahead_of_one_baseline_only_by_more_than_chance(
         {role: [float(a == b) for a, b in zip(types.truth[role], said, strict=True)] for role, said in of.items()}
         for of in (types.predicted("AMADEUS"), types.predicted(method))
     )
-    found = sign_flip(one, two, seed=0)
+    found = paired_test(one, two, seed=0)
     assert (found.difference, found.n) == (pytest.approx(difference, abs=5e-4), 15)
     assert found.p == pytest.approx(p, rel=0.03)
 
@@ -102,12 +102,12 @@ def test_the_interval_of_amadeus_on_types_is_wide() -> None:
     types = published_tables()[0]
     hits = type_hits(types.truth, types.predicted("AMADEUS"))
     shares = {role: [hit / 4] for role, hit in zip(types.truth, hits, strict=True)}
-    found = cluster_interval(shares, seed=0)
-    assert (found.mean, found.low, found.high) == pytest.approx((0.85, 0.75, 0.93), abs=0.02)
+    found = cluster_interval(shares)
+    assert (found.mean, found.low, found.high) == pytest.approx((0.85, 0.71, 0.94), abs=0.01)
     crag = type_hits(types.truth, types.predicted("CRAG"))
     against = {role: [hit / 4] for role, hit in zip(types.truth, crag, strict=True)}
-    gap = paired_interval(shares, against, seed=0)
-    assert (gap.low, gap.high) == pytest.approx((0.017, 0.350), abs=0.03)
+    gap = paired_interval(shares, against)
+    assert gap.low <= 0 < gap.high < 0.42  # the cluster bootstrap has [.017, .350], sign flips p = .090
 
 
 @needs_data

@@ -9,127 +9,135 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from statsmodels.stats.power import TTestPower
 
-from dramaturg.evaluation.metrics.intervals import Missing, cluster_interval, missing, paired_interval, wilson
+from dramaturg.evaluation.metrics.intervals import (
+    POSITIVE,
+    Missing,
+    cluster_interval,
+    missing,
+    paired_interval,
+    wilson,
+)
 from dramaturg.evaluation.metrics.paired_tests import (
     Corrected,
     Detectable,
+    detectable_sds,
+    flipped_p,
     holm,
+    least_p,
     mcnemar,
-    sign_flip,
+    paired_test,
     smallest_difference,
     wilcoxon,
 )
 
 from property_settings import property_settings
 
-BCA = "cluster bootstrap over roles, BCa, 10000 resamples"
-FEW, NO_SPREAD = "a bootstrap of {} roles is too narrow: from 10 on", "nothing says how roles vary"
+NO_SPREAD = "nothing says how roles vary"
 
 
 def by_role(rows: Any) -> dict[str, list[float]]:
     return {f"role {at}": list(row) if hasattr(row, "__iter__") else [row] for at, row in enumerate(rows)}
 
 
-@pytest.mark.parametrize("runs", [100, pytest.param(1_000, marks=pytest.mark.crash)])
-def test_the_interval_covers_the_true_mean_as_often_as_it_says(runs: int) -> None:
-    dice, held, roles = np.random.default_rng(1), 0, 40
-    for seed in range(runs):
-        # Roles differ in how often they are right, and each answers 15 questions.
-        right = dice.binomial(15, dice.beta(6, 2, roles))
-        values = {str(role): [1.0] * hits + [0.0] * (15 - hits) for role, hits in enumerate(right.tolist())}
-        found = cluster_interval(values, seed=seed, resamples=999)
-        held += (found.low or 0) <= 0.75 <= (found.high or 0)
-    assert 0.95 - 0.6 / sqrt(runs) <= held / runs <= 0.95 + 0.6 / sqrt(runs)
+def test_the_interval_of_a_share_is_that_of_the_effective_n() -> None:
+    values = {"ada": [1, 1, 1, 0], "bea": [1, 0], "cid": [1, 1, 1, 1, 1], "dot": [1, 1, 0]}
+    found = cluster_interval(values)
+    means = np.array([0.75, 0.5, 1.0, 2 / 3])
+    mean = means.mean()
+    assert (found.mean, found.n, found.n_values, found.reason) == (pytest.approx(mean), 4, 14, "")
+    effective = min(mean * (1 - mean) / stats.sem(means) ** 2, 14)
+    excess = max(stats.kurtosis(means), 1.5 * stats.skew(means) ** 2, 0)
+    freedom = 2 / (excess / 4 + 2 / 3)
+    n = effective * (stats.t.ppf(0.975, effective - 1) / stats.t.ppf(0.975, freedom)) ** 2
+    low, high = stats.beta.ppf(0.025, mean * n, n - mean * n + 1), stats.beta.ppf(0.975, mean * n + 1, n - mean * n)
+    assert (found.low, found.high) == pytest.approx((low, high))
+    assert found.method == "effective n over roles (Korn and Graubard)"
 
 
-def test_the_interval_of_few_roles_covers_too() -> None:
-    dice, held = np.random.default_rng(2), 0
-    for seed in range(500):
-        found = cluster_interval(by_role(dice.normal(5, 1, 4).tolist()), seed=seed)
-        held += (found.low or 0) <= 5 <= (found.high or 0)
-    assert 0.93 <= held / 500 <= 0.97
+def test_shares_that_hardly_vary_count_as_no_more_answers_than_there_are() -> None:
+    # Scores may hardly vary, answers of yes or no cannot.
+    alike = [[1.0, 0.0, 0.0]] * 5 + [[1.0, 0.0, 0.0, 0.0]]
+    found, scores = cluster_interval(by_role(alike)), cluster_interval(by_role(alike), scale=(0, 1.0001))
+    assert found.high - found.low > 0.3 > 0.2 > scores.high - scores.low
 
 
-def test_the_interval_is_that_of_scipy_on_the_means_of_roles() -> None:
-    rows = [[at % 3, at, 2 * at] for at in range(10)]
-    found = cluster_interval(by_role(rows), seed=5)
-    means = np.mean(rows, axis=1)
-    there = stats.bootstrap((means,), np.mean, n_resamples=10_000, method="BCa", rng=np.random.default_rng(5))
-    assert (found.low, found.high) == pytest.approx(tuple(there.confidence_interval))
-    assert found.mean == pytest.approx(means.mean())
-    assert (found.n, found.n_values, found.covered, found.seed) == (10, 30, 0.95, 5)
-    assert (found.method, found.reason) == (BCA, "")
+@pytest.mark.parametrize("scale", [(0.0, 1.0), (1.0, 10.0), (-1.0, 1.0)])
+@given(st.lists(st.lists(st.floats(0, 1), min_size=1, max_size=4), min_size=2, max_size=9))
+@property_settings(30)
+def test_an_interval_stays_on_its_scale_and_holds_the_mean(scale: Any, rows: Any) -> None:
+    values = by_role([[scale[0] + one * (scale[1] - scale[0]) for one in row] for row in rows])
+    found = cluster_interval(values, scale=scale)
+    assert scale[0] - 1e-9 <= found.low <= found.mean <= found.high <= scale[1] + 1e-9
+    pooled = cluster_interval(values, scale=scale, pooled=True)
+    assert scale[0] - 1e-9 <= pooled.low <= pooled.mean <= pooled.high <= scale[1] + 1e-9
 
 
-def test_a_seed_gives_the_same_interval_again_and_another_seed_another() -> None:
-    values = by_role([at**2 for at in range(12)])
-    assert cluster_interval(values, seed=1) == cluster_interval(values, seed=1)
-    assert cluster_interval(values, seed=1).high != cluster_interval(values, seed=2).high
+def test_the_cases_of_the_audit_stay_on_the_scale() -> None:
+    # Student's t gave [-1.10, 1.77], [-6.8, 16.1] and, of an AUC, [-.77, 2.10].
+    assert 0 <= (share := cluster_interval({"a": [1.0], "b": [0.0], "c": [0.0]})).low < share.high <= 1
+    assert 1 <= (score := cluster_interval({"a": [9.0], "b": [1.0], "c": [4.0]}, scale=(1, 10))).low < score.high <= 10
+    assert 0 <= (auc := cluster_interval({"a": [1.0], "b": [0.0], "c": [1.0]})).low < auc.high <= 1
 
 
-def test_more_coverage_is_wider_and_fewer_resamples_are_said() -> None:
-    values = by_role([at**2 for at in range(12)])
-    one, two = cluster_interval(values, seed=1, covered=0.8), cluster_interval(values, seed=1, covered=0.99)
-    assert (two.low or 0) < (one.low or 0) < (one.high or 0) < (two.high or 0)
+def test_more_coverage_is_wider() -> None:
+    values = by_role([at**2 / 200 for at in range(12)])
+    one, two = cluster_interval(values, covered=0.8), cluster_interval(values, covered=0.99)
+    assert two.low < one.low < one.high < two.high
     assert (one.covered, two.covered) == (0.8, 0.99)
-    assert cluster_interval(values, seed=1, resamples=500).method == BCA.replace("10000", "500")
 
 
 def test_pooled_values_weigh_alike_and_roles_alike_otherwise() -> None:
     values = by_role([[1.0], [0.0, 0.0, 0.0], *[[0.0, 1.0]] * 8])
-    roles, pooled = cluster_interval(values, seed=0), cluster_interval(values, seed=0, pooled=True)
+    roles, pooled = cluster_interval(values), cluster_interval(values, pooled=True)
     assert roles.mean == pytest.approx((1 + 0 + 8 * 0.5) / 10)
     assert pooled.mean == pytest.approx((1 + 0 + 8) / (1 + 3 + 16))
     assert (pooled.n, pooled.n_values) == (10, 20)
-    sums, sizes = np.array([1.0, 0.0, *[1.0] * 8]), np.array([1.0, 3.0, *[2.0] * 8])
-    there = stats.bootstrap(
-        (sums, sizes),
-        lambda x, y, axis=-1: x.sum(axis) / y.sum(axis),
-        paired=True,
-        vectorized=True,
-        n_resamples=10_000,
-        rng=np.random.default_rng(0),
-    )
-    assert (pooled.low, pooled.high) == pytest.approx(tuple(there.confidence_interval))
+    assert roles[1:3] != pooled[1:3]
 
 
-@pytest.mark.parametrize("n", [2, 3, 9])
-def test_few_roles_have_student_s_interval_and_the_reason(n: int) -> None:
-    values = [at * at + 0.5 for at in range(n)]
-    found = cluster_interval(by_role(values), seed=3)
-    there = stats.t.interval(0.95, n - 1, np.mean(values), stats.sem(values))
-    assert (found.low, found.high) == pytest.approx(there)
-    assert (found.method, found.reason) == ("Student's t over roles", FEW.format(n))
-    narrower = stats.t.interval(0.5, n - 1, np.mean(values), stats.sem(values))
-    assert (half := cluster_interval(by_role(values), seed=3, covered=0.5)).low == pytest.approx(narrower[0])
-    assert half.high == pytest.approx(narrower[1])
+def test_single_answers_of_yes_or_no_have_the_exact_interval() -> None:
+    found = cluster_interval(by_role([1.0] * 8 + [0.0] * 2), unit="question")
+    assert (found.low, found.high) == pytest.approx(tuple(stats.binomtest(8, 10).proportion_ci(method="exact")))
+    assert found.method == "Clopper–Pearson over questions"
 
 
-def test_few_roles_of_different_size_have_the_interval_of_a_ratio() -> None:
-    found = cluster_interval(by_role([[1.0], [0.0, 0.0, 0.0], [1.0, 1.0]]), seed=0, pooled=True)
-    # Sums 1, 0, 2 of 1, 3, 2 values: what is left over of each sum, by the mean size.
-    left = np.array([1 - 0.5, 0 - 1.5, 2 - 1.0]) / 2
-    half = stats.t.ppf(0.975, 2) * sqrt((left**2).sum() / 2 / 3)
-    assert (found.mean, found.low, found.high) == pytest.approx((0.5, 0.5 - half, 0.5 + half))
+@pytest.mark.parametrize("rows", [[[0.1 + 0.2], [0.3]] * 6, [[0.0, 0.0]] * 2, [[1.0, 1.0]] * 3])
+def test_roles_that_are_all_the_same_have_the_interval_of_as_many_answers(rows: Any) -> None:
+    found, n = cluster_interval(by_role(rows)), len(rows)
+    mean = float(np.mean(rows[0]))
+    low, high = stats.beta.ppf(0.025, n * mean, n - n * mean + 1), stats.beta.ppf(0.975, n * mean + 1, n - n * mean)
+    assert (found.low, found.high) == pytest.approx((0 if mean == 0 else low, 1 if mean == 1 else high), abs=1e-9)
+    assert found.reason == f"all {n} roles have the same mean, which counts as that many answers of yes or no"
 
 
-@pytest.mark.parametrize("rows", [[[0.1, 0.3]] * 20, [[0.1 + 0.2], [0.3]] * 6, [[1e9 / 3]] * 11, [[0.0]] * 2])
-def test_roles_that_are_all_the_same_have_no_interval(rows: Any) -> None:
-    found = cluster_interval(by_role(rows), seed=0)
-    assert (found.low, found.high, found.method) == (None, None, "none")
-    assert found.reason == f"all {len(rows)} roles have the same mean: {NO_SPREAD}"
+def test_where_roles_do_not_vary_their_answers_do() -> None:
+    apart = by_role([[-1.0] * 3 + [0.0] * 7] * 8)
+    found = cluster_interval(apart, scale=(-1.0, 1.0))
+    assert -0.5 < found.low < -0.3 < found.high < -0.1
+    assert found.reason == "all 8 roles have the same mean, so that their answers have to say"
 
 
 def test_one_role_has_no_interval() -> None:
-    found = cluster_interval({"ada": [1, 2, 3]}, seed=0)
-    assert found == (2.0, None, None, 1, 3, 0.95, 0, "none", f"there is one role: {NO_SPREAD}")
+    found = cluster_interval({"ada": [1, 0, 1]})
+    assert found == (pytest.approx(2 / 3), None, None, 1, 3, 0.95, "none", f"there is one role: {NO_SPREAD}")
 
 
-def test_small_differences_between_roles_are_seen() -> None:
-    found = cluster_interval(by_role([1e-9 * at for at in range(12)]), seed=0)
-    assert found.method == BCA
-    assert 0 < (found.low or 0) < (found.high or 0) < 1.1e-8
+def test_what_is_counted_has_an_interval_above_nothing() -> None:
+    values = [120.0, 300.0, 90.0]
+    found = cluster_interval(by_role(values), scale=POSITIVE)
+    times = np.exp(stats.t.ppf(0.975, 2) * stats.sem(values) / np.mean(values))
+    assert (found.low, found.high) == pytest.approx((170 / times, 170 * times))
+    assert found.method == "Student's t over roles, of the logarithm"
+
+
+def test_what_has_no_ends_has_student_s_interval() -> None:
+    first, second = by_role([12.0, 30.0, 9.0]), by_role([10.0, 33.0, 2.0])
+    found = paired_interval(first, second, scale=POSITIVE)
+    assert (found.low, found.high) == pytest.approx(stats.t.interval(0.95, 2, 2.0, stats.sem([2.0, -3.0, 7.0])))
+    same = paired_interval(first, first, scale=POSITIVE)
+    assert (same.low, same.reason) == (None, f"all 3 roles have the same mean: {NO_SPREAD}")
 
 
 @pytest.mark.parametrize(
@@ -143,34 +151,38 @@ def test_small_differences_between_roles_are_seen() -> None:
 )
 def test_what_has_no_mean_is_refused(values: Any, why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        cluster_interval(values, seed=0)
+        cluster_interval(values)
     with pytest.raises(ValueError, match=why):
-        sign_flip(values, values, seed=0)
+        paired_test(values, values, seed=0)
+
+
+def test_a_value_off_its_scale_is_refused() -> None:
+    with pytest.raises(ValueError, match="Give values on their scale"):
+        cluster_interval({"ada": [1.0], "tom": [2.0]})
 
 
 @pytest.mark.parametrize("covered", [0, 1, 95, nan])
 def test_what_is_to_be_covered_is_a_share(covered: float) -> None:
     with pytest.raises(ValueError, match=f"such as 0.95: {covered} is none"):
-        cluster_interval({"ada": [1.0], "tom": [2.0]}, seed=0, covered=covered)
+        cluster_interval({"ada": [1.0], "tom": [0.0]}, covered=covered)
     with pytest.raises(ValueError, match=f"such as 0.95: {covered} is none"):
         wilson(1, 2, covered=covered)
 
 
 def test_a_paired_interval_is_that_of_the_differences() -> None:
-    first, second = by_role([[at, 1.0] for at in range(12)]), by_role([[1.0, at / 2] for at in range(12)])
-    one = paired_interval(first, second, seed=4, resamples=2_000, covered=0.9)
-    two = cluster_interval(by_role([[at - 1, 1 - at / 2] for at in range(12)]), seed=4, resamples=2_000, covered=0.9)
-    assert one == two
-    assert one.mean == pytest.approx(1.375)
+    first, second = by_role([[at / 12, 1.0] for at in range(12)]), by_role([[1.0, at / 24] for at in range(12)])
+    one = paired_interval(first, second, covered=0.9)
+    apart = by_role([[at / 12 - 1, 1 - at / 24] for at in range(12)])
+    assert one == cluster_interval(apart, scale=(-1.0, 1.0), covered=0.9)
 
 
 def test_a_paired_interval_is_narrower_than_the_values_if_roles_go_together() -> None:
-    first, second = by_role([10 * at + at % 2 for at in range(12)]), by_role([10 * at for at in range(12)])
-    paired, alone = paired_interval(first, second, seed=0), cluster_interval(first, seed=0)
-    assert (paired.high or 0) - (paired.low or 0) < ((alone.high or 0) - (alone.low or 0)) / 10
+    first, second = by_role([(10 * at + at % 2) / 120 for at in range(12)]), by_role([at / 12 for at in range(12)])
+    paired, alone = paired_interval(first, second), cluster_interval(first)
+    assert paired.high - paired.low < (alone.high - alone.low) / 10
     weighed = by_role([[0.0]] + [[1.0, 1.0]] * 11), by_role([[0.0]] + [[0.0, 0.0]] * 11)
-    assert paired_interval(*weighed, seed=0, pooled=True).mean == pytest.approx(22 / 23)
-    assert paired_interval(*weighed, seed=0).mean == pytest.approx(11 / 12)
+    assert paired_interval(*weighed, pooled=True).mean == pytest.approx(22 / 23)
+    assert paired_interval(*weighed).mean == pytest.approx(11 / 12)
 
 
 @pytest.mark.parametrize(
@@ -182,39 +194,79 @@ def test_a_paired_interval_is_narrower_than_the_values_if_roles_go_together() ->
     ],
 )
 def test_values_that_do_not_pair_up_are_refused(first: Any, second: Any, why: str) -> None:
-    for test in (paired_interval, sign_flip):
-        with pytest.raises(ValueError, match=why):
-            test(first, second, seed=0)
+    with pytest.raises(ValueError, match=why):
+        paired_interval(first, second)
+    with pytest.raises(ValueError, match=why):
+        paired_test(first, second, seed=0)
 
 
 def test_sign_flips_are_counted_one_by_one() -> None:
     gaps = [3, 1, -1, 4, 2, 5]
-    found = sign_flip(by_role(gaps), by_role([0] * 6), seed=0)
+    found = paired_test(by_role(gaps), by_role([0] * 6), seed=0)
     ways = [sum(gap if way >> at & 1 else -gap for at, gap in enumerate(map(abs, gaps))) for way in range(64)]
     assert found.p == sum(abs(one) >= sum(gaps) for one in ways) / 64
-    assert found == (14 / 6, found.p, 6, None, "sign flips over roles, exact, 64 ways")
+    assert found[:5] == (14 / 6, found.p, 2 / 64, 6, None)
+    assert found.method == "sign flips over roles, exact, 64 ways"
 
 
-def test_sign_flips_go_over_roles_and_not_over_questions() -> None:
-    first, second = {"ada": [1.0] * 50, "bea": [1.0] * 50}, {"ada": [0.0] * 50, "bea": [0.0] * 50}
-    assert sign_flip(first, second, seed=0).p == 0.5
+def test_sign_flips_are_those_of_scipy() -> None:
+    gaps = np.random.default_rng(0).normal(0.4, 1, (40, 9)).round(1)  # rounded, so that some are equal
+    there = stats.permutation_test(
+        (gaps,), np.mean, permutation_type="samples", vectorized=True, axis=-1, n_resamples=2**9
+    )
+    assert flipped_p(gaps, 0) == pytest.approx(there.pvalue)
 
 
-@pytest.mark.parametrize(("n", "p"), [(1, 1.0), (2, 0.5), (5, 1 / 16), (6, 1 / 32), (16, 2 / 2**16)])
+def test_a_gain_in_two_of_eight_roles_is_no_finding_however_many_questions_they_have() -> None:
+    first = {f"role {at}": [float(at < 2 and question < 11) for question in range(30)] for at in range(8)}
+    second = {role: [0.0] * 30 for role in first}
+    pooled = [[bool(one) for of in side.values() for one in of] for side in (first, second)]
+    assert mcnemar(*pooled).p == pytest.approx(4.8e-7, rel=0.01)
+    assert paired_test(first, second, seed=0).p == 0.5
+
+
+@pytest.mark.parametrize(("n", "p"), [(1, 1.0), (2, 0.5), (4, 0.125), (6, 1 / 32), (16, 2 / 2**16), (17, 1e-5)])
 def test_the_smallest_p_of_sign_flips_is_two_by_all_ways(n: int, p: float) -> None:
-    found = sign_flip(by_role([1.0] * n), by_role([0.0] * n), seed=0)
-    assert (found.p, found.n, found.seed) == (p, n, None)
-    assert found.method == f"sign flips over roles, exact, {2**n} ways"
+    found = paired_test(by_role([1.0] * n), by_role([0.0] * n), seed=0)
+    assert found.p == pytest.approx(p, abs=3e-5)
+    assert found.least == pytest.approx(p)
+    assert least_p(n) == pytest.approx(p)
+
+
+def test_below_six_roles_stands_student_s_t_with_what_it_assumes() -> None:
+    gaps = [0.5, 0.2, 0.4, 0.3]
+    found = paired_test(by_role(gaps), by_role([0.0] * 4), seed=0)
+    assert found.p == pytest.approx(stats.ttest_1samp(gaps, 0).pvalue)
+    assert found.least == 0.125
+    assert found.method == "Student's t over 4 roles, taking their differences for normal; sign flips reach 0.125"
+    equal = paired_test(by_role([0.5] * 4), by_role([0.0] * 4), seed=0)
+    assert equal.p == 0.125  # where Student's t would have found anything
+    assert paired_test(by_role([0.5] * 4), by_role([0.5] * 4), seed=0).p == 1.0
 
 
 def test_many_roles_are_flipped_at_random_and_the_seed_is_said() -> None:
     dice = np.random.default_rng(0)
     first, second = by_role(dice.normal(0.4, 1, 17).tolist()), by_role([0.0] * 17)
-    found = sign_flip(first, second, seed=7)
-    assert (found.n, found.seed, found.method) == (17, 7, "sign flips over roles, 100000 ways at random")
-    assert found.p == sign_flip(first, second, seed=7).p != sign_flip(first, second, seed=8).p
+    found = paired_test(first, second, seed=7)
+    assert (found.n, found.seed, found.method) == (17, 7, "sign flips over roles, 99999 ways at random")
+    assert found.p == paired_test(first, second, seed=7).p != paired_test(first, second, seed=8).p
     assert found.p == pytest.approx(stats.ttest_1samp([one for (one,) in first.values()], 0).pvalue, rel=0.2)
-    assert sign_flip(second, second, seed=0).p == 1.0
+    assert paired_test(second, second, seed=0).p == 1.0
+    ahead = by_role([1.0] * 30), by_role([0.0] * 30)
+    assert paired_test(*ahead, seed=0).p == 1 / 100_000  # none that was drawn is as large, and it is not 0
+
+
+@pytest.mark.parametrize("n", [2, 4, 8, 32])
+def test_the_smallest_difference_in_deviations_is_that_of_the_power_of_student_s_t(n: int) -> None:
+    assert detectable_sds(n) == pytest.approx(TTestPower().solve_power(nobs=n, alpha=0.05, power=0.8), rel=2e-3)
+    found = paired_test(by_role(np.arange(n) / n), by_role([0.0] * n), seed=0)
+    assert found.detectable == pytest.approx(detectable_sds(n) * np.std(np.arange(n) / n, ddof=1))
+
+
+def test_where_no_p_is_small_enough_no_difference_is_found() -> None:
+    assert detectable_sds(8, 0.05 / 10) is None  # 2 / 2**8 is more than that
+    assert detectable_sds(1) is None
+    assert detectable_sds(12, 0.05 / 10) > detectable_sds(12)
 
 
 @pytest.mark.parametrize(("gained", "lost"), [(6, 0), (5, 0), (0, 6), (10, 3), (4, 4)])

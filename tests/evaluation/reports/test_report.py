@@ -10,7 +10,9 @@ import pytest
 
 from dramaturg.evaluation.comparison.plan import read_plan
 from dramaturg.evaluation.comparison.records import RecordFile
-from dramaturg.evaluation.judging.measures import SIMILARITY, shown_texts
+from dramaturg.evaluation.judging.measures import shown_texts
+from dramaturg.evaluation.judging.scales import SIMILARITY
+from dramaturg.evaluation.metrics.intervals import COSINE, cluster_interval
 from dramaturg.evaluation.reports.page import scale_ends, written_report
 from dramaturg.evaluation.reports.tables import tables
 from dramaturg.models.errors import UnusableAnswer
@@ -54,11 +56,10 @@ async def test_a_method_that_is_always_right_has_all_and_one_that_never_is_has_n
         ("accuracy_level", "profile"): (9.0, 12, 12),
     }
     apart = {one.metric: one for one in found.differences}
-    assert apart["accuracy"].interval.mean == -1.0
-    assert apart["accuracy"].p == pytest.approx(2 * 0.5**24)
-    assert apart["accuracy_level"].p == pytest.approx(2 * 0.5**12)
+    assert apart["accuracy"].interval.mean == 1.0  # the method minus the baseline
+    assert {one.p for one in found.differences} == {2 * 0.5**12}  # twelve roles, however many questions they have
     assert all(one.corrected.significant and one.corrected.n == 2 for one in found.differences)
-    assert apart["accuracy"].corrected.corrected == pytest.approx(4 * 0.5**24)
+    assert apart["accuracy"].corrected.corrected == pytest.approx(4 * 0.5**12)
 
 
 async def test_methods_that_say_the_same_do_not_differ(library: Path) -> None:
@@ -143,7 +144,7 @@ async def test_the_report_says_what_numbers_rest_on(library: Path) -> None:
         "Speaker: scripted. Judges: judge.",
         "There is one role",
         "AMADEUS, Evaluation Protocols, Table 6: ACC. Prompt ",
-        "Intervals are Student's t over questions, since a bootstrap of ",
+        "Intervals: Clopper–Pearson over questions.",
         "| vanilla | 3 | 0 | 3 |",
         "Holm's correction is over all 2 tests",
     ):
@@ -155,7 +156,8 @@ async def test_a_judge_of_its_own_words_is_named(library: Path) -> None:
     _, markdown, _ = await reported(library, model, (model,), metrics=(SIMILARITY,))
     assert "judge is the model" not in markdown  # nobody was asked
     assert "Judges:" not in markdown
-    _, markdown, _ = await reported(library, model, (model,), metrics=("accuracy",))
+    again = library_of(library.parent / "elsewhere" / "library")
+    _, markdown, _ = await reported(again, model, (model,), metrics=("accuracy",))
     assert "The judge is the model that spoke" in markdown
 
 
@@ -193,10 +195,12 @@ async def test_every_number_leads_to_the_replies_behind_it(library: Path) -> Non
     found, _, page = await reported(library, metrics=("accuracy", "refusal", SIMILARITY))
     links = Links()
     links.feed(page)
-    assert len(links.ids) == len({*links.ids}) == len(found.rows) + 6
-    assert {one.removeprefix("#") for one in links.leads} == {*links.ids}
+    numbers, replies = ([one for one in links.ids if one.startswith(start)] for start in ("n-", "r"))
+    assert (len(links.ids), len(numbers), len(replies)) == (len({*links.ids}), len(found.rows), 6)
+    assert {one.removeprefix("#") for one in links.leads} >= {*numbers, *replies}
+    assert {one.removeprefix("#") for one in links.leads} <= {*links.ids}
     assert links.elsewhere == []
-    assert page.count("<img") == 3
+    assert page.count("<img") == 3 + 1  # a metric each, and what the first one costs
 
 
 async def test_what_was_said_is_text_in_the_page(library: Path) -> None:
@@ -206,19 +210,21 @@ async def test_what_was_said_is_text_in_the_page(library: Path) -> None:
     assert "&lt;script&gt;alert(1)&lt;/script&gt;Tom &amp; the light $x" in page
 
 
-async def test_attributes_have_a_radar_only_where_there_are_three(tmp_path: Path) -> None:
+async def test_attributes_have_a_table_and_no_radar(tmp_path: Path) -> None:
     library = library_of(tmp_path / "library")
     lines = [{"question": f"{at}?", "answer": "Tom.", "scope": "in", "attribute": f"kind_{at}"} for at in range(3)]
     (library / "ada" / "questions.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines), encoding="utf-8")
     _, _, page = await reported(library)
-    assert page.count("<img") == 2
+    assert "<th>kind 0</th>" in page
+    assert "1.000 (1)" in page
 
 
-def test_a_radar_shows_the_whole_scale() -> None:
-    assert scale_ends("accuracy", {"vanilla": {"activity": 0.7}}) == (0, 1)
-    assert scale_ends("accuracy_level", {}) == (1, 10)
-    assert scale_ends(SIMILARITY, {"vanilla": {"activity": 0.7}}) == (0, 1)
-    assert scale_ends(SIMILARITY, {"vanilla": {"activity": 0.7, "skill": -0.2}}) == (-0.2, 1)
+def test_a_picture_shows_the_whole_scale() -> None:
+    above, below = (cluster_interval({"a": [value], "b": [value]}, scale=COSINE) for value in (0.99, -0.2))
+    assert scale_ends("accuracy", [above]) == (0, 1)
+    assert scale_ends("accuracy_level", []) == (1, 10)
+    assert scale_ends(SIMILARITY, []) == (0, 1)
+    assert scale_ends(SIMILARITY, [above, below]) == (below.low, 1)
 
 
 def test_texts_of_the_evidence_are_found_wherever_they_stand() -> None:
@@ -235,7 +241,7 @@ def test_texts_of_the_evidence_are_found_wherever_they_stand() -> None:
 async def test_a_plan_of_more_seeds_pairs_them_by_question(library: Path) -> None:
     found, _, _ = await reported(library, by_method("profile"), seeds=(0, 1, 2))
     (apart,) = found.differences
-    assert apart.test.startswith("sign flips over questions")
+    assert apart.test.startswith("Student's t over 2 questions")  # no more pairs than with one seed
     assert (apart.interval.n, apart.interval.n_values) == (2, 6)
 
 

@@ -78,6 +78,7 @@ def test_each_step_is_quizzed_with_its_own_context(tmp_path: Path, runs: dict[st
         assert len(asked) == (SHORT if at.agent in CANDIDATES else 0)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("condition", "calls"), [("id-rag", 2), ("full", 1), ("baseline", 1)])
 def test_only_what_is_looked_up_in_the_run_is_looked_up_anew(
     tmp_path: Path, runs: dict[str, MeasuredRun], condition: str, calls: int

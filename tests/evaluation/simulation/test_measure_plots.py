@@ -31,7 +31,7 @@ def panels() -> Any:
 def test_a_panel_a_measure_and_a_line_a_condition(panels: Any) -> None:
     assert [one.get_title() for one in panels] == [TITLES[name] for name in MEASURES]
     legends = [[text.get_text() for text in one.get_legend().get_texts()] for one in panels]
-    assert legends == [["id-rag", "baseline"], ["id-rag"], ["full"]]
+    assert legends == [["id-rag (n = 4)", "baseline (n = 0 to 1)"], ["id-rag (n = 4)"], ["full (n = 4)"]]
     assert len({line.get_color() for line in (*panels[0].lines, *panels[2].lines)}) == 3
 
 
@@ -80,8 +80,8 @@ def test_measures_need_neither_scipy_nor_matplotlib() -> None:
         "import sys; sys.modules['scipy'] = sys.modules['matplotlib'] = None\n"
         "from dramaturg.evaluation.metrics import curves\n"
         "from dramaturg.evaluation.simulation import measures\n"
-        "from dramaturg.evaluation.metrics.intervals import percentile_interval as band\n"
-        "print(band([1.0, 2.0, 3.0]))"
+        "read = [curves.Reading('full', run, '', 1, value) for run, value in (('a', 1.0), ('b', 3.0))]\n"
+        "print(curves.curves(read)['full'][0][1:5])"
     )
     said = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, check=True)
-    assert said.stdout.startswith(b"(1.")
+    assert said.stdout.startswith(b"(2.0, None, None, 2)")

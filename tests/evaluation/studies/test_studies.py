@@ -481,7 +481,7 @@ def test_memories_are_recalled_by_every_strategy(bench: Bench, monkeypatch: pyte
 
 def finished(mean: float = 0.5) -> Finished:
     bins = ((0.1, wilson(1, 4)), (0.9, wilson(3, 4)))
-    interval = Interval(mean, 0.25, None, 3, 12, 0.95, 0, "t", "")
+    interval = Interval(mean, 0.25, None, 3, 12, 0.95, "t", "")
     shape = StudyTable("Numbers", ("of", "value"), (("a", interval), ("b", wilson(1, 4)), ("c", None), ("d | e", -0.5)))
     return Finished(STUDIES["splitters"], StudyFindings((shape,), ("So.",), ("Nothing.",), bins), 61.0)
 

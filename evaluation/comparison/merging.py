@@ -1,0 +1,62 @@
+"""Runs of one plan put together: other roles or seeds of it, or the same ones answered in several places."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from dramaturg.evaluation.comparison.plan import Plan, in_words, read_plan
+from dramaturg.evaluation.comparison.records import RecordFile, Records
+
+SAME = ("methods", "metrics", "model", "judges", "dataset", "bounds", "inventories")
+"""What runs must share; roles, seeds and questions may be a part of the plan in each."""
+T = TypeVar("T")
+
+
+def merged(folders: Sequence[Path]) -> tuple[Plan, Records]:
+    """Return the plan and the records of runs as of one run; what failed in one may have been answered in another.
+
+    Raises:
+        ValueError: they are no runs of one plan, ask a role other questions, or hold interviews, which stay with a run.
+        RoleFileError: a folder is no run, or damaged.
+    """
+    plans = [read_plan(folder) for folder in folders]
+    for plan in plans:
+        require_one_plan(plans[0], plan)
+    whole = plans[0].model_copy(
+        update={
+            "roles": tuple(dict.fromkeys(role for one in plans for role in one.roles)),
+            "seeds": tuple(sorted({seed for one in plans for seed in one.seeds})),
+            "questions": together([one.questions for one in plans]),
+            "entries": tuple({one.key: one for plan in plans for one in plan.entries}.values()),
+            "embedders": together([one.embedders for one in plans]),
+            "left_out": together([one.left_out for one in plans]),
+            "repeated": together([one.repeated for one in plans]),
+            "taken_from": ", ".join(sorted({one.taken_from for one in plans} - {""})),
+        }
+    )
+    found = Records({}, {}, {})
+    for read in (RecordFile(folder).read() for folder in folders):
+        replies = read.replies.items()
+        found.replies.update({key: one for key, one in replies if key not in found.replies or not one.error})
+        found.judged.update({key: one for key, one in read.judged.items() if key not in found.judged or not one.error})
+        found.indexed.update(read.indexed)
+    return whole, found
+
+
+def require_one_plan(first: Plan, plan: Plan) -> None:
+    """Refuse a run that is not of the plan of the first one."""
+    named, name = first.folder.name, plan.folder.name
+    if plan.interviews:
+        raise ValueError(f"{name} holds interviews: its report is of that run alone.")
+    if differ := [one for one in SAME if getattr(plan, one) != getattr(first, one)]:
+        said = f"{in_words(first, differ[0])} in {named}, {in_words(plan, differ[0])} in {name}"
+        raise ValueError(f"These are no runs of one plan, their {differ[0]} differ: {said}.")
+    if plan.compared_with != first.compared_with:
+        raise ValueError(f"These are no runs of one plan: {name} compares with {plan.compared_with}.")
+    if other := [role for role, of in plan.questions.items() if first.questions.get(role, of) != of]:
+        raise ValueError(f"These are no runs of one plan: {name} asks {other[0]} other questions.")
+
+
+def together(parts: Sequence[Mapping[str, T]]) -> dict[str, T]:
+    """The parts of several plans as one."""
+    return {name: one for part in parts for name, one in part.items()}

@@ -1,0 +1,248 @@
+"""What a report concludes from its numbers, and what it does not: the unit, the plan, and what is missing."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from made_runs import made_run, report_of
+
+from dramaturg.evaluation.comparison.plan import read_plan
+from dramaturg.evaluation.comparison.records import Indexed, RecordFile
+from dramaturg.evaluation.metrics.chunks import chunk_duplication
+from dramaturg.evaluation.reports.passages import passage_use
+from dramaturg.evaluation.reports.reach import reach_lines
+from dramaturg.evaluation.reports.tables import tables
+from dramaturg.stores.errors import RoleFileError
+
+EIGHT = tuple(f"role-{at}" for at in range(8))
+
+
+def gain_in_two(method: str, role: str, question: int, judge: str) -> float:
+    """Right answers to eleven of thirty questions, of two roles, by one method alone."""
+    return float(method == "profile" and role in EIGHT[:2] and question < 11)
+
+
+def spread_over_roles(method: str, role: str, question: int, judge: str) -> float:
+    """A method that is better on every role, on some more than on others."""
+    return float(question < (2 if method == "vanilla" else 4 + int(role.rpartition("-")[2]) % 4))
+
+
+def cells(report: str, *begins: str) -> list[list[str]]:
+    """The cells of the lines of tables that begin so."""
+    start = "| " + " | ".join(begins) + " |"
+    return [
+        [one.strip() for one in line.strip("|").split("|")] for line in report.splitlines() if line.startswith(start)
+    ]
+
+
+# The unit is the role (V1)
+
+
+def test_a_gain_in_two_of_eight_roles_is_no_difference_of_methods(tmp_path: Path) -> None:
+    report = report_of(made_run(tmp_path / "run", gain_in_two, roles=EIGHT, questions=30))
+    (line,) = [one for one in report.splitlines() if "sign flips" in one and one.startswith("| accuracy")]
+    assert "4.8e-07" not in line
+    assert "| 0.500 | 0.500 |" in line  # p, and p by Holm; McNemar's test on all questions has 4.8e-7
+    assert "McNemar" not in report
+
+
+def test_below_six_roles_no_p_of_sign_flips_is_printed(tmp_path: Path) -> None:
+    report = report_of(made_run(tmp_path / "run", spread_over_roles, roles=EIGHT[:4], questions=10))
+    assert "Student's t over 4 roles, taking their differences for normal; sign flips reach 0.125" in report
+    assert "rests on Student's t" in report.splitlines()[2]
+
+
+def test_with_one_role_nothing_is_concluded_beyond_it(tmp_path: Path) -> None:
+    report = report_of(made_run(tmp_path / "run", lambda method, *_: float(method == "profile"), questions=30))
+    assert report.splitlines()[2].startswith("With one role, ada, nothing is concluded beyond it.")
+    assert "differs" not in report.splitlines()[2]
+
+
+def test_what_differs_on_every_role_is_found_and_said_in_two_sentences(tmp_path: Path) -> None:
+    report = report_of(made_run(tmp_path / "run", spread_over_roles, roles=EIGHT, questions=10))
+    said = report.splitlines()[2]
+    assert said.startswith(
+        "Of 1 planned comparison with vanilla over 8 roles, 1 differs after Holm's correction: profile is better by "
+        "accuracy. "
+    )
+    assert said.count(". ") == 1
+
+
+@pytest.mark.parametrize(
+    ("roles", "methods", "said"),
+    [
+        (1, 2, ["nothing will be concluded beyond it"]),
+        (4, 2, ["sign flips reach no p below 0.125", "Student's t", "2.13 standard deviations"]),
+        (8, 2, ["the smallest p is 0.0078, 0.0078 after", "1.16 standard deviations", "of a share at least 0.20"]),
+        (8, 14, ["0.1 after Holm's correction of 13 comparisons", "No difference can be found: it takes 10 roles"]),
+    ],
+)
+def test_a_plan_says_before_what_it_can_show(tmp_path: Path, roles: int, methods: int, said: Sequence[str]) -> None:
+    names = [f"method-{at}" for at in range(methods)]
+    folder = made_run(tmp_path / "run", gain_in_two, roles=EIGHT[:roles], methods=names, questions=10, judged_by=())
+    lines = " ".join(reach_lines(read_plan(folder), RecordFile(folder).read()))
+    assert all(one in lines for one in said)
+
+
+# Planned and exploratory
+
+
+def test_methods_are_compared_with_the_baseline_and_other_pairs_are_exploratory(tmp_path: Path) -> None:
+    def value(method: str, role: str, question: int, judge: str) -> float:
+        return float(question < {"a": 2, "b": 4, "c": 5}[method] + int(role[-1]) % 2)
+
+    folder = made_run(tmp_path / "run", value, methods=("a", "b", "c"), roles=EIGHT, questions=10, baseline="b")
+    found = tables(read_plan(folder), RecordFile(folder).read())
+    assert [(one.first, one.second) for one in found.planned] == [("a", "b"), ("c", "b")]
+    assert {one.corrected.n for one in found.planned if one.corrected} == {2}
+    (other,) = [one for one in found.differences if not one.planned]
+    assert (other.first, other.second, other.p, other.corrected) == ("a", "c", None, None)
+    assert other.interval.high < 0
+    report = report_of(folder)
+    assert "### Differences from b" in report
+    assert "Exploratory: nobody planned to compare these" in report
+
+
+# The plan decides what is valid (V2)
+
+
+def test_a_judge_that_is_not_there_makes_the_run_invalid_by_name(tmp_path: Path) -> None:
+    report = report_of(made_run(tmp_path / "run", gain_in_two, judges=("A", "B"), judged_by=("A",)))
+    assert "**This run is invalid**" in report
+    assert "- accuracy by B: all 6 are missing" in report
+    assert report.splitlines()[2].startswith("Nothing is concluded: the run is invalid")
+
+
+def test_a_judge_that_was_replaced_leaves_tables_and_correction(tmp_path: Path) -> None:
+    report = report_of(made_run(tmp_path / "run", gain_in_two, roles=EIGHT, judges=("B",), judged_by=("A", "B")))
+    assert "This run is invalid" not in report
+    assert "| A |" not in report
+    assert "over this one test" in report
+
+
+@pytest.mark.parametrize(
+    ("gone", "named"),
+    [
+        (lambda method, role, question: method == "profile", "replies: nothing for method profile"),
+        (lambda method, role, question: role == "role-3", "replies: nothing for role role-3"),
+        (lambda method, role, question: question == 7 and role == "role-1", "question “Question 7?” of role-1"),
+    ],
+)
+def test_what_was_planned_and_is_missing_is_named(tmp_path: Path, gone, named: str) -> None:  # type: ignore[no-untyped-def]
+    folder = made_run(tmp_path / "run", gain_in_two, roles=EIGHT, questions=40, skip=gone)
+    report = report_of(folder)
+    assert "**This run is invalid**" in report
+    assert named in report
+
+
+def test_a_little_that_is_missing_is_bounded_and_no_more(tmp_path: Path) -> None:
+    def value(method: str, role: str, question: int, judge: str) -> float | None:
+        return None if (method, role, question) == ("profile", "role-1", 7) else 1.0
+
+    report = report_of(made_run(tmp_path / "run", value, roles=EIGHT, questions=10))
+    assert "This run is invalid" not in report
+    assert "1 of 80 | 0.988 to 1.000" in report
+
+
+# On the scale (V3)
+
+
+@pytest.mark.parametrize(
+    ("metric", "low", "high"), [("accuracy", 0.0, 1.0), ("accuracy_level", 1.0, 10.0), ("refusal", 0.0, 1.0)]
+)
+def test_intervals_stay_on_the_scale_and_equal_values_have_one(
+    tmp_path: Path, metric: str, low: float, high: float
+) -> None:
+    def value(method: str, role: str, question: int, judge: str) -> float:
+        return high if method == "profile" or role == "role-0" else low
+
+    folder = made_run(tmp_path / "run", value, roles=EIGHT[:3], metrics=(metric,))
+    found = re.findall(r"^\| (?:vanilla|profile) \|.*?\[(\S+), (\S+)\]", report_of(folder), re.MULTILINE)
+    ends = [[float(one.replace("−", "-")) for one in pair] for pair in found]
+    assert len(ends) >= 2  # also of the method whose values are equal
+    assert all(low <= first <= second <= high for first, second in ends)
+
+
+# What was not asked (V4)
+
+
+def test_a_scope_without_a_question_is_not_asked_and_has_no_rows(tmp_path: Path) -> None:
+    left_out = {"ada": {"out of scope": 2, "in scope, belief": 1}}
+    more = {"metrics": ("refusal",), "left_out": left_out}
+    report = report_of(made_run(tmp_path / "run", lambda *_: 0.0, scopes=("in",), **more))
+    assert "Out of scope not asked: the plan has no such question." in report
+    assert cells(report, "vanilla", "out of scope") == []
+    assert "A limit left out: out of scope 2; in scope, belief 1." in report
+
+
+# Records (V6)
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [("11.0", "accuracy_level goes from 1 to 10, and 11 is off that scale"), ("NaN", ""), ("-Infinity", "")],
+)
+def test_a_record_off_its_scale_is_named_by_its_line(tmp_path: Path, value: str, told: str) -> None:
+    folder = made_run(tmp_path / "run", lambda *_: 5.0, metrics=("accuracy_level",))
+    with (folder / "records.jsonl").open("a", encoding="utf-8") as file:
+        file.write(
+            '{"kind": "judged", "key": "k", "reply": "vanilla-ada-0", "metric": "accuracy_level", "model": "judge", '
+            f'"value": {value}}}\n'
+        )
+    with pytest.raises(RoleFileError, match=r"records.jsonl, line 13: ") as error:
+        report_of(folder)
+    assert told in str(error.value)
+
+
+def test_a_record_on_its_scale_is_read(tmp_path: Path) -> None:
+    folder = made_run(tmp_path / "run", lambda *_: 10.0, metrics=("accuracy_level",))
+    assert {one.value for one in RecordFile(folder).read().judged.values()} == {10.0}
+
+
+# Costs
+
+
+def test_costs_are_of_index_and_judges_too(tmp_path: Path) -> None:
+    folder = made_run(tmp_path / "run", gain_in_two)
+    RecordFile(folder).add([Indexed(key="i", contestant="profile", role="ada", calls=4, tokens=600, seconds=1.0)])
+    report = report_of(folder)
+    assert cells(report, "profile", "3", "0") == [
+        ["profile", "3", "0", "3", "300", "0.0", "1.0", "4", "600", "0", "30"]
+    ]
+    (line,) = cells(report, "profile", "1.5") or cells(report, "profile", "1.0")
+    assert line[-1] == "310"  # (300 + 600 + 30) / 3
+
+
+# Passages (V10)
+
+
+def test_passages_are_counted_from_the_replies_of_any_run(tmp_path: Path) -> None:
+    folder = made_run(tmp_path / "run", gain_in_two, methods=("amadeus", "naive-rag", "vanilla"), roles=("ada", "bea"))
+    given = {"amadeus": [["p1"], ["p1"], ["p2"]], "naive-rag": [["p1", "p2"], ["p1", "p3"], ["p1", "p4"]]}
+    replies = []
+    for one in RecordFile(folder).read().replies.values():
+        if one.contestant in given:
+            passages = [{"passage": name, "text": "?"} for name in given[one.contestant][int(one.question)]]
+            evidence = {"knowledge": passages}
+            if one.contestant == "amadeus":
+                fell_back = "top-K" if (one.role, one.question) == ("bea", "2") else None
+                evidence = {
+                    "knowledge": [{"passage": "p9"}],
+                    "selection": {"selected": passages, "fallback": fell_back},
+                }
+            replies.append(one.model_copy(update={"evidence": evidence}))
+    indexed = [
+        Indexed(key=f"{name}{role}", contestant=name, role=role, calls=0, tokens=0, seconds=0, passages=8)
+        for name in given
+        for role in ("ada", "bea")
+    ]
+    RecordFile(folder).add([*replies, *indexed])
+    selected, nearest = passage_use(read_plan(folder), RecordFile(folder).read())
+    assert (selected.contestant, selected.replies, selected.usage.mean) == ("amadeus", 6, 2 / 8)
+    assert (nearest.contestant, nearest.usage.mean, nearest.fell_back) == ("naive-rag", 4 / 8, None)
+    assert selected.fell_back.mean == pytest.approx(1 / 6)
+    assert nearest.gini == pytest.approx(chunk_duplication(given["naive-rag"], 8).gini)
+    report = report_of(folder)
+    assert "| naive-rag | 6 | 0.500 [" in report
+    assert "| vanilla | 6 |" not in report.partition("## Passages")[2].partition("## Cost")[0]
