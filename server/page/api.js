@@ -1,0 +1,106 @@
+// The server's API, and nothing else: models, roles, threads, and turns as they come.
+
+import { oneLine } from "./dom.js";
+
+const KEY = "dramaturg-key";
+
+export class Refused extends Error {
+  constructor(status, code, message) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+// The server is not there, or went away before it had said everything.
+export class Away extends Error {}
+
+export const hasKey = () => Boolean(sessionStorage.getItem(KEY));
+export const keepKey = (key) => sessionStorage.setItem(KEY, key);
+export const dropKey = () => sessionStorage.removeItem(KEY);
+
+async function request(path, options = {}) {
+  const headers = { ...options.headers };
+  const key = sessionStorage.getItem(KEY);
+  if (key) headers.Authorization = `Bearer ${key}`;
+  let response;
+  try {
+    response = await fetch(path, { ...options, headers, credentials: "omit", cache: "no-store" });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Away();
+  }
+  if (response.ok) return response;
+  const body = await response.json().catch(() => ({}));
+  throw refusal(response.status, body.error);
+}
+
+const refusal = (status, error) =>
+  new Refused(status, String(error?.code ?? ""), oneLine(error?.message ?? `HTTP ${status}`, 600));
+
+const read = async (path) => (await request(path)).json();
+const at = (thread) => `/v1/threads/${encodeURIComponent(thread)}`;
+const of = (role) => `role=${encodeURIComponent(role)}`;
+
+export const health = () => read("/health");
+export const roles = () => read("/v1/roles");
+export const role = (id) => read(`/v1/roles/${encodeURIComponent(id)}`);
+export const threads = async (id) => (await read(`/v1/threads?${of(id)}`)).data.map((one) => one.id);
+export const tree = (id, thread) => read(`${at(thread)}/tree?${of(id)}`);
+export const turn = (id, thread, one) => read(`${at(thread)}/turns/${encodeURIComponent(one)}?${of(id)}`);
+
+// The newest exchanges that are sent: the server finds their place on a branch by them.
+const WINDOW = 400;
+
+export function messagesOf(path) {
+  return path.slice(-WINDOW).flatMap((one) => [
+    ...(one.question ? [{ role: "user", content: one.question }] : []),
+    ...(one.reply ? [{ role: "assistant", content: one.reply }] : []),
+  ]);
+}
+
+/* Have a turn taken. `heard` gets every part of the reply, `thought` every line of why; returns the id of the turn.
+   What comes to an end without its last word was cut off. */
+export async function speak({ model, thread, messages, kind, user, signal, heard, thought }) {
+  const response = await request("/v1/chat/completions", {
+    method: "POST",
+    signal,
+    headers: { "Content-Type": "application/json", "X-Gen-Type": kind },
+    body: JSON.stringify({ model, messages, stream: true, user: user || undefined, metadata: { thread_id: thread } }),
+  });
+  let turnId = "";
+  let done = false;
+  for await (const data of events(response.body)) {
+    if (data === "[DONE]") {
+      done = true;
+      break;
+    }
+    const part = JSON.parse(data);
+    if (part.error) throw refusal(0, part.error);
+    turnId = part.turn || turnId;
+    const delta = part.choices?.[0]?.delta ?? {};
+    if (delta.reasoning_content) thought(delta.reasoning_content);
+    if (delta.content) heard(delta.content);
+  }
+  if (!done) throw new Away();
+  return turnId;
+}
+
+async function* events(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let left = "";
+  while (true) {
+    let part;
+    try {
+      part = await reader.read();
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      throw new Away();
+    }
+    if (part.done) return;
+    left += part.value;
+    const whole = left.split("\n\n");
+    left = whole.pop();
+    for (const one of whole) if (one.startsWith("data: ")) yield one.slice(6);
+  }
+}

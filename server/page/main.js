@@ -1,0 +1,321 @@
+// The page: what is chosen, what is shown, and what happens when something does not work.
+
+import * as api from "./api.js";
+import { treeList } from "./branches.js";
+import { compareView, sends } from "./compare.js";
+import { $, button, h, oneLine } from "./dom.js";
+import { methodSelect } from "./methods.js";
+import { Screen } from "./screen.js";
+import { Talk } from "./talk.js";
+import { language, NAMES, speakIn, t, translate } from "./texts.js";
+import { whyView } from "./why.js";
+
+const METHOD = "dramaturg-method";
+const AS = "dramaturg-as";
+const ASKED_AGAIN = 2500; // milliseconds between two looks for a server that is away
+
+const now = { roles: [], about: null, role: null, methods: [], talk: null, screen: null, why: null };
+const told = (text) => ($("live").textContent = text);
+
+/* Errors: what stands in the alert, and what can be done there. */
+
+function notice(text, ...tools) {
+  $("notice").replaceChildren(...(text ? [h("p", {}, text), ...tools] : []));
+}
+
+async function trying(work) {
+  try {
+    notice("");
+    return await work();
+  } catch (error) {
+    if (error instanceof api.Refused && error.status === 401) askKey(work);
+    else if (error instanceof api.Away) away(work);
+    else if (error instanceof api.Refused) notice(t("failed", { message: error.message }), again(work));
+    else throw error;
+    return undefined;
+  }
+}
+
+// What nobody has asked for: it is tried another time.
+async function quietly(work) {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof api.Refused || error instanceof api.Away)) throw error;
+  }
+}
+
+const again = (work) => button(t("try_again"), () => trying(work));
+
+function away(work) {
+  notice(t("away"), again(work));
+  clearTimeout(away.timer);
+  away.timer = setTimeout(async function look() {
+    try {
+      await api.health();
+    } catch {
+      away.timer = setTimeout(look, ASKED_AGAIN);
+      return;
+    }
+    if (!now.about) await trying(work);
+    else if (await trying(async () => (await now.talk?.look(), true))) {
+      notice(t("back"), work === now.asking ? again(work) : "");
+    }
+  }, ASKED_AGAIN);
+}
+
+function askKey(work) {
+  $("key-wrong").textContent = api.hasKey() ? t("key_wrong") : "";
+  api.dropKey();
+  if (!$("ask-key").open) $("ask-key").showModal();
+  $("key-form").onsubmit = (event) => {
+    event.preventDefault();
+    api.keepKey($("key").value.trim());
+    $("key").value = "";
+    $("ask-key").close();
+    trying(work);
+  };
+}
+
+/* What is chosen stands in the address, so that a talk can be opened again. */
+
+const chosen = () => new URLSearchParams(location.hash.slice(1));
+
+function remember() {
+  const { talk } = now;
+  const given = new URLSearchParams();
+  if (now.role) given.set("role", now.role.id);
+  if (talk && !talk.fresh) given.set("thread", talk.thread);
+  if (talk && !talk.fresh && talk.at && talk.at !== talk.head && !talk.tree.get(talk.at)?.own) given.set("turn", talk.at);
+  const hash = `#${given}`;
+  if (location.hash !== hash) history.replaceState(null, "", hash);
+}
+
+// A name that says when the talk began and with what; people meet it again in `dramaturg chat --thread`.
+function threadName(question) {
+  const when = new Date().toLocaleString("sv").replace(":", ".").slice(0, 16);
+  const words = question.replace(/[^\p{L}\p{N} ]+/gu, " ");
+  return `${when} ${oneLine(words, 40).replace("…", "")} ${crypto.getRandomValues(new Uint16Array(1))[0].toString(36)}`.trim();
+}
+
+async function start() {
+  now.about = await api.roles();
+  now.roles = now.about.data;
+  $("role").replaceChildren(h("option", { value: "" }, "…"), ...now.roles.map((one) =>
+    h("option", { value: one.id, disabled: Boolean(one.error) }, one.example ? `${one.name} (${t("example")})` : one.name)));
+  const role = now.roles.find((one) => one.id === chosen().get("role") && !one.error);
+  if (role) await openRole(role, chosen().get("thread"), chosen().get("turn"));
+  else welcome();
+}
+
+function welcome() {
+  Object.assign(now, { role: null, talk: null, methods: [] });
+  $("role").value = "";
+  $("turns").replaceChildren();
+  $("threads").replaceChildren();
+  $("tree").replaceChildren();
+  $("method").replaceChildren();
+  showWhy(null);
+  $("form").hidden = true;
+  $("welcome").replaceChildren(
+    h("h2", {}, t(now.roles.length ? "welcome" : "nobody")),
+    now.about.embedded ? h("p", { class: "faint" }, t("embedded")) : "",
+    h("ul", { class: "roles" }, now.roles.map((one) => h("li", {},
+      h("h3", {}, one.name, one.example ? h("small", {}, ` ${t("example")}`) : null),
+      h("p", {}, one.error ? t("broken", { message: oneLine(one.error, 200) }) : oneLine(one.profile, 200)),
+      one.error ? null : button(t("talk_to"), () => trying(() => openRole(one)), { class: "main", "aria-label": `${t("talk_to")}: ${one.name}` })))),
+  );
+}
+
+async function openRole(role, thread = "", turn = "") {
+  now.role = role;
+  $("role").value = role.id;
+  now.methods = (await api.role(role.id)).methods;
+  methodSelect($("method"), now.methods, localStorage.getItem(METHOD) ?? now.about.method);
+  await Promise.all([listThreads(), openTalk(thread, turn)]);
+}
+
+async function listThreads() {
+  const names = await api.threads(now.role.id);
+  $("threads").replaceChildren(...(names.length ? names.map((name) => h("li", {},
+    button(oneLine(name, 60), () => trying(() => openTalk(name)), { "aria-current": name === now.talk?.thread ? "true" : null })))
+    : [h("li", { class: "faint" }, t("no_talks"))]));
+}
+
+async function openTalk(thread = "", turn = "") {
+  now.talk?.stop();
+  showWhy(null);
+  $("welcome").replaceChildren();
+  $("form").hidden = false;
+  document.body.classList.remove("side-open");
+  const talk = new Talk({
+    role: now.role.id, thread: thread || "", fresh: !thread,
+    draw: () => talk === now.talk && draw(),
+    grow: (going) => talk === now.talk && now.screen.grow(going),
+  });
+  now.talk = talk;
+  now.screen = new Screen(now.role.name, {
+    edit: (id, text) => take((how) => talk.ask(id, text, how)),
+    rewrite: (id, text) => talk.rewrite(id, text),
+    swipe: (id) => take((how) => talk.swipe(id, how)),
+    goOn: (id) => take((how) => talk.goOn(id, how)),
+    show: (id) => talk.show(id),
+    why: (id) => openWhy(id, true),
+  });
+  $("turns").replaceChildren();
+  await talk.open(turn);
+  $("scroll").scrollTop = $("scroll").scrollHeight;
+  $("say").focus({ preventScroll: true });
+}
+
+function draw() {
+  const { talk } = now;
+  now.screen.draw(talk);
+  $("stop").hidden = !talk.coming;
+  $("send").hidden = Boolean(talk.coming);
+  $("no-branches").hidden = talk.tree.turns.size > 0;
+  $("tree").replaceChildren(...treeList(talk.tree, talk.path.map((one) => one.id), (id) => talk.show(id)));
+  for (const one of $("threads").querySelectorAll("button")) {
+    if (one.textContent === oneLine(talk.thread, 60)) one.setAttribute("aria-current", "true");
+    else one.removeAttribute("aria-current");
+  }
+  if (talk.further) notice(t("further"), button(t("show_it"), () => (notice(""), talk.show(talk.head))));
+  const last = talk.path[talk.path.length - 1];
+  if (!last && !talk.coming && talk.fresh) $("welcome").replaceChildren(greeting());
+  else $("welcome").replaceChildren();
+  if (last && !last.own && !talk.coming && wide()) openWhy(last.id, false);
+  if (!last) showWhy(null);
+  remember();
+}
+
+const greeting = () =>
+  h("div", { class: "greeting" }, h("h2", {}, now.role.name), h("p", {}, oneLine(now.role.profile, 500)),
+    now.about.embedded ? h("p", { class: "faint" }, t("embedded")) : null);
+const wide = () => matchMedia("(min-width: 70em)").matches;
+
+/* Taking turns. */
+
+async function take(work) {
+  const { talk } = now;
+  if (talk.coming) return;
+  const { fresh } = talk;
+  told(t("thinks", { name: now.role.name }));
+  const asking = async () => {
+    await work({ method: $("method").value, user: $("as").value.trim() });
+    const last = talk.path[talk.path.length - 1];
+    if (last && talk === now.talk) told(last.own ? t("stopped") : t("said", { name: now.role.name, text: last.reply }));
+    if (fresh && !talk.fresh) await listThreads();
+  };
+  now.asking = asking;
+  await trying(asking);
+  if (talk.unsaid && talk === now.talk) {
+    $("say").value ||= talk.unsaid.question; // what could not be said is not lost
+    talk.unsaid = null;
+  }
+}
+
+$("form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const text = $("say").value.trim();
+  const { talk } = now;
+  if (!text || talk.coming) return;
+  $("say").value = "";
+  talk.thread ||= threadName(text);
+  take((how) => {
+    if ($("say").value.trim() === text) $("say").value = "";
+    return talk.say(text, how);
+  });
+});
+$("say").addEventListener("keydown", (event) => sends(event, $("form")));
+$("stop").addEventListener("click", () => now.talk?.stop());
+
+/* Why. */
+
+async function openWhy(id, wanted) {
+  const { talk } = now;
+  if (now.why === id && !wanted) return;
+  now.why = id;
+  now.screen.lookedAt(id);
+  if (wanted) {
+    document.body.classList.add("why-open");
+    $("why").focus();
+  }
+  $("why-body").replaceChildren(h("p", { class: "faint" }, t("waits")));
+  let view;
+  try {
+    view = whyView(talk.known?.id === id ? talk.known : await api.turn(talk.role, talk.thread, id));
+  } catch (error) {
+    const message = error instanceof api.Away ? t("away") : t("failed", { message: error.message });
+    view = [h("p", { class: "warning" }, message), button(t("try_again"), () => openWhy(id, true))];
+  }
+  if (now.why === id && talk === now.talk) $("why-body").replaceChildren(...view);
+}
+
+function showWhy(view) {
+  now.why = null;
+  document.body.classList.remove("why-open");
+  $("why-body").replaceChildren(...(view ?? [h("p", { class: "faint" }, t("why_empty"))]));
+}
+
+function closeWhy() {
+  document.body.classList.remove("why-open");
+  document.querySelector(".looked-at .ask-why")?.focus();
+}
+$("close-why").addEventListener("click", closeWhy);
+
+/* What is chosen in the bar. */
+
+$("role").addEventListener("change", () => {
+  const role = now.roles.find((one) => one.id === $("role").value);
+  comparing(false);
+  trying(() => (role ? openRole(role) : welcome()));
+});
+$("as").value = localStorage.getItem(AS) ?? "";
+$("as").addEventListener("change", () => localStorage.setItem(AS, $("as").value.trim()));
+$("method").addEventListener("change", () => localStorage.setItem(METHOD, $("method").value));
+$("new").addEventListener("click", () => {
+  comparing(false);
+  trying(() => (now.role ? openTalk() : welcome()));
+});
+$("open-side").addEventListener("click", () => {
+  const open = document.body.classList.toggle("side-open");
+  $("open-side").setAttribute("aria-expanded", String(open));
+});
+
+function comparing(on) {
+  document.body.classList.toggle("comparing", on);
+  $("compare").setAttribute("aria-pressed", String(on));
+  $("both").hidden = !on;
+  $("talk").hidden = on;
+  if (on) compareView({ role: now.role.id, name: now.role.name, methods: now.methods, chosen: $("method").value, user: $("as").value.trim(), threadName, told });
+}
+$("compare").addEventListener("click", () => {
+  if (now.role) comparing(!document.body.classList.contains("comparing"));
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || event.isComposing) return;
+  if (document.body.classList.contains("why-open")) closeWhy();
+  else if (document.body.classList.contains("side-open")) $("open-side").click();
+  else now.talk?.stop();
+});
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden && now.talk) quietly(() => now.talk.look());
+});
+addEventListener("focus", () => now.talk && quietly(() => now.talk.look()));
+
+$("language").replaceChildren(...Object.entries(NAMES).map(([id, name]) => h("option", { value: id, lang: id }, name)));
+$("language").value = language;
+$("language").addEventListener("change", () => {
+  speakIn($("language").value);
+  translate(document);
+  if (!now.role) return trying(start);
+  methodSelect($("method"), now.methods, $("method").value);
+  now.screen.drawn.clear();
+  now.why = null;
+  if (!$("both").hidden) comparing(true);
+  return draw();
+});
+
+translate(document);
+trying(start);

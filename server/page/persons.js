@@ -1,0 +1,123 @@
+// Relations, drafts, identity and its gate.
+
+import { h, oneLine, svg } from "./dom.js";
+import { t } from "./texts.js";
+import { badge, difference, list, meter, num, section } from "./views.js";
+
+const HIGH = 5; // of a score of two roles, or of a draft
+const DRAWN = 12; // roles in a picture
+
+export function relationViews(evidence) {
+  const { relations, dialogues, records, drafts } = evidence;
+  return [
+    relations ? section(t("relations"), cliqueView(relations)) : null,
+    dialogues?.length ? section(t("dialogues"), [list(dialogues.map(dialogue))]) : null,
+    records?.length ? section(t("records"), [list(records.map((one) => h("li", {}, oneLine(one.text, 600))))]) : null,
+    drafts?.length ? section(t("drafts"), draftViews(drafts, evidence.verification ?? {})) : null,
+  ];
+}
+
+function cliqueView(relations) {
+  const clique = relations.clique ?? [];
+  if (!clique.length) return [h("p", {}, t("stranger"))];
+  const edges = relations.edges ?? [];
+  const two = [relations.user_role, relations.role];
+  return [
+    clique.length <= DRAWN ? picture(clique, edges, two) : null,
+    h("p", {}, t("clique", { n: clique.length, names: clique.join(", ") })),
+    list(edges.map((one) => h("li", {},
+      h("b", {}, (one.roles ?? []).join(" – ")), " ",
+      typeof one.score === "number" ? meter(one.score, 0, HIGH, `${num(one.score)}`) : badge(t("no_score")),
+      one.reason ? h("p", { class: "faint" }, oneLine(one.reason, 300)) : null))),
+  ];
+}
+
+// The clique on a circle; the two who talk are marked, and the thicker a line, the higher the score.
+function picture(clique, edges, two) {
+  const at = new Map(clique.map((name, number) => {
+    const angle = (2 * Math.PI * number) / clique.length - Math.PI / 2;
+    return [name, [80 * Math.cos(angle), 62 * Math.sin(angle)]];
+  }));
+  const label = t("clique", { n: clique.length, names: clique.join(", ") });
+  return h("figure", {},
+    svg("svg", { viewBox: "-150 -90 300 185", role: "img", "aria-label": label, class: "clique" },
+      edges.map((one) => {
+        const [a, b] = (one.roles ?? []).map((name) => at.get(name));
+        if (!a || !b) return null;
+        const wide = 1 + (4 * Math.min(HIGH, Math.max(0, one.score ?? 0))) / HIGH;
+        return [
+          svg("line", { x1: a[0], y1: a[1], x2: b[0], y2: b[1], "stroke-width": wide.toFixed(1), class: "edge" }),
+          svg("text", { x: (a[0] + b[0]) / 2, y: (a[1] + b[1]) / 2 - 3, class: "score" }, num(one.score)),
+        ];
+      }),
+      [...at].map(([name, [x, y]]) => [
+        svg("circle", { cx: x, cy: y, r: two.includes(name) ? 9 : 6, class: two.includes(name) ? "person marked" : "person" }),
+        svg("text", { x, y: y + (y > 0 ? 20 : -13), "text-anchor": "middle" }, oneLine(name, 22)),
+      ])));
+}
+
+const dialogue = (one) =>
+  h("li", {},
+    h("p", { class: "text" }, oneLine(one.text, 600)),
+    h("p", { class: "faint" }, [one.speakers?.join(", "), one.scene, one.source, one.revision ? t("revision", { n: one.revision }) : "",
+      typeof one.similarity === "number" ? t("score", { n: num(one.similarity) }) : ""].filter(Boolean).join(" · ")));
+
+function draftViews(drafts, outcome) {
+  const shown = drafts.map((one, at) => h("li", {},
+    h("div", { class: "marks" },
+      h("b", {}, t("draft", { n: at + 1 })),
+      at === outcome.spoken ? badge(t("spoken"), "good") : null,
+      typeof one.score === "number" ? meter(one.score, 0, HIGH, `${num(one.score)} / ${HIGH}`) : badge(t("no_score"))),
+    at === 0
+      ? h("p", { class: "text" }, String(one.text ?? ""))
+      : h("p", { class: "text", "aria-label": t("change"), role: "group" }, difference(drafts[at - 1].text ?? "", one.text ?? "")),
+    one.reason ? h("p", { class: "faint" }, oneLine(one.reason, 400)) : null));
+  return [
+    typeof outcome.alpha === "number" ? h("p", { class: "faint" }, t("passes", { n: num(outcome.alpha) })) : null,
+    list(shown),
+    outcome.passed === false ? h("p", { class: "warning" }, t("none_passed")) : null,
+  ];
+}
+
+export function identityViews(evidence) {
+  const { identity, gate, episodes, plan, feeling, identity_changes: changes } = evidence;
+  return [
+    identity ? section(t("identity"), identityView(identity)) : null,
+    episodes?.length ? section(t("episodes"), [list(episodes.map((one) => h("li", {},
+      h("p", { class: "text" }, oneLine(one.text, 400)),
+      h("p", { class: "faint" }, [one.at, t("salience", { n: num(one.salience) })].filter(Boolean).join(" · ")))))]) : null,
+    plan ? section(t("plan"), [h("p", {}, oneLine(plan, 600))]) : null,
+    feeling ? section(t("feeling"), [h("p", {}, oneLine(feeling, 300))]) : null,
+    gate?.attempts?.length ? section(t("gate"), [list(gate.attempts.map(attempt))]) : null,
+    changes?.length ? section(t("became"), [list(changes.map(change))]) : null,
+    evidence.declined ? h("p", { class: "warning" }, t("declined", { n: evidence.declined })) : null,
+  ];
+}
+
+function identityView(identity) {
+  if (identity.text) return [h("p", { class: "text" }, String(identity.text))];
+  const triples = identity.triples ?? [];
+  const how = ["strategy", "similarity", "all", "inferred"].includes(identity.how) ? t(`how_${identity.how}`) : String(identity.how ?? "");
+  return [
+    h("p", { class: "faint" }, t("triples", { n: triples.length, how })),
+    list(triples.map((one) => h("li", {},
+      oneLine(one.sentence, 300), " ", one.core ? badge(t("core"), "good") : null, one.neighbour ? badge(t("neighbour")) : null, badge(one.kind),
+      one.source ? h("p", { class: "faint" }, oneLine(one.source, 80)) : null))),
+  ];
+}
+
+const KINDS = { allow: "good", revise: "some", block: "bad" };
+
+const attempt = (one) =>
+  h("li", {},
+    h("div", { class: "marks" },
+      badge(one.error ? t("unchecked") : one.verdict in KINDS ? t(one.verdict) : one.verdict, KINDS[one.verdict] ?? ""),
+      typeof one.probability === "number" ? meter(one.probability, 0, 1, t("sure", { n: num(one.probability) })) : null),
+    h("p", { class: "text" }, oneLine(one.text, 600)),
+    one.triple ? h("p", {}, t("against", { triple: one.triple.sentence ?? "" }), " ", one.triple.core ? badge(t("core"), "good") : null) : null,
+    one.reason ? h("p", { class: "faint" }, oneLine(one.reason, 400)) : null);
+
+const change = (one) =>
+  h("li", {},
+    oneLine(one.sentence, 300),
+    [one.replaces, one.replaces_too].filter(Boolean).map((old) => h("p", { class: "faint" }, t("instead_of", { triple: old.sentence ?? "" }))));

@@ -1,0 +1,145 @@
+// How a talk looks: its turns, what can be done with each, and the reply that is coming.
+
+import { $, button, h } from "./dom.js";
+import { t } from "./texts.js";
+
+/* Draws the turns of a talk. Those that are drawn already stay, so that a long talk is not drawn anew with every word.
+   `does` are the actions: edit, swipe, goOn, goBack, show, why. */
+export class Screen {
+  constructor(name, does) {
+    this.name = name;
+    this.does = does;
+    this.drawn = new Map();
+    this.coming = null;
+  }
+
+  draw(talk) {
+    const path = talk.path;
+    const items = path.map((one, at) => this.item(talk, one, at === path.length - 1));
+    if (talk.coming) items.push(this.comingItem(talk.coming));
+    else this.coming = null;
+    const list = $("turns");
+    items.forEach((item, at) => {
+      if (list.children[at] !== item) list.insertBefore(item, list.children[at] ?? null);
+    });
+    while (list.children.length > items.length) list.lastChild.remove();
+    const shown = new Set(path.map((one) => one.id));
+    for (const id of this.drawn.keys()) if (!shown.has(id)) this.drawn.delete(id);
+    toEnd();
+  }
+
+  item(talk, one, last) {
+    const marks = JSON.stringify([
+      one.question, one.reply, one.cut, last, Boolean(talk.coming),
+      talk.tree.replies(one).map((other) => other.id), talk.tree.questions(one).map((other) => other.id),
+    ]);
+    const known = this.drawn.get(one.id);
+    if (known?.marks === marks) return known.item;
+    const item = h("li", { class: "turn", "data-turn": one.id },
+      one.question ? this.asked(talk, one) : null, this.replied(talk, one, last));
+    if (known?.item.classList.contains("looked-at")) item.classList.add("looked-at");
+    this.drawn.set(one.id, { marks, item });
+    return item;
+  }
+
+  asked(talk, one) {
+    const { does } = this;
+    const questions = talk.tree.questions(one);
+    const box = h("div", { class: "asked" }, h("span", { class: "who" }, t("you")), h("p", { class: "text" }, one.question));
+    if (talk.coming) return box;
+    box.append(h("div", { class: "tools" },
+      variants(questions, one, does.show, talk, "question_before", "question_next"),
+      button(t("edit"), () => editor(box, one.question, "save", (text) => does.edit(one.id, text)), { "aria-label": t("edit_question") })));
+    return box;
+  }
+
+  replied(talk, one, last) {
+    const { does } = this;
+    const replies = talk.tree.replies(one);
+    const box = h("div", { class: "reply" }, h("span", { class: "who" }, this.name), h("p", { class: "text" }, one.reply));
+    if (one.cut) box.append(h("p", { class: "warning" }, t("cut"), one.error ? ` ${one.error}` : null));
+    if (talk.coming) return box;
+    box.append(h("div", { class: "tools" },
+      variants(replies, one, does.show, talk, "before", "next"),
+      one.question ? button("↻", () => does.swipe(one.id), { "aria-label": t("again"), title: t("again"), class: "swipe" }) : null,
+      last && one.question ? button(t("go_on"), () => does.goOn(one.id), { class: "go-on" }) : null,
+      button(t("edit"), () => editor(box, one.reply, "save_reply", (text) => does.rewrite(one.id, text)), { "aria-label": t("edit_reply") }),
+      last ? null : button(t("go_back"), () => does.show(one.id), { class: "go-back" }),
+      one.own ? null : button(t("why"), () => does.why(one.id), { class: "ask-why", "aria-controls": "why" })));
+    return box;
+  }
+
+  comingItem(going) {
+    if (this.coming?.of !== going) {
+      const text = h("p", { class: "text" }, going.reply);
+      const thought = h("p", { class: "thought" }, t("thinks", { name: this.name }));
+      const item = h("li", { class: "turn coming", "aria-busy": "true" },
+        going.question ? h("div", { class: "asked" }, h("span", { class: "who" }, t("you")), h("p", { class: "text" }, going.question)) : null,
+        h("div", { class: "reply" }, h("span", { class: "who" }, this.name), thought, text));
+      this.coming = { of: going, item, text, thought };
+      this.wait(this.coming, Date.now());
+    }
+    return this.coming.item;
+  }
+
+  // A role may think for long: the seconds say that it still does.
+  wait(coming, since) {
+    const seconds = h("span", { class: "seconds", "aria-hidden": "true" });
+    coming.thought.after(seconds);
+    const timer = setInterval(() => {
+      if (this.coming !== coming || coming.thought.hidden) {
+        clearInterval(timer);
+        seconds.remove();
+      } else seconds.textContent = t("waited", { n: Math.round((Date.now() - since) / 1000) });
+    }, 1000);
+  }
+
+  grow(going) {
+    if (this.coming?.of !== going) return;
+    this.coming.text.textContent = going.reply;
+    const speaks = going.reply.length > going.begun.length;
+    this.coming.thought.hidden = speaks;
+    if (!speaks) this.coming.thought.textContent = going.thoughts[going.thoughts.length - 1] ?? t("thinks", { name: this.name });
+    toEnd();
+  }
+
+  lookedAt(id) {
+    for (const [of, { item }] of this.drawn) item.classList.toggle("looked-at", of === id);
+  }
+}
+
+// ‹ 2 of 3 ›: the others at this place, each with the newest of what followed it.
+function variants(all, one, show, talk, before, next) {
+  if (all.length < 2) return null;
+  const at = all.indexOf(one);
+  const to = (number) => () => show(talk.tree.end(all[number].id));
+  return h("span", { class: "variants" },
+    button("‹", to(at - 1), { disabled: at === 0, "aria-label": t(before) }),
+    h("span", {}, t("of", { n: at + 1, all: all.length })),
+    button("›", to(at + 1), { disabled: at === all.length - 1, "aria-label": t(next) }));
+}
+
+// A text that can be written anew in its place.
+function editor(box, text, save, saved) {
+  const input = h("textarea", { rows: "4", "aria-label": t("edit") }, text);
+  const inside = [...box.children];
+  const back = () => box.replaceChildren(...inside);
+  input.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") back();
+  });
+  const keep = () => {
+    back();
+    if (input.value.trim() && input.value !== text) saved(input.value.trim());
+  };
+  box.replaceChildren(inside[0], input, h("div", { class: "tools" }, button(t(save), keep, { class: "main" }), button(t("cancel"), back)));
+  input.focus();
+}
+
+// Who reads the end goes on to read it; who has scrolled back stays there.
+function toEnd() {
+  const box = $("scroll");
+  if (box.scrollHeight - box.scrollTop - box.clientHeight > 400) return;
+  const down = () => (box.scrollTop = box.scrollHeight);
+  down();
+  requestAnimationFrame(down); // a turn that was not drawn before has its own height only now
+}

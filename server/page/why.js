@@ -1,0 +1,197 @@
+// Why a reply is as it is: a view for each kind of evidence, in words; what has another form is named and left aside.
+
+import { h, oneLine } from "./dom.js";
+import { identityViews, relationViews } from "./persons.js";
+import { memoryViews } from "./moods.js";
+import { t } from "./texts.js";
+import { badge, capped, list, meter, num, section } from "./views.js";
+
+const MECHANISMS = [
+  "dialogues", "entities", "episodes", "identity", "knowledge", "memories", "relations", "retrieved", "selection", "slips",
+];
+
+export function whyView(turn) {
+  const evidence = turn.evidence && typeof turn.evidence === "object" ? turn.evidence : {};
+  const parts = partViews(evidence);
+  const cost = tried("usage", () => costView(turn.usage ?? {}));
+  if (!parts.length && !cost) return [h("p", { class: "faint" }, t("no_evidence"))];
+  const rest = h("details", { class: "rest" }, h("summary", {}, t("rest")));
+  rest.addEventListener("toggle", () => {
+    if (rest.open && rest.children.length === 1) {
+      rest.append(h("pre", { tabindex: "0" }, JSON.stringify({ evidence, usage: turn.usage }, null, 1).slice(0, 200_000)));
+    }
+  });
+  return [...parts, cost, rest].filter(Boolean);
+}
+
+function partViews(evidence) {
+  const found = [];
+  for (const [name, view] of Object.entries(VIEWS)) {
+    found.push(tried(name, () => view(evidence)));
+  }
+  for (const [name, value] of Object.entries(evidence)) {
+    if (!value || typeof value !== "object" || Array.isArray(value)) continue;
+    if (MECHANISMS.some((one) => one in value) && !MECHANISMS.includes(name)) {
+      found.push(section(oneLine(name, 60), partViews(value), { class: "part" }));
+    } else if (name !== "gate" && Array.isArray(value.attempts)) {
+      found.push(tried(name, () => checkedView(name, value.attempts)));
+    }
+  }
+  return found.flat().filter(Boolean);
+}
+
+function tried(name, view) {
+  try {
+    return view();
+  } catch {
+    return h("p", { class: "warning" }, t("not_shown", { name }));
+  }
+}
+
+/* What went wrong, wherever it stands in the evidence, first. */
+function fellBack(evidence) {
+  const found = [];
+  const look = (value, place, depth) => {
+    if (depth > 6 || found.length > 20 || !value || typeof value !== "object") return;
+    for (const [name, one] of Object.entries(value)) {
+      const says = name.replaceAll("_", " ");
+      const error = says === "error" || says.endsWith(" error");
+      if (error && typeof one === "string" && one) {
+        const what = says.replace(/ ?error$/, "") || place;
+        found.push(h("li", {}, t("fell", { what, message: oneLine(one, 400) })));
+      } else if (!MECHANISMS.some((kind) => one && typeof one === "object" && kind in one)) {
+        look(one, Array.isArray(value) ? place : says, depth + 1);
+      }
+    }
+  };
+  look(evidence, "", 0);
+  for (const name of ["warning", "graph_warning"]) if (evidence[name]) found.push(h("li", {}, oneLine(evidence[name], 400)));
+  return found.length ? section(t("fell_back"), [h("ul", {}, found)], { class: "warning" }) : null;
+}
+
+function joined(evidence) {
+  const { parts, grounds } = evidence;
+  return [
+    parts?.length ? h("p", { class: "faint" }, t("parts", { names: parts.join(", ") })) : null,
+    grounds ? h("p", { class: "faint" }, t("grounds", { n: Number(grounds.tokens).toLocaleString() })) : null,
+  ];
+}
+
+const where = (one) => [one.source, ...(one.headings ?? []).slice(1)].filter(Boolean).join(" › ");
+
+// A passage: how it was scored, what was said of it, and where it stands; all of it when it is opened.
+function passage(one, verdict) {
+  const text = String(one.text ?? "");
+  const points = one.confidence ?? one.score;
+  return h("li", {},
+    h("div", { class: "marks" },
+      badge(verdict ? t("helps") : one.verdict, "good"),
+      typeof points === "number" ? meter(points, 0, 1, t("score", { n: num(points) })) : null,
+      verdict && typeof verdict.certainty === "number" ? meter(verdict.certainty, 0, 1, t("sure", { n: num(verdict.certainty) })) : null),
+    h("cite", {}, where(one)),
+    text.length > 240 ? h("details", {}, h("summary", {}, oneLine(text, 240)), h("p", { class: "text" }, text)) : h("p", { class: "text" }, text));
+}
+
+function passages(evidence) {
+  const { selection, retrieved, knowledge } = evidence;
+  const found = [];
+  if (retrieved) {
+    found.push(h("p", {}, t("retrieved", { action: String(evidence.action ?? retrieved.length) })), list(retrieved.map((one) => passage(one))));
+    if (evidence.web_search) found.push(h("p", { class: "faint" }, t("web", { text: oneLine(evidence.web_search) })));
+  }
+  if (knowledge?.length) {
+    const nearest = list(knowledge.map((one) => passage(one)));
+    found.push(selection ? h("details", {}, h("summary", {}, `${t("nearest")}: ${knowledge.length}`), nearest) : [h("h4", {}, t("nearest")), nearest]);
+  }
+  if (selection) {
+    const verdicts = new Map((selection.verdicts ?? []).map((one) => [one.passage, one]));
+    const kept = new Set(selection.selected.map((one) => one.passage));
+    const others = [...verdicts.values()].filter((one) => !kept.has(one.passage));
+    found.push(h("p", {}, t("judged", { n: selection.judged, chosen: selection.selected.length })));
+    if (selection.fallback) found.push(h("p", { class: "warning" }, t("stand_in", { fallback: selection.fallback })));
+    found.push(list(selection.selected.map((one) => passage(one, verdicts.get(one.passage)))));
+    if (others.length) {
+      found.push(h("details", {}, h("summary", {}, t("refused_passages", { n: others.length })),
+        list(others.map((one) => h("li", {}, oneLine(one.passage), " ", badge(t("helps_not"), "bad"),
+          typeof one.certainty === "number" ? meter(one.certainty, 0, 1, t("sure", { n: num(one.certainty) })) : null)))));
+    }
+  }
+  return found.length ? section(t("passages"), found) : null;
+}
+
+function attributes(evidence) {
+  const now = evidence.attributes ?? [];
+  const known = now.map((one) => one.attribute);
+  const before = (evidence.role_memory ?? []).filter((one) => !known.includes(one.attribute));
+  return [
+    now.length ? section(t("attributes"), [list(now.map((one) => h("li", {}, one.attribute, " ", badge(String(one.kind).replaceAll("_", " ")))))]) : null,
+    before.length ? section(t("role_memory"), [list(before.map((one) => h("li", {}, one.attribute)))]) : null,
+  ];
+}
+
+function scope(evidence) {
+  const found = [];
+  for (const name of ["question", "hypothetical"]) {
+    if (evidence[name]) found.push(h("p", {}, h("b", {}, `${t(name === "question" ? "understood" : name)}: `), oneLine(evidence[name], 600)));
+  }
+  if (evidence.entities) found.push(list(evidence.entities.map(entity)));
+  for (const one of evidence.asked_again ?? []) {
+    found.push(h("p", { class: "faint" }, t("asked_again", { name: one.name, outcome: t(one.stands ? "stands_out" : "stands_in") })));
+  }
+  if (evidence.missing?.length) found.push(h("p", { class: "warning" }, t("missing", { names: evidence.missing.join(", ") })));
+  const recalled = ["specific", "general", "reached"].flatMap((name) => evidence[name] ?? []);
+  if (recalled.length) found.push(h("h4", {}, t("recalled")), list(recalled.map(recalledOne)));
+  if (evidence.followed?.length) {
+    found.push(h("h4", {}, t("followed")), list(evidence.followed.map((one) => h("li", {},
+      h("b", {}, `${one.source} – ${one.target}`), " ", meter(one.strength, 0, 10, t("strength", { n: num(one.strength) })), h("p", { class: "text" }, oneLine(one.description, 400))))));
+  }
+  if (evidence.sentences?.length) {
+    found.push(h("h4", {}, t("sentences")), list(evidence.sentences.map((one) => h("li", {},
+      h("cite", {}, one.source), " ", one.score === null ? null : meter(one.score, 0, 1, t("score", { n: num(one.score) })), h("p", { class: "text" }, one.text)))));
+  }
+  return found.length ? section(t("scope"), found) : null;
+}
+
+function entity(one) {
+  const out = one.strategy === "out of scope";
+  const kind = out ? t("out") : ["specific", "general"].includes(one.strategy) ? t(one.strategy) : one.strategy;
+  return h("li", { class: out ? "outside" : "inside" },
+    h("b", {}, one.name), " ", badge(kind, out ? "bad" : "good"), " ", badge(one.type),
+    typeof one.certainty === "number" ? meter(one.certainty, 0, 1, t("knows", { n: num(one.certainty) })) : null,
+    one.reason ? h("p", { class: "faint" }, oneLine(one.reason, 300)) : null);
+}
+
+const recalledOne = (one) =>
+  h("li", {},
+    h("b", {}, one.entity), " ", one.score === null || one.score === undefined ? null : meter(one.score, 0, 1, t("score", { n: num(one.score) })),
+    h("p", { class: "text" }, oneLine(one.description, 400)),
+    one.relation && one.relation.description !== one.description
+      ? h("p", { class: "faint" }, `${t("strength", { n: one.relation.strength })}: ${oneLine(one.relation.description, 300)}`) : null);
+
+function slips(evidence) {
+  if (!evidence.slips?.length) return null;
+  const named = { dropped: "dropped", spoken: "slip_spoken", cut: "slip_cut" };
+  return section(t("slips"), [list(evidence.slips.map((one) => h("li", {}, badge(t(named[one.outcome] ?? "dropped")), " ", h("q", {}, oneLine(one.text, 300)))))]);
+}
+
+const checkedView = (name, attempts) =>
+  section(t("checked", { name }), [list(attempts.map((one) => h("li", {}, badge(one.verdict), " ", h("q", {}, oneLine(one.text, 300)), h("p", { class: "faint" }, oneLine(one.reason, 300)))))]);
+
+const noted = (evidence) => (evidence.summary ? section(t("summary"), [h("p", { class: "text" }, String(evidence.summary))]) : null);
+
+const VIEWS = { errors: fellBack, parts: joined, passages, attributes, scope, memories: memoryViews, relations: relationViews, identity: identityViews, slips, noted };
+
+const COSTS = ["calls", "cached", "failures", "prompt_tokens", "completion_tokens", "seconds"];
+
+// What each node asked of the model, as a table.
+function costView(usage) {
+  const nodes = Object.entries(usage).filter(([, one]) => one && typeof one === "object");
+  if (!nodes.length) return null;
+  const cell = (name, value) => (typeof value === "number" ? value.toLocaleString(undefined, { maximumFractionDigits: name === "seconds" ? 2 : 0 }) : "–");
+  return section(t("cost"), [
+    h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": t("cost") },
+      h("table", {},
+        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, t("node")), COSTS.map((name) => h("th", { scope: "col" }, t(name))))),
+        h("tbody", {}, capped(nodes, 60).map(([node, one]) => h("tr", {}, h("th", { scope: "row" }, node), COSTS.map((name) => h("td", {}, cell(name, one[name])))))))),
+  ]);
+}

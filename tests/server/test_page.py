@@ -1,0 +1,391 @@
+"""The page in Chromium, at a real server: what a person does there, and what of it the server holds."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chat_clients import CLIENTS, missing
+from page_house import House, page_house
+
+from dramaturg.conversations.alignment import as_heard
+from dramaturg.server.access import Access
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(missing("playwright")), reason=missing("playwright")),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+
+async def test_a_talk_is_swiped_edited_gone_back_in_and_forked(tmp_path: Path) -> None:
+    async with page_house(tmp_path) as house:
+        await house.open()
+        await house.say("one")
+        await house.say("two")
+        assert await house.shown() == [("one", "Reply 1 to one"), ("two", "Reply 2 to two")]
+        await house.press(".reply", "Another reply")
+        await house.settled()
+        assert await house.shown() == [("one", "Reply 1 to one"), ("two", "Reply 3 to two")]
+        assert await house.held() == await house.shown()
+        await house.press(".reply", "Reply before")
+        assert (await house.shown())[-1] == ("two", "Reply 2 to two")
+        await house.say("three")  # after the first of both
+        assert await house.held() == await house.shown()
+        assert [reply for _, reply in await house.held()] == ["Reply 1 to one", "Reply 2 to two", "Reply 4 to three"]
+        await house.press(".asked", "Edit the question", 0)
+        await house.page.fill(".turn textarea", "another")
+        await house.page.click(".turn textarea + .tools .main")
+        await house.settled()
+        assert await house.shown() == await house.held() == [("another", "Reply 5 to another")]
+        await house.press(".asked", "Question before")
+        assert [question for question, _ in await house.shown()] == ["one", "two", "three"]
+        await house.press(".reply", "Go on from here", 0)
+        assert await house.shown() == [("one", "Reply 1 to one")]
+        await house.say("four")
+        assert await house.held() == await house.shown() == [("one", "Reply 1 to one"), ("four", "Reply 6 to four")]
+        lines = await house.page.locator("#tree .stretch span").all_inner_texts()
+        assert sorted(lines) == ["another", "four", "one", "two", "two"]
+        await house.page.locator("#tree .stretch", has_text="Reply 2").click()
+        assert [question for question, _ in await house.shown()] == ["one", "two", "three"]
+        await house.page.reload()  # the address says which branch was on the screen
+        await house.page.wait_for_selector("#turns > li:nth-child(3)")
+        assert [question for question, _ in await house.shown()] == ["one", "two", "three"]
+
+
+async def test_a_reply_that_is_written_anew_was_said_as_soon_as_the_talk_goes_on(tmp_path: Path) -> None:
+    async with page_house(tmp_path) as house:
+        await house.open()
+        await house.say("one")
+        await house.press(".reply", "Edit the reply")
+        await house.page.fill(".turn textarea", "The lamp is mine.")
+        await house.page.click(".turn textarea + .tools .main")
+        assert await house.shown() == [("one", "The lamp is mine.")]
+        await house.say("two")
+        assert await house.held() == await house.shown() == [("one", "The lamp is mine."), ("two", "Reply 2 to two")]
+        await house.say("three")
+        assert len(await house.held()) == 3
+
+
+async def test_a_reply_forms_word_by_word_is_stopped_and_gone_on_with(tmp_path: Path) -> None:
+    async with page_house(tmp_path, settings={"redraws": 0}) as house:
+        await house.open()
+        house.gate.clear()
+        await house.page.fill("#say", "one")
+        await house.page.press("#say", "Enter")
+        await house.until("document.querySelector('.coming .reply .text')?.textContent === 'Reply '")
+        assert await house.page.locator("#stop").is_visible()
+        await house.page.press("#say", "Escape")
+        await house.settled()
+        assert await house.shown() == [("one", "Reply")]
+        assert [(one, said.strip()) for one, said in await house.held()] == [("one", "Reply")]
+        assert await house.page.locator(".ask-why").count() == 1  # what is on the screen is what the server has
+        house.gate.set()
+        await house.press(".reply", "Continue")
+        await house.settled()
+        ((question, reply),) = await house.shown()
+        assert (question, as_heard(reply)) == ("one", as_heard("Reply 2 to one"))
+        assert await house.held() == [(question, reply)]
+
+
+async def test_the_server_goes_away_and_comes_back(tmp_path: Path) -> None:
+    async with page_house(tmp_path, settings={"redraws": 0}) as house:
+        await house.open()
+        await house.say("one")
+        await house.cable.cut()
+        await house.say("two")
+        assert await house.page.input_value("#say") == "two"  # what was written is kept
+        assert "does not answer" in await house.page.inner_text("#notice")
+        await house.cable.plug_in()
+        await house.until("document.querySelector('#notice').textContent.includes('there again')")
+        await house.page.click("#notice button")
+        await house.page.wait_for_selector("#turns > li:nth-child(2)")
+        await house.settled()
+        assert await house.shown() == await house.held()
+        assert [question for question, _ in await house.held()] == ["one", "two"]
+        assert await house.page.input_value("#say") == ""
+        house.gate.clear()  # now it goes in the middle of a reply
+        await house.page.fill("#say", "three")
+        await house.page.press("#say", "Enter")
+        await house.until("document.querySelector('.coming .reply .text')?.textContent.length > 3")
+        await house.cable.cut()
+        await house.settled()
+        assert "cut off" in await house.page.inner_text("#turns > li:last-child")
+        await house.cable.plug_in()
+        house.gate.set()
+        await house.press(".reply", "Continue")
+        await house.settled()
+        assert [as_heard(said) for _, said in await house.held()] == [as_heard(said) for _, said in await house.shown()]
+        assert len(await house.held()) == 3
+
+
+async def test_two_windows_on_one_thread_see_each_other_and_lose_nothing(tmp_path: Path) -> None:
+    async with page_house(tmp_path) as house:
+        await house.open()
+        await house.say("one")
+        other = House(house.http, await house.page.context.browser.new_page(), house.cable, house.gate)
+        await other.page.goto(house.page.url)
+        await other.page.wait_for_selector("#turns > li")
+        await other.say("two")
+        await house.page.evaluate("dispatchEvent(new Event('focus'))")
+        await house.page.wait_for_selector("#notice button")
+        assert [question for question, _ in await house.shown()] == ["one"]
+        await house.page.click("#notice button")
+        assert await house.shown() == await other.shown()
+        await asyncio.gather(house.say("three"), other.say("four"))  # at once: two branches
+        ends = {(await one.shown())[-1][0] for one in (house, other)}
+        assert ends == {"three", "four"}
+        turns = (await house.http.get(f"/v1/threads/{await thread_of(house)}/tree?role=ada")).json()["turns"]
+        assert sorted(one["question"] for one in turns) == ["four", "one", "three", "two"]
+
+
+async def thread_of(house: House) -> str:
+    return str((await house.http.get("/v1/threads?role=ada")).json()["data"][0]["id"])
+
+
+WHY = {
+    "amadeus": ("Passages", "judged", "So this is true of the role", "life.md"),
+    "role-rag": ("What the question is about", "Tom", "specific"),
+    "emotional-rag": ("The mood of the question", "joy 7", "Memories", "meaning"),
+    "drmr": ("Who stands how to whom", "clique", "What was once said", "Drafts", "spoken"),
+    "id-rag": ("Who the role is", "core", "The gate", "allowed"),
+    "ensemble": ("Passages", "Memories", "Who the role is"),
+}
+
+
+async def test_each_method_says_why_and_what_it_cost(tmp_path: Path) -> None:
+    async with page_house(tmp_path) as house:
+        await house.open()
+        await house.page.fill("#as", "Tom Quill")
+        for method, words in WHY.items():
+            await house.page.click("#new")
+            await house.page.wait_for_selector(".greeting")
+            await house.page.select_option("#method", method)
+            await house.say("Do you trust Tom?")
+            await house.page.wait_for_selector("#why-body table")
+            shown = await house.page.inner_text("#why-body")
+            for word in (*words, "What it cost"):
+                assert word in shown, (method, word, shown)
+            assert "cannot be shown" not in shown
+            if method == "drmr":
+                assert await house.page.locator("#why .clique .marked").count() == 2
+            if method == "emotional-rag":
+                assert await house.page.locator("#why .wheel .asked").count() == 1
+
+
+async def test_one_question_is_asked_of_two_methods_side_by_side(tmp_path: Path) -> None:
+    async with page_house(tmp_path) as house:
+        await house.open()
+        await house.page.click("#compare")
+        await house.page.select_option(".columns section:nth-child(2) select", "id-rag")
+        await house.page.fill("#both-say", "Do you trust Tom?")
+        await house.page.press("#both-say", "Enter")
+        await house.until("document.querySelectorAll('.why-here table').length === 2")
+        left, right = await house.page.locator(".why-here").all_inner_texts()
+        assert "Passages" in left
+        assert "The gate" in right
+        assert len((await house.http.get("/v1/threads?role=ada")).json()["data"]) == 2
+
+
+async def test_where_a_key_is_wanted_the_page_asks_for_it_and_keeps_it_for_this_window(tmp_path: Path) -> None:
+    keys = {"alice": "a" * 20, "bob": "b" * 20}
+    async with page_house(tmp_path, access=Access(keys, a_minute=10_000)) as house:
+        page = house.page
+        await page.wait_for_selector("#ask-key[open]")
+        await page.fill("#key", "wrong")
+        await page.press("#key", "Enter")
+        await house.until("document.querySelector('#key-wrong').textContent !== ''")
+        await page.fill("#key", keys["alice"])
+        await page.press("#key", "Enter")
+        await page.wait_for_selector(".roles li")
+        await house.open()
+        await house.say("one")
+        assert keys["alice"] not in await page.evaluate("JSON.stringify(localStorage)")
+        assert keys["alice"] in await page.evaluate("JSON.stringify(sessionStorage)")
+        other = await page.context.browser.new_page()
+        await other.goto(page.url)
+        await other.wait_for_selector("#ask-key[open]")
+        await other.fill("#key", keys["bob"])
+        await other.press("#key", "Enter")
+        await other.wait_for_selector("#threads li")
+        assert await other.locator("#turns > li").count() == 0  # Alice's thread is not Bob's
+
+
+XSS = (
+    "<script>bad()</script>",
+    "<img src=x onerror=bad()>",
+    "<svg onload=bad()>",
+    "<svg><script>bad()</script></svg>",
+    '"><script>bad()</script>',
+    "'><img src=x onerror=bad()>",
+    "javascript:bad()",
+    '<a href="javascript:bad()">x</a>',
+    "<iframe srcdoc='<script>parent.bad()</script>'></iframe>",
+    "<body onload=bad()>",
+    "<details open ontoggle=bad()>",
+    "<math><mi xlink:href='javascript:bad()'>",
+    "<style>@import 'javascript:bad()'</style>",
+    "{{constructor('bad()')()}}",
+    "<input autofocus onfocus=bad()>",
+    "<noscript><img src=x onerror=bad()></noscript>",
+    "<base href='//evil.example/'>",
+    "<template><script>bad()</script></template>",
+    "<object data='javascript:bad()'>",
+    "\u2028</script><script>bad()</script>",
+)
+
+
+async def test_nothing_that_was_said_written_or_found_runs(tmp_path: Path) -> None:
+    """Twenty payloads as names, messages, replies, documents, evidence of any form, and addresses."""
+    hostile = {
+        "reply": lambda _: " ".join(XSS),
+        "findings": json.dumps(
+            {"belief_and_value": [{"attribute": one, "passage": 1} for one in XSS[:8]], "psychological_traits": []}
+        ),
+    }
+    async with page_house(tmp_path, parts=hostile, settings={"redraws": 0}) as house:
+        page = house.page
+        ran: list[Any] = []
+        await page.expose_function("bad", lambda: ran.append(1))
+        asked: list[str] = []
+        page.on("request", lambda one: asked.append(one.url))
+        role = tmp_path / "library" / "ada"
+        card = (
+            (role / "role.yaml").read_text().replace("Ada Quill", json.dumps(XSS[1] + XSS[4])[1:-1].replace("'", "’"))
+        )
+        (role / "role.yaml").write_text(card)
+        (role / "persona" / "evil.md").write_text("# <img src=x onerror=bad()>\n\n" + "\n\n".join(XSS))
+        await page.reload()
+        await page.wait_for_selector(".roles li")
+        await house.open()
+        for one in XSS:
+            await house.page.fill("#say", one)
+            await house.page.press("#say", "Enter")
+            await house.settled()
+        assert [question for question, _ in await house.shown()] == [one.strip() for one in XSS]
+        evidence = {
+            "selection": {
+                "selected": [{"text": one, "source": one, "headings": [one, one], "passage": one} for one in XSS],
+                "verdicts": [{"passage": one, "certainty": 0.5} for one in XSS],
+                "judged": XSS[0],
+                "fallback": XSS[1],
+            },
+            "entities": [{"name": one, "type": one, "strategy": one, "certainty": one, "reason": one} for one in XSS],
+            "mood": {"emotions": {one: {"score": one} for one in XSS}},
+            "memories": [{"text": one, "emotions": {"joy": one}} for one in XSS],
+            "relations": {"clique": [*XSS[:6]], "edges": [{"roles": [XSS[0], XSS[1]], "score": one} for one in XSS]},
+            "drafts": [{"text": one, "reason": one} for one in XSS],
+            "gate": {"attempts": [{"verdict": one, "text": one} for one in XSS]},
+            "identity": {"how": XSS[0], "triples": [{"sentence": one, "kind": one} for one in XSS]},
+            **{one: {"memories": [{"text": one}]} for one in XSS},
+            "some_error": XSS[1],
+        }
+        usage = {one: {"calls": one} for one in XSS}
+        await page.route(
+            "**/turns/*",
+            lambda route: route.fulfill(
+                json={"evidence": evidence, "usage": usage, "question": XSS[0], "reply": XSS[1]}
+            ),
+        )
+        await page.locator(".ask-why").last.click()
+        await page.wait_for_selector("#why-body table")
+        await page.locator("#why-body details.rest summary").click()
+        for one in XSS:
+            await page.evaluate("(one) => { location.hash = '#role=' + one + '&thread=' + one }", one)
+        await page.reload()
+        await page.wait_for_selector(".roles li, #turns > li")
+        assert not ran
+        own = page.url.split("/")[2]
+        assert {url.split("/")[2] for url in asked} == {own}
+        assert await page.locator("main script, main iframe, main object, main img, main base, main a").count() == 0
+
+
+SIZES = {"phone": (390, 760), "wide": (1400, 900)}
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_no_barrier_is_found(tmp_path: Path, size: str, scheme: str) -> None:
+    axe = (CLIENTS / "axe" / "node_modules" / "axe-core" / "axe.min.js").read_text()
+    async with page_house(tmp_path, *SIZES[size]) as house:
+        page = house.page
+        await page.emulate_media(color_scheme=scheme)
+        found: list[str] = []
+
+        async def look(state: str) -> None:
+            await page.evaluate(axe)
+            result = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+            found.extend(
+                f"{state}: {one['id']} {[n['html'][:90] for n in one['nodes']][:3]}" for one in result["violations"]
+            )
+
+        await page.wait_for_selector(".roles li")
+        await look("welcome")
+        await house.open()
+        await look("empty")
+        await page.fill("#as", "Tom Quill")
+        for method in ("amadeus", "emotional-rag", "drmr", "id-rag"):
+            await page.select_option("#method", method)
+            await house.say(f"Do you trust Tom? {method}")
+            await page.locator(".ask-why").last.click()
+            await page.wait_for_selector("#why-body table")
+            await look(method)
+            if size == "phone":
+                await page.click("#close-why")
+        await house.press(".reply", "Another reply")
+        await house.settled()
+        await look("swiped")
+        await house.press(".asked", "Edit the question")
+        await look("edited")
+        await page.keyboard.press("Escape")
+        if size == "phone":
+            await page.click("#open-side")
+            await look("side")
+            await page.click("#open-side")
+        await house.cable.cut()
+        await house.say("away")
+        await look("away")
+        await house.cable.plug_in()
+        await page.click("#compare")
+        await look("side by side")
+        assert found == []
+
+
+async def test_all_is_done_by_keyboard(tmp_path: Path) -> None:
+    async with page_house(tmp_path) as house:
+        page = house.page
+        await page.wait_for_selector(".roles li")
+
+        async def to(name: str) -> None:
+            for _ in range(60):
+                await page.keyboard.press("Tab")
+                if name in await page.evaluate(
+                    "(document.activeElement.getAttribute('aria-label') || document.activeElement.textContent)"
+                ):
+                    return
+            raise AssertionError(f"{name} is not reached")
+
+        await to("Talk: Ada Quill")
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector("#say:focus")
+        await page.keyboard.type("one")
+        await page.keyboard.press("Enter")
+        await house.settled()
+        await house.until("document.querySelector('#live').textContent.includes('Reply 1 to one')")
+        await page.evaluate("document.querySelector('.swipe').focus()")
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector(".variants")
+        await house.settled()
+        assert (await house.shown())[-1] == ("one", "Reply 2 to one")
+
+
+@pytest.mark.parametrize(("language", "send"), [("zh", "发送"), ("ko", "보내기")])
+async def test_the_page_speaks_chinese_and_korean(tmp_path: Path, language: str, send: str) -> None:
+    async with page_house(tmp_path) as house:
+        await house.page.select_option("#language", language)
+        await house.until(f"document.querySelector('#send').textContent === '{send}'")
+        assert await house.page.get_attribute("html", "lang") == language
+        await house.open()
+        await house.say("她是谁？")
+        assert await house.held() == [("她是谁？", "Reply 1 to 她是谁？")]
