@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from dramaturg.conversations.turns import Turn
@@ -34,12 +35,25 @@ class Place(NamedTuple):
     """How many exchanges of the history are known at all; 0: it may be that of another conversation."""
 
 
-def as_heard(text: str) -> str:
-    """What two spellings of one text have in common after a client has shown and sent it."""
-    return UNSEEN.sub("", unicodedata.normalize("NFC", text)) or text.strip()
+def as_heard(text: str, names: Sequence[str] = ()) -> str:
+    """What two spellings of one text have in common after a client has shown and sent it.
+
+    Args:
+        text: a line.
+        names: of who says it: clients write them in front of a line, or take them away, in the middle of a text too.
+    """
+    text = unicodedata.normalize("NFC", text)
+    return UNSEEN.sub("", named_lines(tuple(names)).sub("", text) if names else text) or text.strip()
 
 
-def place_of(history: Sequence[Exchange], branches: Sequence[Sequence[Turn]]) -> Place:
+@lru_cache(maxsize=256)
+def named_lines(names: tuple[str, ...]) -> re.Pattern[str]:
+    """What stands in front of a line that begins with one of these names."""
+    either = "|".join(re.escape(unicodedata.normalize("NFC", name)) for name in names if name.strip())
+    return re.compile(rf"^[ \t*_]*(?:{either})[*_]*[ \t]*[:：][*_]*[ \t]*" if either else r"\A(?!)", re.MULTILINE)
+
+
+def place_of(history: Sequence[Exchange], branches: Sequence[Sequence[Turn]], names: Sequence[str] = ()) -> Place:
     """Return the place of a history among branches.
 
     The history may begin in the middle of a branch (a window), differ from it in some exchanges (an edit), lack some
@@ -48,11 +62,12 @@ def place_of(history: Sequence[Exchange], branches: Sequence[Sequence[Turn]]) ->
     Args:
         history: all exchanges before the message that is to be answered, oldest first.
         branches: the turns of each; of equal ones, the first counts.
+        names: of the role; whether one of them stands in front of what it says makes no difference.
     """
-    wanted = [(as_heard(one.heard), as_heard(one.said)) for one in history]
+    wanted = [(as_heard(one.heard), as_heard(one.said, names)) for one in history]
     best, best_rank = Place(None, 0, 0), (False, False, 0, 0, 0)
     for branch in branches:
-        turns = [(as_heard(turn.question), as_heard(turn.reply or "")) for turn in branch]
+        turns = [(as_heard(turn.question), as_heard(turn.reply or "", names)) for turn in branch]
         at_places = defaultdict[tuple[str, str], list[int]](list)
         for at, turn in enumerate(turns):
             at_places[turn].append(at)

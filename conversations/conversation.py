@@ -43,6 +43,7 @@ class Conversation:
         locks: a folder of lock files, shared by all programs that use the saver; None: only this process does, or
             the saver's database has the locks.
         patience: seconds that a turn waits for another one on the thread.
+        names: of the role, which somebody else who keeps the history may write in front of its lines, or take away.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Conversation:
         store: BaseStore | None = None,
         locks: Path | None = None,
         patience: float = PATIENCE,
+        names: Sequence[str] = (),
     ) -> None:
         self.saver = saver
         self.store = store
@@ -62,6 +64,7 @@ class Conversation:
         self.context = context
         self.locks = locks
         self.patience = patience
+        self.names = names
 
     def on(self, thread: str, context: RoleContext) -> "Conversation":
         """Another conversation by the same workflow and saver."""
@@ -264,8 +267,10 @@ class Conversation:
 
     async def _place_of(self, history: Sequence[Exchange], head: Sequence[Turn]) -> Place:
         # All branches are read only where the history is not that of the head, or of an earlier turn of it.
-        found = place_of(history, [head])
-        return found if found.known == len(history) else place_of(history, [head, *await self.branches()])
+        found = place_of(history, [head], self.names)
+        if found.known == len(history):
+            return found
+        return place_of(history, [head, *await self.branches()], self.names)
 
     async def _follow(self, history: Sequence[Exchange], head: Sequence[Turn]) -> str:
         """The checkpoint after a history: what no branch holds of it is written down after what one does."""

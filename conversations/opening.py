@@ -1,5 +1,6 @@
 """Where the conversations with a role are kept: files beside the library, or the database that it is in."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -11,18 +12,44 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
+from dramaturg.conversations.alignment import Exchange
 from dramaturg.conversations.conversation import PATIENCE, Conversation
 from dramaturg.conversations.turn_lock import in_database
-from dramaturg.nodes.run import RoleContext, run_of
+from dramaturg.nodes.run import RoleContext, library_of, run_of
 from dramaturg.stores.conversations.item_store import ItemStore
 from dramaturg.stores.conversations.memories import ConversationMemories
 from dramaturg.stores.files import close_to_others, make_folder
-from dramaturg.stores.library import Library, library_at
+from dramaturg.stores.formats.macros import GREETED
+from dramaturg.stores.library import Library, find_card, library_at
 from dramaturg.stores.role import Role
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
 from dramaturg.stores.shared_library import SharedLibrary
 from dramaturg.workflows.methods import chat_graph
 from dramaturg.workflows.server import graph_of, open_server
+
+
+async def greeting_of(context: RoleContext, at: int = 0) -> str:
+    """What the role of a run says before anybody has spoken; empty: it waits.
+
+    Args:
+        context: of the run; who plays a role is greeted by its name.
+        at: which of the greetings, from 0.
+    """
+    role = (await run_of(context)).role.card
+    user = getattr(context, "user_role", "")
+    if user:
+        card = await asyncio.to_thread(lambda: find_card(user, library_of(context).root))
+        user = card.name if card else user
+    return role.greeting(user or GREETED[role.language], at)
+
+
+async def begin_by_greeting(talk: Conversation) -> str:
+    """Have the role speak first where nothing was said on the thread; return what it says, "" if nothing."""
+    if await talk.thread.head() is not None and (await talk.history() or await talk.unfinished()):
+        return ""
+    if greeting := await greeting_of(talk.context):
+        await talk.take_over([Exchange("", greeting)])
+    return greeting
 
 
 class Kept(NamedTuple):

@@ -131,8 +131,8 @@ async def in_database(conn: Any, thread: str, patience: float) -> AsyncIterator[
         raise unreachable(error) from error
     async with lock:
         try:
-            for name, value in limits.items():
-                await lock.execute("SELECT set_config(%s, %s, false)", [name, value])
+            settings = "SELECT set_config(name, value, false) FROM unnest(%s::text[], %s::text[]) AS one (name, value)"
+            await lock.execute(settings, [[*limits], [*limits.values()]])
             await lock.execute("SELECT pg_advisory_lock(%s)", [key])
         except LockNotAvailable as error:
             raise busy(thread) from error

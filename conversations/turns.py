@@ -76,6 +76,8 @@ async def all_branches(saver: BaseCheckpointSaver[Any], thread: str) -> list[lis
 
 async def all_steps(saver: BaseCheckpointSaver[Any], thread: str) -> dict[str, Step]:
     """Return every step of a thread by its checkpoint, the newest first; works with every saver."""
+    if isinstance(saver, ConversationSaver):
+        return {step.checkpoint_id: step for step in await saver.aall_steps(thread)}
     saved = [one async for one in saver.alist({"configurable": {"thread_id": thread, "checkpoint_ns": ""}})]
     windows = {id_of(one.config): messages_of(one) for one in saved}
     return {

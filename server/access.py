@@ -16,6 +16,9 @@ CALLER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 SHORTEST_KEY = 16
 ANYBODY = ""
 """Who calls a server that asks for no key."""
+OPEN = ("/health", "/")
+PAGE = "/page/"
+"""What needs no key: whether the server is up, and the files of its page, which hold nothing of anybody's."""
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -82,11 +85,11 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def refusal(status: int, message: str, code: str) -> JSONResponse:
-    """An error in OpenAI's form."""
+def refusal(status: int, message: str, code: str, field: str | None = None) -> JSONResponse:
+    """An error in OpenAI's form, with the field of the request that it is about."""
     kind = "authentication_error" if status == 401 else "rate_limit_error" if status == 429 else "invalid_request_error"
     body = {
-        "error": {"message": message, "type": kind if status < 500 else "server_error", "param": None, "code": code}
+        "error": {"message": message, "type": kind if status < 500 else "server_error", "param": field, "code": code}
     }
     return JSONResponse(body, status, {"WWW-Authenticate": "Bearer"} if status == 401 else {})
 
@@ -124,7 +127,7 @@ class Door:
             own = f"{scope.get('scheme', 'http')}://{headers.get('host', '')}"
             if origin != own:
                 return refusal(403, "Pages of that origin may not call: start it with --allow-origin.", "origin")
-        if scope["path"] == "/health":
+        if scope["path"] in OPEN or scope["path"].startswith(PAGE):
             return None
         caller = self._caller(headers.get("authorization", ""))
         if caller is None:

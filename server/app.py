@@ -4,28 +4,31 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import Any
+from itertools import pairwise
+from typing import Any, Literal
 from uuid import uuid4
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from dramaturg.conversations.alignment import Exchange, as_heard
 from dramaturg.conversations.conversation import Conversation
-from dramaturg.conversations.opening import spoken_with
+from dramaturg.conversations.opening import begin_by_greeting, spoken_with
+from dramaturg.conversations.turns import Turn
 from dramaturg.models.embeddings import embedder
-from dramaturg.models.questions import write_message
+from dramaturg.models.questions import write_json, write_message
 from dramaturg.nodes.run import RoleContext, run_of
 from dramaturg.server.access import Access, Door, TooLarge, refusal, too_large
-from dramaturg.server.chat_requests import ChatRequest, Heard, heard_in, without_known
+from dramaturg.server.chat_requests import ChatRequest, Heard, Unfit, heard_in, spelled, unless, without_known
 from dramaturg.server.openai_forms import (
     EventStream,
     chunk,
@@ -33,6 +36,7 @@ from dramaturg.server.openai_forms import (
     described,
     event,
     failed,
+    finish_of,
     packed,
     refused,
     said_at_once,
@@ -41,12 +45,15 @@ from dramaturg.server.openai_forms import (
     unreadable,
     usage_of,
 )
+from dramaturg.server.pages import page_routes
 from dramaturg.server.replies import Piece, Speech
 from dramaturg.server.rooms import LOOKED_UP, Model, Rooms, thread_name, turn_at
 
 log = logging.getLogger(__name__)
 ALIVE_AFTER = 2.0  # seconds without a word after which a listener is told that the role still thinks
 STOPS_WITHIN = 5.0  # seconds that a request waits for what is kept of a reply that its caller has stopped
+KEPT_SOON = 0.05  # seconds after which a turn that is being taken is looked for again
+ENDS_WITHIN = 30.0  # seconds that a server which ends waits for turns of which nobody hears any more
 LONGEST_THREAD = 200
 MOST_TEXTS = 2_048  # in one request for embeddings
 
@@ -58,7 +65,14 @@ class EmbeddingRequest(BaseModel):
 
     input: str | list[str] = Field(max_length=10_000_000)
     model: str = ""
-    encoding_format: str = "float"
+    encoding_format: Literal["float", "base64"] = "float"
+    dimensions: int | None = None
+
+    @field_validator("input", mode="before")
+    @classmethod
+    def _no_tokens(cls, given: Any) -> Any:
+        unless(isinstance(given, list) and not all(isinstance(one, str) for one in given), "send texts, not tokens")
+        return given
 
 
 class RoleServer:
@@ -76,7 +90,8 @@ class RoleServer:
         self.access = access
         self.merges = merges
         self._turns: dict[str, int] = {}
-        self._behind: set[asyncio.Task[Any]] = set()
+        self._behind: dict[asyncio.Task[Any], str] = {}
+        """Turns that are being taken, by the names of their threads."""
         self._stops: dict[asyncio.Task[Any], str] = {}
         """What is still to be kept of replies that were stopped, by caller."""
 
@@ -89,6 +104,15 @@ class RoleServer:
             ClientDisconnect: lambda _, __: Response(status_code=499),
             **dict.fromkeys((ValueError, RuntimeError, Exception), failed),
         }
+        door = Middleware(Door, access=self.access)
+        pages = Middleware(
+            CORSMiddleware,
+            allow_origins=self.access.origins,
+            allow_methods=["GET", "POST"],
+            allow_headers=["*"],
+            expose_headers=["X-Role-Thread"],
+            allow_private_network=True,
+        )
         return Starlette(
             routes=[
                 Route("/health", self.health),
@@ -96,11 +120,15 @@ class RoleServer:
                 Route("/v1/models/{name:path}", self.one_model),
                 Route("/v1/chat/completions", self.chat, methods=["POST"]),
                 Route("/v1/embeddings", self.embeddings, methods=["POST"]),
+                Route("/v1/roles", self.roles),
+                Route("/v1/roles/{role}", self.role),
                 Route("/v1/threads", self.threads),
                 Route("/v1/threads/{thread}", self.thread),
+                Route("/v1/threads/{thread}/tree", self.tree),
                 Route("/v1/threads/{thread}/turns/{turn}", self.turn),
+                *page_routes(),
             ],
-            middleware=[Middleware(Door, access=self.access)],
+            middleware=[pages, door],
             exception_handlers=handlers,
             lifespan=self._lifespan,
         )
@@ -110,8 +138,11 @@ class RoleServer:
         try:
             yield
         finally:
-            if left := self._behind | self._stops.keys():
-                await asyncio.wait(left, timeout=30)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(ENDS_WITHIN):
+                    # A turn that is cancelled has yet to be kept.
+                    while left := self._behind.keys() | self._stops.keys():
+                        await asyncio.wait(left)
             await self.rooms.close()
 
     async def health(self, _: Request) -> Response:
@@ -139,22 +170,28 @@ class RoleServer:
         self._turns[caller] = self._turns.get(caller, 0) + 1
         handed = False
         try:
-            model = await asyncio.to_thread(partial(self.rooms.model, body.model, heard.speaker, group=heard.group))
+            model = await asyncio.to_thread(
+                partial(self.rooms.model, body.model, heard.speaker, group=bool(heard.others))
+            )
             context = await self._context(model, body, heard, request.headers)
             about = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": body.model}
             if heard.kind == "quiet":
                 return await self._aside(context, body, about)
+            if body.schema_wanted:
+                raise Unfit("response_format", "a role speaks, and writes no JSON: ask for text.")
             if stops := [task for task, of in self._stops.items() if of == caller]:
                 await asyncio.wait(stops, timeout=STOPS_WITHIN)  # else what is kept of them would come after this turn
             thread = await self._thread(request, body, model, context, heard, caller)
             talk = await self.rooms.conversation(model, context, thread)
+            about["thread"] = thread.removeprefix(f"{caller}/") if caller else thread
+            if heard.kind == "opening":
+                return await self._opening(talk, body, about)
             alone = not heard.whole and not heard.history and named_thread(request, body)
             history = await self._all_or_nothing(talk, heard) if alone else heard.history
-            about["thread"] = thread.removeprefix(f"{caller}/") if caller else thread
             keep = partial(self._remember, caller, thread)
-            speech = Speech(talk, history, heard.question, heard.begun, keep)
+            speech = Speech(talk, history, heard.question, heard.begun, keep, (await run_of(context)).language)
             speech.task.add_done_callback(partial(self._done, caller=caller))
-            self._behind.add(speech.task)
+            self._behind[speech.task] = thread
             handed = True
             if body.stream:
                 return EventStream(streamed(speech, body, about), told(about), partial(self._left, caller, speech))
@@ -165,7 +202,7 @@ class RoleServer:
 
     def _done(self, task: "asyncio.Task[None]", *, caller: str) -> None:
         self._turns[caller] -= 1
-        self._behind.discard(task)
+        self._behind.pop(task, None)
 
     def _left(self, caller: str, speech: Speech) -> None:
         """Nobody listens to a turn any more."""
@@ -176,8 +213,8 @@ class RoleServer:
     async def _remember(self, caller: str, thread: str, speech: Speech) -> None:
         """Keep how the thread of a turn is found again, by what the client has on its screen."""
         try:
-            kept = await self.rooms.kept(speech.talk.context)
-            await self.rooms.remember(kept, caller, thread, [*(speech.history or [])[-LOOKED_UP:], speech.exchange])
+            said = [*(speech.history or [])[-LOOKED_UP:], speech.exchange]
+            await self.rooms.remember(speech.talk.context, caller, thread, said)
         except (ValueError, RuntimeError):
             log.exception("It could not be kept which thread a conversation is on.")
 
@@ -187,12 +224,16 @@ class RoleServer:
             given["temperature"] = body.temperature
         if tokens := body.max_completion_tokens or body.max_tokens:
             given["reply_tokens"] = min(max(tokens, 16), 8192)
+        if body.seed is not None:
+            given["model_seed"] = body.seed % 2**31
+        if stop := body.stops_at(heard.asker, *heard.others):
+            given["stop"] = stop
         context = self.rooms.context(model, given)
         role = (await run_of(context)).role
         scene = heard.scene
         merges = headers.get("x-role-persona", "merge" if self.merges else "own").strip().lower() == "merge"
         if scene and not merges:
-            known = await self.rooms.known_of(role)
+            known = await self.rooms.known_of(role, heard.asker)
             scene = without_known(scene, lambda part: as_heard(part) in known)
         given |= {"scene": scene} if scene else {}
         if heard.asker:
@@ -221,6 +262,15 @@ class RoleServer:
         first = next((turn for turn in turns if turn.question), None)
         return [] if first is None or as_heard(first.question) == as_heard(heard.question) else None
 
+    async def _opening(self, talk: Conversation, body: ChatRequest, about: dict[str, Any]) -> Response:
+        """Have the role speak first, by its greeting, where nobody has said anything."""
+        greeting = await begin_by_greeting(talk)
+        if not greeting:
+            raise Unfit("messages", "there is nothing to answer: send one of the user.")
+        if body.stream:
+            return EventStream(said_at_once(greeting, about, "stop"), told(about))
+        return JSONResponse(completion(about, greeting, {}, "stop"), headers=told(about))
+
     async def _whole(self, request: Request, speech: Speech, about: dict[str, Any]) -> Response:
         """The reply in one piece; who has gone meanwhile has heard nothing of it."""
         reply = asyncio.ensure_future(speech.reply())
@@ -230,7 +280,9 @@ class RoleServer:
             if not reply.done():
                 await speech.stop(heard=False)
                 raise ClientDisconnect
-            return JSONResponse(completion(about, await reply, speech.output), headers=told(about))
+            text = await reply
+            told_of = about | {"turn": speech.turn}
+            return JSONResponse(completion(told_of, text, speech.output, speech.finish), headers=told(about))
         finally:
             for task in (reply, gone):
                 task.cancel()
@@ -240,11 +292,15 @@ class RoleServer:
         run = await run_of(context)
         kinds: Mapping[str, type[BaseMessage]] = {"user": HumanMessage, "assistant": AIMessage}
         messages = [kinds.get(one.role, SystemMessage)(one.text) for one in body.messages if one.text.strip()]
-        tokens = min(body.max_completion_tokens or body.max_tokens or 1024, 8192)
-        message = await write_message(run.chat, messages, temperature=body.temperature, max_tokens=tokens, quiet=True)
+        if schema := body.schema_wanted:
+            message = AIMessage(await write_json(run.chat, messages, schema))
+        else:
+            tokens = min(body.max_completion_tokens or body.max_tokens or 1024, 8192)
+            asked = partial(write_message, temperature=body.temperature, max_tokens=tokens, stop=body.stops_at())
+            message = await asked(run.chat, messages, quiet=True)
         if body.stream:
-            return EventStream(said_at_once(message.text, about), {})
-        return JSONResponse(completion(about, message.text, {}))
+            return EventStream(said_at_once(message.text, about, finish_of(message)), {})
+        return JSONResponse(completion(about, message.text, {}, finish_of(message)))
 
     async def embeddings(self, request: Request) -> Response:
         """The vectors of some texts, by the embedding model of the roles."""
@@ -255,6 +311,8 @@ class RoleServer:
         name = self.rooms.settings.get("embedding_model", "auto")
         model = await asyncio.to_thread(embedder, name, "en")
         vectors = (await model.documents(texts)).tolist()
+        if body.dimensions not in (None, len(vectors[0])):
+            raise Unfit("dimensions", f"the vectors of this model have {len(vectors[0])}, and no other number.")
         data = [
             {
                 "object": "embedding",
@@ -265,6 +323,18 @@ class RoleServer:
         ]
         usage = {"prompt_tokens": 0, "total_tokens": 0}
         return JSONResponse({"object": "list", "data": data, "model": body.model or model.name, "usage": usage})
+
+    async def roles(self, _: Request) -> Response:
+        """The roles by their cards, and whether the embedded model plays them."""
+        roles = await asyncio.to_thread(self.rooms.roles)
+        about = {"embedded": self.rooms.embedded, "method": self.rooms.method}
+        return JSONResponse({"object": "list", "data": roles, **about})
+
+    async def role(self, request: Request) -> Response:
+        """A role: the methods that are listed, and what each lacks of it."""
+        model = await asyncio.to_thread(self.rooms.model, request.path_params["role"])
+        methods = await asyncio.to_thread(self.rooms.methods_for, model.role)
+        return JSONResponse({"object": "role", "id": model.role, "methods": methods})
 
     async def threads(self, request: Request) -> Response:
         """The caller's threads with a role."""
@@ -293,13 +363,31 @@ class RoleServer:
             }
         )
 
+    async def tree(self, request: Request) -> Response:
+        """A thread with all that was said on any branch: each turn, the oldest first, with the one that it follows."""
+        model, talk = await self._talk(request)
+        before: dict[str, tuple[str | None, Turn]] = {}
+        for branch in await talk.branches():
+            for last, one in pairwise((None, *branch)):
+                if one is not None:
+                    before.setdefault(one.id, (last.id if last else None, one))
+        turns = [
+            {"id": one.id, "after": after, "question": one.question, "reply": one.reply}
+            for after, one in sorted(before.values(), key=lambda pair: pair[1].checkpoint)
+        ]
+        head = next((one.id for one in reversed(await talk.history())), None)
+        about = {"id": request.path_params["thread"], "role": model.role, "head": head}
+        return JSONResponse({"object": "tree", **about, "turns": turns})
+
     async def turn(self, request: Request) -> Response:
         """A turn with all its evidence, by its number on the head's branch, or by its id on any."""
         model, talk = await self._talk(request)
         wanted = request.path_params["turn"]
-        found = turn_at(await talk.history(), wanted) or next(
-            (one for branch in await talk.branches() for one in branch if one.id == wanted), None
-        )
+        while (found := await turn_of(talk, wanted)) is None:
+            under_way = [task for task, thread in self._behind.items() if talk.thread.name.endswith(thread)]
+            if not under_way:
+                break
+            await asyncio.wait(under_way, timeout=KEPT_SOON)  # who hears a reply may ask before it is kept
         if found is None:
             raise HTTPException(404, "This thread has no such turn: /v1/threads/ID lists them.")
         state = await talk.values(found)
@@ -338,23 +426,24 @@ async def streamed(speech: Speech, body: ChatRequest, about: dict[str, Any]) -> 
         yield chunk(about, {"role": "assistant", "content": ""})
         pieces = speech.pieces()
         coming: asyncio.Future[Piece] = asyncio.ensure_future(anext(pieces))
+        begun = False
         try:
             while True:
                 await asyncio.wait({coming}, timeout=ALIVE_AFTER)
                 if not coming.done():
-                    yield ": thinking\n\n"
+                    # Clients draw so many times a second, and what comes in between with the next part: here is one.
+                    yield chunk(about, {}) if begun else ": thinking\n\n"
                     continue
                 piece = coming.result()
-                if not piece.thought:
-                    yield chunk(about, {"content": piece.text})
-                elif body.reasons:
-                    yield chunk(about, {"reasoning_content": piece.text})
+                if body.reasons or not piece.thought:
+                    begun = True
+                    yield chunk(about, {"reasoning_content" if piece.thought else "content": piece.text})
                 coming = asyncio.ensure_future(anext(pieces))
         except StopAsyncIteration:
             pass
         finally:
             coming.cancel()
-        yield chunk(about, {}, finish="stop")
+        yield chunk(about | {"turn": speech.turn}, {}, finish=speech.finish)
         if (body.stream_options or {}).get("include_usage"):
             yield event({**about, "object": "chat.completion.chunk", "choices": [], "usage": usage_of(speech.output)})
         yield "data: [DONE]\n\n"
@@ -371,14 +460,20 @@ async def until_gone(request: Request) -> None:
         pass
 
 
+async def turn_of(talk: Conversation, wanted: str) -> Turn | None:
+    """A turn by its number on the head's branch, or by its id on any."""
+    on_any = (one for branch in await talk.branches() for one in branch if one.id == wanted)
+    return turn_at(await talk.history(), wanted) or next(on_any, None)
+
+
 def named_thread(request: Request, body: ChatRequest) -> str:
     """The thread that a request names; empty: none.
 
     Raises:
         ValueError: the name is too long, or nothing that can be printed.
     """
-    given: Any = request.headers.get("x-role-thread") or request.headers.get("x-openwebui-chat-id")
-    given = given or (body.metadata or {}).get("thread_id") or ""
+    named = request.headers.get("x-role-thread") or request.headers.get("x-openwebui-chat-id")
+    given: Any = spelled(named) if named else (body.metadata or {}).get("thread_id") or ""
     if not isinstance(given, str) or len(given) > LONGEST_THREAD or not given.isprintable():
         raise ValueError(f"The name of a thread has at most {LONGEST_THREAD} characters that can be printed.")
     return given.strip()

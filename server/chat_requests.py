@@ -6,16 +6,19 @@ the chat. SillyTavern and Open WebUI are read as they were observed; any other c
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Literal, NamedTuple
+from urllib.parse import unquote
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 
 from dramaturg.conversations.alignment import Exchange
 from dramaturg.nodes.turn import LONGEST_MESSAGE
 
-Kind = Literal["turn", "continue", "quiet"]
+Kind = Literal["turn", "continue", "quiet", "opening"]
 LONGEST_NAME = 200
 MOST_MESSAGES = 4_000
+MOST_STOPS = 4  # as OpenAI has it
 
 # What SillyTavern puts between the parts of its prompt, as it comes; people may write their own, and then name the kind
 # of request in a header.
@@ -38,7 +41,7 @@ class ClientMessage(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    role: str = Field(max_length=40)
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | list[Any] | None = None
     name: str | None = Field(default=None, max_length=LONGEST_NAME)
 
@@ -53,8 +56,26 @@ class ClientMessage(BaseModel):
         return text[thought.end() :] if thought else text
 
 
+class Unfit(ValueError):
+    """A field of a request asks for something that is not to be had."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(f"{field}: {message}")
+        self.field = field
+
+
+def unless(wanted: bool, message: str) -> None:
+    """Refuse a field that asks for what a role cannot give: who sent it would take the answer for what it is not."""
+    if wanted:
+        raise ValueError(message)
+
+
 class ChatRequest(BaseModel):
-    """The body of a request for a chat completion; what is not named here is left aside, as tools are."""
+    """The body of a request for a chat completion.
+
+    What is not named here is left aside: tools, and what only tunes the model. What would change the form of the answer
+    is refused where a role cannot give it.
+    """
 
     model_config = ConfigDict(extra="ignore")
 
@@ -65,6 +86,14 @@ class ChatRequest(BaseModel):
     temperature: float | None = Field(default=None, ge=0, le=2)
     max_tokens: int | None = Field(default=None, ge=1)
     max_completion_tokens: int | None = Field(default=None, ge=1)
+    stop: str | list[str] | None = Field(default=None, max_length=10_000)
+    seed: int | None = None
+    n: int | None = None
+    logprobs: bool | int | None = None
+    modalities: list[str] | None = None
+    tool_choice: str | dict[str, JsonValue] | None = None
+    function_call: str | dict[str, JsonValue] | None = None
+    response_format: dict[str, JsonValue] | None = None
     user: str | None = Field(default=None, max_length=LONGEST_NAME)
     metadata: dict[str, JsonValue] | None = None
     include_reasoning: bool = True
@@ -74,6 +103,55 @@ class ChatRequest(BaseModel):
     @classmethod
     def _as_default(cls, given: Any, info: Any) -> Any:
         return cls.model_fields[info.field_name].default if given is None else given
+
+    @field_validator("n")
+    @classmethod
+    def _one_reply(cls, given: int | None) -> int | None:
+        unless(given not in (None, 1), "a role gives one reply to a request: ask again for another")
+        return given
+
+    @field_validator("logprobs")
+    @classmethod
+    def _no_probabilities(cls, given: bool | int | None) -> bool | int | None:
+        unless(bool(given), "the words of a role come without probabilities: leave it out")
+        return given
+
+    @field_validator("modalities")
+    @classmethod
+    def _text_alone(cls, given: list[str] | None) -> list[str] | None:
+        unless(bool(set(given or ()) - {"text"}), "a role answers with text alone")
+        return given
+
+    @field_validator("tool_choice", "function_call")
+    @classmethod
+    def _no_tool(cls, given: Any) -> Any:
+        unless(given not in (None, "none", "auto"), "a role calls no tools: none and auto can be had")
+        return given
+
+    @field_validator("stop")
+    @classmethod
+    def _at_most_four(cls, given: str | list[str] | None) -> str | list[str] | None:
+        unless(isinstance(given, list) and len(given) > MOST_STOPS, f"{MOST_STOPS} are the most")
+        return given
+
+    @property
+    def schema_wanted(self) -> dict[str, Any] | None:
+        """The form in JSON that the answer is to have; None: it is a text."""
+        wanted = self.response_format or {}
+        if wanted.get("type", "text") == "text":
+            return None
+        named: Any = wanted.get("json_schema")
+        schema = named.get("schema") if isinstance(named, Mapping) else None
+        return schema if isinstance(schema, dict) else {"type": "object"}
+
+    def stops_at(self, *names: str) -> list[str]:
+        """Where the reply is to end: where the client says so, and before a line of somebody else, who has a name.
+
+        Clients cut such a line off: it would be part of the reply here, and none on the screen.
+        """
+        own = [self.stop] if isinstance(self.stop, str) else self.stop or []
+        lines = [f"\n{name}:" for name in names if name]
+        return list(dict.fromkeys(one for one in [*own, *lines] if one))[:MOST_STOPS]
 
     @property
     def reasons(self) -> bool:
@@ -94,12 +172,37 @@ class Heard(NamedTuple):
     """What the client says beside the chat: lore, a scenario, who the user is."""
     speaker: str
     """The name of the character that is to speak, where the client says one."""
-    group: bool
-    """Whether others than these two are there."""
+    others: tuple[str, ...]
+    """Who else is there."""
     asker: str
     """The name of the user, where the client says one."""
     whole: bool
     """Whether the client shows its history: what is not in it is not on the screen."""
+
+
+def spelled(header: str) -> str:
+    """The text of a header, which may hold UTF-8 as it is or percent-encoded, since many clients send Latin-1 alone."""
+    with suppress(UnicodeError):
+        header = header.encode("latin-1").decode()
+    with suppress(UnicodeError):
+        header = unquote(header, errors="strict")
+    return header
+
+
+def told_in(request: ChatRequest, headers: Mapping[str, str], header: str, *others: str) -> str:
+    """What a client says beside the chat: in a header, else in `metadata` under its name, less X- and with _ for -.
+
+    Args:
+        request: its body.
+        headers: of the request.
+        header: its name, in lower case.
+        others: headers of the same meaning.
+    """
+    given = next((text for name in (header, *others) if (text := headers.get(name))), "")
+    if given:
+        return spelled(given).strip()
+    kept = (request.metadata or {}).get(header.removeprefix("x-").replace("-", "_"), "")
+    return kept.strip() if isinstance(kept, str) else ""
 
 
 def heard_in(request: ChatRequest, headers: Mapping[str, str]) -> Heard:
@@ -111,9 +214,9 @@ def heard_in(request: ChatRequest, headers: Mapping[str, str]) -> Heard:
             those of Open WebUI.
 
     Raises:
-        ValueError: nothing is asked in it.
+        Unfit: the last message holds no text.
     """
-    generation = headers.get("x-gen-type", "").strip().lower()
+    generation = told_in(request, headers, "x-gen-type").lower()
     sent = request.messages
     said = [one for one in sent if one.role in ("user", "assistant") and one.text.strip()]
     asides = [one for one in sent if one.role in ("system", "developer")]
@@ -121,9 +224,9 @@ def heard_in(request: ChatRequest, headers: Mapping[str, str]) -> Heard:
     trailing = "\n".join(one.text for one in sent[last + 1 :] if one.role in ("system", "developer"))
     everything = "\n".join(one.text for one in asides)
     nudge, chat = NEXT_SPEAKER.search(trailing), NEW_CHAT.search(everything)
-    members = headers.get("x-role-group") or (chat and chat["members"]) or ""
-    speaker = (nudge["name"] if nudge else headers.get("x-role-char", "")).strip()[:LONGEST_NAME]
-    asker = headers.get("x-role-user") or headers.get("x-openwebui-user-name") or request.user or ""
+    members = told_in(request, headers, "x-role-group") or (chat and chat["members"]) or ""
+    speaker = (nudge["name"] if nudge else told_in(request, headers, "x-role-char")).strip()[:LONGEST_NAME]
+    asker = told_in(request, headers, "x-role-user", "x-openwebui-user-name") or request.user or ""
     others = {name.strip() for name in members.split(",")} - {"", speaker} if members or nudge else set()
     history, rest = exchanges(said, speaker, asker.strip(), others)
 
@@ -134,7 +237,7 @@ def heard_in(request: ChatRequest, headers: Mapping[str, str]) -> Heard:
         begun="",
         scene=scene_of(asides),
         speaker=speaker,
-        group=bool(others),
+        others=tuple(sorted(others)),
         asker=asker.strip()[:LONGEST_NAME],
         whole=bool(generation or headers.get("x-openwebui-chat-id")),
     )
@@ -142,8 +245,10 @@ def heard_in(request: ChatRequest, headers: Mapping[str, str]) -> Heard:
         return heard._replace(kind="quiet")
     if rest:
         return heard
+    if sent[-1].role == "user" and isinstance(sent[-1].content, list) and sent[-1].content:
+        raise Unfit(f"messages.{len(sent) - 1}.content", "a role reads text, and there is none in it.")
     if not history:
-        raise ValueError("There is nothing to answer: send a message of the user.")
+        return heard._replace(kind="opening")
     unsaid = not generation and not trailing.strip() and sent[-1].role == "assistant"
     if generation == "continue" or GO_ON.search(trailing) or unsaid:
         *before, (question, begun) = history
@@ -156,8 +261,8 @@ def is_quiet(
 ) -> bool:
     """Whether a request is no turn: a title, tags, a summary, a line in the user's place.
 
-    Where the client does not say so, it is told by its form: a task, or a last word of the client itself behind the
-    role's, which is not streamed.
+    Where the client does not say so, it is told by its form: a task, instructions without a chat, or a last word of the
+    client itself behind the role's, which is not streamed.
     """
     if generation:
         return generation in ("quiet", "impersonate")
@@ -165,7 +270,8 @@ def is_quiet(
         return True
     if AS_USER.search(trailing):
         return True
-    return bool(trailing.strip()) and not (stream or has_question or in_group or GO_ON.search(trailing))
+    spoken = said and (stream or has_question or in_group or GO_ON.search(trailing))
+    return bool(trailing.strip()) and not spoken
 
 
 def exchanges(said: Sequence[ClientMessage], speaker: str, asker: str, others: set[str]) -> tuple[list[Exchange], str]:

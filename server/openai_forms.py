@@ -1,12 +1,15 @@
 """OpenAI's forms: completions, their chunks as events, models, and errors."""
 
+import asyncio
 import base64
 import json
 import logging
 import struct
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
+from urllib.parse import quote
 
+from langchain_core.messages import BaseMessage
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -17,10 +20,13 @@ from dramaturg.conversations.turn_lock import ThreadBusy
 from dramaturg.models.chat import total
 from dramaturg.models.errors import ModelError, ModelRefused, ModelTimeout, ModelUnavailable, WeightsError
 from dramaturg.server.access import refusal
+from dramaturg.server.chat_requests import Unfit
 from dramaturg.server.rooms import UnknownModel
 from dramaturg.stores.errors import RoleBusy, RoleError
 
 log = logging.getLogger(__name__)
+ADDRESSES = ("/v1/models", "/v1/chat/completions", "/v1/embeddings", "/v1/threads?role=NAME", "/health")
+STOPPED = "The server was stopped; what it has said is kept: ask again when it is up."
 
 
 class EventStream(StreamingResponse):
@@ -37,14 +43,17 @@ class EventStream(StreamingResponse):
         """Send them; afterwards, or where nobody takes them any more, do what is to be done then."""
         try:
             await super().__call__(scope, receive, send)
+        except asyncio.CancelledError:  # the server ends, and waits no longer
+            error = {"message": STOPPED, "type": "server_error", "param": None, "code": "stopped"}
+            await send({"type": "http.response.body", "body": event({"error": error}).encode()})
         finally:
             self.after()
 
 
-async def said_at_once(text: str, about: dict[str, Any]) -> AsyncIterator[str]:
+async def said_at_once(text: str, about: dict[str, Any], finish: str) -> AsyncIterator[str]:
     """A text as events."""
     yield chunk(about, {"role": "assistant", "content": text})
-    yield chunk(about, {}, finish="stop")
+    yield chunk(about, {}, finish=finish)
     yield "data: [DONE]\n\n"
 
 
@@ -59,10 +68,15 @@ def chunk(about: Mapping[str, Any], delta: Mapping[str, str], finish: str | None
     return event({**about, "object": "chat.completion.chunk", "choices": [choice]})
 
 
-def completion(about: Mapping[str, Any], text: str, output: Mapping[str, Any]) -> dict[str, Any]:
+def finish_of(message: BaseMessage | None) -> str:
+    """Why a text has ended: "length" where its tokens did before it."""
+    return "length" if message and message.response_metadata.get("finish_reason") == "length" else "stop"
+
+
+def completion(about: Mapping[str, Any], text: str, output: Mapping[str, Any], finish: str) -> dict[str, Any]:
     """A whole completion."""
     message = {"role": "assistant", "content": text, "refusal": None}
-    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish}
     return {**about, "object": "chat.completion", "choices": [choice], "usage": usage_of(output)}
 
 
@@ -78,8 +92,7 @@ def usage_of(output: Mapping[str, Any]) -> dict[str, int]:
 
 def told(about: Mapping[str, Any]) -> dict[str, str]:
     """The thread of a turn, for who wants to name it the next time."""
-    thread = str(about.get("thread", ""))
-    return {"X-Role-Thread": thread} if thread.isascii() and thread.isprintable() else {}
+    return {"X-Role-Thread": quote(str(about.get("thread", "")), safe=" !#$&'()*+,/:;=?@[]")}
 
 
 def shown_model(name: str) -> dict[str, Any]:
@@ -118,18 +131,20 @@ async def failed(_: Request, error: Exception) -> Response:
     status, message, code = described(error)
     if status == 500:
         log.error("A request failed.", exc_info=error)
-    return refusal(status, message, code)
+    return refusal(status, message, code, error.field if isinstance(error, Unfit) else None)
 
 
 async def unreadable(_: Request, error: ValidationError) -> Response:
     """Answer a body that has another form."""
     first = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(map(str, first["loc"]))
+    what = first["msg"].removeprefix("Value error, ")
     return refusal(
-        400, f"The request cannot be read: {where + ': ' if where else ''}{first['msg']}.", "invalid_request"
+        400, f"The request cannot be read: {where + ': ' if where else ''}{what}.", "invalid_request", where or None
     )
 
 
 async def refused(_: Request, error: HTTPException) -> Response:
     """Answer what there is not."""
-    return refusal(error.status_code, error.detail, "not_found" if error.status_code == 404 else "invalid_request")
+    known = f"There is no such address here: {', '.join(ADDRESSES)}." if error.detail == "Not Found" else error.detail
+    return refusal(error.status_code, known, "not_found" if error.status_code == 404 else "invalid_request")

@@ -13,6 +13,7 @@ from dramaturg.conversations.alignment import Exchange
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.thread import Part
 from dramaturg.nodes.reply import BEGUN, continued
+from dramaturg.server.openai_forms import finish_of
 from dramaturg.server.reasoning import why
 
 log = logging.getLogger(__name__)
@@ -34,6 +35,7 @@ class Speech:
         question: what the role hears.
         begun: the reply that is to be gone on with.
         keep: is told when there is a reply, before whoever listens knows that it has ended.
+        language: in which it is said why.
     """
 
     def __init__(
@@ -43,16 +45,20 @@ class Speech:
         question: str,
         begun: str,
         keep: Callable[["Speech"], Awaitable[None]],
+        language: str,
     ) -> None:
         self.talk = talk
         self.history = history
         self.question = question
         self.begun = begun
         self.keep = keep
+        self.language = language
         self.spoken = ""
         """What was given to be sent of the reply."""
         self.output: Mapping[str, Any] = {}
         """The state of the turn, as far as it has come."""
+        self.finish = "stop"
+        """Why the reply has ended, as OpenAI has it."""
         self._known: set[str] | None = None
         self._told: set[str] = set()
         self._line = ""
@@ -91,7 +97,7 @@ class Speech:
 
     def _think(self, evidence: Mapping[str, Any]) -> None:
         if not self._replied.is_set() and not self.spoken:
-            for line in why(evidence, self._told):
+            for line in why(evidence, self._told, self.language):
                 self._pieces.put_nowait(Piece(line + "\n", thought=True))
 
     def _speak(self, text: str, line: str, who: str) -> None:
@@ -110,6 +116,7 @@ class Speech:
         """The reply is there: send what of it was not streamed, and let the listeners go."""
         if self._replied.is_set() or not said:
             return
+        self.finish = finish_of(said[-1])
         if not self.spoken:
             names = len(said) > 1
             whole = "\n\n".join(f"{one.name}: {one.text}" if names and one.name else one.text for one in said)
@@ -127,6 +134,12 @@ class Speech:
         if self.task.done():
             self.task.result()
         await self.keep(self)
+
+    @property
+    def turn(self) -> str:
+        """The id of the turn; empty as long as no step of it was run."""
+        said: list[AnyMessage] = self.output.get("messages") or []
+        return next((str(one.id) for one in reversed(said) if one.type == "human"), "")
 
     @property
     def exchange(self) -> Exchange:

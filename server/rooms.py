@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any, NamedTuple
 
 from langgraph.store.base import Op, PutOp
@@ -13,10 +14,12 @@ from dramaturg.conversations.alignment import Exchange, as_heard
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.opening import Kept, kept_with, threads_in
 from dramaturg.conversations.turns import Turn
+from dramaturg.models.client import is_embedded
 from dramaturg.nodes.run import RoleContext, run_of
 from dramaturg.stores.errors import RoleError, did_you_mean
 from dramaturg.stores.files import sha256
-from dramaturg.stores.library import Library, examples, find_card, find_role
+from dramaturg.stores.formats.characters import texts_of
+from dramaturg.stores.library import Library, example_card, example_is_card_only, examples, find_card, find_role
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
 from dramaturg.stores.shared_library import SharedLibrary
@@ -76,6 +79,43 @@ class Rooms:
             f"role:{AUTO}"
         ]
 
+    def roles(self) -> list[dict[str, Any]]:
+        """The roles by their cards, the library's first; one whose card cannot be read says why. It may block."""
+        own = self.library.cards()
+        others = [role for role in examples() if role not in own]
+        others.sort(key=example_is_card_only)  # those of whom more is written come first
+        cards = own | {role: partial(example_card, role) for role in others}
+        shown = []
+        for role, card in cards.items():
+            about: dict[str, Any] = {"id": role, "example": role not in own}
+            try:
+                read = card()
+                shown.append(about | {"name": read.name, "language": read.language, "profile": read.profile.strip()})
+            except RoleError as error:
+                shown.append(about | {"name": role, "language": "en", "profile": "", "error": str(error)})
+        return shown
+
+    def methods_for(self, role: str) -> list[dict[str, Any]]:
+        """The methods that are listed, each with what it reads and the role has none of; it may block.
+
+        Returns:
+            Of each, its name and `lacks`: of "persona", "memories" and "dialogues".
+        """
+        opened = self.library.open(role)
+        there = {"persona": opened.persona, "memories": opened.memory_files, "dialogues": opened.dialogue_files}
+        lacking = {name for name, files in there.items() if not files.names()}
+        shown = []
+        for name in self.listed:
+            context = self.context(Model(role, name), {})
+            kinds = {one.kind.sources for one in flow(self.methods[name]).preparations(context).values()}
+            shown.append({"id": name, "lacks": sorted(kinds & lacking)})
+        return shown
+
+    @property
+    def embedded(self) -> bool:
+        """Whether the small model in this process plays the roles."""
+        return is_embedded(self.settings.get("chat_model", "auto"))
+
     def model(self, name: str, speaker: str = "", *, group: bool = False) -> Model:
         """What a model is: `silver`, `silver:drmr`, `role:silver`, or `role:auto` by who is to speak; it may block.
 
@@ -131,7 +171,14 @@ class Rooms:
                 self._talks[model] = Conversation(
                     graph, kept.saver, context, thread, store=kept.store, locks=kept.locks
                 )
-        return self._talks[model].on(kept.prefix + thread, context)
+        talk = self._talks[model].on(kept.prefix + thread, context)
+        talk.names = await self.names_of(context)
+        return talk
+
+    async def names_of(self, context: RoleContext) -> tuple[str, ...]:
+        """What a role is called."""
+        role = (await run_of(context)).role
+        return (role.card.name, *role.card.aliases, role.id)
 
     async def kept(self, context: RoleContext) -> Kept:
         """Where the conversations with a role are kept."""
@@ -169,7 +216,7 @@ class Rooms:
 
         Of a turn that has not ended, no more is known than its words: its thread counts where no other holds more.
         """
-        names = await self._held_by(await self.kept(context), caller, history)
+        names = await self._held_by(context, caller, history)
         most, best = 0, names[0] if names else None
         for name in names:
             place = await (await self.conversation(model, context, name)).place_of(history)
@@ -177,35 +224,39 @@ class Rooms:
                 most, best = place.agreed, name
         return best
 
-    async def _held_by(self, kept: Kept, caller: str, history: Sequence[Exchange]) -> list[str]:
+    async def _held_by(self, context: RoleContext, caller: str, history: Sequence[Exchange]) -> list[str]:
         """The names of a caller's threads that hold the end of a history, those that hold most of it first."""
+        kept, called = await self.kept(context), await self.names_of(context)
         counts: dict[str, tuple[int, float]] = {}
         for one in history[-LOOKED_UP:]:
-            for item in await kept.store.asearch(self._place(kept, caller, one), limit=200):
+            for item in await kept.store.asearch(self._place(kept, caller, one, called), limit=200):
                 name, at = item.value.get("thread"), item.value.get("at")
                 if isinstance(name, str) and isinstance(at, int | float):
                     known, latest = counts.get(name, (0, 0.0))
                     counts[name] = (known + 1, max(latest, at))
         return sorted(counts, key=lambda name: counts[name], reverse=True)[:CANDIDATES]
 
-    async def remember(self, kept: Kept, caller: str, thread: str, said: Sequence[Exchange]) -> None:
+    async def remember(self, context: RoleContext, caller: str, thread: str, said: Sequence[Exchange]) -> None:
         """Keep by which exchanges a thread is found again, when a client does not name it."""
+        kept, called = await self.kept(context), await self.names_of(context)
         value = {"thread": thread, "at": time.time()}
         writes: list[Op] = [
-            PutOp(self._place(kept, caller, one), sha256(thread.encode())[:32], value, index=False) for one in said
+            PutOp(self._place(kept, caller, one, called), sha256(thread.encode())[:32], value, index=False)
+            for one in said
         ]
         if writes:
             await kept.store.abatch(writes)
 
-    def _place(self, kept: Kept, caller: str, exchange: Exchange) -> tuple[str, ...]:
-        digest = sha256("\0".join(map(as_heard, exchange)).encode(errors="surrogatepass"))[:32]
+    def _place(self, kept: Kept, caller: str, exchange: Exchange, called: Sequence[str]) -> tuple[str, ...]:
+        said = f"{as_heard(exchange.heard)}\0{as_heard(exchange.said, called)}"
+        digest = sha256(said.encode(errors="surrogatepass"))[:32]
         return (THREADS, sha256((kept.prefix + caller).encode())[:32], digest)
 
-    async def known_of(self, role: Role) -> str:
-        """What people wrote of a role in its card and its persona, as `as_heard`."""
+    async def known_of(self, role: Role, user: str) -> str:
+        """What people wrote of a role in its card and its persona, as `as_heard`, with the name of a user in it."""
 
         def read() -> str:
-            texts = [role.card.profile, *(document.text for document in role.documents())]
+            texts = [role.card.profile, *(document.text for document in role.documents()), *texts_of(role.card, user)]
             if self._said.get(role.id, ([], ""))[0] != texts:
                 self._said[role.id] = (texts, "\n".join(map(as_heard, texts)))
             return self._said[role.id][1]

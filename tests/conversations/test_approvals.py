@@ -123,6 +123,7 @@ async def test_finishing_a_turn_that_waits_asks_again(talk: Conversation) -> Non
     assert (await talk.waiting(), calls(talk)) == (asked, before)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("wrong", [{"approved": [2]}, {"approved": "all"}, {}, "yes"])
 async def test_an_answer_that_cannot_be_used_leaves_the_turn_waiting(talk: Conversation, wrong: Any) -> None:
     await talk.take_turn("zero")

@@ -99,6 +99,7 @@ async def test_branches_begin_with_the_one_that_was_spoken_on_last(talk: Convers
     assert [len(branch) for branch in await talk.branches()] == [1, 2]
 
 
+@pytest.mark.sample(5)
 @each_saver
 @pytest.mark.parametrize("number", [0, 1, 2, None])
 async def test_a_turn_is_asked_again(talk: Conversation, number: int | None) -> None:
@@ -123,6 +124,7 @@ async def test_a_turn_is_edited(talk: Conversation, number: int) -> None:
     assert await memory(talk) == set(await questions(talk))
 
 
+@pytest.mark.sample(4)
 @each_saver
 @pytest.mark.parametrize("number", [0, 1, 2])
 async def test_a_turn_is_deleted_with_what_followed(talk: Conversation, number: int) -> None:
@@ -229,6 +231,7 @@ async def test_a_turn_that_fails_when_asked_again_leaves_the_branch_of_before(
     assert await memory(talk) == {"one", "two"}
 
 
+@pytest.mark.sample(3)
 @each_saver
 @pytest.mark.parametrize("durability", ["sync", "async"])
 async def test_a_turn_that_another_program_left_step_by_step_is_finished(
@@ -382,6 +385,7 @@ async def test_a_turn_kept_step_by_step_that_is_withdrawn_takes_no_other_with_it
     assert await questions(talk) == ["one", "three"]
 
 
+@pytest.mark.sample(3)
 @each_saver
 @pytest.mark.parametrize("same", [True, False])
 async def test_an_input_that_was_stored_and_no_more(

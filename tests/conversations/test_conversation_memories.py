@@ -175,6 +175,7 @@ FORGERIES: dict[str, Callable[[dict[str, Any]], Any]] = {
 }
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("how", FORGERIES)
 async def test_a_record_that_was_changed_counts_as_not_there(store: BaseStore, how: str) -> None:
     memories = ConversationMemories(store, "beethoven", "tea")
@@ -402,6 +403,7 @@ async def test_a_turn_that_is_withdrawn_is_forgotten(tmp_path: Path) -> None:
         assert len(await memories_of(talk).ids()) == 1
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("how", ["next", "fork", "regenerate", "edit"])
 @pytest.mark.parametrize("fails", ["once", "always"])
 async def test_a_turn_that_stopped_after_its_reply_is_remembered(saver: Any, how: str, fails: str) -> None:

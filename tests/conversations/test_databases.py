@@ -107,6 +107,7 @@ async def talking(method: str, library: Path, postgres: str) -> AsyncIterator[Co
         yield Conversation(found.builder, saver, context, "tea", store=store)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("method", METHODS)
 async def test_what_one_machine_began_another_goes_on_with(postgres: str, method: str, tmp_path: Path) -> None:
     whole_role(tmp_path)

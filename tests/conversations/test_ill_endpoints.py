@@ -13,6 +13,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
+from uuid import uuid4
 
 import pytest
 from all_methods import whole_role
@@ -98,7 +99,7 @@ def kept(began: float, fault: str) -> bool:
 
 def by_conversation(house: House, method: str, fault: str) -> None:
     """Take a turn in process, and finish it when the endpoint is well."""
-    thread = f"api {method} {fault}"
+    thread = f"api {uuid4()}"
     house.endpoint.fault, began = fault, time.monotonic()
     output, error = None, None
     try:
@@ -124,7 +125,7 @@ def by_conversation(house: House, method: str, fault: str) -> None:
 
 def by_command(house: House, method: str, fault: str) -> None:
     """Take a turn in a chat, and finish it in another one when the endpoint is well."""
-    thread = f"command {method} {fault}"
+    thread = f"command {uuid4()}"
 
     def chat(*typed: str) -> tuple[int, str]:
         """Chat with these lines; gives the exit code, and what was printed."""
@@ -168,8 +169,10 @@ def test_a_sample(house: House, method: str, fault: str, door: str, monkeypatch:
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("fault", ALL_FAULTS)
 def test_every_method(house: House, fault: str, door: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each method meets each fault at one of the doors, and each fault half of the methods at each."""
     failed = {}
-    for method in METHODS:
+    first = ([*ALL_FAULTS].index(fault) + [*DOORS].index(door)) % 2
+    for method in [*METHODS][first::2]:
         house.prepare(method, monkeypatch)
         try:
             DOORS[door](house, method, fault)

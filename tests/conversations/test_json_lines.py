@@ -75,6 +75,7 @@ def changed(line: str, **values: Any) -> str:
     return json.dumps({name: value for name, value in {**json.loads(line), **values}.items() if value is not None})
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("number", "values", "says"),
     [
@@ -115,6 +116,7 @@ async def test_what_is_no_conversation_is_refused(empty: Conversation, text: str
         await imported(empty, [])
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("method", METHODS)
 async def test_what_a_method_writes_can_be_taken_up_again(method: str, tmp_path: Path) -> None:
     whole_role(tmp_path)

@@ -169,6 +169,7 @@ def test_a_run_that_is_over_asks_nothing(over: Path) -> None:
     assert (timeless(events), model.calls) == (written(over / LOG), [])
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("changed", "says"),
     [

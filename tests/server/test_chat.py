@@ -5,20 +5,27 @@ import re
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from langchain_core.messages import AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk
 from openai import AsyncOpenAI, NotFoundError
+from wild_cards import WILD
 
 from dramaturg.conversations.alignment import as_heard
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.opening import open_conversation
 from dramaturg.server.rooms import Rooms
+from dramaturg.stores.formats.bounds import dumped
+from dramaturg.stores.formats.cards import Card
+from dramaturg.stores.formats.characters import role_of
+from dramaturg.stores.formats.told import told
+from dramaturg.stores.library import Library
 from dramaturg.workflows.amadeus import AmadeusContext
 
 from fakes import ScriptedChatModel
 from roles import run_settings
-from served_roles import Screen, served
+from served_roles import Screen, read_events, served
 from talks import Player
 
 
@@ -75,6 +82,35 @@ async def test_swipes_edits_and_deletions_leave_no_memory(tmp_path: Path, header
 async def only_thread(http: Any) -> str:
     (thread,) = (await http.get("/v1/threads?role=ada")).json()["data"]
     return str(thread["id"])
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("headers", [True, False])
+@pytest.mark.parametrize("shows", ["as it came", "ada", "**Ada Quill**", "without the name"])
+async def test_whether_a_client_shows_the_name_of_the_role_is_no_edit(
+    tmp_path: Path, headers: bool, shows: str
+) -> None:
+    player = Player()
+    named = ScriptedChatModel(reply=lambda messages: before_replies("Ada Quill: ", player(messages)))
+    async with served(tmp_path, named, settings={"redraws": 0}) as http:
+        screen = Screen(http, "tea" if headers else "", headers=headers)
+        for text in ("one", "two", "three"):
+            reply = (await screen.say(text)).removeprefix("Ada Quill: ")
+            if shows != "as it came":
+                screen.said[-1] = ("assistant", f"{shows}: {reply}" if shows != "without the name" else reply)
+        thread = "tea" if headers else await only_thread(http)
+        assert await remembered(tmp_path, thread) == {"one", "two", "three"}
+        assert len((await http.get(f"/v1/threads/{thread}")).json()["branches"]) == 1
+        shown = [*screen.said]
+        await screen.swipe()
+        screen.said = shown  # back to the reply before
+        await screen.say("four")
+        assert await remembered(tmp_path, thread) == {"one", "two", "three", "four"}
+        assert len((await http.get(f"/v1/threads/{thread}")).json()["branches"]) == 2
+
+
+def before_replies(name: str, answer: str | Exception) -> str | Exception:
+    return f"{name}{answer}" if isinstance(answer, str) and answer.startswith("Reply ") else answer
 
 
 @pytest.mark.parametrize("headers", [True, False])
@@ -197,6 +233,32 @@ async def test_a_stopped_reply_is_what_was_sent_of_it_and_is_gone_on_with(tmp_pa
         assert [as_heard(turn["reply"]) for turn in turns] == [as_heard(screen.said[-1][1])]
 
 
+async def test_a_server_that_is_stopped_says_so_and_keeps_what_was_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    slow, text = Slow(reply=Player(), let=asyncio.Event()), ""
+
+    async def listen(base_url: httpx.URL) -> None:
+        nonlocal text
+        async with httpx.AsyncClient(base_url=base_url, timeout=60, trust_env=False) as http:
+            screen = Screen(http, "tea", said=[("user", "one")])
+            body, headers = screen.body(), screen.sent("normal")
+            async with http.stream("POST", "/v1/chat/completions", json=body, headers=headers) as response:
+                async for line in response.aiter_lines():
+                    text += f"{line}\n"
+
+    async with served(tmp_path, slow, settings={"redraws": 0}, grace=0) as http:
+        listening = asyncio.create_task(listen(http.base_url))
+        while not read_events(text).content:  # noqa: ASYNC110 (a stream has no event)
+            await asyncio.sleep(0.01)
+    await listening
+    assert read_events(text).errors[0]["code"] == "stopped"
+    assert "could not be kept" not in caplog.text
+    async with served(tmp_path) as http:
+        (turn,) = (await http.get("/v1/threads/tea")).json()["turns"]
+    assert turn["reply"].strip() == read_events(text).content.strip()
+
+
 async def test_who_keeps_no_history_and_stops_finds_what_was_said(tmp_path: Path) -> None:
     let = asyncio.Event()
     async with served(tmp_path, Slow(reply=Player(), let=let), settings={"redraws": 0}) as http:
@@ -240,6 +302,36 @@ async def test_who_stops_and_asks_again_at_once_has_the_new_reply(
         turns = (await http.get(f"/v1/threads/{thread}")).json()["turns"]
         assert [turn["reply"] for turn in turns] == [text for role, text in screen.said if role == "assistant"]
         assert await remembered(tmp_path, thread) == {"one", "two"}
+
+
+async def test_a_connection_is_kept_open_while_the_role_thinks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dramaturg.server.app.ALIVE_AFTER", 0.01)
+    let = asyncio.Event()
+    async with served(tmp_path, Slow(reply=Player(), let=let, words=0), settings={"redraws": 0}) as http:
+        screen, text = Screen(http, "tea", said=[("user", "one")]), ""
+        body = screen.body(include_reasoning=False)
+        async with http.stream("POST", "/v1/chat/completions", json=body, headers=screen.sent("")) as response:
+            async for line in response.aiter_lines():
+                text += f"{line}\n"
+                if text.count(": thinking") == 3:
+                    let.set()
+        assert read_events(text).content == "Reply 1 to one"
+
+
+async def test_who_draws_now_and_then_has_a_part_to_draw_what_came_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dramaturg.server.app.ALIVE_AFTER", 0.01)
+    let = asyncio.Event()
+    async with served(tmp_path, Slow(reply=Player(), let=let), settings={"redraws": 0}) as http:
+        screen, after = Screen(http, "tea", said=[("user", "one")]), list[str]()
+        async with http.stream("POST", "/v1/chat/completions", json=screen.body(), headers=screen.sent("")) as response:
+            async for line in response.aiter_lines():
+                if '"content": "1 "' in line or after:
+                    after += [line] if line else []
+                if len(after) == 4:
+                    let.set()
+        assert all('"delta": {}' in line and '"finish_reason": null' in line for line in after[1:4])
 
 
 async def test_a_model_that_fails_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
@@ -353,3 +445,37 @@ async def test_openais_own_client_talks_streamed_and_whole(tmp_path: Path) -> No
         assert any(vector)
         with pytest.raises(NotFoundError, match="The role 'nobody' is not there"):
             await client.chat.completions.create(model="nobody", messages=said)
+
+
+async def test_a_role_with_a_greeting_speaks_first_and_remembers_it(tmp_path: Path) -> None:
+    async with served(tmp_path) as http:
+        yaml = tmp_path / "library" / "ada" / "role.yaml"
+        body = {"model": "ada", "messages": [{"role": "user", "content": ""}]}
+        assert (await http.post("/v1/chat/completions", json=body)).status_code == 400
+        yaml.write_text(yaml.read_text() + "greetings: ['*{{char}} waves.* Hello, {{user}}.', 'Ahoy.']\n")
+        for stream in (False, True):
+            thread = f"tea-{stream}"
+            sent = {**body, "stream": stream}
+            answer = await http.post("/v1/chat/completions", json=sent, headers={"X-Role-Thread": thread})
+            said = read_events(answer.text).content if stream else answer.json()["choices"][0]["message"]["content"]
+            assert said == "*Ada Quill waves.* Hello, stranger."
+            assert answer.headers["X-Role-Thread"] == thread
+            turns = (await http.get(f"/v1/threads/{thread}", params={"role": "ada"})).json()["turns"]
+            assert [(turn["question"], turn["reply"]) for turn in turns] == [("", said)]
+            again = await http.post("/v1/chat/completions", json=body, headers={"X-Role-Thread": thread})
+            assert again.status_code == 400
+
+
+async def test_of_the_same_card_in_the_client_nothing_is_said_twice(tmp_path: Path) -> None:
+    card = told(dumped(WILD["json in a field"]))
+    assert isinstance(card, Card)
+    library = Library(tmp_path / "library")
+    library.replace({"unit": role_of(card, "unit.json").files})
+    player = Player()
+    async with served(tmp_path, ScriptedChatModel(reply=player)) as http:
+        parts = ["Unit 7 speaks in numbers.", "Write as Unit 7.", "The core was lit in 2190.", "It rains on Jim."]
+        sent = [{"role": "system", "content": text} for text in parts] + [{"role": "user", "content": "Who are you?"}]
+        body = {"model": "unit", "messages": sent, "user": "Jim"}
+        assert (await http.post("/v1/chat/completions", json=body)).status_code == 200
+    scene = player.shown[-1].rpartition("<scene>\n")[2].partition("\n</scene>")[0]
+    assert scene == "It rains on Jim."

@@ -4,6 +4,7 @@ import asyncio
 import json
 import random
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
 
@@ -127,6 +128,31 @@ async def test_a_page_does_not_reach_a_server_on_loopback(tmp_path: Path) -> Non
         assert response.status_code == 415
 
 
+async def test_a_page_that_may_call_can(tmp_path: Path) -> None:
+    page = "https://play.example"
+    async with served(tmp_path, access=keyed(origins=(page,)), method="vanilla") as http:
+        asks = {
+            "Access-Control-Request-Method": "POST",
+            "Access-Control-Request-Headers": "authorization,x-role-thread",
+        }
+        may = await http.options("/v1/chat/completions", headers={"Origin": page, **asks})
+        assert may.status_code == 200
+        assert may.headers["Access-Control-Allow-Origin"] == page
+        assert "x-role-thread" in may.headers["Access-Control-Allow-Headers"]
+        said = await http.post("/v1/chat/completions", json=asked("hi"), headers={"Origin": page, **as_caller(ALICE)})
+        assert said.headers["Access-Control-Allow-Origin"] == page
+        assert "X-Role-Thread" in said.headers["Access-Control-Expose-Headers"]
+        refused = await http.get("/v1/models", headers={"Origin": page})
+        assert (refused.status_code, refused.headers["Access-Control-Allow-Origin"]) == (401, page)
+        other = {"Origin": "https://evil.example"}
+        for response in (
+            await http.options("/v1/chat/completions", headers={**other, **asks}),
+            await http.get("/v1/models", headers={**other, **as_caller(ALICE)}),
+        ):
+            assert response.status_code in {400, 403}
+            assert "Access-Control-Allow-Origin" not in response.headers
+
+
 async def test_sizes_rates_and_turns_at_once_have_their_limits(tmp_path: Path) -> None:
     async with served(tmp_path, access=keyed(most_bytes=2_000, a_minute=6, at_once=1), method="vanilla") as http:
         alice = as_caller(ALICE)
@@ -145,7 +171,22 @@ async def test_sizes_rates_and_turns_at_once_have_their_limits(tmp_path: Path) -
         assert (await http.get("/v1/models", headers=as_caller(BOB))).status_code == 200
 
 
-@pytest.mark.parametrize("every", [97, pytest.param(3, marks=pytest.mark.crash)])
+async def test_who_has_waited_may_ask_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("dramaturg.server.access.time", SimpleNamespace(monotonic=lambda: now[0]))
+    async with served(tmp_path, access=keyed(a_minute=6), method="vanilla") as http:
+
+        async def asked_now(times: int) -> list[int]:
+            return [(await http.get("/v1/models/ada", headers=as_caller(ALICE))).status_code for _ in range(times)]
+
+        assert await asked_now(7) == [200] * 6 + [429]
+        now[0] = 20.0
+        assert await asked_now(3) == [200, 200, 429]
+        now[0] = 2_000.0
+        assert await asked_now(7) == [200] * 6 + [429]
+
+
+@pytest.mark.parametrize("every", [97, pytest.param(1, marks=pytest.mark.crash)])
 async def test_a_client_that_goes_at_any_byte_leaves_no_lock_and_no_half_turn(tmp_path: Path, every: int) -> None:
     async with served(tmp_path, method="vanilla") as http:
         body = json.dumps(asked("Who are you?", stream=True, metadata={"thread_id": "tea"})).encode()

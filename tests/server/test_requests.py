@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -107,7 +108,7 @@ def test_tasks_of_open_webui_are_no_turns() -> None:
 
 
 def test_a_client_that_sends_one_message_hears_as_any() -> None:
-    assert read([("user", "hi")]) == Heard("turn", [], "hi", "", "", "", False, "", whole=False)
+    assert read([("user", "hi")]) == Heard("turn", [], "hi", "", "", "", (), "", whole=False)
 
 
 def test_content_in_parts_is_read_and_pictures_are_not() -> None:
@@ -140,6 +141,31 @@ def test_names_in_front_of_what_was_said_are_no_part_of_it() -> None:
     assert heard.question == "Go on."
 
 
-def test_nothing_to_answer_is_said() -> None:
-    with pytest.raises(ValueError, match="nothing to answer"):
-        read([("user", "   ")])
+def test_examples_of_a_card_are_no_part_of_the_scene() -> None:
+    examples = [
+        {"role": "system", "name": f"example_{who}", "content": f"{who} speaks"} for who in ("user", "assistant")
+    ]
+    messages = [*examples, {"role": "system", "content": "It snows."}, {"role": "user", "content": "hi"}]
+    assert heard_in(ChatRequest.model_validate({"model": "ada", "messages": messages}), {}).scene == "It snows."
+
+
+def test_where_nobody_has_said_anything_the_role_is_to_speak_first() -> None:
+    assert read([("user", "   ")]).kind == "opening"
+
+
+@pytest.mark.parametrize("name", ["바다", "Élise", "O'Brien & Söhne", "100%"])
+def test_names_in_other_letters_reach_the_role(name: str) -> None:
+    said = [("assistant", f"{name}: Hello."), ("user", "Tom: Hi.")]
+    named = {"role_char": name, "role_user": "Tom", "role_group": f"{name}, Bert", "gen_type": "quiet"}
+    body = {"model": "ada", "messages": [{"role": role, "content": text} for role, text in said], "metadata": named}
+    in_body = heard_in(ChatRequest.model_validate(body), {})
+    assert (in_body.speaker, in_body.asker, in_body.others, in_body.kind) == (name, "Tom", ("Bert",), "quiet")
+    for sent in (name.encode().decode("latin-1"), quote(name)):
+        assert read(said, x_role_char=sent).speaker == name
+        assert read(said, x_openwebui_user_name=sent).asker == name
+    assert read(said, x_role_user="Zoe", x_openwebui_user_name="User").asker == "Zoe"
+    assert read(said, x_role_char="\xc9lise").speaker == "Élise"
+    odd = ChatRequest.model_validate(body | {"metadata": {"role_char": ["a"], "role_user": None, "gen_type": 5}})
+    assert (heard_in(odd, {}).speaker, heard_in(odd, {}).asker, heard_in(odd, {}).kind) == ("", "", "turn")
+    both = ChatRequest.model_validate(body | {"metadata": {"role_char": "Bert"}})
+    assert heard_in(both, {"x-role-char": "Ada"}).speaker == "Ada"

@@ -55,7 +55,10 @@ async def test_a_user_whom_the_role_knows_is_that_role(tmp_path: Path) -> None:
     whole_role(tmp_path / "library")
     async with served(tmp_path, method="drmr", model=playing()) as http:
         known = {"X-Role-User": "Tom", "X-Role-Thread": "tea"}
-        for headers, who in ((known, "Tom Morgan"), (known | {"X-Role-User": "Zoe"}, "")):
+        strangers = [
+            (known | {"X-Role-User": name}, "") for name in ("Zoe", "Ada Quill")
+        ]  # she cannot be asked by herself
+        for headers, who in ((known, "Tom Morgan"), *strangers):
             body = {"model": "ada", "messages": [{"role": "user", "content": "Hello."}]}
             response = await http.post("/v1/chat/completions", json=body, headers=headers)
             assert response.status_code == 200, response.text

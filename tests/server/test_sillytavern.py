@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 from chat_clients import Stage, missing, page_at, stage
 from langchain_core.messages import HumanMessage, convert_to_messages
-from sillytavern import HEADERS, Screen, Tavern, tavern
+from sillytavern import BODY, HEADERS, Screen, Tavern, tavern
 
 from dramaturg.conversations.alignment import as_heard
 
@@ -39,6 +39,7 @@ def house(roles: Stage, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ta
         made.put("worldinfo/edit", {"name": "Harbour", "data": {"entries": {"0": LORE}}})
         made.role("Ada", "ada", world="Harbour")
         made.role("Bert", "bert")
+        made.role("바다", "bada")
         made.put("groups/create", {"name": "Both", "members": ["ada.png", "bert.png"], "activation_strategy": 1})
         yield made
 
@@ -81,7 +82,7 @@ async def test_a_role_knows_what_is_on_the_screen(roles: Stage, house: Tavern, h
         await as_shown(roles, screen, thread)
 
         with held(roles):
-            await screen.begin(TWO_SENTENCES)
+            await screen.begin(TWO_SENTENCES, "do you think, the")
             begun = await screen.stop()
         assert "blow tonight." in begun
         assert "worst" not in begun
@@ -113,7 +114,7 @@ async def test_a_role_knows_what_is_on_the_screen(roles: Stage, house: Tavern, h
 
 @contextmanager
 def held(roles: Stage) -> Iterator[None]:
-    """Have the model write slowly, and hold the end of its reply, as long as this lasts."""
+    """Have the model hold the end of its reply, as long as this lasts; what comes before it comes at once."""
     let = threading.Event()
 
     def write(handler: Handler) -> None:
@@ -125,8 +126,8 @@ def held(roles: Stage) -> Iterator[None]:
         handler.send_header("Content-Type", "text/event-stream")
         handler.end_headers()
         for word in re.findall(r"\S+\s*", text):
-            if text.startswith("Reply") and "Which is" in text:
-                let.wait(120 if word == "worst?" else 1)
+            if text.startswith("Reply") and word == "worst?":
+                let.wait(120)
             handler.wfile.write(f"data: {json.dumps(completion({'content': word}, 'delta'))}\n\n".encode())
             handler.wfile.flush()
         handler.wfile.write(b"data: [DONE]\n\n")
@@ -151,6 +152,26 @@ async def test_lore_reaches_the_role_and_why_is_its_thinking(roles: Stage, house
             assert "Ada minds the house." in roles.player.shown[-1]  # which the files of the role do not say
             assert "Judged " in await screen.thought()
             assert f"She thought of {text}" in await screen.thought()
+
+
+async def test_a_role_whose_name_is_not_latin_is_named_in_the_body(roles: Stage, house: Tavern) -> None:
+    house.settings(custom_include_headers="", custom_include_body=BODY, custom_model="role:auto")
+    try:
+        async with page_at(str(house.http.base_url)) as page:
+            screen = Screen(page)
+            await screen.open("바다")
+            await screen.say("안녕하세요?")
+            assert "판단했다" in await screen.thought()
+            reply = await screen.say("등불은?")
+            assert await screen.swipe() != reply
+            thread = await screen.command("/getvar role_thread")
+            assert (await screen.command("/gen 제목을 써 줘.")).startswith("Reply ")
+            said = [as_heard(text) for turn in roles.turns("bada", thread) for text in turn if text]
+            assert said == [as_heard(text) for _, text in await screen.shown()]
+            learned = await roles.remembered("bada", thread)  # the player says questions over again in Korean
+            assert {one.rpartition(" to ")[2] for one in learned} == {"안녕하세요?", "등불은?"}
+    finally:
+        house.settings(custom_include_body="")
 
 
 async def test_two_roles_of_a_group_each_remember_what_they_heard(roles: Stage, house: Tavern) -> None:

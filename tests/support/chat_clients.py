@@ -132,9 +132,11 @@ class Stage:
 
 @contextmanager
 def stage(folder: Path) -> Iterator[Stage]:
-    """Serve Ada and Bert, in a process of its own."""
+    """Serve Ada, Bert and Bada, who is Korean, in a process of its own."""
     small_role(folder / "library")
     write_role(folder / "library", "bert", name="Bert Hale")
+    korean = write_role(folder / "library", "bada", name="바다") / "role.yaml"
+    korean.write_text(korean.read_text().replace("language: en", "language: ko"))
     player, url = OnOneLine(), f"http://127.0.0.1:{free_port()}"
     command = [str(Path(sys.executable).parent / "dramaturg"), "serve", "--port", url.rpartition(":")[2]]
     with endpoint() as stub:

@@ -5,7 +5,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from dramaturg.nodes.run import CompiledWorkflow, RoleContext
+from dramaturg.nodes.run import RoleContext
+from dramaturg.nodes.workflow import CompiledWorkflow
 
 ENTRIES: dict[str, dict[str, str]] = json.loads(
     (Path(__file__).parents[2] / "langgraph.json").read_text(encoding="utf-8")

@@ -32,6 +32,7 @@ async def served(
 ) -> AsyncIterator[httpx.AsyncClient]:
     """Serve the small role of a folder, or another library; AMADEUS is played unless there is another model."""
     shelf: Library | None = how.pop("library", None)
+    grace = how.pop("grace", 5)
     library = folder / "library"
     if shelf is None and not (library / "ada").exists():
         small_role(library)
@@ -39,7 +40,7 @@ async def served(
     given = {name: settings[name] for name in ("chat_model", "embedding_model")} | how.pop("settings", {})
     rooms = Rooms(shelf or library_at(library), how.pop("method", "amadeus"), how.pop("flows", {}), given)
     app = RoleServer(rooms, access or Access(a_minute=100_000), **how).app()
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="critical", timeout_graceful_shutdown=5))
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="critical", timeout_graceful_shutdown=grace))
     task = asyncio.create_task(server.serve())
     try:
         while not server.started:  # noqa: ASYNC110 (it has no event)

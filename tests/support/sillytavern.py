@@ -19,6 +19,14 @@ X-Role-User: "{{{{user}}}}"
 X-Role-Group: "{{{{group}}}}"
 X-Gen-Type: "{{{{lastGenerationType}}}}"
 """
+# The same where a name is not Latin: what Node sends as a header holds no other letters.
+BODY = f"""metadata:
+  thread_id: "{NAMED}{{{{getvar::role_thread}}}}"
+  role_char: "{{{{char}}}}"
+  role_user: "{{{{user}}}}"
+  role_group: "{{{{group}}}}"
+  gen_type: "{{{{lastGenerationType}}}}"
+"""
 GREETING = "*She waves.* Good evening, {{user}}."
 
 
@@ -99,9 +107,10 @@ class Screen:
         return await self.done()
 
     async def done(self) -> str:
-        """Wait until nobody writes any more, and give the last line."""
+        """Wait until nobody writes any more, and give the last line. What is clicked in a swipe is not heeded."""
         await self.page.wait_for_function(
-            "!document.body.matches('[data-generating], [data-swiping]') && !document.querySelector('#curEditTextarea')"
+            "SillyTavern.getContext().swipe.state() === 'none'"
+            " && !document.body.matches('[data-generating]') && !document.querySelector('#curEditTextarea')"
         )
         await self.page.wait_for_timeout(200)
         return await self.last()
@@ -114,13 +123,13 @@ class Screen:
         await self.page.wait_for_function(enough, arg=lines + 1 + replies)
         return await self.done()
 
-    async def begin(self, text: str) -> None:
-        """Say something, and wait for the first words of the reply."""
+    async def begin(self, text: str, shown: str) -> None:
+        """Say something, and wait until some words of the reply are on the screen."""
         lines = await self.page.locator("#chat .mes").count()
         await self.page.fill("#send_textarea", text)
         await self.page.click("#send_but")
-        begun = "at => document.querySelectorAll('#chat .mes .mes_text')[at]?.innerText.trim().length > 3"
-        await self.page.wait_for_function(begun, arg=lines + 1)
+        begun = "([at, shown]) => document.querySelectorAll('#chat .mes .mes_text')[at]?.innerText.includes(shown)"
+        await self.page.wait_for_function(begun, arg=[lines + 1, shown])
 
     async def stop(self) -> str:
         await self.page.click("#mes_stop")
