@@ -29,7 +29,8 @@ from dramaturg.testing import WordEmbeddings
 from dramaturg.workflows.amadeus import AmadeusContext
 from dramaturg.workflows.drmr import DrmrContext
 from dramaturg.workflows.methods import METHODS, preparations
-from dramaturg.workflows.server import ServerError, open_server
+from dramaturg.workflows.server import open_server
+from dramaturg.workflows.server_forms import ServerError
 
 from changing_roles import CORE, changing
 from node_client import check, tour
@@ -296,26 +297,29 @@ async def test_an_evaluation_goes_on_when_the_server_it_spoke_to_was_killed(repl
         bounds=False,
         dataset=str(tmp_path / "questions.jsonl"),
     )
-    for url in (replicas.one.url, replicas.other.url):
+    def toward(url: str) -> Evaluation:
         settings = EvaluationSettings(library=replicas.library.address, embedding_model=WordEmbeddings(), server=url)
         plan, asked = planned(wanted, [role], settings, ["judge"])
-        evaluation = Evaluation(plan, asked, settings, tmp_path / "run")
-        if url == replicas.one.url:
-            replicas.stub.forget()
-            with slow(replicas, 3.0):
-                begun = asyncio.create_task(evaluate(evaluation, lambda *_: lambda _: None))
-                while not any("Number" in str(body) for body in list(replicas.stub.endpoint.asked)):  # noqa: ASYNC110
-                    await asyncio.sleep(0.05)
-                replicas.one.end()
-                try:
-                    with pytest.raises(ServerError, match=r"finds it again|cannot be reached"):
-                        await begun
-                finally:
-                    replicas.one.begin()
-                    replicas.one.wait()
-        await evaluate(evaluation, lambda *_: lambda _: None)
-        records = RecordFile(evaluation.folder).read()
-        assert len([one for one in records.replies.values() if one.model.endswith(url)]) == 12
+        return Evaluation(plan, asked, settings, tmp_path / "run")
+
+    evaluation = toward(replicas.one.url)
+    replicas.stub.forget()
+    with slow(replicas, 3.0):
+        begun = asyncio.create_task(evaluate(evaluation, lambda *_: lambda _: None))
+        while not any("Number" in str(body) for body in list(replicas.stub.endpoint.asked)):  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+        replicas.one.end()
+        try:
+            with pytest.raises(ServerError, match=r"finds it again|cannot be reached"):
+                await begun
+        finally:
+            replicas.one.begin()
+            replicas.one.wait()
+    await evaluate(evaluation, lambda *_: lambda _: None)
+    records = RecordFile(evaluation.folder).read()
+    assert [one.model for one in records.replies.values()] == [f"auto at {replicas.one.url}"] * 12
+    with pytest.raises(ValueError, match=f"before, auto at {replicas.other.url} now"):  # who knows what model is there
+        await evaluate(toward(replicas.other.url), lambda *_: lambda _: None)
 
 
 @contextmanager
