@@ -4,7 +4,8 @@ import dis
 import gc
 import os
 import ssl
-from collections import Counter
+import zlib
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
 from itertools import count
@@ -33,11 +34,25 @@ settings.load_profile("quick")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Give the enumerations of crashes more time than other tests.
+    """Leave a sample of the enumerations to the quick tests, and give those of crashes more time than other tests.
+
+    A test with the marker `sample(n)` keeps n of its cases, and the others have the marker `crash`. Which ones goes by
+    a checksum of their names: the same in every run, and others in other tests, so that what many tests enumerate, as
+    the methods, is all in the sample of some.
 
     Workers take whole files in the order of their tests, so what is dearest comes first: the crashes, whose few tests
     are long, then files with many tests. At the end nobody waits for a long file of somebody else's.
     """
+    enumerated = defaultdict(list)
+    for item in items:
+        known = {marker.name for marker in item.iter_markers()}
+        if isinstance(item, pytest.Function) and "sample" in known and "crash" not in known:
+            enumerated[item.path, item.originalname].append(item)
+    for cases in enumerated.values():
+        cases.sort(key=lambda item: zlib.crc32(item.name.encode()))
+        for marker in cases[0].iter_markers("sample"):
+            for item in cases[marker.args[0] :]:
+                item.add_marker("crash")
     for item in items:
         if item.get_closest_marker("crash"):
             item.add_marker(pytest.mark.timeout(1800))
@@ -51,7 +66,6 @@ def pytest_collection_finish() -> None:
 
     And look seldom: what tests leave is little, and a look at all of it takes a tenth of a second.
     """
-    gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20, 20)
 

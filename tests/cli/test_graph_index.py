@@ -147,6 +147,7 @@ def test_versions_and_undo_of_a_graph(run: Command, tmp_path: Path) -> None:
 TWO_TOMS = "# Dog\n\nTom sleeps beside the old lamp. The harbour master fears Tom.\n"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("where", ["dog.md", "dog.md:0-200", "dog.md:7-30"])
 def test_two_of_one_name_are_told_apart(run: Command, tmp_path: Path, where: str) -> None:
     (tmp_path / "ada" / "persona" / "dog.md").write_text(TWO_TOMS, encoding="utf-8")

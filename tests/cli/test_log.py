@@ -255,6 +255,7 @@ def test_an_agent_remembers_what_it_heard_and_what_everybody_noticed(run: Comman
 # What cannot be read
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("view", VIEWS)
 def test_what_was_not_written_to_its_end_is_left_out_with_a_warning(run: Command, log: Path, view: str) -> None:
     data = log.read_bytes()

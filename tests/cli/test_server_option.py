@@ -17,7 +17,7 @@ from dramaturg.evaluation.interviews.state import InterviewContext
 from dramaturg.stores.library import library_at
 from dramaturg.workflows import riverbend
 from dramaturg.workflows.riverbend_agents import RiverbendContext
-from dramaturg.workflows.server import ServerError
+from dramaturg.workflows.server_forms import ServerError
 
 from commands import Command
 from evaluations import RIGHT, evaluation_of, library_of, taken

@@ -40,6 +40,7 @@ def evil(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     "arguments",
     [

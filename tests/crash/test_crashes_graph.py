@@ -257,6 +257,7 @@ NAMES = ["index", "learn", "apply", "unmerge", "undo", "erase"]
 QUICK = {index, learn_and_index, erase}
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("operation", "start", "most"),
     [pytest.param(*one, 3, id=f"{name}-some") for name, one in zip(NAMES, CHANGES, strict=True) if one[0] in QUICK]

@@ -145,6 +145,7 @@ def stopped(
     return failures(operation, prepared, scratch, error, most)
 
 
+@pytest.mark.sample(2)
 @SOME_OR_ALL
 @pytest.mark.parametrize(
     ("operation", "start", "after"),

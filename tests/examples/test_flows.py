@@ -65,6 +65,7 @@ async def test_two_roles_talk_until_it_is_the_users_turn(tmp_path: Path) -> None
     assert [one.name for one in output["messages"]] == [None, "ada", "ben", "ada", "ben"] * 2
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", MOST)
 def test_a_flow_is_asked_by_its_name(name: str, run: Command, stub: Endpoint, tmp_path: Path) -> None:
     write_role(tmp_path, "ben", name="Ben Gunn")

@@ -99,6 +99,7 @@ def test_the_page_is_up_to_date() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(), "Run `make docs`."
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("often", [False, True])
 @pytest.mark.parametrize("name", GRAPHS)
 async def test_the_page_has_all_that_a_node_does(name: str, often: bool, tmp_path: Path, known: Seen) -> None:

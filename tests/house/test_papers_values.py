@@ -55,15 +55,14 @@ def is_here(row: Row) -> tuple[Any, Any]:
     return getattr(kind(rules="paper"), row.name), getattr(kind(rules="ours"), row.name)
 
 
-@pytest.mark.parametrize("row", rows(), ids=lambda row: f"{row.of}-{row.name}")
-def test_a_value_is_what_the_page_says(row: Row) -> None:
-    assert is_here(row) == (row.paper, row.ours)
-    assert [type(one) for one in is_here(row)] == [type(row.paper), type(row.ours)]
+def test_a_value_is_what_the_page_says() -> None:
+    for row in rows():
+        assert is_here(row) == (row.paper, row.ours), row
+        assert [type(one) for one in is_here(row)] == [type(row.paper), type(row.ours)], row
 
 
-@pytest.mark.parametrize("row", rows(), ids=lambda row: f"{row.of}-{row.name}")
-def test_what_a_paper_says_has_its_place_in_the_paper(row: Row) -> None:
-    assert (row.said == "–") == (row.where == "–")
+def test_what_a_paper_says_has_its_place_in_the_paper() -> None:
+    assert [row for row in rows() if (row.said == "–") != (row.where == "–")] == []
 
 
 def test_the_five_methods_stand_there_each_value_once() -> None:

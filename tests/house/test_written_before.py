@@ -289,6 +289,7 @@ def test_an_index_that_was_stopped_goes_on_where_it_was(run: Run, stub: Endpoint
 # Conversations
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("thread", THREADS)
 def test_a_conversation_goes_on(thread: str, written: Path, run: Run) -> None:
     before, method = indexes(written), THREADS[thread]
@@ -372,6 +373,7 @@ def talkative(text: str) -> str:
         return "I keep the light."
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "thread", [pytest.param(one, marks=[pytest.mark.crash] if number % 3 else []) for number, one in enumerate(STOPS)]
 )
@@ -466,7 +468,9 @@ def test_an_evaluation_goes_on_and_is_reported(run: Run, stub: Endpoint) -> None
     assert [[one["contestant"], one["interval"]["n_values"]] for one in rows] == expected("evaluation")
     assert stub.asked == []
     stub.model = model(lambda text: "My brother Tom keeps the light.")
-    report = run(*EVALUATION, "--out", "evaluation", "--json")
+    assert json.loads(run(*EVALUATION, "--limit", "1", "--out", "evaluation", "--json"))["rows"] == rows
+    assert stub.asked == []  # the same plan, which all is there for
+    report = run(*EVALUATION, "--from", "evaluation", "--out", "whole", "--json")
     asked = [str(body["messages"][-1]["content"]) for body in stub.asked if "messages" in body]
     assert len(asked) == 4
     assert not any("Who brings" in text for text in asked)  # it was answered before

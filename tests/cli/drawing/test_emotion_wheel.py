@@ -99,6 +99,7 @@ def test_every_mood_is_in_the_picture() -> None:
     assert (alone != one)[:, : alone.shape[1] // 2].any(axis=2).sum() > 1000
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("number", [0, 10, DRAWN + 10])
 def test_no_writing_lies_over_another_or_outside(number: int) -> None:
     figure = drawn(HAPPY, spokes(number), LONG)
