@@ -71,17 +71,29 @@ test-js: $(VENV)/.dev
 # The chat clients that people have, for tests/server/test_sillytavern.py and test_open_webui.py, which are skipped without
 # them. Needs npm and Chromium (apt-get install nodejs npm chromium), and 0.6 GB for SillyTavern, 2.9 GB for Open WebUI.
 CLIENTS := build/clients
-clients: $(CLIENTS)/.sillytavern $(CLIENTS)/.open-webui
+clients: $(CLIENTS)/.sillytavern $(CLIENTS)/.open-webui $(CLIENTS)/.card-readers
+
+# What drives Chromium, and what looks for barriers; tests/server/test_page.py needs no more.
+$(CLIENTS)/.playwright:
+	$(PYTHON) -m venv $(CLIENTS)/playwright
+	$(CLIENTS)/playwright/bin/python -m pip install --quiet playwright==1.65.2
+	npm install --no-audit --no-fund --ignore-scripts --prefix $(CLIENTS)/axe axe-core@4.14.1
+	@touch $@
 
 # As a dependency of another package, SillyTavern finds its own files no more: it is unpacked, and installed inside.
-$(CLIENTS)/.sillytavern:
+$(CLIENTS)/.sillytavern: $(CLIENTS)/.playwright
 	mkdir -p $(CLIENTS)/sillytavern
 	cd $(CLIENTS) && npm pack --silent sillytavern@1.19.0
 	tar xf $(CLIENTS)/sillytavern-1.19.0.tgz -C $(CLIENTS)/sillytavern --strip-components 1
 	cd $(CLIENTS)/sillytavern && npm install --omit=dev --no-audit --no-fund --ignore-scripts
-	$(PYTHON) -m venv $(CLIENTS)/playwright
-	$(CLIENTS)/playwright/bin/python -m pip install --quiet playwright==1.65.2
 	rm $(CLIENTS)/sillytavern-1.19.0.tgz
+	@touch $@
+
+# What other programs read cards with, for tests/stores/formats/test_other_readers.py.
+$(CLIENTS)/.card-readers:
+	mkdir -p $(CLIENTS)/card-readers
+	cd $(CLIENTS)/card-readers && npm init --yes > /dev/null && npm install --no-audit --no-fund --ignore-scripts \
+		@risuai/ccardlib@0.4.2 character-card-utils@2.0.3
 	@touch $@
 
 $(CLIENTS)/.open-webui: $(CLIENTS)/.sillytavern

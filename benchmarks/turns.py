@@ -11,6 +11,7 @@ import argparse
 import asyncio
 import json
 import os
+import pstats
 import subprocess
 import sys
 import tempfile
@@ -220,6 +221,38 @@ async def measured(method: str, turns: int, profile: str) -> dict[str, Any]:
     }
 
 
+PARTS = {
+    "OpenAI's client": ("openai",),
+    "langchain-core and langchain-openai": ("langchain_core", "langchain_openai", "langsmith"),
+    "LangGraph": ("langgraph",),
+    "asyncio": ("asyncio", "selectors.py", "concurrent"),
+    "httpx, h11, anyio": ("httpx", "httpx2", "httpcore", "httpcore2", "h11", "anyio", "sniffio"),
+    "pydantic": ("pydantic",),
+}
+"""Folders of Python's library and of packages, by what they are called in the table of a profile."""
+
+
+def shares(profile: str) -> dict[str, float]:
+    """Whose functions the time of a profile was spent in, in parts of the whole."""
+    known = {folder: part for part, folders in PARTS.items() for folder in folders}
+    here, library = Path(__file__).resolve().parents[1], Path(os.__file__).parent
+    found: dict[str, float] = dict.fromkeys([*PARTS, "this package", REST], 0.0)
+    entries: dict[tuple[str, int, str], tuple[Any, ...]] = pstats.Stats(profile).stats  # type: ignore[attr-defined]
+    for (name, _, _), (_, _, own, *_) in entries.items():
+        path, part = Path(name), REST
+        if "site-packages" in path.parts:
+            part = known.get(path.parts[path.parts.index("site-packages") + 1], REST)
+        elif path.is_relative_to(library):
+            part = known.get(path.relative_to(library).parts[0], REST)
+        elif path.is_relative_to(here) and not path.is_relative_to(here / "benchmarks"):
+            part = "this package"
+        found[part] += own
+    return {part: own / sum(found.values()) for part, own in found.items()}
+
+
+REST = "the rest: Python's library and built-in functions, called most by the first three"
+
+
 def row(one: dict[str, Any]) -> list[str]:
     """A line of the table."""
     keys = ("processor", "goal", "bare_graph", "bare_calls", "ours", "wall", "first")
@@ -248,6 +281,12 @@ def main(given: argparse.Namespace) -> None:
     for one in best:
         table.add_row(*row(one))
     Console(width=130).print(table)
+    if profile:
+        of = {method: shares(f"{profile}.{method}.{rounds - 1}") for method in methods}
+        owners = Table("own time in", *methods)
+        for part in [*PARTS, "this package", REST]:
+            owners.add_row(part, *(f"{100 * of[method][part]:.0f} %" for method in methods))
+        Console(width=130).print(owners)
     if given.write:
         command = f"python benchmarks/turns.py --turns {turns} --rounds {rounds}"
         page.put("turns", f"`{command}`: {page.machine('langgraph', 'langchain-openai')}.\n\n{page.markdown(table)}")
@@ -260,7 +299,9 @@ if __name__ == "__main__":
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--triples", type=int, default=0)
     parser.add_argument("--memories", type=int, default=0)
-    parser.add_argument("--profile", default="", help="a file's beginning: a profile of each worker")
+    parser.add_argument(
+        "--profile", default="", help="a file's beginning: a profile of each worker, and whose time it is"
+    )
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)

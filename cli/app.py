@@ -33,17 +33,18 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         ),
         "serve": (
             "serve:serve",
-            "Serve the roles as models of an OpenAI-compatible server, for SillyTavern, Open WebUI and any other "
-            "client.",
+            "Serve a page to talk on, and the roles as models for SillyTavern, Open WebUI and any other OpenAI client.",
         ),
         "conversations": ("talk.transcripts:conversations", "List the conversations with a role."),
-        "export": (
-            "talk.transcripts:export",
-            "Write a conversation down as JSON lines, one turn a line, with the state after it.",
-        ),
+    },
+    "Files": {
         "import": (
-            "talk.transcripts:import_",
-            "Take up a conversation from JSON lines, under a name that has none yet.",
+            "exchange.taking_in:import_",
+            "Take in character cards, lorebooks, chats, conversations and bundles; what a file is, its content says.",
+        ),
+        "export": (
+            "exchange.giving_out:export",
+            "Write a role as a character card, a lorebook or a bundle, or a conversation with it.",
         ),
     },
     "Roles": {
@@ -129,16 +130,40 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         ),
         "report": (
             "evaluation.evaluate:report",
-            "Write the report of a run anew from its records, without any model, and show its numbers.",
+            "Write the report of a run anew from its records, without any model; of several runs of one plan, one "
+            "report.",
+        ),
+        "dataset": (
+            "evaluation.datasets:app",
+            "Datasets that are known by name, and roles that are made of them.",
         ),
         "interview": (
             "evaluation.interview:interview",
             "Interview a role by an inventory. Each item is a conversation of its own; stopped, the same command goes "
             "on.",
         ),
+        "judges": (
+            "evaluation.judges:judges",
+            "Hold judges against what is known: anchors, replies that people scored, and who is speaking; else all but "
+            "people.",
+        ),
         "studies": (
             "evaluation.studies:studies",
             "Measure what methods look up, on copies of the roles; what was made for an earlier run is used again.",
+        ),
+        "chunks": (
+            "evaluation.agreement:chunks",
+            "Say which share of a role's passages a run has used, and how often selection found none; no model is "
+            "asked.",
+        ),
+        "consistency": (
+            "evaluation.agreement:consistency",
+            "Say how far the scores of interviews differ, by item and by dimension (InCharacter); no model is asked.",
+        ),
+        "ratings": (
+            "evaluation.agreement:ratings",
+            "Say how far people agree who rated replies, and whether methods differ by their ratings; no model is "
+            "asked.",
         ),
         "published": (
             "evaluation.studies:published",

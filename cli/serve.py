@@ -21,6 +21,7 @@ from dramaturg.cli.output import screen
 
 HERE = "127.0.0.1"
 EVERYWHERE = ("*",)
+GRACE = 30  # seconds
 
 
 def serve(
@@ -63,7 +64,7 @@ def serve(
     library: LibraryOption = None,
     settings: SettingsOption = None,
 ) -> None:
-    """Serve the roles as models of an OpenAI-compatible server, for SillyTavern, Open WebUI and any other client."""
+    """Serve a page to talk on, and the roles as models for SillyTavern, Open WebUI and any other OpenAI client."""
     try:
         import uvicorn
 
@@ -91,13 +92,21 @@ def serve(
     )
     app = RoleServer(rooms, access, merges=persona == "merge").app()
     table = Table.grid(padding=(0, 2))
-    table.add_row("Base URL", f"http://{f'[{host}]' if ':' in host else host}:{port}/v1")
+    everywhere = host in ("0.0.0.0", "::")  # noqa: S104 (who asks for it must name keys)
+    address = "ADDRESS" if everywhere else f"[{host}]" if ":" in host else host
+    hint = ", ADDRESS being that of this machine in your network" if everywhere else ""
+    table.add_row("Page", f"http://{address}:{port}/{hint}")
+    table.add_row("Base URL", f"http://{address}:{port}/v1{hint}")
     table.add_row("Models", "a role, or ROLE:METHOD, e.g. beethoven:drmr; /v1/models lists them")
     table.add_row("Library", rooms.library.name)
     table.add_row("Callers", ", ".join(known) or "anybody on this machine, without a key")
     screen.print(table)
-    screen.print("Ctrl-C stops it; every turn that was answered is kept.", style="dim")
-    uvicorn.run(app, host=host, port=port, log_level="warning", access_log=False, timeout_graceful_shutdown=30)
+    screen.print(
+        f"Ctrl-C stops it: at most {GRACE} s are left to replies under way, a second one ends it at once. "
+        "Every turn that was answered is kept.",
+        style="dim",
+    )
+    uvicorn.run(app, host=host, port=port, log_level="warning", access_log=False, timeout_graceful_shutdown=GRACE)
 
 
 def flows_of(given: list[str] | None) -> dict[str, str]:

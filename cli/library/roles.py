@@ -24,7 +24,7 @@ from dramaturg.cli.output import errors, print_json, screen
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.documents.originals import unread
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError
-from dramaturg.stores.library import card_only, example_is_card_only, example_name, examples
+from dramaturg.stores.library import card_only, example_card, example_is_card_only, examples
 from dramaturg.stores.role import Role
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def roles(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     listed = shelf.listed()
     rows = [{"role": role, "where": "library", **name_or_error(one.card)} for role, one in listed.items()]
     rows += [
-        {"role": role, "name": example_name(role), "where": "example"} for role in examples() if role not in listed
+        {"role": role, "name": example_card(role).name, "where": "example"} for role in examples() if role not in listed
     ]
     if as_json:
         print_json(rows)

@@ -144,7 +144,7 @@ def chat(
     settings: SettingsOption = None,
 ) -> None:
     """Talk to a role; the conversation goes on where it stopped, also after a restart."""
-    from dramaturg.conversations.opening import open_conversation
+    from dramaturg.conversations.opening import begin_by_greeting, open_conversation
 
     named = {"chat_model": model, "strategy": strategy, "user_role": user_role, "prompts": prompts}
     context = context_for(method, role, library, settings, **named)
@@ -159,6 +159,7 @@ def chat(
         stopping.promise(f"What was said is kept, and `{again}` goes on.", goes_on=True)
         try:
             screen.print(HELP, style="dim")
+            runner.run(begin_by_greeting(talk))
             runner.run(recall(talk))
             while (line := next_line()) not in {None, "/quit", "/exit"}:
                 changes = interruptible(runner, talk, obeyed(talk, line or ""))
@@ -214,7 +215,8 @@ async def waiting_turn(talk: Conversation) -> str | None:
 async def recall(talk: Conversation) -> None:
     """Show where a conversation stopped."""
     for turn in (await talk.history())[-1:]:
-        screen.print(f"You: {turn.question}", style="dim", soft_wrap=True)
+        if turn.question:
+            screen.print(f"You: {turn.question}", style="dim", soft_wrap=True)
         screen.print(f"{await speaker(talk)}: {turn.reply or ''}", style="dim", soft_wrap=True)
     if unfinished := await not_answered(talk):
         screen.print(f"Not answered yet: {unfinished.question}", soft_wrap=True)

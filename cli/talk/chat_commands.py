@@ -12,7 +12,7 @@ from rich.text import Text
 from dramaturg.cli.evidence.fallbacks import fallback_line
 from dramaturg.cli.evidence.identity import change_text
 from dramaturg.cli.evidence.reply import evidence_view, usage_table
-from dramaturg.cli.output import read, screen
+from dramaturg.cli.output import excerpt, read, screen
 from dramaturg.cli.progress import Stage
 
 if TYPE_CHECKING:
@@ -155,6 +155,25 @@ async def retry(talk: Conversation, _: str) -> None:
     await shown(talk, talk.finish)
 
 
+async def greeting(talk: Conversation, number: str) -> None:
+    """List what the role may say first, or begin a branch with one of it."""
+    from dramaturg.conversations.alignment import Exchange
+    from dramaturg.conversations.opening import greeting_of
+    from dramaturg.nodes.run import run_of
+
+    count = len((await run_of(talk.context)).role.card.greetings)
+    if not count:
+        raise ValueError("This role waits until it is spoken to: `greetings` in its role.yaml has how it may begin.")
+    texts = [await greeting_of(talk.context, at) for at in range(count)]
+    if not number:
+        for at, text in enumerate(texts, start=1):
+            screen.print(f"{at}. {excerpt(text)}", style="dim", soft_wrap=True)
+        return
+    text = chosen(texts, number, "/greeting N")
+    await talk.take_over([Exchange("", text)])
+    screen.print(f"{await speaker(talk)}: {text}", soft_wrap=True)
+
+
 async def approve(talk: Conversation, numbers: str) -> None:
     """Approve some of the changes that the last turn waits for, and decline the others."""
     changes = changes_in(await talk.waiting())
@@ -182,6 +201,9 @@ COMMANDS: Mapping[str, Command] = {
     "/evidence": Command("", "why the last reply is as it is", evidence),
     "/usage": Command("", "what it cost", usage),
     "/model": Command("NAME", "another chat model", model),
+    "/greeting": Command(
+        "[N]", "list how the role may begin, or begin anew so; what was said stays a branch", greeting
+    ),
     "/history": Command("", "the turns so far, with their numbers", history),
     "/again": Command("[N]", "answer the last turn, or turn N, anew", regenerate),
     "/edit": Command("N TEXT", "say TEXT in the place of turn N", edit),

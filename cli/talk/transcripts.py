@@ -1,26 +1,19 @@
-"""`dramaturg conversations`, `export` and `import`: what was said, listed and carried elsewhere."""
+"""`dramaturg conversations`: what was said, listed; and conversations as JSON lines."""
 
 import asyncio
-import sys
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.table import Table
 
 from dramaturg.cli.options import (
     AMADEUS,
     JsonOption,
     LibraryOption,
-    MethodOption,
     RoleArgument,
     command_line,
     context_for,
 )
-from dramaturg.cli.output import note, print_json, screen, write_whole
-from dramaturg.stores.files import LARGEST
-
-ThreadOption = Annotated[str, typer.Option("--thread", help="Name of the conversation.")]
+from dramaturg.cli.output import print_json, screen
 
 
 def conversations(role: RoleArgument, library: LibraryOption = None, as_json: JsonOption = False) -> None:
@@ -40,48 +33,6 @@ def conversations(role: RoleArgument, library: LibraryOption = None, as_json: Js
     for thread in found:
         table.add_row(thread)
     screen.print(table)
-
-
-def export(
-    role: RoleArgument,
-    file: Annotated[Path | None, typer.Argument(help="The file to write; without it, lines are printed.")] = None,
-    thread: ThreadOption = "default",
-    method: MethodOption = AMADEUS,
-    library: LibraryOption = None,
-) -> None:
-    """Write a conversation down as JSON lines, one turn a line, with the state after it."""
-    lines = asyncio.run(taken_out(method, context_for(method, role, library, None), thread))
-    if file is None:
-        sys.stdout.write(lines)
-        return
-    write_whole(file, lines.encode(), private=True)
-    note(f"Wrote {lines.count(chr(10)) - 1} turns to {file}.")
-
-
-def import_(
-    role: RoleArgument,
-    file: Annotated[Path, typer.Argument(help="A file that `dramaturg export` wrote.")],
-    thread: ThreadOption = "default",
-    method: MethodOption = AMADEUS,
-    library: LibraryOption = None,
-) -> None:
-    """Take up a conversation from JSON lines, under a name that has none yet."""
-    lines = read_text(file).split("\n")
-    turns = asyncio.run(taken_in(method, context_for(method, role, library, None), thread, lines))
-    command = command_line("chat", role, "--thread", thread, method=method, library=library)
-    screen.print(f"{turns} turns. Go on with: {command}", soft_wrap=True)
-
-
-def read_text(file: Path) -> str:
-    """Read a file that was exported."""
-    try:
-        if file.stat().st_size > LARGEST:
-            raise ValueError(f"{file} has more than {LARGEST:,} bytes: import what `dramaturg export` wrote.")
-        return file.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{file} is not text in UTF-8: import what `dramaturg export` wrote.") from error
-    except OSError as error:
-        raise ValueError(f"{file} cannot be read ({error.strerror}): name a file of `dramaturg export`.") from error
 
 
 def named(thread: str) -> str:
