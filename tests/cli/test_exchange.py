@@ -111,7 +111,7 @@ def test_a_role_that_is_there_is_not_replaced_unasked(mira: Path, run: Command, 
     assert run("import", str(mira), "--replace")[0] == 0
     assert not (tmp_path / "mira" / "persona" / "own.md").exists()
     code, _, err = run("import", str(mira), str(mira), "--role", "x")
-    assert (code, "one card at a time" in err) == (2, True)
+    assert (code, "one character at a time" in err) == (2, True)
     assert "--language is one of en, zh, ko" in run("import", str(mira), "--language", "xx")[2]
 
 
@@ -234,3 +234,33 @@ def test_help_lists_what_can_be_written(run: Command, monkeypatch: pytest.Monkey
     monkeypatch.setattr(sys, "argv", ["dramaturg"])
     assert "--as is one of card, book" in run("export", "ada", "x.png", "--as", "poem")[2]
     assert "A card is written to a file" in run("export", "ada", "--as", "card")[2]
+
+
+PEOPLE = [
+    {"name": "Ann", "identity": "Ann mends clocks.", "plan": "You want tea."},
+    v2(name="Bo", description="Bo bakes."),
+]
+
+
+def test_a_file_with_several_people_becomes_all_of_them_or_those_that_are_chosen(run: Command, tmp_path: Path) -> None:
+    file = tmp_path / "people.json"
+    file.write_bytes(dumped(PEOPLE))
+    code, out, _ = run("import", str(file), "--dry-run")
+    assert (code, "would become ann" in out, "would become bo" in out) == (0, True, True)
+    assert Library(tmp_path).roles() == ["ada"]
+    code, _, err = run("import", str(file), "--only", "Cy")
+    assert (code, "nobody called 'Cy' there: --only is one of Ann, Bo." in err) == (2, True)
+    assert run("import", str(file), "--only", "bo", "--role", "baker")[0] == 0
+    assert Library(tmp_path).roles() == ["ada", "baker"]
+    assert [one["role"] for one in json.loads(run("import", str(file), "--json")[1])] == ["ann", "bo"]
+    assert "You want tea." in (tmp_path / "ann" / "persona" / "character.md").read_text()
+    (tmp_path / "ann" / "role.yaml").unlink()
+    (tmp_path / "ann").rename(tmp_path / ".ann")
+    code, _, err = run("import", str(file))
+    assert (code, "There is 'bo'" in err) == (2, True)
+    assert Library(tmp_path).roles() == ["ada", "baker", "bo"]  # all of them or none
+    file.write_bytes(dumped({"characters": [PEOPLE[0], PEOPLE[0]]}))
+    code, _, err = run("import", str(file))
+    assert (code, "Two of these would be 'ann'" in err) == (2, True)
+    file.write_bytes(dumped([*PEOPLE, {"a": 1}]))
+    assert "an entry 3 that is no character" in run("import", str(file))[2]
