@@ -29,7 +29,7 @@ class Conversation(NamedTuple):
 
 
 Told = Card | Persona | People | Book | Chat | Bundle | Conversation
-KINDS = "a character card (PNG, JSON, CHARX), a list of characters, a lorebook, a chat of SillyTavern, a conversation or a bundle of dramaturg"
+KINDS = "a card (PNG, JSON, CHARX), a list of characters, a lorebook, a chat of SillyTavern, a conversation or a bundle"
 
 
 def read_file(path: Path) -> Told:
