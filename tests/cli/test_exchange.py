@@ -12,7 +12,7 @@ from dramaturg.stores.formats.bounds import dumped
 from dramaturg.stores.formats.cards import Card
 from dramaturg.stores.formats.png import texts_in
 from dramaturg.stores.formats.told import read_file
-from dramaturg.stores.library import Library
+from dramaturg.stores.library import Library, library_at
 
 from commands import Command
 from stub_endpoint import Endpoint
@@ -264,3 +264,44 @@ def test_a_file_with_several_people_becomes_all_of_them_or_those_that_are_chosen
     assert (code, "Two of these would be 'ann'" in err) == (2, True)
     file.write_bytes(dumped([*PEOPLE, {"a": 1}]))
     assert "an entry 3 that is no character" in run("import", str(file))[2]
+
+
+def test_files_come_into_a_library_in_a_database_and_out_again(
+    mira: Path, run: Command, postgres: str, tmp_path: Path, stub: Endpoint
+) -> None:
+    there = ("--library", postgres)
+    world, chat, people = tmp_path / "world.json", tmp_path / "old.jsonl", tmp_path / "people.json"
+    world.write_bytes(dumped(ENTRIES))
+    chat.write_text(CHAT)
+    people.write_bytes(dumped(PEOPLE))
+    code, out, _ = run("import", str(mira), "--dry-run", *there)
+    assert (code, run("roles", *there, "--json")[1].count('"mira"')) == (0, 0)
+    code, out, _ = run("import", str(mira), str(people), *there)
+    assert (code, "--library" in out) == (0, True)
+    code, _, err = run("import", str(mira), *there)
+    assert (code, "There is 'mira' in " in err, "--replace" in err, "secret" in err) == (2, True, True, False)
+    assert run("import", str(mira), "--replace", *there)[0] == 0
+    assert run("import", "mira", str(world), *there)[0] == 0
+    assert run("import", str(chat), "--thread", "old", *there)[0] == 0
+    assert run("index", "mira", *there)[0] == 0
+    shared = library_at(postgres, tmp_path / "cache")
+    assert shared.roles() == ["ann", "bo", "mira"]
+    assert b"The reef took nine ships." in shared.contents("mira")["persona/lore-reef.md"]
+    bundle = tmp_path / "mira.role.zip"
+    assert run("export", "mira", str(bundle), "--index", "--thread", "old", *there)[0] == 0
+    code, out, err = run("import", str(bundle), "--role", "again", *there)
+    assert (code, "ready" in out, "2 turns" in out or "1 turns" in out) == (0, True, True)
+    stub.asked.clear()
+    first, again = (
+        json.loads(run("ask", role, "When did the archive burn?", "--thread", "new", "--json", *there)[1])
+        for role in ("mira", "again")
+    )
+    assert again["evidence"]["knowledge"] == first["evidence"]["knowledge"]
+    assert {len(asked["input"]) for asked in stub.asked if asked.get("input")} == {1}  # questions, and no passage
+    card = tmp_path / "back.png"
+    assert run("export", "again", str(card), *there)[0] == 0
+    before, after = read_file(mira), read_file(card)
+    assert isinstance(before, Card)
+    assert isinstance(after, Card)
+    book = {"character_book": after.data["character_book"]}  # which the world was added to
+    assert list(lost({**before.data, **book}, dict(after.data))) == []
