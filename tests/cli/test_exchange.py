@@ -1,12 +1,14 @@
 """`dramaturg import` and `export`: files of other programs become roles and conversations, and roles such files."""
 
+import base64
 import json
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from wild_cards import WILD, lost, png_of, v2
+from wild_cards import WILD, lost, png_of, v2, v3
 
 from dramaturg.stores.formats.bounds import dumped
 from dramaturg.stores.formats.cards import Card
@@ -305,3 +307,44 @@ def test_files_come_into_a_library_in_a_database_and_out_again(
     assert isinstance(after, Card)
     book = {"character_book": after.data["character_book"]}  # which the world was added to
     assert list(lost({**before.data, **book}, dict(after.data))) == []
+
+
+def test_a_card_keeps_its_date_and_says_when_it_was_written(run: Command, tmp_path: Path) -> None:
+    dated = v3(
+        name="Ann", description="Ann mends clocks.", creation_date=1_700_000_000, modification_date=1_700_000_001
+    )
+    (tmp_path / "ann.json").write_bytes(dumped(dated))
+    assert run("import", str(tmp_path / "ann.json"))[0] == 0
+    for name in ("x.json", "x.png", "x.charx"):
+        began = int(time.time())
+        assert run("export", "ann", str(tmp_path / name))[0] == 0
+        card = read_file(tmp_path / name)
+        assert isinstance(card, Card)
+        assert card.data["creation_date"] == 1_700_000_000
+        assert began <= card.data["modification_date"] <= time.time()
+    older = json.loads(base64.b64decode(texts_in((tmp_path / "x.png").read_bytes())["chara"]))
+    assert not {"creation_date", "modification_date"} & older["data"].keys()
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("style", WILD)
+def test_a_card_of_the_wild_talks_of_its_book_and_goes_back(style: str, run: Command, tmp_path: Path) -> None:
+    file = tmp_path / "cards" / "some.json"
+    file.parent.mkdir()
+    file.write_bytes(dumped(WILD[style]))
+    assert run("import", str(file), "--role", "some")[0] == 0
+    before = read_file(file)
+    assert isinstance(before, Card)
+    entries = before.book.read() if before.book else []
+    said = [one for one in entries if one.enabled and not one.constant and one.said]
+    for one in said[:2]:
+        code, out, _ = run("ask", "some", f"What of {one.title}? {one.said}", "--thread", "tea", "--json")
+        assert code == 0
+        assert one.said.split("\n")[-1] in json.dumps(json.loads(out)["evidence"]["knowledge"], ensure_ascii=False)
+    for number in range(2 - len(said[:2])):
+        assert run("ask", "some", f"Who are you, {number}?", "--thread", "tea")[0] == 0
+    assert run("export", "some", str(tmp_path / "back.png"))[0] == 0
+    after = read_file(tmp_path / "back.png")
+    assert isinstance(after, Card)
+    found = lost(dict(before.data), dict(after.data))
+    assert [one for one in found if "/keys:" not in one and "alternate_greetings" not in one] == []
