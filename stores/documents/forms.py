@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from string import Template
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import yaml
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
@@ -283,14 +283,14 @@ def document(data: bytes, path: Path, role: Path) -> Document:
 
 def _dumped(name: str, value: str | tuple[str, ...] | Mapping[str, JsonValue]) -> str:
     plain = {name: list(value) if isinstance(value, tuple) else value}
-    options = {"allow_unicode": True, "sort_keys": False, "width": 110}
+    options: Any = {"allow_unicode": True, "sort_keys": False, "width": 110}
     if name == "card":
         # What libyaml escapes, such as emoji, has a sign of one's own use in its place meanwhile: people read this.
         text = json.dumps(plain, ensure_ascii=False)
         own = (sign for sign in map(chr, range(0xE000, 0xF900)) if sign not in text)
         signs = {ord(sign): next(own, sign) for sign in sorted({*_ESCAPED.findall(text)})}
-        dumped = yaml.dump(json.loads(text.translate(signs)), Dumper=_CardDumper, **options)
+        dumped = str(yaml.dump(json.loads(text.translate(signs)), Dumper=_CardDumper, **options))
         dumped = dumped.translate({ord(own): sign for sign, own in signs.items()})
     else:
-        dumped = yaml.dump(plain, Dumper=_BlockDumper, **options)
+        dumped = str(yaml.dump(plain, Dumper=_BlockDumper, **options))
     return dumped.replace("\n...\n", "\n")  # the end of a document, which a block that ends with blank lines brings
