@@ -127,8 +127,10 @@ def written_aside(
                     _make(path.parent)
                     with open(str(aside[path]), "xb", opener=_owners if private else None) as file:
                         file.write(data)
-                        file.flush()
-                        os.fsync(file.fileno())
+        for path, written in aside.items():  # when all are written: of thousands, most are on the disk by then
+            if written is not None:
+                with _refusals(path), written.open("r+b") as file:
+                    os.fsync(file.fileno())
         yield aside
     finally:
         for left in filter(None, aside.values()):
@@ -137,15 +139,22 @@ def written_aside(
 
 
 def put_in_place(aside: Mapping[Path, Path | None]) -> None:
-    """Rename files that are written aside, one after the other, and remove those that are to be gone."""
+    """Rename files that are written aside, one after the other, and remove those that are to be gone.
+
+    Each folder is flushed once, when all of its files are there: thousands of files are one change of a folder.
+    """
+    changed = dict[Path, Path]()
     for path, written in aside.items():
         with _refusals(path):
             if written is not None:
                 os.replace(written, path)  # noqa: PTH105 (one name for the step that tests interrupt)
-                _flush_folder(path.parent)
+                changed[path.parent] = path
             elif path.parent.is_dir():
                 path.unlink(missing_ok=True)
-                _flush_folder(path.parent)
+                changed[path.parent] = path
+    for folder, path in changed.items():
+        with _refusals(path):
+            _flush_folder(folder)
 
 
 def close_to_others(path: Path) -> None:

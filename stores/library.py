@@ -16,7 +16,7 @@ from uuid import uuid4
 from dramaturg.stores.documents.forms import CARD, MEMORIES, RoleCard, card_text, parse_card
 from dramaturg.stores.documents.originals import originals, taken
 from dramaturg.stores.errors import RoleError, StorageError, did_you_mean
-from dramaturg.stores.files import inside, make_folder, move_folder, remove, write_bytes
+from dramaturg.stores.files import inside, make_folder, move_folder, put_in_place, remove, written_aside
 from dramaturg.stores.locks import copies, role_lock
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
@@ -161,8 +161,8 @@ class Library:
         with ExitStack() as stack:
             written = {role: stack.enter_context(self._aside(role)) for role in roles}
             for role, folder in written.items():
-                for path, data in roles[role].items():
-                    write_bytes(folder / path, data, within=folder)
+                with written_aside({folder / path: data for path, data in roles[role].items()}, within=folder) as aside:
+                    put_in_place(aside)
             for role, folder in written.items():
                 place, former = self.root / role, stack.enter_context(self._aside(role))
                 if new or not place.exists():

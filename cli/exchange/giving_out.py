@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import time
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
@@ -64,6 +65,7 @@ def export(
         case "card":
             form = {".png": as_png, ".charx": as_charx}.get(file.suffix.lower())
             card = card_of(opened)
+            card = card._replace(data={**card.data, "modification_date": int(time.time())})  # a field of V3
             data = form(card) if form else dumped(as_json(card), indent=4)
         case "bundle":
             talks = asyncio.run(_talks(method, role, library, threads or []))

@@ -2,7 +2,8 @@
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, cast, get_args
 
@@ -20,9 +21,10 @@ from dramaturg.stores.formats.cards import Card
 from dramaturg.stores.formats.characters import Became, Made, role_of
 from dramaturg.stores.formats.chats import Chat
 from dramaturg.stores.formats.lorebooks import Book
-from dramaturg.stores.formats.personas import Persona
+from dramaturg.stores.formats.personas import People, Persona
 from dramaturg.stores.formats.told import Conversation, Told, read_file
 from dramaturg.stores.library import Library, check_id, find_role
+from dramaturg.stores.names import normal_name
 
 Files = Annotated[
     list[str],
@@ -36,6 +38,10 @@ def import_(
     files: Files,
     role: Annotated[str, typer.Option("--role", metavar="ID", help="The id of the role: of a card, a new one.")] = "",
     thread: Annotated[str, typer.Option("--thread", help="Name of a conversation that is taken in.")] = "default",
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="NAME", help="Of a file with several people, this one; repeatable."),
+    ] = None,
     language: Annotated[str, typer.Option(help="en, zh or ko; without it, that of the card's texts.")] = "",
     replace: Annotated[bool, typer.Option("--replace", help="Put a role in the place of one of its id.")] = False,
     dry_run: Annotated[
@@ -53,14 +59,17 @@ def import_(
     spoken = cast("Language | None", language or None)
     named(thread)
     paths = [Path(file).expanduser() for file in files]
-    found = [(path, read_file(path)) for path in paths]  # all of them, before anything is written
-    news = [one for _, one in found if isinstance(one, Card | Persona | Bundle)]
+    read = [(path, read_file(path)) for path in paths]  # all of them, before anything is written
+    found = [(path, made) for path, one in read for made in _made(one, path, spoken)]
+    found = _chosen(found, only or [])
+    news = [(path, one) for path, one in found if isinstance(one, Made | Bundle)]
     if role and len(news) > 1:
-        raise ValueError("--role names one role: import one card at a time, or let each have the id of its name.")
+        raise ValueError("--role names one role: import one character at a time, or let each have the id of its name.")
     shelf = shelf_of(library)
+    _refuse_others(shelf, [_id_of(one, role, path) for path, one in news], replace=replace)
     done = []
     for path, one in found:
-        taken = _taken(shelf, path, one, role, spoken, thread, method, library, replace=replace, dry_run=dry_run)
+        taken = _taken(shelf, path, one, role, thread, method, library, replace=replace, dry_run=dry_run)
         done.append(taken)
         if not as_json:
             _show(path, taken, dry_run=dry_run)
@@ -71,9 +80,8 @@ def import_(
 def _taken(
     shelf: Library,
     path: Path,
-    one: Told,
+    one: Made | Told,
     role: str,
-    language: Language | None,
     thread: str,
     method: str,
     library: str | None,
@@ -83,13 +91,8 @@ def _taken(
 ) -> dict[str, Any]:
     """Take one file in, and say what became of it."""
     match one:
-        case Card():
-            return _new_role(
-                shelf, role_of(one, path.name, language), role, path, library, replace=replace, dry_run=dry_run
-            )
-        case Persona():
-            made = role_of(one.card, path.name, language, one.scenes)
-            return _new_role(shelf, made, role, path, library, replace=replace, dry_run=dry_run)
+        case Made():
+            return _new_role(shelf, one, role, path, library, replace=replace, dry_run=dry_run)
         case Bundle():
             return _opened(shelf, one, role, method, library, replace=replace, dry_run=dry_run)
         case Book():
@@ -98,14 +101,58 @@ def _taken(
             return asyncio.run(_heard(shelf, one, role, thread, method, library, path, dry_run=dry_run))
         case Conversation():
             return _gone_on(one, role, thread, method, library, dry_run=dry_run)
+    raise AssertionError(one)
+
+
+def _made(one: Told, path: Path, language: Language | None) -> list[Made | Told]:
+    """The roles that characters become, and everything else as it is."""
+    match one:
+        case Card():
+            return [role_of(one, path.name, language)]
+        case Persona():
+            return [role_of(one.card, path.name, language, one.scenes)]
+        case People():
+            return [role_of(card, path.name, language) for card in one.cards]
+    return [one]
+
+
+def _chosen(found: Sequence[tuple[Path, Made | Told]], only: Sequence[str]) -> list[tuple[Path, Made | Told]]:
+    """What is taken of all that was found: the people of these names, or everything."""
+    people = {normal_name(one.card.name): one.card.name for _, one in found if isinstance(one, Made)}
+    if missing := next((name for name in only if normal_name(name) not in people), None):
+        raise ValueError(f"There is nobody called {missing!r} there: --only is one of {', '.join(people.values())}.")
+    names = {*map(normal_name, only)}
+    return [
+        (path, one)
+        for path, one in found
+        if not names or (isinstance(one, Made) and normal_name(one.card.name) in names)
+    ]
+
+
+def _id_of(one: Made | Bundle, role: str, path: Path) -> str:
+    """The id that a role will have."""
+    if role:
+        return check_id(role)
+    return check_id(one.role) if isinstance(one, Bundle) else id_of(one.card.name, path.stem)
+
+
+def _refuse_others(shelf: Library, roles: Sequence[str], *, replace: bool) -> None:
+    """Refuse what has the id of a role that is there, or of another one that comes with it."""
+    there = {one.lower(): one for one in shelf.roles()}
+    for role in roles:
+        if (known := there.get(role.lower())) and not (replace and known == role):
+            raise RoleError(
+                f"There is {known!r} in {shelf.name} already: name another id by --role, or take this one by --replace."
+            )
+    if twice := next((role for role, count in Counter(map(str.lower, roles)).items() if count > 1), None):
+        raise RoleError(f"Two of these would be {twice!r}: import one alone, by --only, with another id by --role.")
 
 
 def _new_role(
     shelf: Library, made: Made, role: str, path: Path, library: str | None, *, replace: bool, dry_run: bool
 ) -> dict[str, Any]:
     """Make a role of a card."""
-    role = check_id(role) if role else id_of(made.card.name, path.stem)
-    _refuse_other(shelf, role, replace=replace)
+    role = _id_of(made, role, path)
     if not dry_run:
         shelf.replace({role: made.files}, new=not replace)
     return {
@@ -119,20 +166,11 @@ def _new_role(
     }
 
 
-def _refuse_other(shelf: Library, role: str, *, replace: bool) -> None:
-    there = next((one for one in shelf.roles() if one.lower() == role.lower()), None)
-    if there and not (replace and there == role):
-        raise RoleError(
-            f"There is {there!r} in {shelf.name} already: name another id by --role, or take this one by --replace."
-        )
-
-
 def _opened(
     shelf: Library, bundle: Bundle, role: str, method: str, library: str | None, *, replace: bool, dry_run: bool
 ) -> dict[str, Any]:
     """Put a bundled role into the library, with what it brings."""
     role = check_id(role or bundle.role)
-    _refuse_other(shelf, role, replace=replace)
     if not dry_run:
         shelf.replace({role: {**bundle.files, **bundle.ready}}, new=not replace)
     turns = {name: _talk_in(bundle, name, role, method, library, dry_run=dry_run) for name in bundle.talks}

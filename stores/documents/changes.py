@@ -3,7 +3,7 @@
 import contextlib
 import logging
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Self
 from uuid import uuid4
@@ -39,12 +39,13 @@ class KeptDocuments:
         self._role = role
         self._folder = role / "index" / "documents"
 
-    def keep(self, data: bytes) -> str:
-        """Keep a document, unless it is there and whole; return its hash."""
-        digest = sha256(data)
-        if self.read(digest) is None:
-            write_bytes(self._folder / digest, data, within=self._role)
-        return digest
+    def keep(self, documents: Iterable[bytes]) -> list[str]:
+        """Keep documents, but for those that are there and whole; return their hashes."""
+        found = [(sha256(data), data) for data in documents]
+        new = {self._folder / digest: data for digest, data in dict(found).items() if self.read(digest) is None}
+        with written_aside(new, within=self._role) as aside:
+            put_in_place(aside)
+        return [digest for digest, _ in found]
 
     def read(self, digest: str) -> bytes | None:
         """Return a document, or None if it is not there or not what was kept."""
@@ -86,8 +87,8 @@ def change_documents(role: Path, changes: Mapping[str, bytes | None]) -> None:
         StorageError: the file system refuses; nothing has changed, or what is left is done by the next one.
     """
     files = {_writable(role, name): data for name, data in changes.items()}
-    kept = KeptDocuments(role)
-    digests = {name: None if data is None else kept.keep(data) for name, data in changes.items()}
+    kept = iter(KeptDocuments(role).keep(data for data in changes.values() if data is not None))
+    digests = {name: None if data is None else next(kept) for name, data in changes.items()}
     with written_aside(files, within=role) as aside:
         write_bytes(role / CHANGE, _Journal.of(digests).model_dump_json().encode(), within=role)
         put_in_place(aside)

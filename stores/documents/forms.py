@@ -1,10 +1,11 @@
 """The files of a role that people write: what they may hold, and how they are read."""
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from string import Template
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import yaml
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
@@ -198,10 +199,19 @@ class _BlockDumper(yaml.SafeDumper):
         return True
 
 
-_BlockDumper.add_representer(
-    str,
-    lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None),
-)
+class _CardDumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+    """The same by libyaml, where there is one: a card may keep a book of 5,000 entries."""
+
+    ignore_aliases = _BlockDumper.ignore_aliases
+
+
+for _dumper in (_BlockDumper, _CardDumper):
+    _dumper.add_representer(
+        str,
+        lambda dumper, text: dumper.represent_scalar(
+            "tag:yaml.org,2002:str", text, style="|" if "\n" in text else None
+        ),
+    )
 
 
 _COMMENTS = {
@@ -214,6 +224,7 @@ _COMMENTS = {
     "card": "What of the character card that it was made of has no other place; it goes back into a card.",
 }
 _CARD_BLOCK = re.compile(r"^card:.*?(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
+_ESCAPED = re.compile(r"[\U00010000-\U0010ffff]")
 _ONLY_WHERE_THERE = ("greetings", "card")
 
 
@@ -271,6 +282,15 @@ def document(data: bytes, path: Path, role: Path) -> Document:
 
 
 def _dumped(name: str, value: str | tuple[str, ...] | Mapping[str, JsonValue]) -> str:
-    plain = list(value) if isinstance(value, tuple) else value
-    dumped = yaml.dump({name: plain}, Dumper=_BlockDumper, allow_unicode=True, sort_keys=False, width=110)
+    plain = {name: list(value) if isinstance(value, tuple) else value}
+    options: Any = {"allow_unicode": True, "sort_keys": False, "width": 110}
+    if name == "card":
+        # What libyaml escapes, such as emoji, has a sign of one's own use in its place meanwhile: people read this.
+        text = json.dumps(plain, ensure_ascii=False)
+        own = (sign for sign in map(chr, range(0xE000, 0xF900)) if sign not in text)
+        signs = {ord(sign): next(own, sign) for sign in sorted({*_ESCAPED.findall(text)})}
+        dumped = str(yaml.dump(json.loads(text.translate(signs)), Dumper=_CardDumper, **options))
+        dumped = dumped.translate({ord(own): sign for sign, own in signs.items()})
+    else:
+        dumped = str(yaml.dump(plain, Dumper=_BlockDumper, **options))
     return dumped.replace("\n...\n", "\n")  # the end of a document, which a block that ends with blank lines brings

@@ -248,7 +248,7 @@ def keep_decisions(role: Path, digest: str) -> None:
             f"run `dramaturg index {role.name} --method role-rag` again."
         )
     if digest:
-        KeptDocuments(role).keep(read_bytes(role / DECISIONS, role))
+        KeptDocuments(role).keep([read_bytes(role / DECISIONS, role)])
 
 
 def drop_plan(role: Path) -> None:

@@ -76,7 +76,7 @@ class Sources:
             data = self.read(name)
             same = same and sha256(data) == sources[name]
             if same:
-                kept.keep(data)
+                kept.keep([data])
         if not same:
             raise StaleDraft(
                 f"The files of {self._role.name!r} were changed while they were indexed: "

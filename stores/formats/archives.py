@@ -12,6 +12,8 @@ from dramaturg.stores.formats.bounds import Refused
 FILES = 2_000
 UNPACKED = 300_000_000
 """Bytes of all files once they are unpacked."""
+DENSEST, DENSE = 100, 50_000_000
+"""How often the bytes of a zip file its files may be, if they are more than so many: texts and vectors are less."""
 LONGEST_PATH = 240
 _ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:")
 _STEP = re.compile(r"[^\x00-\x1f<>:\"|?*\\]{1,120}")
@@ -41,6 +43,10 @@ def unzipped(data: bytes) -> dict[str, bytes]:
         raise Refused(f"holds {len(entries):,} files, and {FILES:,} are the most: split it")
     if (size := sum(one.file_size for one in files)) > UNPACKED:
         raise Refused(f"would hold {size:,} bytes once it is unpacked, and {UNPACKED:,} are the most: split it")
+    if size > max(DENSE, DENSEST * len(data)):
+        raise Refused(
+            f"would grow to {size:,} bytes from {len(data):,} once it is unpacked: it is not safe, do not use it"
+        )
     found: dict[str, bytes] = {}
     seen, left = set[str](), UNPACKED
     for one in files:

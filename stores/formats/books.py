@@ -156,7 +156,7 @@ def with_book(role: Role, book: Book) -> tuple[dict[str, bytes | None], dict[str
     card = role.card
     names = Names(card.called, STRANGER[card.language])
     text = read_bytes(role.root / CARD, role.root).decode("utf-8-sig")
-    plain = text == card_text(card)
+    plain = with_card(text, {}) == card_text(card.model_copy(update={"card": {}}))
     taken = tuple(role.persona.names())
     room = max(0, LONGEST_PROFILE - len(card.profile)) if plain else 0
     kept, files, always = placed(book, names, card.language, room=room, taken=taken)

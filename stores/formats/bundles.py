@@ -11,7 +11,17 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dramaturg.stores.documents.changes import TAKEN
-from dramaturg.stores.documents.forms import CARD, RoleCard, parse_card, parse_chronicle, parse_memories
+from dramaturg.stores.documents.forms import (
+    CARD,
+    DialogueLine,
+    Question,
+    RoleCard,
+    document,
+    parse_card,
+    parse_chronicle,
+    parse_memories,
+)
+from dramaturg.stores.documents.reading import parse_lines
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleFileError
 from dramaturg.stores.files import sha256
 from dramaturg.stores.formats.archives import zipped
@@ -113,6 +123,13 @@ def _looked_through(files: Mapping[str, bytes]) -> RoleCard:
         card = parse_card(files[CARD], where)
         parse_chronicle(files.get("chronicle.yaml", b""), where)
         parse_memories(files.get("memories.jsonl", b""), where)
+        parse_lines(files.get("questions.jsonl", b""), where / "questions.jsonl", Question, where)
+        for path, data in files.items():
+            folder, _, name = path.partition("/")
+            if folder == "persona" and name.lower().endswith(".md"):
+                document(data, where / path, where)
+            if folder == "dialogues" and name.lower().endswith(".jsonl"):
+                parse_lines(data, where / path, DialogueLine, where)
     except RoleFileError as error:
         raise Refused(
             f"holds a role that cannot be used ({str(error).rstrip('.')}): mend that, and bundle it again"
@@ -165,6 +182,8 @@ def _indexes_in(files: Mapping[str, bytes], sources: Mapping[str, bytes]) -> tup
                 path.removesuffix(RAW): packed_again(data, width) if path.endswith(RAW) else data
                 for path, data in own.items()
             }
+            if any(path.endswith(_FAISS) for path in own):
+                raise ValueError(f"vectors in it are no {RAW}")  # FAISS notices almost no damage
             if manifest.kind != name or built.keys() != manifest.files.keys() or any("/" in path for path in built):
                 raise ValueError("its parts are not those that it names")
             manifest = manifest.model_copy(update={"files": {path: record_of(data) for path, data in built.items()}})

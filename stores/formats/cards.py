@@ -113,7 +113,7 @@ def card_in(value: Any) -> Card | None:
 
 def card_of_png(data: bytes) -> Card:
     """The card in a PNG: of `ccv3` if there is one, else of `chara`; which version it is its JSON says."""
-    texts = texts_in(data)
+    texts = texts_in(data, ("chara", "ccv3"))
     text = texts.get("ccv3", texts.get("chara"))
     if text is None:
         raise Refused("is a picture without a character: take the file that was exported as a card")

@@ -81,7 +81,9 @@ def role_of(card: Card, source: str, language: Language | None = None, scenes: S
     name = title_of(said.name)[:LONGEST_NAME] or title_of(source.partition(".")[0]) or "Nobody"
     texts = {field: getattr(said, field) for field in FIELDS}
     book = card.book
-    language = language or language_of(" ".join([*texts.values(), said.first_mes]))
+    language = language or language_of(
+        " ".join([*texts.values(), said.first_mes, *(line.text for line in scenes[:100])])
+    )
     names = Names(said.nickname.strip() or name, STRANGER[language])
     files: dict[str, bytes] = {}
     if persona := persona_text(texts, names, language):
@@ -220,6 +222,9 @@ def _became(
     if EXAMPLES in files:
         count = files[EXAMPLES].count(b"\n")
         found.append(Became("mes_example", EXAMPLES, f"{count:,} lines"))
+    if SCENES in files:
+        count = files[SCENES].count(b"\n")
+        found.append(Became("scenes", SCENES, f"{count:,} lines"))
     if made.greetings:
         found.append(Became("first_mes, alternate_greetings", "role.yaml: greetings", f"{len(made.greetings):,}"))
     if book is not None:

@@ -16,6 +16,8 @@ CHUNKS = 50_000
 SIDE = 20_000
 """The most dots of a side of the picture: others, who do decode it, are shown it again."""
 LARGEST_TEXT = LARGEST_JSON * 4 // 3 + 1000
+LARGEST_TEXTS = 120_000_000
+"""Bytes of all texts that are looked at, once they are unpacked."""
 BLANK_SIDES = (400, 600)
 BLANK_COLOUR = b"\x4a\x50\x5c"
 
@@ -60,12 +62,23 @@ def chunks(data: bytes) -> Iterator[Chunk]:
     raise Refused(f"has more than {CHUNKS:,} parts: save the picture again as PNG")
 
 
-def texts_in(data: bytes) -> dict[str, bytes]:
-    """Return the texts of a PNG by their keywords in small letters; of equal ones the first."""
+def texts_in(data: bytes, words: tuple[str, ...] = ("",)) -> dict[str, bytes]:
+    """Return the texts of a PNG by their keywords in small letters, of those that begin so; of equal ones the first."""
     found: dict[str, bytes] = {}
+    left = LARGEST_TEXTS
     for one in chunks(data):
-        if one.kind in (b"tEXt", b"zTXt", b"iTXt") and (text := _text(one)) is not None:
-            found.setdefault(one.data.partition(b"\0")[0].decode("latin-1").lower(), text)
+        word = (
+            one.data.partition(b"\0")[0].decode("latin-1").lower() if one.kind in (b"tEXt", b"zTXt", b"iTXt") else None
+        )
+        if word is not None and word not in found and word.startswith(words):
+            if (text := _text(one)) is None:
+                continue
+            left -= len(text)
+            if left < 0:
+                raise Refused(
+                    f"holds texts of more than {LARGEST_TEXTS:,} bytes once they are unpacked: split the card"
+                )
+            found[word] = text
     return found
 
 

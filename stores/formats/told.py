@@ -5,12 +5,20 @@ from typing import NamedTuple
 
 from dramaturg.stores.errors import RoleFileError
 from dramaturg.stores.formats.archives import is_zip, unzipped
-from dramaturg.stores.formats.bounds import Refused, parse_json, read_foreign
+from dramaturg.stores.formats.bounds import Refused, parse_json, read_foreign, text_of
 from dramaturg.stores.formats.bundles import Bundle, bundle_in
 from dramaturg.stores.formats.cards import Card, card_in, card_of_charx, card_of_png
 from dramaturg.stores.formats.chats import Chat, is_header, read_chat
 from dramaturg.stores.formats.lorebooks import Book, read_book
-from dramaturg.stores.formats.personas import Persona, companion_in, persona_in
+from dramaturg.stores.formats.personas import (
+    People,
+    Persona,
+    companion_in,
+    is_packed,
+    packed_in,
+    people_in,
+    persona_in,
+)
 from dramaturg.stores.formats.png import SIGNATURE
 
 
@@ -20,10 +28,8 @@ class Conversation(NamedTuple):
     text: str
 
 
-Told = Card | Persona | Book | Chat | Bundle | Conversation
-KINDS = (
-    "a character card (PNG, JSON, CHARX), a lorebook, a chat of SillyTavern, a conversation or a bundle of dramaturg"
-)
+Told = Card | Persona | People | Book | Chat | Bundle | Conversation
+KINDS = "a card (PNG, JSON, CHARX), a list of characters, a lorebook, a chat of SillyTavern, a conversation or a bundle"
 
 
 def read_file(path: Path) -> Told:
@@ -61,16 +67,26 @@ def _told_text(data: bytes) -> Told:
         if (card := companion_in(data)) is not None:
             return card
         raise Refused(f"is none of what can be imported: {KINDS}. Text is taught by `dramaturg learn ROLE FILE`")
-    first = _first_line(start)
+    return _told_lines(data, _first_line(start)) or _told_json(parse_json(data))
+
+
+def _told_lines(data: bytes, first: object) -> Told | None:
+    """The same of lines of JSON; None: it is one value."""
     if isinstance(first, dict) and first.get("format") == "dramaturg-conversation":
-        return Conversation(data.decode("utf-8-sig"))
+        return Conversation(text_of(data))
     if is_header(first):
         return read_chat(data)
+    if is_packed(first):
+        return packed_in(data)
     if first is not None and b"\n" in data.strip():
         raise Refused(f"is lines of JSON, and none of what can be imported: {KINDS}")
-    value = parse_json(data)
-    if (card := card_in(value)) is not None:
-        return card
+    return None
+
+
+def _told_json(value: object) -> Told:
+    """The same of a JSON value."""
+    if (one := card_in(value) or people_in(value)) is not None:
+        return one
     if isinstance(value, dict) and "members" in value and "chats" in value:
         raise Refused("is the definition of a group: import the cards of its members, and its chat for each")
     if isinstance(value, dict) and ("entries" in value or value.get("spec") == "lorebook_v3"):

@@ -1,18 +1,20 @@
 """`dramaturg import` and `export`: files of other programs become roles and conversations, and roles such files."""
 
+import base64
 import json
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from wild_cards import WILD, lost, png_of, v2
+from wild_cards import WILD, lost, png_of, v2, v3
 
 from dramaturg.stores.formats.bounds import dumped
 from dramaturg.stores.formats.cards import Card
 from dramaturg.stores.formats.png import texts_in
 from dramaturg.stores.formats.told import read_file
-from dramaturg.stores.library import Library
+from dramaturg.stores.library import Library, library_at
 
 from commands import Command
 from stub_endpoint import Endpoint
@@ -111,7 +113,7 @@ def test_a_role_that_is_there_is_not_replaced_unasked(mira: Path, run: Command, 
     assert run("import", str(mira), "--replace")[0] == 0
     assert not (tmp_path / "mira" / "persona" / "own.md").exists()
     code, _, err = run("import", str(mira), str(mira), "--role", "x")
-    assert (code, "one card at a time" in err) == (2, True)
+    assert (code, "one character at a time" in err) == (2, True)
     assert "--language is one of en, zh, ko" in run("import", str(mira), "--language", "xx")[2]
 
 
@@ -234,3 +236,115 @@ def test_help_lists_what_can_be_written(run: Command, monkeypatch: pytest.Monkey
     monkeypatch.setattr(sys, "argv", ["dramaturg"])
     assert "--as is one of card, book" in run("export", "ada", "x.png", "--as", "poem")[2]
     assert "A card is written to a file" in run("export", "ada", "--as", "card")[2]
+
+
+PEOPLE = [
+    {"name": "Ann", "identity": "Ann mends clocks.", "plan": "You want tea."},
+    v2(name="Bo", description="Bo bakes."),
+]
+
+
+def test_a_file_with_several_people_becomes_all_of_them_or_those_that_are_chosen(run: Command, tmp_path: Path) -> None:
+    file = tmp_path / "people.json"
+    file.write_bytes(dumped(PEOPLE))
+    code, out, _ = run("import", str(file), "--dry-run")
+    assert (code, "would become ann" in out, "would become bo" in out) == (0, True, True)
+    assert Library(tmp_path).roles() == ["ada"]
+    code, _, err = run("import", str(file), "--only", "Cy")
+    assert (code, "nobody called 'Cy' there: --only is one of Ann, Bo." in err) == (2, True)
+    assert run("import", str(file), "--only", "bo", "--role", "baker")[0] == 0
+    assert Library(tmp_path).roles() == ["ada", "baker"]
+    assert [one["role"] for one in json.loads(run("import", str(file), "--json")[1])] == ["ann", "bo"]
+    assert "You want tea." in (tmp_path / "ann" / "persona" / "character.md").read_text()
+    (tmp_path / "ann" / "role.yaml").unlink()
+    (tmp_path / "ann").rename(tmp_path / ".ann")
+    code, _, err = run("import", str(file))
+    assert (code, "There is 'bo'" in err) == (2, True)
+    assert Library(tmp_path).roles() == ["ada", "baker", "bo"]  # all of them or none
+    file.write_bytes(dumped({"characters": [PEOPLE[0], PEOPLE[0]]}))
+    code, _, err = run("import", str(file))
+    assert (code, "Two of these would be 'ann'" in err) == (2, True)
+    file.write_bytes(dumped([*PEOPLE, {"a": 1}]))
+    assert "an entry 3 that is no character" in run("import", str(file))[2]
+
+
+def test_files_come_into_a_library_in_a_database_and_out_again(
+    mira: Path, run: Command, postgres: str, tmp_path: Path, stub: Endpoint
+) -> None:
+    there = ("--library", postgres)
+    world, chat, people = tmp_path / "world.json", tmp_path / "old.jsonl", tmp_path / "people.json"
+    world.write_bytes(dumped(ENTRIES))
+    chat.write_text(CHAT)
+    people.write_bytes(dumped(PEOPLE))
+    code, out, _ = run("import", str(mira), "--dry-run", *there)
+    assert (code, run("roles", *there, "--json")[1].count('"mira"')) == (0, 0)
+    code, out, _ = run("import", str(mira), str(people), *there)
+    assert (code, "--library" in out) == (0, True)
+    code, _, err = run("import", str(mira), *there)
+    assert (code, "There is 'mira' in " in err, "--replace" in err, "secret" in err) == (2, True, True, False)
+    assert run("import", str(mira), "--replace", *there)[0] == 0
+    assert run("import", "mira", str(world), *there)[0] == 0
+    assert run("import", str(chat), "--thread", "old", *there)[0] == 0
+    assert run("index", "mira", *there)[0] == 0
+    shared = library_at(postgres, tmp_path / "cache")
+    assert shared.roles() == ["ann", "bo", "mira"]
+    assert b"The reef took nine ships." in shared.contents("mira")["persona/lore-reef.md"]
+    bundle = tmp_path / "mira.role.zip"
+    assert run("export", "mira", str(bundle), "--index", "--thread", "old", *there)[0] == 0
+    code, out, err = run("import", str(bundle), "--role", "again", *there)
+    assert (code, "ready" in out, "2 turns" in out or "1 turns" in out) == (0, True, True)
+    stub.asked.clear()
+    first, again = (
+        json.loads(run("ask", role, "When did the archive burn?", "--thread", "new", "--json", *there)[1])
+        for role in ("mira", "again")
+    )
+    assert again["evidence"]["knowledge"] == first["evidence"]["knowledge"]
+    assert {len(asked["input"]) for asked in stub.asked if asked.get("input")} == {1}  # questions, and no passage
+    card = tmp_path / "back.png"
+    assert run("export", "again", str(card), *there)[0] == 0
+    before, after = read_file(mira), read_file(card)
+    assert isinstance(before, Card)
+    assert isinstance(after, Card)
+    book = {"character_book": after.data["character_book"]}  # which the world was added to
+    assert list(lost({**before.data, **book}, dict(after.data))) == []
+
+
+def test_a_card_keeps_its_date_and_says_when_it_was_written(run: Command, tmp_path: Path) -> None:
+    dated = v3(
+        name="Ann", description="Ann mends clocks.", creation_date=1_700_000_000, modification_date=1_700_000_001
+    )
+    (tmp_path / "ann.json").write_bytes(dumped(dated))
+    assert run("import", str(tmp_path / "ann.json"))[0] == 0
+    for name in ("x.json", "x.png", "x.charx"):
+        began = int(time.time())
+        assert run("export", "ann", str(tmp_path / name))[0] == 0
+        card = read_file(tmp_path / name)
+        assert isinstance(card, Card)
+        assert card.data["creation_date"] == 1_700_000_000
+        assert began <= card.data["modification_date"] <= time.time()
+    older = json.loads(base64.b64decode(texts_in((tmp_path / "x.png").read_bytes())["chara"]))
+    assert not {"creation_date", "modification_date"} & older["data"].keys()
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("style", WILD)
+def test_a_card_of_the_wild_talks_of_its_book_and_goes_back(style: str, run: Command, tmp_path: Path) -> None:
+    file = tmp_path / "cards" / "some.json"
+    file.parent.mkdir()
+    file.write_bytes(dumped(WILD[style]))
+    assert run("import", str(file), "--role", "some")[0] == 0
+    before = read_file(file)
+    assert isinstance(before, Card)
+    entries = before.book.read() if before.book else []
+    said = [one for one in entries if one.enabled and not one.constant and one.said]
+    for one in said[:2]:
+        code, out, _ = run("ask", "some", f"What of {one.title}? {one.said}", "--thread", "tea", "--json")
+        assert code == 0
+        assert one.said.split("\n")[-1] in json.dumps(json.loads(out)["evidence"]["knowledge"], ensure_ascii=False)
+    for number in range(2 - len(said[:2])):
+        assert run("ask", "some", f"Who are you, {number}?", "--thread", "tea")[0] == 0
+    assert run("export", "some", str(tmp_path / "back.png"))[0] == 0
+    after = read_file(tmp_path / "back.png")
+    assert isinstance(after, Card)
+    found = lost(dict(before.data), dict(after.data))
+    assert [one for one in found if "/keys:" not in one and "alternate_greetings" not in one] == []

@@ -2,14 +2,15 @@
 
 import shutil
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from unittest.mock import Mock
 
 import pytest
 
 from dramaturg.stores.documents.changes import CHANGE, KeptDocuments, change_documents, finish_change
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError
+from dramaturg.stores.files import put_in_place
 from dramaturg.stores.index.draft import IndexDraft
 from dramaturg.stores.index.folder import IndexFolder
 from dramaturg.stores.index.passages import passage_kind
@@ -116,8 +117,14 @@ def test_no_changed_document_is_brought_back(root: Path, count: int) -> None:
 def test_a_changed_journal_changes_nothing(root: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     persona = root / "persona" / "life.md"
     now = persona.read_bytes()
+
+    def begun(aside: Mapping[Path, Path | None]) -> None:
+        if (root / CHANGE).exists():
+            raise KeyboardInterrupt
+        put_in_place(aside)  # what is kept before
+
     with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
-        patch.setattr("dramaturg.stores.documents.changes.put_in_place", Mock(side_effect=KeyboardInterrupt))
+        patch.setattr("dramaturg.stores.documents.changes.put_in_place", begun)
         change_documents(root, {"persona/life.md": b"half done", "persona/more.md": b"more"})
     assert (root / CHANGE).exists()
     for path, _ in mutations(root / "index", seed=5, count=count, only=lambda one: one.name == "change.json"):

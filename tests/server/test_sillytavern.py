@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from chat_clients import Stage, missing, page_at, stage
+from chat_clients import Stage, missing, page_at
 from langchain_core.messages import HumanMessage, convert_to_messages
 from sillytavern import BODY, HEADERS, Screen, Tavern, tavern
 
@@ -25,12 +25,6 @@ LORE |= {"order": 100, "position": 0, "disable": False, "probability": 100, "use
 TWO_SENTENCES = (
     "four winds blow tonight. Which is, do you think, the worst?"  # a role's first sentence is shown when it has ended
 )
-
-
-@pytest.fixture(scope="module")
-def roles(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with stage(tmp_path_factory.mktemp("stage")) as served:
-        yield served
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chat_clients import Stage, missing, page_at, stage
+from chat_clients import Stage, missing, page_at
 from sillytavern import HEADERS, Screen, Tavern, tavern
 from wild_cards import WILD, lost
 
@@ -23,12 +23,6 @@ pytestmark = [
     pytest.mark.timeout(900),
     pytest.mark.skipif(bool(missing("sillytavern")), reason=missing("sillytavern")),
 ]
-
-
-@pytest.fixture(scope="module")
-def roles(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with stage(tmp_path_factory.mktemp("stage")) as served:
-        yield served
 
 
 @pytest.fixture(scope="module")

@@ -130,3 +130,31 @@ def test_a_link_in_a_role_is_not_carried_out(tmp_path: Path) -> None:
     (role.root / "card" / "x.txt").symlink_to(tmp_path / "secret")
     with pytest.raises(ValueError, match=r"x\.txt leads out of ada"):
         card_of(role)
+
+
+def packed(**more: str) -> bytes:
+    """A line of Chat-Haruhi, with what stands for its embeddings."""
+    return dumped({"luotuo_openai": "AAAA", "bge_zh_s15": "BBBB", **more}) + b"\n"
+
+
+SCENE = "旁白:「客栈里。」\n佟掌柜：「额滴神啊！」\n佟掌柜：「没事。」\n"
+
+
+@pytest.mark.parametrize("where", ["alone", "folder"])
+def test_json_lines_of_chat_haruhi_are_a_role_with_scenes(where: str, tmp_path: Path) -> None:
+    head = packed(text="你要扮演佟掌柜。", luotuo_openai="system_prompt") + packed(text="Reserve", bge_zh_s15="config")
+    lines = packed(text=SCENE, file="one.txt") + packed(enc_text=base64.b64encode(SCENE.encode()).decode())
+    file = tmp_path / "tong" / "tong.jsonl"
+    file.parent.mkdir()
+    if where == "folder":
+        (file.parent / "system_prompt.txt").write_text("佟掌柜开客栈。")
+        head = b""
+    file.write_bytes(head + lines)
+    found = read_file(file if where == "alone" else file.parent)
+    assert isinstance(found, Persona)
+    made = role_of(found.card, file.name, None, found.scenes)
+    assert (made.card.name, made.card.language) == ("佟掌柜", "zh")
+    assert found.card.said.description == ("你要扮演佟掌柜。" if where == "alone" else "佟掌柜开客栈。")
+    assert [line.scene for line in found.scenes][::3] == ["one", f"scene {4 if where == 'alone' else 2}"]
+    assert ("scenes", "dialogues/scenes.jsonl", "6 lines") in made.became
+    assert b"AAAA" not in made.files["dialogues/scenes.jsonl"]
