@@ -73,7 +73,7 @@ CONDITIONS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 }
 """Each with what is different in it, and the settings that make it so."""
 UNASKED = "whole-chronicle"
-"""Made only where it is named: a chronicle of 2,000 triples has about 25,000 tokens, in each prompt."""
+"""Made only where it is named: a chronicle of 2,000 triples has more than 100,000 characters, in each prompt."""
 TESTED: tuple[Measure, ...] = ("recall", "recall_with_retrieval", "alignment")
 """Measures whose differences are tested. Costs differ by the making of a condition."""
 COSTS = ("calls", "tokens", "seconds")

@@ -19,18 +19,15 @@ from dramaturg.evaluation.studies.report import STUDIES, Finished, as_record, ma
 from dramaturg.evaluation.studies.riverbend import CONDITIONS, STUDY, Observed
 from dramaturg.evaluation.studies.study import Bench, copy_roles
 from dramaturg.models.errors import ModelUnavailable
-from dramaturg.prompts import load
 from dramaturg.stores.documents.scenario import read_scenario
 from dramaturg.stores.library import Library, open_role
 from dramaturg.workflows import riverbend as town
 
 from fakes import ScriptedChatModel
-from measured_runs import events_of
-from roles import WordEmbeddings, fenced, said
-from townspeople import asked, of_kind, townspeople
+from measured_runs import EXAMINED, asked_for, examined_townspeople
+from roles import WordEmbeddings, fenced
+from townspeople import BY_ALICE, asked, of_kind
 
-MEASURES = {"answer_quiz": "I am an urban planner.", "why_aligned": "It fits.", "rate_alignment": '{"answer": 7}'}
-LASTS = {name: load(name, "en").sections[-1][1].splitlines()[-1].split("$role")[0] for name in MEASURES}
 WANTED = {"high_priority": ["profession"], "medium_priority": ["values", "believes", "supports"], "keywords": []}
 CHANGE = {
     "evidence": "She walked.",
@@ -43,17 +40,9 @@ CHANGE = {
 }
 
 
-def population(**parts: Any) -> ScriptedChatModel:
-    """The townspeople, who answer the quiz and are judged, too; Alice and Bob find that they like walking."""
-    usual = {"query_identity": json.dumps(WANTED), "reflect_identity": json.dumps({"findings": [CHANGE]})}
-    people = townspeople(**{**usual, **parts})
-
-    def answer(messages: list[BaseMessage]) -> Any:
-        text = said(messages)
-        name = next((name for name, last in LASTS.items() if last in text), None)
-        return MEASURES[name] if name else people.reply(messages)
-
-    return ScriptedChatModel(reply=answer)
+def population() -> ScriptedChatModel:
+    """All parts, played and measured; Alice and Bob find that they like walking."""
+    return examined_townspeople(query_identity=json.dumps(WANTED), reflect_identity=json.dumps({"findings": [CHANGE]}))
 
 
 async def play(context: Any, log: Path, show: Callable[[Any], None]) -> None:
@@ -75,13 +64,13 @@ def bench_in(folder: Path, model: Any = None, **settings: Any) -> Bench:
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[list[Any], ScriptedChatModel]]:
     """An hour under each condition, with grown chronicles and a gate: what was logged, and the model that played."""
+    bench = bench_in(tmp_path_factory.mktemp("rows"), conditions=",".join(CONDITIONS), triples=200, gate=True)
     found = {}
-    for name in CONDITIONS:
-        bench = bench_in(tmp_path_factory.mktemp(name), conditions=name, triples=200, gate=True)
-        run = next(one for one in riverbend.prepared(bench)[0] if one.condition == name)
-        asyncio.run(play(run.context, run.log, lambda _: None))
-        found[name] = (events_of(run.log), bench.chat_model)
-    return found  # type: ignore[return-value]
+    for run in riverbend.prepared(bench)[0]:
+        context = run.context.model_copy(update={"chat_model": (model := population())})
+        output: Any = asyncio.run(town.graph.ainvoke({}, context=context))
+        found[run.condition] = (output["log"], model)
+    return found
 
 
 def looked_up(log: Sequence[Any]) -> list[Any]:
@@ -120,11 +109,11 @@ def test_fewer_triples_are_found_where_fewer_are_wanted(rows: Any) -> None:
     assert (len(direct["complete"]), direct["triples-4"]) == (8, direct["complete"][:4])
 
 
-def test_the_released_rule_is_its_own(tmp_path: Path, rows: Any) -> None:
-    runs = {one.condition: one.context for one in riverbend.prepared(bench_in(tmp_path))[0]}
-    assert (runs["released-rule"].identity_rule, runs["complete"].identity_rule) == ("released", "paper")
+def test_the_released_rule_leaves_medium_out_where_three_of_high_were_found(rows: Any) -> None:
     direct = {"profession", "values", "believes", "supports"}
-    assert sum(relation in direct for _, relation in looked_up(rows["released-rule"][0])) == 6
+    found = {name: {of for _, of in looked_up(rows[name][0])} & direct for name in ("complete", "released-rule")}
+    assert found["released-rule"] == {"profession"}
+    assert found["complete"] > {"profession"}
 
 
 def test_by_similarity_no_query_is_asked_for(rows: Any) -> None:
@@ -133,19 +122,16 @@ def test_by_similarity_no_query_is_asked_for(rows: Any) -> None:
     assert (len(asked(model, "query_identity")), len(asked(rows["complete"][1], "query_identity"))) == (0, 2)
 
 
-def test_without_retrieval_the_gate_sees_no_triple_that_was_looked_up(rows: Any) -> None:
-    years, core = "20 years", "an urban planner"
-    seen = {
-        name: fenced("statements", asked(rows[name][1], "weigh_action", "Alice")[0].text)
-        for name in ("complete", "no-retrieval")
-    }
-    believed = "an open question"  # what she believes and is not core: only a lookup brings it
+def test_without_retrieval_the_gate_sees_no_triple_that_was_looked_up(rows: Any, tmp_path: Path) -> None:
+    core = sum(one.core for one in open_role("alice", tmp_path).chronicle().triples)
     assert how(rows["no-retrieval"][0]) == {"inferred"}
     assert looked_up(rows["no-retrieval"][0]) == []
-    assert [core in text for text in seen.values()] == [True, True]
-    assert years not in seen["no-retrieval"]
-    assert [len(text.splitlines()) > 7 for text in seen.values()] == [True, False]
-    assert believed not in seen["no-retrieval"]
+    seen = {
+        name: [call.text for call in asked(rows[name][1], "weigh_action") if fenced("line", call.text) == BY_ALICE]
+        for name in ("complete", "no-retrieval")
+    }
+    lines = {name: fenced("statements", text).splitlines() for name, (text,) in seen.items()}
+    assert len(lines["no-retrieval"]) == core < len(lines["complete"])
 
 
 def test_without_update_nobody_changes(rows: Any) -> None:
@@ -154,12 +140,10 @@ def test_without_update_nobody_changes(rows: Any) -> None:
 
 
 def test_without_a_plan_nobody_plans(rows: Any) -> None:
-    log, model = rows["no-plan"]
-    assert asked(model, "make_plan") == []
-    shown = {
-        name: {bool(fenced("plan", one["situation"])) for one in of_kind(rows[name][0], "context")} for name in rows
-    }
-    assert (shown["no-plan"], shown["complete"]) == ({False}, {True})
+    assert asked(rows["no-plan"][1], "make_plan") == []
+    for name in ("complete", "no-plan"):
+        shown = {bool(fenced("plan", one["situation"])) for one in of_kind(rows[name][0], "context")}
+        assert shown == {name == "complete"}
 
 
 def test_the_whole_chronicle_is_all_that_it_was_grown_to(rows: Any, tmp_path: Path) -> None:
@@ -230,8 +214,7 @@ def test_a_judge_sees_the_own_triples_and_a_lookup_those_of_the_grown_chronicle(
     model = population()
     bench = bench_in(tmp_path, model, triples=200, conditions="complete", measures="recall_with_retrieval,alignment")
     asyncio.run(STUDY.records(bench))
-    judged = [call.text for call in model.calls if LASTS["why_aligned"] in call.text]
-    quizzed = [call.text for call in model.calls if LASTS["answer_quiz"] in call.text]
+    judged, quizzed = (asked_for(model, name) for name in ("why_aligned", "answer_quiz"))
     assert (len(judged), len(quizzed)) == (2, 4)
     assert not any("town archive" in text for text in judged)
     assert all("town archive" in text for text in quizzed)
@@ -239,10 +222,10 @@ def test_a_judge_sees_the_own_triples_and_a_lookup_those_of_the_grown_chronicle(
 
 def test_a_study_that_was_stopped_goes_on_and_asks_nothing_twice(tmp_path: Path) -> None:
     whole = population()
-    told = {"conditions": "no-plan", "hours": 2, "measures": "recall,alignment"}
+    told = {"conditions": "complete", "measures": "recall,alignment"}
     wanted = asyncio.run(STUDY.records(bench_in(tmp_path / "whole", whole, **told)))
     asked_in_all = 0
-    for number in (3, 30, 110, 10**6):
+    for number in (10, 30, 10**6):
         model, left = population(), [number]
         reply = model.reply
 
@@ -291,14 +274,14 @@ def test_what_a_run_rests_on_makes_it_another_run(tmp_path: Path, changed: dict[
 
 def test_the_cost_is_the_most_that_is_asked_and_what_is_kept_costs_nothing(tmp_path: Path) -> None:
     model = population()
-    told = {"conditions": "no-plan,no-retrieval", "hours": 2, "measures": "recall,recall_with_retrieval,alignment"}
+    told = {"conditions": "no-plan,no-retrieval", "measures": "recall,recall_with_retrieval,alignment"}
     bench = bench_in(tmp_path, model, **told)
     before = riverbend.cost(bench).counts
     assert model.calls == []
     asyncio.run(STUDY.records(bench))
-    measuring = sum(any(last in call.text for last in LASTS.values()) for call in model.calls)
-    # Of four quizzes of two questions in two hours: two conditions look up anew, which is a question more.
-    assert before["questions_of_measures"] == measuring + 2 * 2 * 2 * 2
+    measures = sum(len(asked_for(model, name)) for name in EXAMINED)
+    # Two conditions look up anew for two questions of Alice and two of Bob: a question more for each.
+    assert before["questions_of_measures"] == measures + 2 * 4
     assert len(model.calls) <= before["questions"] < 1.5 * len(model.calls)  # type: ignore[operator]
     after = riverbend.cost(bench).counts
     assert (after["questions"], after["runs"], after["runs_over"]) == (0, 3, 3)
