@@ -122,7 +122,8 @@ HOUR = ("riverbend", "--model", "auto", "--set", "hours=1", "--set", "seeds=1", 
 def test_what_riverbend_would_ask_is_said_before(asked: Command, stub: Endpoint) -> None:
     code, out, err = asked("studies", *HOUR, "--dry-run")
     assert (code, stub.asked) == (0, []), err
-    assert "2 runs of 1 hours, 0 of them over. At most 165 questions: 77 in the runs, 88 for measures" in " ".join(out.split())
+    said = "2 runs of 1 hours, 0 of them over. At most 165 questions: 77 in the runs, 88 for measures"
+    assert said in " ".join(out.split())
     _, out, _ = asked("studies", *HOUR, "--dry-run", "--json")
     (counts,) = json.loads(out)
     assert (counts["runs"], counts["questions"], stub.asked) == (2, 165, [])
