@@ -29,6 +29,7 @@ from dramaturg.evaluation.studies.study import (
     INDEX,
     Bench,
     Cell,
+    Play,
     Study,
     StudyCost,
     StudyFindings,
@@ -140,11 +141,10 @@ async def records(bench: Bench) -> list[Observed]:
     """Play all runs and take all measures; what was played or scored before is not asked for again."""
     own = settings_of(bench)
     runs, plain = await asyncio.to_thread(prepared, bench)
-    assert bench.play is not None  # see `check`  # noqa: S101
-    told = bench.told("riverbend, hours", len(runs) * own.hours)
+    play, told = player(bench), bench.told("riverbend, hours", len(runs) * own.hours)
     for one in runs:
         told.reach(told.done + hours_of(one.log))
-        await bench.play(one.context, one.log, lambda event: told.step() if event["kind"] == "cost" else None)
+        await play(one.context, one.log, lambda event: told.step() if event["kind"] == "cost" else None)
     shared = {name: getattr(runs[0].context, name) for name in ("chat_model", "embedding_model", "deadline")}
     # A lookup goes through the grown chronicle; a judge is shown the role's own triples.
     looking = MeasureSettings(library=runs[0].context.library, judge=own.judge, **shared)
@@ -178,8 +178,18 @@ def settings_of(bench: Bench) -> RiverbendStudySettings:
 def check(bench: Bench) -> None:
     """Refuse settings that there are not, and a bench that plays no simulations."""
     settings_of(bench)
+    player(bench)
+
+
+def player(bench: Bench) -> Play:
+    """What plays simulations.
+
+    Raises:
+        ValueError: nothing does.
+    """
     if bench.play is None:
         raise ValueError("Nothing plays simulations here: give the bench a `play`, as `dramaturg studies` does.")
+    return bench.play
 
 
 def prepared(bench: Bench) -> tuple[list[StudyRun], Library]:
@@ -230,7 +240,7 @@ def grown_library(bench: Bench, triples: int) -> Library:
 
 def hours_of(log: Path) -> int:
     """How many hours of a run were played to their end."""
-    return read_run(log).of(Cost)[-1].step if log.exists() and read_run(log).of(Cost) else 0
+    return max((one.step for one in read_run(log).of(Cost)), default=0) if log.exists() else 0
 
 
 def cost(bench: Bench) -> StudyCost:

@@ -346,6 +346,12 @@ def test_a_pair_is_a_seed_and_whoever_has_none_is_left_out() -> None:
     assert (rows["recall", "hops-0"][0].mean, rows["recall", "hops-0"][0].n) == (pytest.approx(-0.1), 1)
 
 
+def test_the_complete_condition_alone_has_nothing_to_be_compared_with() -> None:
+    found = study_of({"complete": [0.5, 0.9]})
+    assert [len(one.rows) for one in found.tables] == [1, 0]
+    assert "complete" in markdown([Finished(STUDY, found, 1.0)], STUDY.roles)
+
+
 def test_missing_answers_are_said() -> None:
     assert "1 answers did not come" in " ".join(study_of({"complete": [0.5, 0.9], "hops-0": [0.4, None]}).how)
 
