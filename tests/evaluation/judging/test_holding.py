@@ -152,6 +152,18 @@ async def test_a_standing_is_kept_and_fewer_answers_do_not_replace_more(tmp_path
     assert isinstance(kept[0], Standing)
 
 
+async def test_as_many_answers_replace_those_before_and_fewer_do_to_other_replies(tmp_path: Path) -> None:
+    given = material(metrics=("accuracy",), lines=())
+    records = await asked(perfect(LINES), tmp_path, given)
+    (whole,) = standings_of(held(given, records, "perfect"))
+    (few,) = standings_of(held(material(limit=1, metrics=("accuracy",), lines=()), records, "perfect"))
+    again = whole.model_copy(update={"told": whole.told._replace(value=0.9)})
+    other = few.model_copy(update={"version": "other replies"})
+    for found in (whole, again, other):
+        keep_standings(tmp_path, [found])
+        assert read_standings(tmp_path) == (found,)
+
+
 def test_of_many_coins_few_are_above_chance_and_of_weak_judges_many() -> None:
     dice = random.Random(0)
 
