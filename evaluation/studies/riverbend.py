@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import Annotated, Any, Literal, NamedTuple
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, field_validator
 
 from dramaturg.evaluation.metrics.curves import SCALES, Reading
 from dramaturg.evaluation.metrics.intervals import POSITIVE, Interval, cluster_interval, paired_interval
@@ -201,7 +201,7 @@ def prepared(bench: Bench) -> tuple[list[StudyRun], Library]:
     library = grown_library(bench, own.triples) if own.triples else bench.library
     folder = bench.folder / "riverbend"
     folder.mkdir(parents=True, exist_ok=True)
-    models = [name_of(bench.chat_model), embedder_name(bench.embedding_model, "en")]
+    models: list[JsonValue] = [name_of(bench.chat_model), embedder_name(bench.embedding_model, "en")]
     texts = hashlib.sha256()
     for role in AGENTS:
         for path, data in sorted(library.contents(role).items()):
