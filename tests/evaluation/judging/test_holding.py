@@ -11,7 +11,7 @@ from dramaturg.evaluation.comparison.run import Capped, EvaluationSettings
 from dramaturg.evaluation.judging.anchors import anchors, version
 from dramaturg.evaluation.judging.holding import PAIR, Material, estimated, hold, to_ask
 from dramaturg.evaluation.judging.lines import SPEAKER, hidden_speakers, play
-from dramaturg.evaluation.judging.standing import ANCHORS, Held, held, in_order, over
+from dramaturg.evaluation.judging.standing import ANCHORS, Held, Measured, held, in_order, over
 from dramaturg.evaluation.judging.verdicts import Standing, keep_standings, read_standings, standings_of, verdicts
 from dramaturg.testing import ScriptedChatModel
 
@@ -83,6 +83,14 @@ async def test_always_yes_is_seen_to_say_one_thing(tmp_path: Path) -> None:
     for metric in ("accuracy", "refusal"):
         assert "it says yes to everything" in said(found, metric)
         assert "not above chance (0.500" in said(found, metric)
+
+
+@pytest.mark.parametrize(("value", "way"), [(0.1, "higher"), (-0.1, "lower")])
+def test_a_small_liking_of_length_goes_the_way_it_goes(value: float, way: str) -> None:
+    length = Measured(value, value - 0.05, value + 0.05, 0, 9, 9)
+    found = Held("judge", "accuracy", ANCHORS, "", (), Measured(0.9, 0.8, 1, 0.5, 9, 9), {}, length=length)
+    (line,) = verdicts([found])
+    assert f"it scores longer replies {way} than shorter ones" in line
 
 
 async def test_a_lover_of_length_is_seen(tmp_path: Path) -> None:
