@@ -12,10 +12,11 @@ from typing_extensions import TypedDict
 from dramaturg.nodes.identity.chronicle import IdentityChanges
 from dramaturg.nodes.identity.decision import DayPlan
 from dramaturg.nodes.identity.episodes import Episode
+from dramaturg.nodes.identity.update import MOST_FINDINGS
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import needs, run_of, settings, turns
 from dramaturg.nodes.world.talk import TalkSettings
-from dramaturg.nodes.world.world import AgentId, Deed, Step, WorldState, event, logged, scenario_of
+from dramaturg.nodes.world.world import AgentId, Deed, Step, WorldState, event, logged, scenario_of, steps_of
 from dramaturg.prompts import load
 from dramaturg.stores.documents.scenario import Scenario
 from dramaturg.workflows.id_rag import ChangedInput, IdRagContext
@@ -51,6 +52,29 @@ class RiverbendContext(TalkSettings):
         description="Whether deeds may change the identity of who does them, where it is not inferred: a call a deed. "
         "Core triples stay.",
     )
+
+
+def most_questions(context: RiverbendContext, *, after: int = 0, chronicled: int | None = None) -> dict[str, int]:
+    """How many questions a run asks at most, re-asks left out: `deeds`, `talks` and `votes`.
+
+    Statements count as asked about in one question; a model that is asked of each apart is asked more.
+
+    Args:
+        context: how it is played.
+        after: the steps that were played already.
+        chronicled: how many agents have a chronicle, whom alone gate and update ask about; None: all may have one.
+    """
+    scenario, steps = scenario_of(context), range(after + 1, steps_of(context) + 1)
+    agents = len(scenario.agents)
+    each = 4 + context.planning  # an identity, a feeling, a deed, what comes of it; a plan
+    # Evidence of a change, and each change held against the core; two verdicts, a second deed and a refusal.
+    own = context.update * (1 + MOST_FINDINGS) + context.gate * 4
+    open_hours = sum(scenario.polls_at(scenario.clock.at(step)) == "open" for step in steps)
+    return {
+        "deeds": len(steps) * (agents * each + (agents if chronicled is None else chronicled) * own),
+        "talks": len(steps) * min(context.talks, agents // 2) * context.talk_lines,
+        "votes": open_hours * agents,
+    }
 
 
 class AgentInput(TypedDict):

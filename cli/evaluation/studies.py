@@ -1,15 +1,15 @@
 """`dramaturg studies` and `published`: what methods look up, and the papers' own tables; no judge of answers."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
-from dramaturg.cli.options import JsonOption, LibraryOption, names_in, shelf_of
+from dramaturg.cli.options import JsonOption, LibraryOption, names_in, require_known, settings_of, shelf_of
 from dramaturg.cli.output import (
     NUMBERS,
     errors,
@@ -39,16 +39,27 @@ from dramaturg.evaluation.studies.study import Bench, Study, copy_roles
 from dramaturg.models.environment import environment
 from dramaturg.stores.library import Library
 
+if TYPE_CHECKING:
+    from dramaturg.nodes.world.world import Event
+    from dramaturg.workflows.riverbend_agents import RiverbendContext
+
 ROLES = "beethoven,wukong,silver"
 """The example roles with personas, questions and marks."""
+DEAR = [name for name, one in STUDIES.items() if one.cost]
 NamesArgument = Annotated[
-    list[str] | None, typer.Argument(help=f"Which, of {', '.join(STUDIES)}; none: all.", show_default=False)
+    list[str] | None,
+    typer.Argument(help=f"Which, of {', '.join(STUDIES)}; none: all but {', '.join(DEAR)}.", show_default=False),
 ]
 RolesOption = Annotated[str, typer.Option("--role", help="Which roles, with commas between.")]
 OutOption = Annotated[
     Path | None, typer.Option("--out", help="Write the tables into this page, between its lines for them.")
 ]
 ModelOption = Annotated[str, typer.Option("--model", help="The chat model, where a study asks one.")]
+SettingsOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A setting of riverbend, e.g. hours=14. May be repeated."),
+]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what is to be asked, as far as is known, and end.")]
 
 
 def studies(
@@ -57,23 +68,75 @@ def studies(
     out: OutOption = None,
     model: ModelOption = "embedded",
     library: LibraryOption = None,
+    settings: SettingsOption = None,
+    dry_run: DryRunOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Measure what methods look up, on copies of the roles; what was made for an earlier run is used again."""
     wanted = studies_of(names or ())
     require_extra("evaluate", *NUMBERS)
     page = page_at(out) if out else ""
-    bench = Bench(environment().cache / "studies", names_in("--role", roles), model)
+    given = known_settings(wanted, settings_of(settings))
+    named = names_in("--role", roles)
+    bench = Bench(environment().cache / "studies", named, model, settings=given, play=played)
+    if dry_run:
+        tell(wanted, bench, shelf_of(library), as_json=as_json)
+        return
     new, done = bench.is_new, finished(wanted, bench, shelf_of(library))
     if out:
         picture = plotted(out, done)
-        write_whole(out, within(page, markdown(done, bench.roles, picture, new=new)).encode())
+        made_of = tuple(dict.fromkeys(role for one in wanted for role in one.roles or named))
+        write_whole(out, within(page, markdown(done, made_of, picture, new=new)).encode())
         errors.print(f"Wrote {out!s}.", soft_wrap=True)
     if as_json:
         print_json([as_record(one) for one in done])
         return
     for one in done:
         show(one)
+
+
+def known_settings(wanted: Sequence[Study], given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The settings that are given, checked; refused where no study of the run has any."""
+    kinds = {one.name: one.settings for one in wanted if one.settings}
+    if given and not kinds:
+        able = " or ".join(name for name, one in STUDIES.items() if one.settings)
+        raise ValueError(f"These studies have no settings: name {able}, or leave --set out.")
+    for name, kind in kinds.items():
+        require_known(kind, given, name)
+        kind.model_validate(dict(given))
+    return given
+
+
+async def played(context: "RiverbendContext", log: Path, show: "Callable[[Event], None]") -> None:
+    """Play a simulation to its end, or go on with it where it stopped."""
+    from dramaturg.conversations.simulation import open_simulation
+    from dramaturg.workflows import riverbend  # graphs are built when they are asked for
+
+    async with open_simulation(riverbend.build(), context, log) as run:
+        await run.play(show)
+
+
+def tell(wanted: Sequence[Study], bench: Bench, library: Library, *, as_json: bool) -> None:
+    """Say what studies would ask, where that is known before."""
+    costs = {}
+    with bench.held():
+        copy_all(wanted, bench, library)
+        for one in wanted:
+            one.check(bench)
+            costs[one.name] = one.cost(bench) if one.cost else None
+    if as_json:
+        print_json([{"study": name, **(dict(found.counts) if found else {})} for name, found in costs.items()])
+        return
+    for name, found in costs.items():
+        unknown = f"{name}: how much it asks is not known before its roles are indexed."
+        for line in found.lines if found else (unknown,):
+            screen.print(line, soft_wrap=True)
+
+
+def copy_all(wanted: Sequence[Study], bench: Bench, library: Library) -> None:
+    """Copy the roles that studies are made of."""
+    for roles in dict.fromkeys(one.roles or bench.roles for one in wanted):
+        copy_roles(replace(bench, roles=roles), library)
 
 
 def page_at(out: Path) -> str:
@@ -91,7 +154,7 @@ def finished(wanted: Sequence[Study], bench: Bench, library: Library) -> list[Fi
     """Run studies under a progress bar."""
     stopping.promise("What was indexed and answered is kept, and the same command goes on with it.")
     with bench.held(), bars() as announce:
-        copy_roles(bench, library)
+        copy_all(wanted, bench, library)
         return asyncio.run(run(wanted, replace(bench, announce=announce)))
 
 
@@ -112,7 +175,7 @@ def show(one: Finished) -> None:
     for table in one.findings.tables:
         shape = table_of(table.title, *table.columns)
         for row in table.rows:
-            shape.add_row(*(shown(cell) for cell in row))
+            shape.add_row(*(shown(cell, table.unit) for cell in row))
         screen.print(shape)
     for line in one.findings.limits:
         screen.print(f"- {line}")

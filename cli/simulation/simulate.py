@@ -21,7 +21,7 @@ from dramaturg.cli.options import (
 from dramaturg.cli.output import note, print_json, screen
 from dramaturg.cli.stopping import stopping
 from dramaturg.conversations.simulation import open_simulation, server_of
-from dramaturg.nodes.world.world import Event, names_of, scenario_of, steps_of
+from dramaturg.nodes.world.world import Event, names_of, scenario_of
 
 if TYPE_CHECKING:
     from dramaturg.workflows.riverbend_agents import RiverbendContext
@@ -147,11 +147,8 @@ def ending(events: list[Event]) -> str:
 
 def estimate(context: "RiverbendContext") -> str:
     """How many questions a run asks at most, re-asks left out."""
-    scenario, steps = scenario_of(context), steps_of(context)
-    agents = len(scenario.agents)
-    open_hours = sum(scenario.polls_at(scenario.clock.at(step)) == "open" for step in range(1, steps + 1))
-    each = 4 + context.planning + context.update  # an identity, a feeling, a deed, what comes of it; a plan, a change
-    deeds = steps * agents * each
-    talks = steps * min(context.talks, agents // 2) * context.talk_lines
-    most = deeds + talks + open_hours * agents
-    return f"At most {most:,} questions: {deeds:,} for deeds, {talks:,} in talks, {open_hours * agents:,} for votes."
+    from dramaturg.workflows.riverbend_agents import most_questions
+
+    found = most_questions(context)
+    deeds, talks, votes = (f"{found[name]:,}" for name in ("deeds", "talks", "votes"))
+    return f"At most {sum(found.values()):,} questions: {deeds} for deeds, {talks} in talks, {votes} for votes."

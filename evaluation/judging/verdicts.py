@@ -42,7 +42,7 @@ STANDINGS = TypeAdapter(tuple[Standing, ...])
 
 def read_standings(folder: Path) -> tuple[Standing, ...]:
     """What is kept in a folder; nothing where there is no file yet."""
-    data = read_if_there(folder / FILE, within=folder) if folder.is_dir() else None
+    data = read_if_there(folder / FILE, within=folder)
     try:
         return STANDINGS.validate_json(data) if data else ()
     except ValidationError as error:

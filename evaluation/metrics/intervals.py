@@ -106,7 +106,7 @@ def cluster_interval(
         if same:
             reason = f"all {n} {unit}s have the same mean: nothing says how {unit}s vary"
             return Interval(mean, None, None, *about, "none", reason)
-        low, high = _t_interval(mean, spread, covered, of_logarithm=scale == POSITIVE and mean > 0)
+        low, high = _t_interval(mean, spread, covered, of_logarithm=scale == POSITIVE)
         method = f"Student's t over {unit}s" + (", of the logarithm" if scale == POSITIVE else "")
         return Interval(mean, low, high, *about, method, "")
     within = sum(float(np.var(of)) / len(of) for of in values.values()) / n**2

@@ -27,14 +27,18 @@ class Contrast(NamedTuple):
     """What has no partner in the other condition, and is left out."""
 
 
-def contrasts(readings: Mapping[str, Sequence[Reading]]) -> list[Contrast]:
+def contrasts(readings: Mapping[str, Sequence[Reading]], order: Sequence[str] = ORDER) -> list[Contrast]:
     """Compare each condition with the baseline by each measure, corrected by Holm over all of them.
+
+    Args:
+        readings: what was observed, by measure.
+        order: of the conditions; the last of those that there are is the baseline.
 
     Returns:
         Nothing where there is one condition, or no pair.
     """
     conditions = {one.condition for of in readings.values() for one in of}
-    *others, baseline = [name for name in ORDER if name in conditions] or [""]
+    *others, baseline = [name for name in order if name in conditions] or [""]
     found = []
     for measure, of in readings.items():
         scale = SCALES.get(measure, POSITIVE)

@@ -15,6 +15,7 @@ from dramaturg.evaluation.studies import (
     entity_merges,
     follow_ups,
     mood_congruence,
+    riverbend,
     scope_detection,
     splitters,
 )
@@ -23,7 +24,16 @@ from dramaturg.stores.errors import did_you_mean
 
 STUDIES: Mapping[str, Study] = {
     one.STUDY.name: one.STUDY
-    for one in (splitters, follow_ups, chunk_usage, entity_merges, scope_detection, mood_congruence, clique_relevance)
+    for one in (
+        splitters,
+        follow_ups,
+        chunk_usage,
+        entity_merges,
+        scope_detection,
+        mood_congruence,
+        clique_relevance,
+        riverbend,
+    )
 }
 BEGIN, END = "<!-- studies: begin -->", "<!-- studies: end -->"
 """Between these lines of a page, a run writes what it found."""
@@ -38,8 +48,8 @@ class Finished(NamedTuple):
 
 
 def studies_of(names: Iterable[str]) -> list[Study]:
-    """The studies of these names; all, if there are none."""
-    wanted = tuple(dict.fromkeys(names)) or tuple(STUDIES)
+    """The studies of these names; if there are none, all but those that are dear."""
+    wanted = tuple(dict.fromkeys(names)) or tuple(name for name, one in STUDIES.items() if not one.cost)
     for name in wanted:
         if name not in STUDIES:
             near = did_you_mean(name, STUDIES) or f"; there are {', '.join(STUDIES)}"
@@ -81,21 +91,20 @@ def section(one: Finished, picture: str) -> str:
     """One study."""
     parts = [f"## {one.study.title}", f"`dramaturg studies {one.study.name}`, {one.seconds:.0f} seconds."]
     parts += one.findings.how
-    parts += [
-        f"**{found.title}**\n\n{table(found.columns, *(map(shown, row) for row in found.rows))}"
-        for found in one.findings.tables
-    ]
+    for found in one.findings.tables:
+        rows = ([shown(cell, found.unit) for cell in row] for row in found.rows)
+        parts.append(f"**{found.title}**\n\n{table(found.columns, *rows)}")
     if one.findings.calibration and picture:
         parts.append(f"![Calibration of P(known)]({picture})")
     parts += ["What cannot be concluded:", "\n".join(f"- {line}" for line in one.findings.limits)]
     return "\n\n".join(parts)
 
 
-def shown(cell: Cell) -> str:
-    """A number with what it rests on."""
+def shown(cell: Cell, unit: str = "role") -> str:
+    """A number with what it rests on; `unit` says in a word what intervals are over."""
     match cell:
         case Interval():
-            return f"{signed(cell.mean)} {bounds(cell)} ({cell.n} roles, n = {cell.n_values})"
+            return f"{signed(cell.mean)} {bounds(cell)} ({cell.n} {unit}s, n = {cell.n_values})"
         case Share():
             return f"{cell.share:.3f} [{cell.low:.3f}, {cell.high:.3f}] ({cell.hits} of {cell.n})"
         case Separation():

@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -21,6 +21,7 @@ from dramaturg.models.chat import ChatModel, chat_model
 from dramaturg.models.embeddings import Embedder, embedder
 from dramaturg.models.questions import Decision
 from dramaturg.nodes.run import RoleContext
+from dramaturg.nodes.world.world import Event
 from dramaturg.stores.conversations.kept_run import alone
 from dramaturg.stores.index.graph import EntityType
 from dramaturg.stores.library import Library, examples
@@ -34,6 +35,8 @@ DEADLINE = 600
 """Seconds for one question: a busy machine is slow, and a study is no conversation."""
 AnnounceStep = Callable[[str, int, int], None]
 """Is told what is done, how much of it, and how much there is."""
+Play = Callable[[Any, Path, Callable[[Event], None]], Awaitable[None]]
+"""Plays a simulation to its end: its context, its log, and what is told each new event; goes on where it stopped."""
 C = TypeVar("C", bound=RoleContext)
 
 
@@ -46,6 +49,10 @@ class Bench:
     chat_model: str | BaseChatModel = "embedded"
     embedding_model: str | Embeddings = "auto"
     announce: AnnounceStep = lambda what, done, total: None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """What the studies of the run are told, such as how many seeds; of those that can be told anything."""
+    play: Play | None = None
+    """How simulations are played."""
 
     @property
     def is_new(self) -> bool:
@@ -97,7 +104,11 @@ class Progress:
 
     def step(self) -> None:
         """One more is done."""
-        self.done += 1
+        self.reach(self.done + 1)
+
+    def reach(self, done: int) -> None:
+        """So many are done."""
+        self.done = done
         self.announce(self.what, self.done, self.total)
 
 
@@ -113,6 +124,8 @@ class StudyTable(NamedTuple):
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    unit: str = "role"
+    """What intervals are over, in a word."""
 
 
 class StudyFindings(NamedTuple):
@@ -127,6 +140,15 @@ class StudyFindings(NamedTuple):
     """Mean P(known) and the share that is known, bin by bin: what the plot shows."""
 
 
+class StudyCost(NamedTuple):
+    """What a study would cost, before it asks anything."""
+
+    counts: Mapping[str, int | float | None]
+    """For programs."""
+    lines: tuple[str, ...]
+    """For people."""
+
+
 class Study(NamedTuple):
     """A study: what makes its records with the models, and what makes numbers of the records without any."""
 
@@ -136,6 +158,12 @@ class Study(NamedTuple):
     findings: Callable[[Sequence[Any]], StudyFindings]
     check: Callable[[Bench], object] = lambda bench: None
     """Refuses roles that it cannot be made of, before any study of the run has begun."""
+    roles: tuple[str, ...] = ()
+    """The roles that it is made of, whichever are named; none: those that are named."""
+    settings: type[BaseModel] | None = None
+    """What it may be told; None: nothing."""
+    cost: Callable[[Bench], StudyCost] | None = None
+    """What it would ask. A study that can say so is dear, and is made only where it is named."""
 
 
 Emotion = Literal["joy", "acceptance", "fear", "surprise", "sadness", "disgust", "anger", "anticipation"]

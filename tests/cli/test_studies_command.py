@@ -13,6 +13,7 @@ from dramaturg.models.environment import environment
 
 from commands import Command
 from fakes import ScriptedChatModel
+from measured_runs import examined_townspeople
 from roles import actor, fenced, said
 from stub_endpoint import Endpoint
 
@@ -113,3 +114,55 @@ def test_what_a_later_study_lacks_is_said_before_the_first(study: str, asked: Co
     code, _, err = asked("studies", "scope-detection", study, "--role", "ada", "--model", "auto")
     assert (code, stub.asked) == (2, [])
     assert "no marks" in err
+
+
+HOUR = ("riverbend", "--model", "auto", "--set", "hours=1", "--set", "seeds=1", "--set", "conditions=no-plan")
+
+
+def test_what_riverbend_would_ask_is_said_before(asked: Command, stub: Endpoint) -> None:
+    code, out, err = asked("studies", *HOUR, "--dry-run")
+    assert (code, stub.asked) == (0, []), err
+    said = "2 runs of 1 hours, 0 of them over. At most 165 questions: 77 in the runs, 88 for measures"
+    assert said in " ".join(out.split())
+    _, out, _ = asked("studies", *HOUR, "--dry-run", "--json")
+    (counts,) = json.loads(out)
+    assert (counts["runs"], counts["questions"], stub.asked) == (2, 165, [])
+
+
+def test_riverbend_is_played_measured_and_kept(asked: Command, stub: Endpoint) -> None:
+    stub.model = examined_townspeople()
+    code, first, err = asked("studies", *HOUR, "--set", "measures=alignment", "--json")
+    assert code == 0, err
+    (found,) = json.loads(first)
+    means = [[cell["value"] for cell in row] for row in found["tables"][0]["rows"]]
+    assert [row[0] for row in means] == ["complete", "no-plan"]
+    assert [row[1]["mean"] for row in means] == [7, 7]
+    chats = len(stub.asked)
+    _, second, _ = asked("studies", *HOUR, "--set", "measures=alignment", "--json")
+    assert json.loads(second)[0]["tables"] == found["tables"]
+    assert len(stub.asked) == chats
+    _, out, _ = asked("studies", *HOUR, "--set", "measures=alignment", "--dry-run")
+    assert "2 of them over. At most 0 questions" in " ".join(out.split())
+
+
+def test_a_study_of_which_nothing_is_known_before_says_so(asked: Command, stub: Endpoint) -> None:
+    code, out, _ = asked("studies", "scope-detection", "--role", "ada", "--dry-run")
+    assert (code, stub.asked) == (0, [])
+    assert "scope-detection: how much it asks is not known before its roles are indexed." in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("splitters", "--set", "hours=2"), "These studies have no settings: name riverbend"),
+        (("riverbend", "--set", "hour=2"), "riverbend has no setting 'hour'"),
+        (("riverbend", "--set", "conditions=no-hops"), "there is no condition 'no-hops'"),
+        (("riverbend", "--set", "measures=recal"), "measures"),
+    ],
+)
+def test_settings_that_a_study_does_not_have_are_refused(
+    asked: Command, stub: Endpoint, arguments: tuple[str, ...], says: str
+) -> None:
+    code, _, err = asked("studies", *arguments)
+    assert (code, stub.asked) == (2, [])
+    assert says in err

@@ -288,6 +288,11 @@ def test_a_dry_run_asks_nothing(model: ScriptedChatModel, run: Command) -> None:
     assert "At most 251 questions: 175 for deeds, 56 in talks, 20 for votes." in out
 
 
+def test_a_dry_run_counts_what_gate_and_update_ask(model: ScriptedChatModel, run: Command) -> None:
+    _, out, _ = run("simulate", "riverbend", "--dry-run", "--set", "update=true", "--set", "gate=true")
+    assert "455 for deeds" in out  # of 35 deeds: 5 questions, and 4 more of each
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

@@ -33,14 +33,40 @@ USUAL: dict[str, Part] = {
 }
 
 
+EXAMINED = ("answer_quiz", "why_aligned", "rate_alignment")
+"""What is asked for measures and by nobody else."""
+
+
+def lasts(*names: str) -> dict[str, str]:
+    """The last line of each prompt, as far as it is the same for all."""
+    return {name: load(name, "en").sections[-1][1].splitlines()[-1].split("$role")[0] for name in names}
+
+
+def asked_for(model: ScriptedChatModel, name: str) -> list[str]:
+    """The questions of one prompt."""
+    return [call.text for call in model.calls if lasts(name)[name] in call.text]
+
+
+def examined_townspeople(**parts: Any) -> ScriptedChatModel:
+    """Play all parts, and answer and judge for measures."""
+    people, known = townspeople(**parts), lasts(*EXAMINED)
+
+    def answer(messages: list[BaseMessage]) -> Any:
+        text = said(messages)
+        name = next((name for name, last in known.items() if last in text), None)
+        return USUAL[name] if name else people.reply(messages)
+
+    return ScriptedChatModel(reply=answer)
+
+
 def examiner(**parts: Part) -> ScriptedChatModel:
     """Answer, look up and judge; a part is a text, an exception, or a function of the question."""
     script = USUAL | parts
-    lasts = {name: load(name, "en").sections[-1][1].splitlines()[-1].split("$role")[0] for name in script}
+    known = lasts(*script)
 
     def answer(messages: list[BaseMessage]) -> str | Exception:
         text = said(messages)
-        part = next(script[name] for name, last in lasts.items() if last in text)
+        part = next(script[name] for name, last in known.items() if last in text)
         return part(text) if callable(part) else part
 
     return ScriptedChatModel(reply=answer)

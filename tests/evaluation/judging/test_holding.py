@@ -11,7 +11,7 @@ from dramaturg.evaluation.comparison.run import Capped, EvaluationSettings
 from dramaturg.evaluation.judging.anchors import anchors, version
 from dramaturg.evaluation.judging.holding import PAIR, Material, estimated, hold, to_ask
 from dramaturg.evaluation.judging.lines import SPEAKER, hidden_speakers, play
-from dramaturg.evaluation.judging.standing import ANCHORS, Held, held, in_order, over
+from dramaturg.evaluation.judging.standing import ANCHORS, Held, Measured, held, in_order, over
 from dramaturg.evaluation.judging.verdicts import Standing, keep_standings, read_standings, standings_of, verdicts
 from dramaturg.testing import ScriptedChatModel
 
@@ -85,6 +85,14 @@ async def test_always_yes_is_seen_to_say_one_thing(tmp_path: Path) -> None:
         assert "not above chance (0.500" in said(found, metric)
 
 
+@pytest.mark.parametrize(("value", "way"), [(0.1, "higher"), (-0.1, "lower")])
+def test_a_small_liking_of_length_goes_the_way_it_goes(value: float, way: str) -> None:
+    length = Measured(value, value - 0.05, value + 0.05, 0, 9, 9)
+    found = Held("judge", "accuracy", ANCHORS, "", (), Measured(0.9, 0.8, 1, 0.5, 9, 9), {}, length=length)
+    (line,) = verdicts([found])
+    assert f"it scores longer replies {way} than shorter ones" in line
+
+
 async def test_a_lover_of_length_is_seen(tmp_path: Path) -> None:
     found = await found_of(length_lover(), tmp_path)
     assert "scores longer replies higher" in said(found, "accuracy")
@@ -150,6 +158,18 @@ async def test_a_standing_is_kept_and_fewer_answers_do_not_replace_more(tmp_path
     keep_standings(tmp_path, changed)
     assert read_standings(tmp_path) == (*changed, kept[1])
     assert isinstance(kept[0], Standing)
+
+
+async def test_as_many_answers_replace_those_before_and_fewer_do_to_other_replies(tmp_path: Path) -> None:
+    given = material(metrics=("accuracy",), lines=())
+    records = await asked(perfect(LINES), tmp_path, given)
+    (whole,) = standings_of(held(given, records, "perfect"))
+    (few,) = standings_of(held(material(limit=1, metrics=("accuracy",), lines=()), records, "perfect"))
+    again = whole.model_copy(update={"told": whole.told._replace(value=0.9)})
+    other = few.model_copy(update={"version": "other replies"})
+    for found in (whole, again, other):
+        keep_standings(tmp_path, [found])
+        assert read_standings(tmp_path) == (found,)
 
 
 def test_of_many_coins_few_are_above_chance_and_of_weak_judges_many() -> None:

@@ -156,6 +156,17 @@ def test_what_has_no_mean_is_refused(values: Any, why: str) -> None:
         paired_test(values, values, seed=0)
 
 
+def test_a_value_may_round_past_the_end_of_its_scale() -> None:
+    assert cluster_interval({"a": [1 + 1e-15], "b": [0.5]}).high == pytest.approx(1)
+    assert cluster_interval({"a": [-1e-15], "b": [0.5]}).low == pytest.approx(0)
+
+
+def test_means_that_differ_by_rounding_alone_do_not_vary() -> None:
+    found = cluster_interval({"a": [1e9 * (0.1 + 0.2)], "b": [1e9 * 0.3]}, scale=POSITIVE)
+    assert (found.low, found.high) == (None, None)
+    assert "all 2 roles have the same mean" in found.reason
+
+
 def test_a_value_off_its_scale_is_refused() -> None:
     with pytest.raises(ValueError, match="Give values on their scale"):
         cluster_interval({"ada": [1.0], "tom": [2.0]})
