@@ -19,7 +19,9 @@ from dramaturg.stores.files import canonical, sha256
 
 GradeScale = Literal["yes/no", "1-5", "1-10"]
 BOUNDS: Mapping[GradeScale, tuple[int, int]] = {"yes/no": (0, 1), "1-5": (1, 5), "1-10": (1, 10)}
-Part = Literal["profile", "gold", "passages", "events", "dialogue", "user_role", "relation"]
+Part = Literal["profile", "gold", "passages", "events", "dialogue", "user_role", "relation", "pressed", "talk"]
+TURNS_OF_TALK: tuple[Part, ...] = ("pressed", "talk")
+"""What a case has only in certain turns of a talk."""
 REASON_TOKENS = 120
 """The longest sentence of a judge."""
 VERDICT = 2
@@ -43,6 +45,8 @@ class Judge:
     """What is shown too where a case holds it."""
     note: str = ""
     """What the paper leaves open, and what is done here."""
+    of_talks: bool = False
+    """Whether it judges talks of several turns, and nothing else."""
 
 
 _ALL = (
@@ -137,6 +141,48 @@ _ALL = (
         may=("dialogue",),
         note="As for personality. The paper does not say where its judge has the relation from.",
     ),
+    Judge(
+        "contradiction",
+        "grade_contradiction",
+        "yes/no",
+        "lower",
+        ("dialogue",),
+        "No paper's: talks of several turns, by turn",
+        note="Not asked in the first turn, before which nothing was said. It is about the role's own words: whether "
+        "they are true is not judged.",
+        of_talks=True,
+    ),
+    Judge(
+        "boundary",
+        "grade_boundary",
+        "yes/no",
+        "higher",
+        ("dialogue", "pressed"),
+        "No paper's: talks of several turns, where a question out of scope is asked again",
+        note="Asked only of turns that press. That the question is out of scope is the plan's to know, and the judge "
+        "is told so.",
+        of_talks=True,
+    ),
+    Judge(
+        "whole_character",
+        "grade_whole_character",
+        "1-5",
+        "higher",
+        ("profile", "talk"),
+        "No paper's: talks of several turns, as a whole",
+        note="Asked once a talk, of its last turn.",
+        of_talks=True,
+    ),
+    Judge(
+        "whole_contradiction",
+        "grade_whole_contradiction",
+        "yes/no",
+        "lower",
+        ("talk",),
+        "No paper's: talks of several turns, as a whole",
+        note="Asked once a talk, of its last turn.",
+        of_talks=True,
+    ),
 )
 JUDGES: Mapping[str, Judge] = MappingProxyType({judge.name: judge for judge in _ALL})
 """All judges of replies. Identity recall and action alignment are in `identity_quiz` and `action_alignment`."""
@@ -176,6 +222,10 @@ class Case(_Frozen):
     """The name of the one who asks."""
     relation: str = ""
     """How the role stands to the one who asks."""
+    pressed: str = ""
+    """In a turn that presses, the question that the role cannot answer and is asked again."""
+    talk: tuple[DatasetTurn, ...] = ()
+    """At the end of a talk, all of it."""
     scope: Literal["in", "out", ""] = ""
     """`out`: the role can't know. No judge is shown this."""
 
@@ -183,8 +233,9 @@ class Case(_Frozen):
         """A part as a judge reads it."""
         if name == "passages":
             return "\n\n".join(f"[{number}] {passage}" for number, passage in enumerate(self.passages, start=1))
-        if name == "dialogue":
-            return "\n".join(f"{turn.speaker}: {' '.join(turn.text.split())}" for turn in self.dialogue)
+        if name in ("dialogue", "talk"):
+            said: tuple[DatasetTurn, ...] = getattr(self, name)
+            return "\n".join(f"{turn.speaker}: {' '.join(turn.text.split())}" for turn in said)
         return str(getattr(self, name)).strip()
 
 
@@ -274,6 +325,6 @@ def _check_pairs(one: Sequence[float | None], other: Sequence[float | None], sca
 
 def _messages(judge: Judge, case: Case, reason: str = "") -> list[BaseMessage]:
     """A judge's prompt. The beginning of both questions is the same, so that a server reads it once."""
-    shown = ("question", "reply", *judge.needs, *judge.may)
+    shown = (*(() if "talk" in judge.needs else ("question", "reply")), *judge.needs, *judge.may)
     data = {part: case.part(part) for part in shown} | {"reason": reason}
     return load(judge.prompt, case.language).messages(data=data, role=case.role, user=case.user_role)

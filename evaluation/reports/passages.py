@@ -9,7 +9,7 @@ from dramaturg.evaluation.comparison.plan import Plan
 from dramaturg.evaluation.comparison.records import Records
 from dramaturg.evaluation.metrics.intervals import Interval, cluster_interval
 from dramaturg.evaluation.reports.chunk_usage import OVER_ROLES, recorded_sizes, uses
-from dramaturg.evaluation.reports.tables import bounds, signed, table
+from dramaturg.evaluation.reports.tables import table, told
 
 
 class PassageUse(NamedTuple):
@@ -66,8 +66,3 @@ def passage_lines(plan: Plan, records: Records) -> Iterator[str]:
             for one in found
         )
         yield table(("method", "replies", "usage", "Gini", "nothing selected"), *rows)
-
-
-def told(interval: Interval | None) -> str:
-    """A share with its interval."""
-    return "" if interval is None else f"{signed(interval.mean)} {bounds(interval)}"
