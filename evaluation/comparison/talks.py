@@ -129,7 +129,21 @@ def talks_of(
         at = next((number for number, one in enumerate(later) if one.id == opening.id), -1) + 1
         following = [one for one in [*later[at:], *later[:at]] if one.id != opening.id]
         said = planned_talk(role, talk, [opening, *following], turns, language, simulated=bool(user))
-        yield from numbered(talk, said, user or opening.user_role)
+        scene = {"scene": opening.context, "reference": reference_of(opening, questions) if opening.context else ""}
+        yield from numbered(talk, said, opening.user_role or user, **scene)
+
+
+def reference_of(opening: DatasetQuestion, questions: Sequence[DatasetQuestion]) -> str:
+    """The scene as its author wrote it: of the questions that come from the same conversation the longest one."""
+
+    def lines(one: DatasetQuestion) -> list[tuple[str, str]]:
+        said = [*((turn.speaker, turn.text) for turn in one.turns), (one.user_role, one.text), (one.role, one.answer)]
+        return [(speaker, " ".join(text.split())) for speaker, text in said if text]
+
+    own = lines(opening) if opening.answer else []
+    same = [lines(one) for one in questions if one.answer]
+    longest = max((one for one in same if own and one[: len(own)] == own), key=len, default=own)
+    return "\n".join(f"{speaker}: {text}" for speaker, text in longest)
 
 
 def planned_talk(
@@ -232,7 +246,9 @@ def in_turn(texts: Sequence[T]) -> Iterator[T]:
         left.rotate(-1)
 
 
-def numbered(talk: str, said: Sequence[Said], user: str) -> Iterator[DatasetQuestion]:
+def numbered(
+    talk: str, said: Sequence[Said], user: str, scene: str = "", reference: str = ""
+) -> Iterator[DatasetQuestion]:
     """The turns of a talk as questions; each knows what the user has said before."""
     before: list[str] = []
     for number, one in enumerate(said, start=1):
@@ -245,6 +261,8 @@ def numbered(talk: str, said: Sequence[Said], user: str) -> Iterator[DatasetQues
             fact=one.fact,
             distance=one.distance,
             pressed=one.about.text if one.kind == "press" and one.about else "",
+            scene=scene,
+            reference=reference,
             after=digest([user, *before]),
         )
         about = one.about.model_dump(exclude={"turns", "context"} if number > 1 else set()) if one.about else {}

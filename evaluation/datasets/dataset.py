@@ -53,6 +53,10 @@ class TalkTurn(_Frozen):
     """In a recall, how many turns ago it was told."""
     pressed: str = ""
     """In a press, the question that is asked again."""
+    scene: str = ""
+    """Where and why the talk takes place, as the opening says."""
+    reference: str = ""
+    """How the scene goes on in the dataset, if it is there."""
     after: str = ""
     """A digest of all that the user says before in this talk."""
 

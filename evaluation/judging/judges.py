@@ -7,21 +7,39 @@ from types import MappingProxyType
 from typing import Annotated, Literal
 
 from langchain_core.messages import BaseMessage
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from dramaturg.evaluation.datasets.dataset import DatasetTurn
+from dramaturg.evaluation.metrics.acting import acting_score
 from dramaturg.evaluation.metrics.reliability import Agreement, Kappa, cohen_kappa, krippendorff_alpha
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import UNANSWERED
-from dramaturg.models.questions import decide, rate, write
+from dramaturg.models.extracted import Extracted
+from dramaturg.models.questions import decide, extract, rate, write
 from dramaturg.prompts import load
 from dramaturg.stores.files import canonical, sha256
 
-GradeScale = Literal["yes/no", "1-5", "1-10"]
-BOUNDS: Mapping[GradeScale, tuple[int, int]] = {"yes/no": (0, 1), "1-5": (1, 5), "1-10": (1, 10)}
-Part = Literal["profile", "gold", "passages", "events", "dialogue", "user_role", "relation", "pressed", "talk"]
-TURNS_OF_TALK: tuple[Part, ...] = ("pressed", "talk")
-"""What a case has only in certain turns of a talk."""
+GradeScale = Literal["yes/no", "1-5", "1-10", "flaws"]
+"""flaws: 0 to 100, computed of the flaws that a judge lists."""
+BOUNDS: Mapping[GradeScale, tuple[int, int]] = {
+    "yes/no": (0, 1),
+    "1-5": (1, 5),
+    "1-10": (1, 10),
+    "flaws": (0, 100),
+}
+Part = Literal[
+    "profile",
+    "gold",
+    "passages",
+    "events",
+    "dialogue",
+    "user_role",
+    "relation",
+    "pressed",
+    "talk",
+    "scene",
+    "reference",
+]
 REASON_TOKENS = 120
 """The longest sentence of a judge."""
 VERDICT = 2
@@ -49,6 +67,13 @@ class Judge:
     """Whether it judges talks of several turns, and nothing else."""
 
 
+ACTING: tuple[tuple[str, str, tuple[Part, ...]], ...] = (
+    ("consistency", "storyline consistency", ("reference",)),
+    ("anthropomorphism", "anthropomorphism", ()),
+    ("fidelity", "character fidelity", ()),
+    ("quality", "storyline quality", ()),
+)
+"""The dimensions of given-circumstance acting, and what is shown of each beside the scene."""
 _ALL = (
     Judge(
         "accuracy",
@@ -183,6 +208,21 @@ _ALL = (
         note="Asked once a talk, of its last turn.",
         of_talks=True,
     ),
+    *(
+        Judge(
+            f"acting_{name}",
+            f"grade_acting_{name}",
+            "flaws",
+            "higher",
+            ("profile", "scene", *needs, "talk"),
+            f"CoSER (2025), given-circumstance acting: {dimension}",
+            note="The score is that of the released code: 100 less 5 points for each severity beyond 0.3 a round. "
+            "There one model plays all characters and all rounds count; here one role is judged, and its own turns count. A "
+            "list in which anything cannot be read is missing, where the code drops the flaw. The prompts are ours.",
+            of_talks=True,
+        )
+        for name, dimension, needs in ACTING
+    ),
 )
 JUDGES: Mapping[str, Judge] = MappingProxyType({judge.name: judge for judge in _ALL})
 """All judges of replies. Identity recall and action alignment are in `identity_quiz` and `action_alignment`."""
@@ -226,6 +266,12 @@ class Case(_Frozen):
     """In a turn that presses, the question that the role cannot answer and is asked again."""
     talk: tuple[DatasetTurn, ...] = ()
     """At the end of a talk, all of it."""
+    scene: str = ""
+    """Where and why the talk takes place."""
+    reference: str = ""
+    """The scene as its author wrote it, line by line."""
+    turns: int = 1
+    """How many turns the role had."""
     scope: Literal["in", "out", ""] = ""
     """`out`: the role can't know. No judge is shown this."""
 
@@ -248,6 +294,19 @@ def text_version(prompt: str, language: str) -> str:
     """Return a digest of the text of a prompt, by its name; its comment does not count."""
     sections = load(prompt, language).sections
     return sha256(canonical([text for section in sections for text in section]))[:DIGITS]
+
+
+class Flaw(BaseModel):
+    """Something that an actor does badly."""
+
+    flaw: Annotated[str, StringConstraints(max_length=300)]
+    severity: Annotated[int, Field(ge=1, le=5)]
+
+
+class Flaws(Extracted):
+    """All that a judge finds."""
+
+    flaws: Annotated[list[Flaw], Field(max_length=30)]
 
 
 class Grade(_Frozen):
@@ -284,7 +343,13 @@ async def judged(judge: Judge, chat: ChatModel, case: Case) -> Grade:
         reason = await reason_of(chat, _messages(judge, case)[:-VERDICT])
         asked = _messages(judge, case, reason)
         low, high = BOUNDS[judge.scale]
-        if judge.scale == "yes/no":
+        if judge.scale == "flaws":
+            found = await extract(chat, asked, Flaws)
+            if found.dropped:  # a flaw that cannot be read would raise the score
+                return made(state="missing", reason=reason, error=f"Flaws were left out: {'; '.join(found.dropped)}.")
+            value, probability = acting_score([one.severity for one in found.flaws], case.turns), None
+            reason = "; ".join([reason, *(f"{one.flaw} ({one.severity})" for one in found.flaws)])
+        elif judge.scale == "yes/no":
             decision = await decide(chat, asked)
             value, probability = float(decision.answer), decision.probability
         else:

@@ -114,6 +114,9 @@ async def case_of(task: ToJudge, judge: Judge, embedder: Embedder) -> Case:
         relation=question.labels.get("relation", ""),
         pressed=question.talk.pressed if question.talk else "",
         talk=whole_talk(task),
+        scene=question.talk.scene if question.talk else "",
+        reference=question.talk.reference if question.talk else "",
+        turns=question.turn or 1,
         scope=question.scope,
     )
 
@@ -157,6 +160,8 @@ def may_apply(metric: str, question: DatasetQuestion) -> bool:
         "dialogue": bool(talk and talk.turn > 1),
         "pressed": bool(talk and talk.pressed),
         "talk": bool(talk and talk.turn == talk.turns),
+        "scene": bool(talk and talk.scene),
+        "reference": bool(talk and talk.reference),
     }
     return all(there.get(part, True) for part in needs)
 

@@ -21,6 +21,7 @@ NAMES = sorted({name.rpartition(".")[0] for name in FILES})
 DOCUMENTS = {"passage", "passages", "text", "notes", "memory", "memories", "events", "dialogue", "dialogues", "pair"}
 CONVERSATION = {
     "pressed",
+    "reference",
     "talk",
     "question",
     "summary",
@@ -74,6 +75,7 @@ SOURCES = (
     "ID-RAG",
     "InCharacter",
     "PersonaEval",
+    "CoSER",
 )
 
 

@@ -12,17 +12,21 @@ from dramaturg.evaluation.comparison.estimates import estimated
 from dramaturg.evaluation.comparison.records import RecordFile, Records
 from dramaturg.evaluation.comparison.run import Capped
 from dramaturg.evaluation.comparison.talks import lines_in, placed_facts
+from dramaturg.evaluation.judging.judges import JUDGES, Case, judged
 from dramaturg.evaluation.judging.recall import recalled
+from dramaturg.evaluation.metrics.acting import acting_score
 from dramaturg.evaluation.reports.page import written_report
 from dramaturg.evaluation.reports.tables import tables
 from dramaturg.evaluation.reports.talks import remembered
+from dramaturg.models.chat import chat_model
 from dramaturg.models.errors import ModelUnavailable, UnusableAnswer
 from dramaturg.stores.errors import RoleFileError
 
 from evaluations import RIGHT, evaluation_of, judge, library_of, speaker, taken
+from fakes import scripted
 from roles import fenced, said
 
-JUDGED = ("contradiction", "boundary", "whole_contradiction", "personality")
+BY_TURN = ("contradiction", "boundary", "whole_contradiction", "personality")
 VALUE = re.compile(r"my (?P<what>[\w ]+?) is (?:called )?(?!called)(?P<value>\w+)\.")
 ASKED = re.compile(r"(?:what my|number of my) (?P<what>[\w ]+?)(?: is called)?\.")
 
@@ -178,9 +182,9 @@ def test_a_fact_is_found_by_its_characters(reply: str, fact: str, found: bool) -
 
 async def test_a_judge_sees_of_a_talk_what_it_is_asked_about(library: Path) -> None:
     marker = judge()
-    evaluation = evaluation_of(library, None, (marker,), turns=3, methods=("vanilla",), metrics=JUDGED)
+    evaluation = evaluation_of(library, None, (marker,), turns=3, methods=("vanilla",), metrics=BY_TURN)
     records = await taken(evaluation)
-    asked = {name: sum(one.metric == name and one.applicable for one in records.judged.values()) for name in JUDGED}
+    asked = {name: sum(one.metric == name and one.applicable for one in records.judged.values()) for name in BY_TURN}
     assert asked == {"contradiction": 6, "boundary": 2, "whole_contradiction": 3, "personality": 9}
     texts = [said(one.messages) for one in marker.calls]
     pressed = [one for one in texts if "<pressed>" in one]
@@ -306,3 +310,40 @@ async def test_another_length_is_another_plan(library: Path) -> None:
     await taken(evaluation_of(library, turns=3))
     with pytest.raises(ValueError, match="turns: 3 before, 4 now"):
         await taken(evaluation_of(library, turns=4))
+
+
+# Scenes
+
+
+async def test_a_scene_is_scored_by_the_flaws_that_a_judge_lists(library: Path) -> None:
+    scene = {"question": "Is the lamp lit?", "answer": "It is.", "user_role": "Jory", "role": "ada"}
+    scene["context"] = "The lamp room, at dusk."
+    (library / "ada" / "questions.jsonl").write_text(json.dumps(scene), encoding="utf-8")
+    flaws = {"flaws": [{"flaw": "She repeats herself.", "severity": 3}, {"flaw": "A clerk's tone.", "severity": 2}]}
+    marker = scripted("She repeats herself.", json.dumps(flaws))
+    metrics = ("acting_consistency", "acting_quality")
+    evaluation = evaluation_of(library, None, (marker,), turns=2, methods=("vanilla",), metrics=metrics, concurrency=1)
+    values = [one for one in (await taken(evaluation)).judged.values() if one.applicable]
+    assert {(one.metric, one.value) for one in values} == {(name, 100 - 5 * (5 - 0.3 * 2)) for name in metrics}
+    shown = next(one.text for one in marker.calls if "<reference>" in one.text)
+    assert fenced("reference", shown) == "Jory: Is the lamp lit?\nada: It is."
+    assert fenced("scene", shown) == "The lamp room, at dusk."
+
+
+async def test_a_list_of_flaws_with_one_that_cannot_be_read_is_no_score(library: Path) -> None:
+    flaws = {"flaws": [{"flaw": "She repeats herself.", "severity": 3}, {"flaw": "A clerk's tone.", "severity": "bad"}]}
+    talk: Any = ({"speaker": "Ada", "text": "It is."},)
+    case = Case(role="Ada", question="?", reply=".", language="en", profile="p", scene="s", talk=talk)
+    chat = chat_model(scripted("So.", *[json.dumps(flaws)] * 3))
+    found = await judged(JUDGES["acting_quality"], chat, case)
+    assert (found.state, found.value) == ("missing", None)
+
+
+@pytest.mark.parametrize(
+    ("severities", "rounds", "score"),
+    [([], 1, 100.0), ([3], 3, 89.5), ([1], 10, 100.0), ([5] * 5, 2, 0.0), ([2, 4], 20, 100.0), ([5] * 3, 10, 40.0)],
+)
+def test_flaws_cost_points_beyond_what_a_longer_scene_may_have(
+    severities: list[int], rounds: int, score: float
+) -> None:
+    assert acting_score(severities, rounds) == pytest.approx(score)
