@@ -218,7 +218,8 @@ _ALL = (
             f"CoSER (2025), given-circumstance acting: {dimension}",
             note="The score is that of the released code: 100 less 5 points for each severity beyond 0.3 a round. "
             "There one model plays all characters and all rounds count; here one role is judged, and its own turns "
-            "count. A list in which anything cannot be read is missing, where the code drops the flaw. The prompts are ours.",
+            "count. A list in which anything cannot be read is missing, where the code drops the flaw. The prompts are "
+            "ours.",
             of_talks=True,
         )
         for name, dimension, needs in ACTING

@@ -411,11 +411,6 @@ def bounds(interval: Interval) -> str:
     return between(interval.low, interval.high)
 
 
-def told(interval: Interval | None) -> str:
-    """A mean with its interval."""
-    return "" if interval is None else f"{signed(interval.mean)} {bounds(interval)}"
-
-
 def between(low: float | None, high: float | None) -> str:
     """Two ends in brackets; none where there are none."""
     return "none" if low is None or high is None else f"[{signed(low)}, {signed(high)}]"
