@@ -15,6 +15,7 @@ from dramaturg.evaluation.comparison.contestants import (
     ToAsk,
     contestant,
     language_in,
+    server_of,
     speaking_model,
     to_ask_of,
 )
@@ -170,7 +171,7 @@ def planned(
         RoleFileError: the dataset, an inventory or the labels cannot be read.
     """
     metrics, inventories = told_apart(wanted.metrics)
-    require_talks(wanted, metrics)
+    require_talks(wanted, metrics, server_of(shared))
     # What a simulated user says hangs on the reply, so that floor and ceiling would have other talks.
     bounded = wanted.bounds and metrics and not wanted.user
     methods, bounds = [*map(contestant, wanted.methods)], BOUNDS if bounded else {}
@@ -230,7 +231,7 @@ def planned(
     return plan, asked
 
 
-def require_talks(wanted: Wanted, metrics: Sequence[str]) -> None:
+def require_talks(wanted: Wanted, metrics: Sequence[str], server: str) -> None:
     """Refuse wishes for talks that do not go together.
 
     Raises:
@@ -243,6 +244,8 @@ def require_talks(wanted: Wanted, metrics: Sequence[str]) -> None:
         raise ValueError("A script has its own lines: leave --turns, --user and --dataset out.")
     if wanted.user and not wanted.turns:
         raise ValueError("A simulated user needs the number of turns: add --turns, such as --turns 3.")
+    if talks and server:
+        raise ValueError("Talks are held on this machine: leave --server out.")
     if talks and not metrics:
         raise ValueError("Talks are measured by metrics of replies: name one beside the inventories.")
     if not talks and (names := [one for one in metrics if one in OF_TALKS]):

@@ -146,8 +146,7 @@ class MethodSpeakers:
             return await (await self.external(asked)).answer(as_text(asked.question))
         method = asked.contestant.method
         if asked.question.talk:
-            there = self.server.flow(method, "conversation", self._seed) if self.server else flow(method)
-            return await (await self.threads()).turn(asked, self.shared, there)
+            return await (await self.threads()).turn(asked, self.shared, flow(method))
         there = self.server.flow(method, "answer", self._seed) if self.server else flow(method)
         return await conversed(asked, self.shared, there)
 

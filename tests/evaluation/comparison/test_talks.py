@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dramaturg.evaluation.comparison.estimates import estimated
+from dramaturg.evaluation.comparison.plan import Wanted, planned
 from dramaturg.evaluation.comparison.records import RecordFile, Records
 from dramaturg.evaluation.comparison.run import Capped
 from dramaturg.evaluation.comparison.talks import lines_in, placed_facts
@@ -21,6 +22,7 @@ from dramaturg.evaluation.reports.talks import remembered
 from dramaturg.models.chat import chat_model
 from dramaturg.models.errors import ModelUnavailable, UnusableAnswer
 from dramaturg.stores.errors import RoleFileError
+from dramaturg.stores.library import open_role
 
 from evaluations import RIGHT, evaluation_of, judge, library_of, speaker, taken
 from fakes import scripted
@@ -287,6 +289,13 @@ async def test_a_script_is_said_line_by_line(library: Path) -> None:
 def test_a_script_that_cannot_be_used_is_refused(library: Path, talk: Any, problem: str) -> None:
     with pytest.raises(RoleFileError, match=problem):
         evaluation_of(library, script=script(library.parent, talk), metrics=("recall",))
+
+
+def test_talks_are_not_held_on_a_server(library: Path) -> None:
+    settings = evaluation_of(library).settings.model_copy(update={"server": "http://127.0.0.1:9"})
+    wanted = Wanted(methods=("vanilla",), roles=("ada",), metrics=("recall",), turns=3)
+    with pytest.raises(ValueError, match="leave --server out"):
+        planned(wanted, [open_role("ada", library)], settings, ["judge"])
 
 
 @pytest.mark.parametrize(
