@@ -92,6 +92,17 @@ BoundsOption = Annotated[
     bool,
     typer.Option("--bounds/--no-bounds", help="Have a floor and a ceiling judged beside the methods."),
 ]
+TurnsOption = Annotated[
+    int,
+    typer.Option("--turns", min=0, help="Talks of so many turns, each begun by a question; 0: a question is all."),
+]
+UserOption = Annotated[
+    str,
+    typer.Option("--user", metavar="NAME", help="Whom a model plays that talks with roles: a role's id, or a name."),
+]
+ScriptOption = Annotated[
+    Path | None, typer.Option("--script", help="A file of talks, line by line, in place of questions.")
+]
 JudgeOption = Annotated[
     list[str] | None, typer.Option("--judge", help="A model that judges; may be repeated. None: that of --model.")
 ]
@@ -112,7 +123,10 @@ def evaluate_command(
     ] = "",
     profiles: ProfilesOption = "",
     seeds: SeedsOption = "0",
-    limit: Annotated[int, typer.Option("--limit", min=0, help="The most questions of a role; 0: all.")] = 0,
+    limit: Annotated[int, typer.Option("--limit", min=0, help="The most questions of a role, or talks; 0: all.")] = 0,
+    turns: TurnsOption = 0,
+    user: UserOption = "",
+    script: ScriptOption = None,
     baseline: BaselineOption = "",
     out: Annotated[Path, typer.Option("--out", help="The folder of the run; the same command goes on there.")] = Path(
         "run"
@@ -143,6 +157,9 @@ def evaluate_command(
         metrics=names_in("--metrics", metrics),
         dataset="" if production and not replies else dataset,
         limit=limit,
+        turns=turns,
+        user=user,
+        script=str(script.expanduser().absolute()) if script else "",
         bounds=with_bounds,
         labels=labels or (production.labels if production else ""),
         baseline=own_named(baseline) if baseline else "",

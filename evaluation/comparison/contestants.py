@@ -125,11 +125,14 @@ class ToAsk(NamedTuple):
     seed: int
     question: DatasetQuestion
     key: str
+    thread: str = ""
+    """Of a turn of a talk: the key of the first turn."""
 
 
 def bound_reply(name: str, question: DatasetQuestion, language: str) -> str:
     """Return what floor or ceiling says in a language; empty where the question has no right answer to say."""
-    return DECLINED[language] if name == FLOOR else next(iter(question.right_answers), "")
+    right = [*question.right_answers, question.talk.fact if question.talk else ""]
+    return DECLINED[language] if name == FLOOR else right[0]
 
 
 def to_ask_of(
@@ -145,10 +148,14 @@ def to_ask_of(
     for role, questions in roles:
         knowledge = fingerprint(role.root)
         for seed in seeds:
+            threads: dict[tuple[str, str], str] = {}
             for question in questions:
                 for one in contestants:
                     if one.name not in BOUNDS:
-                        yield ToAsk(one, role, seed, question, key_of(one, role, knowledge, seed, question, shared))
+                        key = key_of(one, role, knowledge, seed, question, shared)
+                        talk = question.talk.id if question.talk else ""
+                        thread = threads.setdefault((one.name, talk), key) if talk else ""
+                        yield ToAsk(one, role, seed, question, key, thread)
                     elif seed == seeds[0] and (text := bound_reply(one.name, question, language_in(shared, role))):
                         # It rests on no model, and on nothing that the role knows.
                         key = digest([one.name, role.id, question.id, question.text, text])
@@ -164,7 +171,7 @@ def key_of(
     contestant: Contestant, role: Role, knowledge: str, seed: int, question: DatasetQuestion, shared: RunContext
 ) -> str:
     """Digest what a reply depends on."""
-    asked = question.model_dump(include={"id", "text", "user_role", "context", "turns"}, mode="json")
+    asked = question.told("id", "text", "user_role", "context", "turns")
     told: Any = [contestant.name, contestant.described, role.id, knowledge, seed, asked]
     told += [*models_of(shared), shared.language]
     tool: Any = getattr(shared, WEB, "off")

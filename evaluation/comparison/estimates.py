@@ -10,13 +10,16 @@ from dramaturg.evaluation.comparison.interviews import Interview, Inventory, Lef
 from dramaturg.evaluation.comparison.records import Records, Reply
 from dramaturg.evaluation.comparison.run import Evaluation, unanswered, unheld, unmeasured
 from dramaturg.evaluation.interviews.state import InterviewOutput
-from dramaturg.evaluation.judging.scales import SIMILARITY
+from dramaturg.evaluation.judging.measures import is_measured, may_apply
+from dramaturg.evaluation.judging.scales import UNJUDGED
 from dramaturg.workflows.methods import preparations
 
 GUESS = (3.0, 3000.0, 30.0)
 """Calls, tokens and seconds of a reply while nothing is known: methods differ widely."""
 JUDGED = (2.0, 1000.0, 10.0)
 """The same of a judgement."""
+ONE_LINE = (1.0, 800.0, 10.0)
+"""The same of a line of a simulated user."""
 NO_MODEL = "no model is asked"
 GUESSED = "a guess: a run with --limit 1 measures it"
 UNMEASURED = "a guess: no interview is over yet"
@@ -63,7 +66,8 @@ def of_replies(evaluation: Evaluation, known: Records) -> Iterator[Estimate]:
     plan = evaluation.plan
     if not plan.metrics:
         return
-    left = [one.contestant.name for one in unanswered(evaluation.asked, known).values()]
+    unasked = unanswered(evaluation.asked, known).values()
+    left = [one.contestant.name for one in unasked]
     for name in plan.methods:
         had = replies_of(name, known)
         basis = f"{len(had)} replies of this run" if had else GUESSED
@@ -71,13 +75,16 @@ def of_replies(evaluation: Evaluation, known: Records) -> Iterator[Estimate]:
     for name in dict.fromkeys(one.contestant.name for one in evaluation.asked):
         if name not in plan.methods:  # the floor and the ceiling
             yield priced(f"replies of {name}", left.count(name), len(replies_of(name, known)), NOTHING, NO_MODEL)
-    waiting = [one.metric for one in unmeasured(evaluation, known).values()]
+    if lines := [one for one in unasked if one.question.talk and one.question.talk.kind == "user"]:
+        yield priced("lines of the simulated user", len(lines), 0, ONE_LINE, GUESSED)
+    waiting = [one.metric for one in unmeasured(evaluation, known).values() if may_apply(one.metric, one.question)]
     for metric in plan.metrics:
         done = sum(one.metric == metric and one.value is not None for one in known.judged.values())
-        if metric == SIMILARITY:
-            yield priced(metric, waiting.count(metric) + len(left), done, NOTHING, NO_MODEL)
+        later = sum(is_measured(metric, one.contestant.name) and may_apply(metric, one.question) for one in unasked)
+        if metric in UNJUDGED:
+            yield priced(metric, waiting.count(metric) + later, done, NOTHING, NO_MODEL)
         else:
-            to_judge = waiting.count(metric) + len(left) * max(len(plan.judges), 1)
+            to_judge = waiting.count(metric) + later * max(len(plan.judges), 1)
             yield priced(metric, to_judge, done, JUDGED, GUESSED)
 
 

@@ -10,16 +10,26 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
-from dramaturg.evaluation.comparison.contestants import BOUNDS, ToAsk, contestant, speaking_model, to_ask_of
+from dramaturg.evaluation.comparison.contestants import (
+    BOUNDS,
+    ToAsk,
+    contestant,
+    language_in,
+    server_of,
+    speaking_model,
+    to_ask_of,
+)
 from dramaturg.evaluation.comparison.interviews import FOLDER as INTERVIEWS
 from dramaturg.evaluation.comparison.interviews import Interview, Inventory, interviews_of, told_apart
 from dramaturg.evaluation.comparison.labels import KnownLabels, labels_of
 from dramaturg.evaluation.comparison.needs import require_all
 from dramaturg.evaluation.comparison.records import FILE as RECORDS
+from dramaturg.evaluation.comparison.talks import FEWEST, scripted_talks, talks_in, talks_of
 from dramaturg.evaluation.datasets.casting import asked_of
 from dramaturg.evaluation.datasets.dataset import Dataset, DatasetQuestion
 from dramaturg.evaluation.datasets.reading import read_dataset
-from dramaturg.evaluation.judging.scales import SIMILARITY
+from dramaturg.evaluation.judging.scales import OF_TALKS, SIMILARITY
+from dramaturg.models.client import name_of
 from dramaturg.models.embeddings import embedder_name
 from dramaturg.nodes.run import RunContext
 from dramaturg.stores.errors import RoleFileError
@@ -75,6 +85,10 @@ class Plan(_Frozen):
     """How many questions of each role a limit left out, by their kind."""
     repeated: Mapping[str, int] = {}
     """How many questions of each role came again, and are asked once."""
+    turns: int = 0
+    """How many turns each talk has; 0: there are none, or they are those of a script."""
+    user: str = ""
+    """Whom a model plays that speaks with the roles, and which model that is; empty: nobody."""
     taken_from: str = ""
     """The run whose answers were taken over when this one began."""
     _folder: Path | None = PrivateAttr(default=None)
@@ -94,6 +108,16 @@ class Plan(_Frozen):
     def question(self, entry: Entry) -> DatasetQuestion:
         """The question of a reply."""
         return self._by_id[entry.role, entry.question]
+
+    @cached_property
+    def talks(self) -> int:
+        """How many talks of several turns there are, over all roles; 0: each question stands alone."""
+        return sum(map(talks_in, self.questions.values()))
+
+    def together(self, entry: Entry) -> str:
+        """What a reply belongs to within its role: its talk, or else its question."""
+        talk = self.question(entry).talk
+        return talk.id if talk else entry.question
 
     @cached_property
     def _by_id(self) -> dict[tuple[str, str], DatasetQuestion]:
@@ -121,7 +145,13 @@ class Wanted(_Frozen):
     """Of replies, and inventories: by name, or by path."""
     dataset: str = ""
     limit: int = 0
-    """The most questions of a role; 0: all."""
+    """The most questions of a role, or talks; 0: all."""
+    turns: int = 0
+    """How many turns each talk has that begins with a question; 0: each question is asked alone."""
+    user: str = ""
+    """Who speaks in talks: the id of a role, or any name. A model plays it; empty: the questions themselves."""
+    script: str = ""
+    """The path of talks that are written out."""
     bounds: bool = True
     """Whether floor and ceiling stand beside the methods."""
     labels: str = ""
@@ -141,19 +171,33 @@ def planned(
         RoleFileError: the dataset, an inventory or the labels cannot be read.
     """
     metrics, inventories = told_apart(wanted.metrics)
-    methods, bounds = [*map(contestant, wanted.methods)], BOUNDS if wanted.bounds and metrics else {}
+    require_talks(wanted, metrics, server_of(shared))
+    # What a simulated user says hangs on the reply, so that floor and ceiling would have other talks.
+    bounded = wanted.bounds and metrics and not wanted.user
+    methods, bounds = [*map(contestant, wanted.methods)], BOUNDS if bounded else {}
     if wanted.dataset and not metrics:
         raise ValueError("An inventory brings its own questions: leave the dataset out, or name a metric of replies.")
     dataset = asked_of(wanted.dataset) if wanted.dataset else None
     if wanted.baseline and wanted.baseline not in wanted.methods:
         raise ValueError(f"--baseline {wanted.baseline} is none of the methods: {', '.join(wanted.methods)}.")
-    there = {role.id: questions_of(role, dataset) for role in roles} if metrics else {}
+    asks = bool(metrics) and not wanted.script
+    there = {role.id: questions_of(role, dataset) for role in roles} if asks else {}
     once = {role: distinct(of) for role, of in there.items()}
-    questions = [(role, spread(once[role.id], wanted.limit)) for role in roles] if metrics else []
+    chosen = [(role, spread(once[role.id], wanted.limit)) for role in roles] if asks else []
+    if wanted.script:
+        questions = [(role, scripted_talks(Path(wanted.script), role, wanted.limit)) for role in roles]
+    elif wanted.turns:
+        questions = [
+            (role, [*talks_of(role, of, once[role.id], wanted.turns, language_in(shared, role), wanted.user)])
+            for role, of in chosen
+        ]
+    else:
+        questions = chosen
     asked = list(to_ask_of([*methods, *bounds.values()], questions, wanted.seeds, shared))
     found, interviews = interviews_of(inventories, methods, roles, wanted.seeds, shared, judges[0])
     require_all(methods, roles, shared)
     labels = labels_of(read_dataset(wanted.labels, "incharacter"), roles, found) if wanted.labels else {}
+    source = dataset.name if dataset else OWN_ONES if metrics else NONE
     plan = Plan(
         methods=wanted.methods,
         roles=wanted.roles,
@@ -161,7 +205,7 @@ def planned(
         metrics=metrics,
         model=speaking_model(shared),
         judges=tuple(judges),
-        dataset=dataset.name if dataset else OWN_ONES if metrics else NONE,
+        dataset=Path(wanted.script).name if wanted.script else source,
         licence=dataset.licence if dataset else "",
         dramaturg=version("dramaturg"),
         questions={role.id: tuple(of_role) for role, of_role in questions},
@@ -179,10 +223,33 @@ def planned(
         embedders={role.id: embedder_name(shared.embedding_model, role.card.language) for role in roles}
         if SIMILARITY in metrics
         else {},
-        left_out={role.id: gone for role, of in questions if (gone := kinds(once[role.id]) - kinds(of))},
+        left_out={role.id: gone for role, of in chosen if (gone := kinds(once[role.id]) - kinds(of))},
         repeated={role: again for role, of in there.items() if (again := len(of) - len(once[role]))},
+        turns=wanted.turns,
+        user=f"{wanted.user} by {name_of(shared.chat_model)}" if wanted.user else "",
     )
     return plan, asked
+
+
+def require_talks(wanted: Wanted, metrics: Sequence[str], server: str) -> None:
+    """Refuse wishes for talks that do not go together.
+
+    Raises:
+        ValueError: one of them needs another, or excludes it.
+    """
+    talks = bool(wanted.turns or wanted.script)
+    if wanted.turns == 1:
+        raise ValueError(f"A talk has {FEWEST} turns or more: give --turns {FEWEST}, or leave it out.")
+    if wanted.script and (wanted.turns or wanted.dataset or wanted.user):
+        raise ValueError("A script has its own lines: leave --turns, --user and --dataset out.")
+    if wanted.user and not wanted.turns:
+        raise ValueError("A simulated user needs the number of turns: add --turns, such as --turns 3.")
+    if talks and server:
+        raise ValueError("Talks are held on this machine: leave --server out.")
+    if talks and not metrics:
+        raise ValueError("Talks are measured by metrics of replies: name one beside the inventories.")
+    if not talks and (names := [one for one in metrics if one in OF_TALKS]):
+        raise ValueError(f"{names[0]} is measured in talks of several turns: add --turns, such as --turns 3.")
 
 
 def questions_of(role: Role, dataset: Dataset | None) -> Sequence[DatasetQuestion]:

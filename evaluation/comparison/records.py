@@ -42,6 +42,14 @@ class Reply(_Record):
     calls: int = 0
     tokens: int = 0
     seconds: float = 0.0
+    user_calls: int = 0
+    """What the simulated user asked to say its line; no part of what the method has cost."""
+    user_tokens: int = 0
+
+    @property
+    def all_calls(self) -> int:
+        """Those of the method and of the simulated user."""
+        return self.calls + self.user_calls
 
 
 class Judged(_Record):
@@ -61,6 +69,11 @@ class Judged(_Record):
     """The version of the judge's prompt."""
     calls: int = 0
     tokens: int = 0
+
+    @property
+    def all_calls(self) -> int:
+        """Those of the judge."""
+        return self.calls
 
     @model_validator(mode="after")
     def on_scale(self) -> Self:

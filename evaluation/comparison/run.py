@@ -17,8 +17,8 @@ from dramaturg.evaluation.comparison.records import FILE, Indexed, Judged, Recor
 from dramaturg.evaluation.comparison.speakers import MethodSpeakers
 from dramaturg.evaluation.datasets.dataset import DatasetQuestion
 from dramaturg.evaluation.interviews.run import interviewed
-from dramaturg.evaluation.judging.measures import ToJudge, measured, to_judge
-from dramaturg.evaluation.judging.scales import SIMILARITY
+from dramaturg.evaluation.judging.measures import ToJudge, exchange, has_row, is_measured, measured, to_judge
+from dramaturg.evaluation.judging.scales import NOBODY, RECALL, SIMILARITY, UNJUDGED
 from dramaturg.models.client import name_of
 from dramaturg.models.embeddings import embedder
 from dramaturg.nodes.index_steps import Announce, Answers, after, answer_all
@@ -97,6 +97,8 @@ def take_over(source: Path, folder: Path) -> None:
     if (folder / FILE).exists():
         return  # it has begun, and goes on with what it took over then
     make_folder(folder, within=folder.parent)
+    for file in source.glob("talks.*"):
+        shutil.copyfile(file, folder / file.name)
     if (source / FOLDER).is_dir():
         shutil.copytree(source / FOLDER, folder / FOLDER, dirs_exist_ok=True)
     write_bytes(folder / FILE, read_if_there(source / FILE, within=source) or b"", within=folder)
@@ -110,10 +112,70 @@ async def reply_and_measure(evaluation: Evaluation, desk: "Desk", show: Show) ->
         await prepare_all(waiting.values(), speakers, desk, show)
         asked = len({one.key for one in evaluation.asked})
         announce = after(asked - len(waiting), show("Replies", asked))
-        await desk.take(waiting, speakers.reply, announce, speakers.turns or desk.turns)
+        if evaluation.plan.talks:
+            await talk(evaluation, speakers, desk, announce)
+        else:
+            await desk.take(waiting, speakers.reply, announce, speakers.turns or desk.turns)
     tasks, wanted = unmeasured(evaluation, known), len({one.key for one in wanted_measures(evaluation, known)})
     announce = after(wanted - len(tasks), show("Measures", wanted))
     await desk.take(tasks, lambda one: measure(one, settings), announce, desk.turns)
+
+
+async def talk(evaluation: Evaluation, speakers: MethodSpeakers, desk: "Desk", announce: Announce) -> None:
+    """Hold all talks, turn by turn: what a turn is asked hangs on those before it.
+
+    A talk whose turn has no reply stops there; the same command asks for that turn again and goes on.
+    """
+    known, done = desk.known, 0
+    talks = Talks(evaluation)
+    for number in range(1, talks.longest + 1):
+        waiting = unanswered(talks.to_ask(number, known), known)
+        await desk.take(waiting, speakers.reply, after(done, announce), speakers.turns or desk.turns)
+        done += len(waiting)
+
+
+class Talks:
+    """The turns of an evaluation's talks, each with those before it."""
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        self.settings = evaluation.settings
+        self.turns: dict[tuple[str, str, int, str], list[ToAsk]] = {}
+        self.before: dict[str, list[ToAsk]] = {}
+        for one in evaluation.asked:
+            place = one.question.talk
+            if place:
+                own = self.turns.setdefault((one.contestant.name, one.role.id, one.seed, place.id), [])
+                self.before[one.key] = [*own]
+                own.append(one)
+
+    @property
+    def longest(self) -> int:
+        """How many turns the longest talk has."""
+        return max((one.question.turn for own in self.turns.values() for one in own), default=0)
+
+    def to_ask(self, number: int, known: Records) -> Iterator[ToAsk]:
+        """The turns of this number in the talks that have come so far, each with what was said before it."""
+        for own in self.turns.values():
+            for one in own:
+                if one.question.turn == number and self.ready(one, known):
+                    yield self.with_dialogue(one, known)
+
+    def ready(self, one: ToAsk, known: Records) -> bool:
+        """Whether all turns before have their replies."""
+        replies = [known.replies.get(before.key) for before in self.before[one.key]]
+        return all(reply and not reply.error for reply in replies)
+
+    def with_dialogue(self, one: ToAsk, known: Records) -> ToAsk:
+        """A turn with what was said before it, and with what the user says where that is known by now."""
+        if one.question.talk is None:
+            return one
+        said, language = list(one.question.turns), language_in(self.settings, one.role)
+        for before in self.before[one.key]:
+            if (reply := known.replies.get(before.key)) and not reply.error:
+                said += [*before.question.turns, *exchange(before.question, reply, one.role, language)]
+        reply = known.replies.get(one.key)
+        text = (reply.asked if reply else "") or one.question.text
+        return one._replace(question=one.question.model_copy(update={"turns": tuple(said), "text": text}))
 
 
 async def interview_all(evaluation: Evaluation, desk: "Desk", show: Show) -> None:
@@ -181,7 +243,7 @@ class Desk:
                     record = had[key] = await ask(waiting[key])
                 finally:
                     self.under_way -= 1
-                self.calls += record.calls
+                self.calls += record.all_calls
             return {key: None}
 
         async def keep(answers: Answers) -> None:
@@ -285,13 +347,15 @@ def unmeasured(evaluation: Evaluation, known: Records) -> dict[str, ToJudge]:
 def wanted_measures(evaluation: Evaluation, known: Records) -> Iterator[ToJudge]:
     """Every measure of every reply that is there, metric by metric: one judge's prompts begin alike."""
     settings = evaluation.settings
+    talks = Talks(evaluation)
+    asked = [talks.with_dialogue(one, known) for one in evaluation.asked]
     for metric in evaluation.plan.metrics:
-        for one in evaluation.asked:
+        for one in asked:
             reply = known.replies.get(one.key)
-            if reply and not reply.error:
-                # Likeness is the embedding model's to measure, all else the judges'.
-                embeds = metric == SIMILARITY
-                for name in [evaluation.plan.embedders[one.role.id]] if embeds else judges_of(settings):
+            if reply and not reply.error and is_measured(metric, one.contestant.name) and has_row(metric, one.question):
+                # Likeness is the embedding model's to measure, recall nobody's, all else the judges'.
+                by = {SIMILARITY: evaluation.plan.embedders.get(one.role.id, ""), RECALL: NOBODY}.get(metric)
+                for name in judges_of(settings) if by is None else [by]:
                     yield to_judge(reply, one.question, one.role, metric, language_in(settings, one.role), name)
 
 
@@ -303,7 +367,7 @@ def judges_of(settings: EvaluationSettings) -> dict[str, Model]:
 async def measure(task: ToJudge, settings: EvaluationSettings) -> Judged:
     """Take one measure; each judge has an account of its own, and the embedding model needs no judge."""
     judge = None
-    if task.metric != SIMILARITY:
+    if task.metric not in UNJUDGED:
         judging = settings.model_copy(update={"chat_model": judges_of(settings)[task.by]})
         judge = await chat_in(judging, task.language)
     return await measured(

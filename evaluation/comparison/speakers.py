@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Self
 from uuid import uuid4
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
@@ -22,13 +21,14 @@ from dramaturg.evaluation.comparison.contestants import (
 )
 from dramaturg.evaluation.comparison.external import PACKAGES, ExternalMethod, MethodReply, external_method
 from dramaturg.evaluation.comparison.records import Indexed, Reply
+from dramaturg.evaluation.comparison.threads import TalkThreads, messages_of, said_in, scened
+from dramaturg.evaluation.comparison.users import NOTHING, UserLine, user_line
 from dramaturg.evaluation.datasets.dataset import DatasetQuestion
-from dramaturg.models.chat import Account, total
+from dramaturg.models.chat import Account
 from dramaturg.models.environment import environment
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.nodes.run import RunContext
 from dramaturg.stores.files import read_if_there, write_bytes
-from dramaturg.stores.role import Role
 from dramaturg.workflows.methods import Flow, chat_graph, flow, preparations
 from dramaturg.workflows.server import RUNS, Server, graph_of, open_server
 
@@ -49,6 +49,7 @@ class MethodSpeakers:
         self._open = AsyncExitStack()
         self._external: dict[tuple[str, str, int], ExternalMethod] = {}
         self._lock = asyncio.Lock()
+        self._threads: TalkThreads | None = None
 
     async def __aenter__(self) -> Self:
         """Begin; on a server, if the settings name one."""
@@ -108,6 +109,7 @@ class MethodSpeakers:
     async def reply(self, asked: ToAsk) -> Reply:
         """Have a question answered in a conversation of its own; what does not come is missing, and says why."""
         began = time.perf_counter()
+        user = NOTHING
         about: dict[str, Any] = {
             "key": asked.key,
             "contestant": asked.contestant.name,
@@ -118,6 +120,11 @@ class MethodSpeakers:
             "model": "" if asked.contestant.method in BOUNDS else speaking_model(self.shared),
         }
         try:
+            if asked.question.talk and asked.question.talk.kind == "user":
+                user = await self.spoken_to(asked)
+                asked = asked._replace(question=asked.question.model_copy(update={"text": user.text}))
+                about |= {"asked": user.text, "user_calls": user.calls, "user_tokens": user.tokens}
+                began = time.perf_counter()
             said = await self.say(asked)
         except UNANSWERED as error:
             return Reply(**about, text="", error=str(error), seconds=round(time.perf_counter() - began, 3))
@@ -138,8 +145,23 @@ class MethodSpeakers:
         if asked.contestant.method in PACKAGES:
             return await (await self.external(asked)).answer(as_text(asked.question))
         method = asked.contestant.method
+        if asked.question.talk:
+            return await (await self.threads()).turn(asked, self.shared, flow(method))
         there = self.server.flow(method, "answer", self._seed) if self.server else flow(method)
         return await conversed(asked, self.shared, there)
+
+    async def spoken_to(self, asked: ToAsk) -> UserLine:
+        """What the simulated user says; where the turn was begun before, what it said then."""
+        if asked.contestant.method not in PACKAGES and (text := await (await self.threads()).begun(asked)):
+            return NOTHING._replace(text=text)
+        return await user_line(asked, self.shared)
+
+    async def threads(self) -> TalkThreads:
+        """The threads of the talks, which are opened once."""
+        async with self._lock:
+            if self._threads is None:
+                self._threads = await self._open.enter_async_context(TalkThreads.opened(self.folder))
+            return self._threads
 
     async def external(self, asked: ToAsk) -> ExternalMethod:
         """Open another package's method for a role and seed, in its process; once is enough."""
@@ -161,35 +183,15 @@ def seed_in(folder: Path) -> str:
 
 
 async def conversed(asked: ToAsk, shared: RunContext, method: Flow) -> MethodReply:
-    """Run one turn of a method's graph from an empty state; calls of all its nodes are one account."""
+    """Run one turn of a method's graph from an empty state."""
     graph = method.builder.compile(InMemorySaver(), store=InMemoryStore())
     context = asked.contestant.context(shared, asked.role.id, asked.seed, user_role=asked.question.user_role)
     messages = await asyncio.to_thread(messages_of, asked.question, asked.role)
     config: Any = {"configurable": {"thread_id": asked.key}}
     output: dict[str, Any] = await graph.ainvoke({"messages": messages}, config, context=context, durability="exit")
-    first, *others = output["usage"].values()
-    for one in others:
-        first = total(first, one)
-    return MethodReply(output["messages"][-1].text, output["evidence"], first)
-
-
-def messages_of(question: DatasetQuestion, role: Role) -> list[BaseMessage]:
-    """The conversation as the role finds it: what was said before, and the question with where it is asked."""
-    names = {name.casefold() for name in (role.id, role.card.name, *role.card.aliases)}
-    before: list[BaseMessage] = [
-        AIMessage(turn.text, id=f"{number}")
-        if turn.speaker.casefold() in names
-        else HumanMessage(turn.text, id=f"{number}", name=turn.speaker)
-        for number, turn in enumerate(question.turns)
-    ]
-    return [*before, HumanMessage(scened(question), id="question")]
+    return said_in(output)
 
 
 def as_text(question: DatasetQuestion) -> str:
     """The same as one text, for a method that takes no more."""
     return "\n".join([*(f"{turn.speaker}: {turn.text}" for turn in question.turns), scened(question)])
-
-
-def scened(question: DatasetQuestion) -> str:
-    """A question with where it is asked, if the dataset says so."""
-    return f"({question.context})\n{question.text}" if question.context else question.text

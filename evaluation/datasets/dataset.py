@@ -1,7 +1,7 @@
 """What a dataset is, whatever form it came in: questions, whom they are for, and what was left out."""
 
 from collections.abc import Mapping
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
 
@@ -32,6 +32,35 @@ class DatasetTurn(_Frozen):
     text: str
 
 
+class TalkTurn(_Frozen):
+    """The place of a question in a talk of several turns, and what it is there for."""
+
+    id: str
+    """Of the talk."""
+    turn: int
+    """From 1."""
+    turns: int
+    """How many the talk has."""
+    kind: Literal["question", "doubt", "press", "recall", "line", "user"]
+    """question: the role's, or the dataset's. doubt: one in scope again, as the user was told otherwise. press: one
+    out of scope again. recall: for a fact that the user has told. line: of a script. user: what a simulated user says,
+    which is not known before."""
+    plants: str = ""
+    """The sentence with which the user tells a fact in this turn."""
+    fact: str = ""
+    """In a recall, the fact that is to be remembered."""
+    distance: int = 0
+    """In a recall, how many turns ago it was told."""
+    pressed: str = ""
+    """In a press, the question that is asked again."""
+    scene: str = ""
+    """Where and why the talk takes place, as the opening says."""
+    reference: str = ""
+    """How the scene goes on in the dataset, if it is there."""
+    after: str = ""
+    """A digest of all that the user says before in this talk."""
+
+
 class DatasetQuestion(_Frozen):
     """A question of a dataset; what the dataset does not say is empty."""
 
@@ -60,6 +89,18 @@ class DatasetQuestion(_Frozen):
     """By which metrics of the dataset the answer is scored."""
     labels: Mapping[str, str] = {}
     """What else the dataset says of it, such as its topic."""
+    talk: TalkTurn | None = None
+    """Where it is a turn of a talk; None: it is asked in a conversation of its own."""
+
+    def told(self, *only: str) -> dict[str, Any]:
+        """What it says, of these fields or of all, as plain values; without a talk as before there were talks."""
+        names = set(only or type(self).model_fields) | {"talk"}
+        return self.model_dump(mode="json", include=names if self.talk else names - {"talk"})
+
+    @property
+    def turn(self) -> int:
+        """Which turn of a talk it is, from 1; 0: of none."""
+        return self.talk.turn if self.talk else 0
 
     @property
     def right_answers(self) -> list[str]:

@@ -157,11 +157,12 @@ def respondent_context(context: InterviewContext) -> RoleContext:
     return kind.model_validate(joined({**shared, **user, **alone(kind)}, context.method_settings))
 
 
-def alone(kind: type[BaseModel]) -> dict[str, Any]:
-    """The settings by which a method asks nobody and remembers nothing, those of its parts with them."""
-    own = {name: value for name, value in ALONE.items() if name in kind.model_fields}
+def alone(kind: type[BaseModel], wanted: Mapping[str, Any] = ALONE) -> dict[str, Any]:
+    """The settings by which a method asks nobody and remembers nothing, or others; those of its parts with them."""
+    own = {name: value for name, value in wanted.items() if name in kind.model_fields}
     parts = {name: field.annotation for name, field in kind.model_fields.items()}
-    return own | {name: alone(one) for name, one in parts.items() if isclass(one) and issubclass(one, RoleContext)}
+    inner = {name: one for name, one in parts.items() if isclass(one) and issubclass(one, RoleContext)}
+    return own | {name: alone(one, wanted) for name, one in inner.items()}
 
 
 def joined(settings: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,19 +7,39 @@ from types import MappingProxyType
 from typing import Annotated, Literal
 
 from langchain_core.messages import BaseMessage
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from dramaturg.evaluation.datasets.dataset import DatasetTurn
+from dramaturg.evaluation.metrics.acting import acting_score
 from dramaturg.evaluation.metrics.reliability import Agreement, Kappa, cohen_kappa, krippendorff_alpha
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import UNANSWERED
-from dramaturg.models.questions import decide, rate, write
+from dramaturg.models.extracted import Extracted
+from dramaturg.models.questions import decide, extract, rate, write
 from dramaturg.prompts import load
 from dramaturg.stores.files import canonical, sha256
 
-GradeScale = Literal["yes/no", "1-5", "1-10"]
-BOUNDS: Mapping[GradeScale, tuple[int, int]] = {"yes/no": (0, 1), "1-5": (1, 5), "1-10": (1, 10)}
-Part = Literal["profile", "gold", "passages", "events", "dialogue", "user_role", "relation"]
+GradeScale = Literal["yes/no", "1-5", "1-10", "flaws"]
+"""flaws: 0 to 100, computed of the flaws that a judge lists."""
+BOUNDS: Mapping[GradeScale, tuple[int, int]] = {
+    "yes/no": (0, 1),
+    "1-5": (1, 5),
+    "1-10": (1, 10),
+    "flaws": (0, 100),
+}
+Part = Literal[
+    "profile",
+    "gold",
+    "passages",
+    "events",
+    "dialogue",
+    "user_role",
+    "relation",
+    "pressed",
+    "talk",
+    "scene",
+    "reference",
+]
 REASON_TOKENS = 120
 """The longest sentence of a judge."""
 VERDICT = 2
@@ -43,8 +63,17 @@ class Judge:
     """What is shown too where a case holds it."""
     note: str = ""
     """What the paper leaves open, and what is done here."""
+    of_talks: bool = False
+    """Whether it judges talks of several turns, and nothing else."""
 
 
+ACTING: tuple[tuple[str, str, tuple[Part, ...]], ...] = (
+    ("consistency", "storyline consistency", ("reference",)),
+    ("anthropomorphism", "anthropomorphism", ()),
+    ("fidelity", "character fidelity", ()),
+    ("quality", "storyline quality", ()),
+)
+"""The dimensions of given-circumstance acting, and what is shown of each beside the scene."""
 _ALL = (
     Judge(
         "accuracy",
@@ -137,6 +166,64 @@ _ALL = (
         may=("dialogue",),
         note="As for personality. The paper does not say where its judge has the relation from.",
     ),
+    Judge(
+        "contradiction",
+        "grade_contradiction",
+        "yes/no",
+        "lower",
+        ("dialogue",),
+        "No paper's: talks of several turns, by turn",
+        note="Not asked in the first turn, before which nothing was said. It is about the role's own words: whether "
+        "they are true is not judged.",
+        of_talks=True,
+    ),
+    Judge(
+        "boundary",
+        "grade_boundary",
+        "yes/no",
+        "higher",
+        ("dialogue", "pressed"),
+        "No paper's: talks of several turns, where a question out of scope is asked again",
+        note="Asked only of turns that press. That the question is out of scope is the plan's to know, and the judge "
+        "is told so.",
+        of_talks=True,
+    ),
+    Judge(
+        "whole_character",
+        "grade_whole_character",
+        "1-5",
+        "higher",
+        ("profile", "talk"),
+        "No paper's: talks of several turns, as a whole",
+        note="Asked once a talk, of its last turn.",
+        of_talks=True,
+    ),
+    Judge(
+        "whole_contradiction",
+        "grade_whole_contradiction",
+        "yes/no",
+        "lower",
+        ("talk",),
+        "No paper's: talks of several turns, as a whole",
+        note="Asked once a talk, of its last turn.",
+        of_talks=True,
+    ),
+    *(
+        Judge(
+            f"acting_{name}",
+            f"grade_acting_{name}",
+            "flaws",
+            "higher",
+            ("profile", "scene", *needs, "talk"),
+            f"CoSER (2025), given-circumstance acting: {dimension}",
+            note="The score is that of the released code: 100 less 5 points for each severity beyond 0.3 a round. "
+            "There one model plays all characters and all rounds count; here one role is judged, and its own turns "
+            "count. A list in which anything cannot be read is missing, where the code drops the flaw. The prompts are "
+            "ours.",
+            of_talks=True,
+        )
+        for name, dimension, needs in ACTING
+    ),
 )
 JUDGES: Mapping[str, Judge] = MappingProxyType({judge.name: judge for judge in _ALL})
 """All judges of replies. Identity recall and action alignment are in `identity_quiz` and `action_alignment`."""
@@ -176,6 +263,16 @@ class Case(_Frozen):
     """The name of the one who asks."""
     relation: str = ""
     """How the role stands to the one who asks."""
+    pressed: str = ""
+    """In a turn that presses, the question that the role cannot answer and is asked again."""
+    talk: tuple[DatasetTurn, ...] = ()
+    """At the end of a talk, all of it."""
+    scene: str = ""
+    """Where and why the talk takes place."""
+    reference: str = ""
+    """The scene as its author wrote it, line by line."""
+    turns: int = 1
+    """How many turns the role had."""
     scope: Literal["in", "out", ""] = ""
     """`out`: the role can't know. No judge is shown this."""
 
@@ -183,8 +280,9 @@ class Case(_Frozen):
         """A part as a judge reads it."""
         if name == "passages":
             return "\n\n".join(f"[{number}] {passage}" for number, passage in enumerate(self.passages, start=1))
-        if name == "dialogue":
-            return "\n".join(f"{turn.speaker}: {' '.join(turn.text.split())}" for turn in self.dialogue)
+        if name in ("dialogue", "talk"):
+            said: tuple[DatasetTurn, ...] = getattr(self, name)
+            return "\n".join(f"{turn.speaker}: {' '.join(turn.text.split())}" for turn in said)
         return str(getattr(self, name)).strip()
 
 
@@ -197,6 +295,19 @@ def text_version(prompt: str, language: str) -> str:
     """Return a digest of the text of a prompt, by its name; its comment does not count."""
     sections = load(prompt, language).sections
     return sha256(canonical([text for section in sections for text in section]))[:DIGITS]
+
+
+class Flaw(BaseModel):
+    """Something that an actor does badly."""
+
+    flaw: Annotated[str, StringConstraints(max_length=300)]
+    severity: Annotated[int, Field(ge=1, le=5)]
+
+
+class Flaws(Extracted):
+    """All that a judge finds."""
+
+    flaws: Annotated[list[Flaw], Field(max_length=30)]
 
 
 class Grade(_Frozen):
@@ -233,7 +344,13 @@ async def judged(judge: Judge, chat: ChatModel, case: Case) -> Grade:
         reason = await reason_of(chat, _messages(judge, case)[:-VERDICT])
         asked = _messages(judge, case, reason)
         low, high = BOUNDS[judge.scale]
-        if judge.scale == "yes/no":
+        if judge.scale == "flaws":
+            found = await extract(chat, asked, Flaws)
+            if found.dropped:  # a flaw that cannot be read would raise the score
+                return made(state="missing", reason=reason, error=f"Flaws were left out: {'; '.join(found.dropped)}.")
+            value, probability = acting_score([one.severity for one in found.flaws], case.turns), None
+            reason = "; ".join([reason, *(f"{one.flaw} ({one.severity})" for one in found.flaws)])
+        elif judge.scale == "yes/no":
             decision = await decide(chat, asked)
             value, probability = float(decision.answer), decision.probability
         else:
@@ -274,6 +391,6 @@ def _check_pairs(one: Sequence[float | None], other: Sequence[float | None], sca
 
 def _messages(judge: Judge, case: Case, reason: str = "") -> list[BaseMessage]:
     """A judge's prompt. The beginning of both questions is the same, so that a server reads it once."""
-    shown = ("question", "reply", *judge.needs, *judge.may)
+    shown = (*(() if "talk" in judge.needs else ("question", "reply")), *judge.needs, *judge.may)
     data = {part: case.part(part) for part in shown} | {"reason": reason}
     return load(judge.prompt, case.language).messages(data=data, role=case.role, user=case.user_role)

@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from dramaturg.evaluation.comparison.contestants import digest
+from dramaturg.evaluation.comparison.contestants import CEILING, digest
 from dramaturg.evaluation.comparison.records import Judged, Reply
-from dramaturg.evaluation.datasets.dataset import DatasetQuestion
+from dramaturg.evaluation.comparison.talks import lines_in
+from dramaturg.evaluation.datasets.dataset import DatasetQuestion, DatasetTurn
 from dramaturg.evaluation.judging.judges import JUDGES, Case, Judge, judged, prompt_version
-from dramaturg.evaluation.judging.scales import SIMILARITY
+from dramaturg.evaluation.judging.recall import recalled
+from dramaturg.evaluation.judging.scales import OF_TALKS, RECALL, SIMILARITY
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.embeddings import Embedder
 from dramaturg.nodes.text.similarity import cosines
@@ -53,7 +55,7 @@ class RefusalRates(NamedTuple):
 def to_judge(reply: Reply, question: DatasetQuestion, role: Role, metric: str, language: str, by: str) -> ToJudge:
     """Return a measure to take, with its key; `language` is that of the judge's prompt, `by` the model's name."""
     prompt = version_of(metric, language)
-    rests: Any = [metric, prompt, by, reply.key, reply.text, question.model_dump(mode="json"), role.card.profile]
+    rests: Any = [metric, prompt, by, reply.key, reply.text, question.told(), role.card.profile]
     return ToJudge(reply, question, role, metric, language, by, digest(rests))
 
 
@@ -71,6 +73,10 @@ async def measured(task: ToJudge, judge: ChatModel | None, embedder: Embedder) -
         "model": task.by,
         "prompt": version_of(task.metric, task.language),
     }
+    if task.metric == RECALL:
+        fact = task.question.talk.fact if task.question.talk else ""
+        value = float(recalled(task.reply.text, fact)) if fact else None
+        return Judged(**about, value=value, applicable=bool(fact))
     if task.metric == SIMILARITY or judge is None:
         right = task.question.right_answers
         # Rounding takes the cosine of a text with itself past 1, which is off the scale.
@@ -106,8 +112,58 @@ async def case_of(task: ToJudge, judge: Judge, embedder: Embedder) -> Case:
         dialogue=question.turns,
         user_role=question.user_role,
         relation=question.labels.get("relation", ""),
+        pressed=question.talk.pressed if question.talk else "",
+        talk=whole_talk(task),
+        scene=question.talk.scene if question.talk else "",
+        reference=question.talk.reference if question.talk else "",
+        turns=question.turn or 1,
         scope=question.scope,
     )
+
+
+def whole_talk(task: ToJudge) -> tuple[DatasetTurn, ...]:
+    """All that was said in a talk, at its last turn; nothing before."""
+    question, talk = task.question, task.question.talk
+    if talk is None or talk.turn < talk.turns:
+        return ()
+    return (*question.turns, *exchange(question, task.reply, task.role, task.language))
+
+
+def exchange(question: DatasetQuestion, reply: Reply, role: Role, language: str) -> tuple[DatasetTurn, ...]:
+    """A turn of a talk as lines: what the user says, and what the role does."""
+    user = question.user_role or lines_in(language).stranger
+    return DatasetTurn(speaker=user, text=reply.asked), DatasetTurn(speaker=role.card.name, text=reply.text)
+
+
+def is_measured(metric: str, contestant: str) -> bool:
+    """Whether a metric is of this contestant: right answers, one by one, are no talk that could be judged."""
+    return contestant != CEILING or metric not in OF_TALKS or metric == RECALL
+
+
+def has_row(metric: str, question: DatasetQuestion) -> bool:
+    """Whether a value would stand in a table: what hangs on the scope has no row for turns without one."""
+    by_scope = metric in JUDGES and JUDGES[metric].better == "by_scope"
+    return not (by_scope and question.talk and not question.scope)
+
+
+def may_apply(metric: str, question: DatasetQuestion) -> bool:
+    """Whether a metric of talks can be of this turn; of the other metrics, each reply says so itself."""
+    talk = question.talk
+    if not has_row(metric, question):
+        return False
+    if metric == RECALL:
+        return bool(talk and talk.fact)
+    if metric not in JUDGES or not JUDGES[metric].of_talks:
+        return True
+    needs = JUDGES[metric].needs
+    there = {
+        "dialogue": bool(talk and talk.turn > 1),
+        "pressed": bool(talk and talk.pressed),
+        "talk": bool(talk and talk.turn == talk.turns),
+        "scene": bool(talk and talk.scene),
+        "reference": bool(talk and talk.reference),
+    }
+    return all(there.get(part, True) for part in needs)
 
 
 async def events_of(role: Role, question: str, embedder: Embedder) -> str:

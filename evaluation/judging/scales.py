@@ -6,7 +6,14 @@ from dramaturg.evaluation.judging.judges import BOUNDS, JUDGES
 from dramaturg.stores.errors import did_you_mean
 
 SIMILARITY = "similarity"
-METRICS = (SIMILARITY, *JUDGES)
+RECALL = "recall"
+"""Whether a fact is said that was told some turns before."""
+UNJUDGED = (SIMILARITY, RECALL)
+NOBODY = "no judge"
+"""Who measures recall: characters are compared."""
+METRICS = (*UNJUDGED, *JUDGES)
+OF_TALKS = (RECALL, *(name for name, judge in JUDGES.items() if judge.of_talks))
+"""Metrics of talks of several turns."""
 
 
 class MetricScale(NamedTuple):
@@ -21,6 +28,8 @@ def scale_of(metric: str) -> MetricScale:
     """Return the scale of a metric; a ValueError lists the metrics there are."""
     if metric == SIMILARITY:
         return MetricScale(-1.0, 1.0, "higher")
+    if metric == RECALL:
+        return MetricScale(0.0, 1.0, "higher")
     if metric in JUDGES:
         low, high = BOUNDS[JUDGES[metric].scale]
         return MetricScale(low, high, JUDGES[metric].better)

@@ -11,7 +11,7 @@ from dramaturg.evaluation.comparison.contestants import CEILING, FLOOR
 from dramaturg.evaluation.comparison.plan import Entry, Plan
 from dramaturg.evaluation.comparison.records import Records
 from dramaturg.evaluation.judging.judges import JUDGES, agreement, judges_kappa
-from dramaturg.evaluation.judging.scales import SIMILARITY, scale_of
+from dramaturg.evaluation.judging.scales import UNJUDGED, scale_of
 from dramaturg.evaluation.metrics.calibration import Brier, brier, equal_bins
 from dramaturg.evaluation.metrics.intervals import SHARE, Ends, Interval, Share, cluster_interval
 from dramaturg.evaluation.reports.standings import standing_lines
@@ -209,7 +209,7 @@ def calibration_lines(plan: Plan, records: Records) -> Iterator[str]:
 def agreement_lines(plan: Plan, records: Records) -> Iterator[str]:
     """How far two judges agree."""
     for metric in plan.metrics:
-        judges = [] if metric == SIMILARITY else judges_of(plan, records, metric)
+        judges = [] if metric in UNJUDGED else judges_of(plan, records, metric)
         for at, first in enumerate(judges):
             for second in judges[at + 1 :]:
                 yield f"{metric}: {agreed(plan, records, metric, first, second)}"

@@ -7,7 +7,7 @@ from dramaturg.evaluation.comparison.contestants import CEILING, FLOOR, rules_of
 from dramaturg.evaluation.comparison.plan import Plan
 from dramaturg.evaluation.comparison.records import Records
 from dramaturg.evaluation.judging.judges import JUDGES
-from dramaturg.evaluation.judging.scales import scale_of
+from dramaturg.evaluation.judging.scales import RECALL, scale_of
 from dramaturg.evaluation.metrics.intervals import MISSING_ALLOWED
 from dramaturg.evaluation.metrics.variance_components import variance_components
 from dramaturg.evaluation.reports.chunk_usage import passage_lines
@@ -34,6 +34,7 @@ from dramaturg.evaluation.reports.tables import (
     value_of,
     whole,
 )
+from dramaturg.evaluation.reports.talks import talk_lines
 
 DIFFERENCE_HEADS = (
     *("metric", "questions", "judge", "difference", "mean", "95 % interval", "pairs", "p", "p (Holm)", "test"),
@@ -59,6 +60,7 @@ def markdown(plan: Plan, records: Records, found: Tables) -> str:
         *difference_table(plan, found),
         *refusal_lines(plan, records),
         *judge_lines(plan, records),
+        *talk_lines(plan, records),
         *spread_lines(plan, records, found),
         *passage_lines(plan, records),
         *cost_table(plan, records),
@@ -78,7 +80,9 @@ def about(plan: Plan, found: Tables) -> Iterator[str]:
     asked = ""
     if plan.metrics:
         licence = f" ({plan.licence})" if plan.licence else ""
-        asked = f"Questions: {sum(map(len, plan.questions.values()))}, from {plan.dataset}{licence}. "
+        number = sum(map(len, plan.questions.values()))
+        what = f"Talks: {plan.talks} of {number} turns" if plan.talks else f"Questions: {number}"
+        asked = f"{what}, from {plan.dataset}{licence}. "
     judging = bool(plan.inventories) or any(one in JUDGES for one in plan.metrics)
     judges = f"Judges: {', '.join(plan.judges)}. " if judging else ""
     yield (
@@ -101,8 +105,8 @@ def about(plan: Plan, found: Tables) -> Iterator[str]:
         )
     if len(plan.roles) == 1:
         yield (
-            "There is one role: intervals and tests are over its questions, and nothing is concluded beyond it, not "
-            "even for a role that is like it."
+            f"There is one role: intervals and tests are over its {found.units}, and nothing is concluded beyond it, "
+            "not even for a role that is like it."
         )
 
 
@@ -251,6 +255,8 @@ def judge_notes(plan: Plan, records: Records) -> Iterator[str]:
         if judge := JUDGES.get(metric):
             versions = sorted({one.prompt for one in records.judged.values() if one.metric == metric})
             lines.append(f"- {metric}: {judge.source}. Prompt {', '.join(versions) or 'not used yet'}. {judge.note}")
+        elif metric == RECALL:
+            lines.append(f"- {metric}: whether the reply holds a fact that the user told before; no judge.")
         else:
             lines.append(f"- {metric}: the cosine of the reply with the right answer, or the nearest of several.")
     if lines:

@@ -60,6 +60,7 @@ from dramaturg.evaluation.reports.tables import (
     value_of,
     whole,
 )
+from dramaturg.evaluation.reports.talks import talk_lines
 from dramaturg.stores.files import write_bytes
 
 MARKDOWN, PAGE = "report.md", "report.html"
@@ -91,6 +92,7 @@ def page(plan: Plan, records: Records, found: Tables) -> str:
         "What was done": map(as_html, about(plan, found)),
         "Interviews": interview_sections(plan, as_html),
         "Metrics": metric_sections(plan, records, found),
+        "Talks": map(as_html, talk_lines(plan, records)),
         "Judges": [*map(as_html, judge_lines(plan, records)), *calibration_pictures(plan, records)],
         "Spread": map(as_html, spread_lines(plan, records, found)),
         "Passages": map(as_html, passage_lines(plan, records)),
@@ -285,7 +287,9 @@ def reply_sections(plan: Plan, records: Records) -> Iterator[str]:
 def reply_section(plan: Plan, at: int, entry: Entry, reply: Reply | None, judged: Sequence[Judged]) -> str:
     """A reply with what it was made from, and what was said of it."""
     question = plan.question(entry)
-    title = f"{entry.contestant}, {entry.role}, seed {entry.seed}: {question.text}"
+    asked = reply.asked if reply else question.text
+    turn = f", {question.talk.id} turn {question.talk.turn}" if question.talk else ""
+    title = f"{entry.contestant}, {entry.role}, seed {entry.seed}{turn}: {asked}"
     inner = reply_parts(reply, judged) if reply else ["<p class=dim>Not asked yet.</p>"]
     gold = f"<p>Right answer: {escape(question.answer)}</p>" if question.answer else ""
     return f"<details id=r{at}><summary>{escape(title)}</summary>{gold}{''.join(inner)}</details>"

@@ -5,7 +5,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from dramaturg.evaluation.comparison.plan import Plan
-from dramaturg.evaluation.judging.scales import SIMILARITY, scale_of
+from dramaturg.evaluation.judging.scales import SIMILARITY, UNJUDGED, scale_of
 from dramaturg.evaluation.metrics.paired_tests import FEWEST_FLIPPED, LEVEL, least_p
 from dramaturg.evaluation.reports.tables import (
     SCOPES,
@@ -38,7 +38,7 @@ class MethodSummary(NamedTuple):
 def columns(plan: Plan, found: Tables) -> list[Column]:
     """The columns of the table: each metric by the first judge of the plan, likeness by each embedding model."""
     known = dict.fromkeys((one.metric, one.scope, one.judge) for one in found.rows)
-    return [one for one in known if one[0] == SIMILARITY or one[2] == plan.judges[0]]
+    return [one for one in known if one[0] in UNJUDGED or one[2] == plan.judges[0]]
 
 
 def better(metric: str, scope: str) -> str:

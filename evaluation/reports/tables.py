@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 from dramaturg.evaluation.comparison.contestants import BOUNDS, CEILING, FLOOR
 from dramaturg.evaluation.comparison.plan import Entry, Plan
 from dramaturg.evaluation.comparison.records import Judged, Records
-from dramaturg.evaluation.judging.measures import refusal_rates
-from dramaturg.evaluation.judging.scales import SIMILARITY, scale_of
+from dramaturg.evaluation.judging.measures import is_measured, refusal_rates
+from dramaturg.evaluation.judging.scales import NOBODY, RECALL, SIMILARITY, scale_of
 from dramaturg.evaluation.metrics.intervals import Interval, Missing, cluster_interval, missing, paired_interval
 from dramaturg.evaluation.metrics.paired_tests import (
     LEVEL,
@@ -142,11 +142,7 @@ def tables(plan: Plan, records: Records) -> Tables:
         for scope, judge in product(PARTS.get(metric, ("",)), judges_of(plan, records, metric))
     ]
     asked = [key for key in keys if any(is_asked(plan, records, *key))]
-    rows = [
-        row(plan, records, *key, name)
-        for key in asked
-        for name in (*plan.methods, *(one for one in plan.bounds if any(entries_of(plan, one, key[1]))))
-    ]
+    rows = [row(plan, records, *key, name) for key in asked for name in (*plan.methods, *bounds_of(plan, *key[:2]))]
     others = [name for name in plan.methods if name != plan.compared_with]
     pairs = [(name, plan.compared_with) for name in others] + [*combinations(others, 2)]
     level = LEVEL / max(1, len(asked) * len(others))
@@ -160,6 +156,11 @@ def tables(plan: Plan, records: Records) -> Tables:
         unasked.pop((metric, scope), None)
     found = together(apart)
     return Tables(tuple(rows), tuple(found), f"{unit(plan)}s", tuple(problems(plan, records, rows)), tuple(unasked))
+
+
+def bounds_of(plan: Plan, metric: str, scope: str) -> Iterator[str]:
+    """Floor and ceiling, where they have something to say."""
+    return (one for one in plan.bounds if is_measured(metric, one) and any(entries_of(plan, one, scope)))
 
 
 def is_asked(plan: Plan, records: Records, metric: str, scope: str, judge: str) -> Iterator[bool]:
@@ -235,7 +236,8 @@ def differences(
             yield made(False, None, None, "", None, None)
             continue
         shares = scale[:2] == (0, 1) and all(side[at][1] in (0, 1) for side in (ours, theirs) for at in both)
-        if len(plan.roles) == 1 and len(plan.seeds) == 1 and shares:  # seeds of one question are no new pairs
+        # Seeds of one question are no new pairs, and neither are the turns of one talk.
+        if len(plan.roles) == 1 and len(plan.seeds) == 1 and not plan.talks and shares:
             yield made(True, *exact_test(*([bool(side[at][1]) for at in both] for side in (ours, theirs)), level=level))
         else:
             told = paired_test(one, other, seed=SEED, level=level, unit=unit(plan))
@@ -306,7 +308,7 @@ def gaps(plan: Plan, what: str, wanted: Sequence[Entry], gone: Sequence[Entry]) 
         "method": lambda one: one.contestant,
         "role": lambda one: one.role,
         "seed": lambda one: str(one.seed),
-        "question": lambda one: f"“{plan.question(one).text}” of {one.role}",
+        "question": lambda one: f"“{plan.question(one).text or one.question}” of {one.role}",
     }
     for axis, name_of in axes.items():
         whole, lacking = Counter(map(name_of, wanted)), Counter(map(name_of, gone))
@@ -335,6 +337,8 @@ def entries_of(plan: Plan, contestant: str, scope: str) -> Iterator[Entry]:
 
 def judges_of(plan: Plan, records: Records, metric: str) -> list[str]:
     """Who is to judge, or to embed, by a metric; a plan of an earlier version does not say who embeds."""
+    if metric == RECALL:
+        return [NOBODY]
     if metric != SIMILARITY:
         return list(dict.fromkeys(plan.judges))
     keys = {one.key for one in plan.entries}
@@ -353,17 +357,17 @@ def value_of(entry: Entry, found: Found) -> float | None:
 
 
 def by_unit(plan: Plan, entries: Sequence[Entry], found: Found) -> dict[str, list[float]]:
-    """The values by role, or of a single role by question: what is drawn as a whole."""
+    """The values by role, or of a single role by question or talk: what is drawn as a whole."""
     values: dict[str, list[float]] = {}
     for one in entries:
         if (value := value_of(one, found)) is not None:
-            values.setdefault(one.role if len(plan.roles) > 1 else one.question, []).append(value)
+            values.setdefault(one.role if len(plan.roles) > 1 else plan.together(one), []).append(value)
     return values
 
 
 def unit(plan: Plan) -> str:
     """What intervals and tests are over."""
-    return "role" if len(plan.roles) > 1 else "question"
+    return "role" if len(plan.roles) > 1 else "talk" if plan.talks else "question"
 
 
 def costs(plan: Plan, records: Records) -> list[ReplyCosts]:

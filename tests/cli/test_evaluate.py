@@ -82,6 +82,16 @@ def test_a_run_writes_its_report_and_shows_its_numbers(run: Command, out: str, a
     assert {path.name for path in Path(out).iterdir()} >= {"plan.json", "records.jsonl", "report.md", "report.html"}
 
 
+def test_talks_are_counted_before_and_told_after(run: Command, out: str, asked: list[Any]) -> None:
+    wishes = (*METHODS, "--metrics", "recall", "--turns", "3", "--no-bounds", "--out", out)
+    found = {one["what"]: one["left"] for one in json.loads(run("evaluate", *wishes, "--dry-run", "--json")[1])}
+    assert found == {"replies of vanilla": 9, "replies of profile": 9, "recall": 4}
+    assert chats(asked) == []
+    assert run("evaluate", *wishes)[0] == 0
+    assert len(chats(asked)) == 18
+    assert "| profile | 2 | 0.000" in (Path(out) / "report.md").read_text(encoding="utf-8")
+
+
 def test_a_report_is_made_again_without_a_model(run: Command, out: str, asked: list[Any]) -> None:
     run("evaluate", *METHODS, "--out", out)
     (Path(out) / "report.html").unlink()

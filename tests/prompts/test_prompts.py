@@ -19,7 +19,19 @@ ALONE = re.compile(r"^\$(\w+)$", re.MULTILINE)
 FILES = sorted(f.name.removesuffix(".md") for f in files("dramaturg.prompts").iterdir() if f.name.endswith(".md"))
 NAMES = sorted({name.rpartition(".")[0] for name in FILES})
 DOCUMENTS = {"passage", "passages", "text", "notes", "memory", "memories", "events", "dialogue", "dialogues", "pair"}
-CONVERSATION = {"question", "summary", "conversation", "told", "said", "was_said", "line", "elsewhere"}
+CONVERSATION = {
+    "pressed",
+    "reference",
+    "talk",
+    "question",
+    "summary",
+    "conversation",
+    "told",
+    "said",
+    "was_said",
+    "line",
+    "elsewhere",
+}
 ANSWERS = {"knowledge", "attributes", "one", "other", "pairs", "name", "names", "facts", "context", "entity"}
 WORLD = {"plan", "scene", "now", "directions"}
 RECORDS = {"records", "directed"}
@@ -63,6 +75,7 @@ SOURCES = (
     "ID-RAG",
     "InCharacter",
     "PersonaEval",
+    "CoSER",
 )
 
 
