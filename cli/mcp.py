@@ -1,9 +1,6 @@
 """`dramaturg mcp`: the roles as tools for programs that speak the Model Context Protocol."""
 
 import asyncio
-from typing import Annotated
-
-import typer
 
 from dramaturg.cli.options import (
     AMADEUS,

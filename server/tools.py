@@ -27,7 +27,9 @@ from dramaturg.stores.index.dialogues import DIALOGUE_KIND
 from dramaturg.workflows.methods import Flow, flow, grounds_graph
 
 Result = dict[str, Any]
-Role = Annotated[str, Field(min_length=1, max_length=200, description="The id, name or alias of a role: see list_roles.")]
+Role = Annotated[
+    str, Field(min_length=1, max_length=200, description="The id, name or alias of a role: see list_roles.")
+]
 Method = Annotated[
     str, Field(max_length=80, description="How the role answers, of those that list_roles names; empty: the server's.")
 ]
@@ -240,7 +242,9 @@ async def meant(rooms: Rooms, role: str, method: str, user: str = "") -> tuple[M
     model = rooms.model(f"role:{found}:{method}" if method else f"role:{found}")
     given = {"user_role": user} if user else {}
     if given and "user_role" not in flow(rooms.methods[model.method]).context.model_fields:
-        raise ValueError(f"By {model.method} it makes no difference who asks: leave `user` out, or take drmr or ensemble.")
+        raise ValueError(
+            f"By {model.method} it makes no difference who asks: leave `user` out, or take drmr or ensemble."
+        )
     return model, rooms.context(model, given)
 
 

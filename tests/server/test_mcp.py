@@ -133,9 +133,7 @@ async def test_without_a_thread_nothing_is_kept_and_why_is_told_when_asked(tmp_p
         ("id-rag", "identity", "a light that never fails"),
     ],
 )
-async def test_what_a_role_recalls_is_found_without_a_reply(
-    tmp_path: Path, method: str, kind: str, words: str
-) -> None:
+async def test_what_a_role_recalls_is_found_without_a_reply(tmp_path: Path, method: str, kind: str, words: str) -> None:
     async with at_tools(tmp_path) as one:
         found = await called(one, "recall", role="ada", question="Do you trust Tom?", method=method)
     assert any(words in text for text in found["found"][kind]), found["found"]

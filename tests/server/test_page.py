@@ -1,9 +1,7 @@
 """The page in Chromium, at a real server: what a person does there, and what of it the server holds."""
 
 import asyncio
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from chat_clients import CLIENTS, missing
@@ -210,95 +208,6 @@ async def test_where_a_key_is_wanted_the_page_asks_for_it_and_keeps_it_for_this_
         await other.press("#key", "Enter")
         await other.wait_for_selector("#threads li")
         assert await other.locator("#turns > li").count() == 0  # Alice's thread is not Bob's
-
-
-XSS = (
-    "<script>bad()</script>",
-    "<img src=x onerror=bad()>",
-    "<svg onload=bad()>",
-    "<svg><script>bad()</script></svg>",
-    '"><script>bad()</script>',
-    "'><img src=x onerror=bad()>",
-    "javascript:bad()",
-    '<a href="javascript:bad()">x</a>',
-    "<iframe srcdoc='<script>parent.bad()</script>'></iframe>",
-    "<body onload=bad()>",
-    "<details open ontoggle=bad()>",
-    "<math><mi xlink:href='javascript:bad()'>",
-    "<style>@import 'javascript:bad()'</style>",
-    "{{constructor('bad()')()}}",
-    "<input autofocus onfocus=bad()>",
-    "<noscript><img src=x onerror=bad()></noscript>",
-    "<base href='//evil.example/'>",
-    "<template><script>bad()</script></template>",
-    "<object data='javascript:bad()'>",
-    "\u2028</script><script>bad()</script>",
-)
-
-
-async def test_nothing_that_was_said_written_or_found_runs(tmp_path: Path) -> None:
-    """Twenty payloads as names, messages, replies, documents, evidence of any form, and addresses."""
-    hostile = {
-        "reply": lambda _: " ".join(XSS),
-        "findings": json.dumps(
-            {"belief_and_value": [{"attribute": one, "passage": 1} for one in XSS[:8]], "psychological_traits": []}
-        ),
-    }
-    async with page_house(tmp_path, parts=hostile, settings={"redraws": 0}) as house:
-        page = house.page
-        ran: list[Any] = []
-        await page.expose_function("bad", lambda: ran.append(1))
-        asked: list[str] = []
-        page.on("request", lambda one: asked.append(one.url))
-        role = tmp_path / "library" / "ada"
-        card = (
-            (role / "role.yaml").read_text().replace("Ada Quill", json.dumps(XSS[1] + XSS[4])[1:-1].replace("'", "’"))
-        )
-        (role / "role.yaml").write_text(card)
-        (role / "persona" / "evil.md").write_text("# <img src=x onerror=bad()>\n\n" + "\n\n".join(XSS))
-        await page.reload()
-        await page.wait_for_selector(".roles li")
-        await house.open()
-        for one in XSS:
-            await house.page.fill("#say", one)
-            await house.page.press("#say", "Enter")
-            await house.settled()
-        assert [question for question, _ in await house.shown()] == [one.strip() for one in XSS]
-        evidence = {
-            "selection": {
-                "selected": [{"text": one, "source": one, "headings": [one, one], "passage": one} for one in XSS],
-                "verdicts": [{"passage": one, "certainty": 0.5} for one in XSS],
-                "judged": XSS[0],
-                "fallback": XSS[1],
-            },
-            "entities": [{"name": one, "type": one, "strategy": one, "certainty": one, "reason": one} for one in XSS],
-            "mood": {"emotions": {one: {"score": one} for one in XSS}},
-            "memories": [{"text": one, "emotions": {"joy": one}} for one in XSS],
-            "relations": {"clique": [*XSS[:6]], "edges": [{"roles": [XSS[0], XSS[1]], "score": one} for one in XSS]},
-            "drafts": [{"text": one, "reason": one} for one in XSS],
-            "gate": {"attempts": [{"verdict": one, "text": one} for one in XSS]},
-            "identity": {"how": XSS[0], "triples": [{"sentence": one, "kind": one} for one in XSS]},
-            **{one: {"memories": [{"text": one}]} for one in XSS},
-            "some_error": XSS[1],
-        }
-        usage = {one: {"calls": one} for one in XSS}
-        await page.route(
-            "**/turns/*",
-            lambda route: route.fulfill(
-                json={"evidence": evidence, "usage": usage, "question": XSS[0], "reply": XSS[1]}
-            ),
-        )
-        await page.locator(".ask-why").last.click()
-        await page.wait_for_selector("#why-body table")
-        await page.locator("#why-body details.rest summary").click()
-        for one in XSS:
-            await page.evaluate("(one) => { location.hash = '#role=' + one + '&thread=' + one }", one)
-        await page.reload()
-        await page.wait_for_selector(".roles li, #turns > li")
-        assert not ran
-        own = page.url.split("/")[2]
-        assert {url.split("/")[2] for url in asked} == {own}
-        assert await page.locator("main script, main iframe, main object, main img, main base, main a").count() == 0
 
 
 SIZES = {"phone": (390, 760), "wide": (1400, 900)}
