@@ -1,4 +1,4 @@
-"""Roles as tools of the Model Context Protocol: what a client is told of the tools, and how a call of one is answered."""
+"""Roles as tools of the Model Context Protocol: what a client is told of them, and how a call is answered."""
 
 import asyncio
 import json

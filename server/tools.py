@@ -1,4 +1,4 @@
-"""What another program can ask of roles, tool by tool: each has its arguments as fields, and says by them what it does."""
+"""What another program can ask of roles, tool by tool: each has its arguments as fields, which say what they mean."""
 
 import asyncio
 from contextlib import AsyncExitStack

@@ -10,9 +10,9 @@ const view = { x: 0, y: 0, k: 1 }; // a place p of the graph is drawn at p * k +
 const state = { chosen: null, edge: null, hits: null, off: new Set() };
 const LETTER = 13;
 const MOST_LABELS = 150;
-const SLOW = 12; // milliseconds of a frame, from which on it is not drawn anew while it is moved
+const MANY = data.nodes.length + data.edges.length > 1500; // then a picture takes longer than a frame
 const REST = 120; // milliseconds without a movement
-const still = { picture: document.createElement("canvas"), took: 0 }; // what was drawn last, and the view of it
+const still = { picture: document.createElement("canvas"), current: false }; // what was drawn last, and the view of it
 
 function shortened(text) {
   const letters = [...text.replace(/\s+/g, " ")];
@@ -69,17 +69,16 @@ function refresh() {
     if (!lines.has(key)) lines.set(key, { ...look, edges: [] });
     lines.get(key).edges.push(edge);
   }
-  still.took = 0;
+  still.current = false;
   move();
 }
 
-/** Draw after the view has changed; of a graph that is slow to draw, its last picture is moved until the hand rests. */
+/** Draw after the view has changed; of a large graph the last picture is moved until the hand rests. */
 function move() {
   cancelAnimationFrame(move.frame);
   clearTimeout(move.rest);
-  const slow = still.took > SLOW;
-  move.frame = requestAnimationFrame(slow ? slide : draw);
-  if (slow) move.rest = setTimeout(draw, REST);
+  move.frame = requestAnimationFrame(still.current ? slide : draw);
+  if (still.current) move.rest = setTimeout(draw, REST);
 }
 
 function slide() {
@@ -91,7 +90,6 @@ function slide() {
 }
 
 function draw() {
-  const began = performance.now();
   const sharp = window.devicePixelRatio || 1;
   const [across, down] = [picture.clientWidth, picture.clientHeight];
   if (picture.width !== Math.round(across * sharp) || picture.height !== Math.round(down * sharp)) {
@@ -116,8 +114,8 @@ function draw() {
   data.nodes.forEach(drawNode);
   brush.globalAlpha = 1;
   drawLabels();
-  Object.assign(still, view, { took: performance.now() - began });
-  if (still.took <= SLOW) return;
+  if (!MANY) return;
+  Object.assign(still, view, { current: true });
   Object.assign(still.picture, { width: picture.width, height: picture.height });
   still.picture.getContext("2d").drawImage(picture, 0, 0);
 }

@@ -213,7 +213,7 @@ KNOWN = {
         "style",
         "body",
         "main",
-        "svg",
+        "canvas",
         "g",
         "p",
         "div",

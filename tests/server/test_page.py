@@ -7,8 +7,10 @@ import pytest
 from chat_clients import CLIENTS, missing
 from page_house import House, page_house
 
-from dramaturg.conversations.alignment import as_heard
+from dramaturg.conversations.alignment import Exchange, as_heard
+from dramaturg.conversations.opening import open_conversation
 from dramaturg.server.access import Access
+from dramaturg.workflows.amadeus import AmadeusContext
 
 pytestmark = [
     pytest.mark.slow,
@@ -170,6 +172,25 @@ async def test_each_method_says_why_and_what_it_cost(tmp_path: Path) -> None:
                 assert await house.page.locator("#why .clique .marked").count() == 2
             if method == "emotional-rag":
                 assert await house.page.locator("#why .wheel .asked").count() == 1
+
+
+async def test_a_long_talk_begins_with_its_newest_turns(tmp_path: Path) -> None:
+    async with page_house(tmp_path) as house:
+        await house.open()
+        said = [Exchange(f"Question {n}", f"Reply {n}.") for n in range(130)]
+        async with open_conversation(
+            "amadeus", AmadeusContext(role="ada", library=str(tmp_path / "library")), "t"
+        ) as talk:
+            await talk.take_over(said)
+        await house.page.goto(f"{house.page.url.split('#')[0]}#role=ada&thread=t")
+        await house.page.reload()
+        await house.page.wait_for_selector("#turns > li:nth-child(100)")
+        assert await house.shown() == [tuple(one) for one in said[30:]]
+        await house.page.click("#earlier button")
+        assert await house.shown() == [tuple(one) for one in said]
+        assert await house.page.locator("#earlier button").count() == 0
+        await house.say("And now?")
+        assert (await house.shown())[-1][0] == "And now?"
 
 
 async def test_one_question_is_asked_of_two_methods_side_by_side(tmp_path: Path) -> None:

@@ -119,3 +119,7 @@ def test_every_element_that_the_scripts_ask_for_is_in_the_page() -> None:
     page = Page(html(knowledge([]), None))
     there = {attributes["id"] for _, attributes in page.elements if "id" in attributes}
     assert set(re.findall(r'byId\("(\w+)"\)', "".join(page.scripts))) <= there
+
+
+def test_without_its_data_the_page_weighs_less_than_half_a_megabyte() -> None:
+    assert len(html(knowledge([]), None)) < 500_000
