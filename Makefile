@@ -18,7 +18,7 @@ $(VENV)/.demo: pyproject.toml constraints.txt
 
 $(VENV)/.dev: $(VENV)/.demo
 	@echo "Installing what tests, linters and the server need …"
-	$(PIP) --editable ".[local,multilingual,plot,documents,rerank,evaluate,postgres,serve,telemetry,server,dev]"
+	$(PIP) --editable ".[local,multilingual,plot,documents,rerank,evaluate,postgres,serve,mcp,telemetry,server,dev]"
 	@touch $@
 
 demo: $(VENV)/.demo

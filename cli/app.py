@@ -35,6 +35,10 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "serve:serve",
             "Serve a page to talk on, and the roles as models for SillyTavern, Open WebUI and any other OpenAI client.",
         ),
+        "mcp": (
+            "mcp:mcp",
+            "Serve the roles as tools to a program that starts this command, by the Model Context Protocol (stdio).",
+        ),
         "conversations": ("talk.transcripts:conversations", "List the conversations with a role."),
     },
     "Files": {

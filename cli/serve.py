@@ -22,6 +22,12 @@ from dramaturg.cli.output import screen
 HERE = "127.0.0.1"
 EVERYWHERE = ("*",)
 GRACE = 30  # seconds
+FlowOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--flow", metavar="NAME=MODULE:GRAPH", help="A flow of your own, as the model ROLE:NAME. May be repeated."
+    ),
+]
 
 
 def serve(
@@ -37,12 +43,7 @@ def serve(
         ),
     ] = None,
     method: MethodOption = AMADEUS,
-    flow: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--flow", metavar="NAME=MODULE:GRAPH", help="A flow of your own, as the model ROLE:NAME. May be repeated."
-        ),
-    ] = None,
+    flow: FlowOption = None,
     model: ModelOption = "auto",
     persona: Annotated[
         str,

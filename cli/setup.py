@@ -41,6 +41,7 @@ EXTRAS = {
     "psycopg": "postgres",
     "opentelemetry-sdk": "telemetry",
     "uvicorn": "serve",
+    "mcp": "mcp",
     "langgraph-cli": "server",
 }
 DEFAULT = ("qwen2.5-coder-1.5b", "minilm")

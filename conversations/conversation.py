@@ -277,9 +277,8 @@ class Conversation:
         place = await self._place_of(history, head)
         after = await self.thread.settled(place.after.checkpoint) if place.after else None
         after = after or await self.thread.go_to(None)
-        for one in history[place.known :]:
-            after = await self.thread.write_down(one, self.context.role, after)
-        return after
+        window = getattr(self.context, "window", None)
+        return await self.thread.write_down(history[place.known :], self.context.role, after, window)
 
     async def _settle(self, unfinished: Turn | None) -> None:
         """End an unfinished turn, if it has its reply, or take it back."""

@@ -1,6 +1,6 @@
 """One thread of a compiled workflow and its checkpoints: what a conversation is made of. Nothing here takes locks."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from typing import Any
 from uuid import uuid4
@@ -13,6 +13,7 @@ from langgraph.types import Command, Overwrite, StateSnapshot, StreamPart
 
 from dramaturg.conversations.alignment import Exchange
 from dramaturg.conversations.turns import Turn, all_steps, all_turns, id_of, parent_of, turns_until
+from dramaturg.nodes.turn import leaving, removals
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
 
 Part = StreamPart[Any, Any]
@@ -201,13 +202,31 @@ class Thread:
             return id_of(await self.saver.aput(self.address(), empty_checkpoint(), metadata, {}))
         return id_of(await self.graph.aupdate_state(self.address(settled), None, as_node="__copy__"))
 
-    async def write_down(self, exchange: Exchange, role: str, after: str) -> str:
-        """Write down, after a checkpoint, what was said elsewhere: a turn of which no step was run; return its id."""
-        said: list[AnyMessage] = [HumanMessage(exchange.heard, id=str(uuid4()))] if exchange.heard else []
-        said += [AIMessage(exchange.said, id=str(uuid4()), name=role)] if exchange.said else []
+    async def write_down(self, exchanges: Sequence[Exchange], role: str, after: str, window: int | None) -> str:
+        """Write down, after a checkpoint, what was said elsewhere: turns of which no step was run.
+
+        Args:
+            exchanges: what was heard and said, oldest first.
+            role: who has said it.
+            after: the checkpoint.
+            window: how many messages stay in the state, as after a turn that was run; None: all.
+
+        Returns:
+            The checkpoint after the last of them.
+        """
         values: dict[str, Any] = {name: Overwrite({}) for name in ("evidence", "usage") if name in self.graph.channels}
-        values["messages"] = said
-        return id_of(await self.graph.aupdate_state(self.address(after), values, as_node=last_node(self.graph)))
+        node, known = last_node(self.graph), list((await self.values(after)).get("messages", []))
+        for one in exchanges:
+            said: list[AnyMessage] = [HumanMessage(one.heard, id=str(uuid4()))] if one.heard else []
+            said += [AIMessage(one.said, id=str(uuid4()), name=role)] if one.said else []
+            known += said
+            left = leaving(known, window) if window else []
+            del known[: len(left)]
+            # What leaves the window at once is written all the same: it is said in this turn.
+            gone = removals([message for message in left if message not in said])
+            written = values | {"messages": [*gone, *said]}
+            after = id_of(await self.graph.aupdate_state(self.address(after), written, as_node=node))
+        return after
 
     async def step_back(self) -> None:
         """Have the nodes that are due at the head begin anew, as if they had not run."""

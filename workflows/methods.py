@@ -36,6 +36,9 @@ INDEXES: Mapping[str, str] = {
 }
 """The graphs that prepare a role, each with what counts its questions to a chat model and what it embeds."""
 
+GATHERING = ("amadeus", "role-rag", "emotional-rag", "drmr", "id-rag")
+"""The methods whose grounds can be gathered without a reply: their modules have `build_grounds`."""
+
 T = TypeVar("T")
 AnyGraph = StateGraph[Any, Any, Any, Any]
 
@@ -141,6 +144,19 @@ def flow(name: str) -> Flow:
 def chat_graph(name: str) -> AnyGraph:
     """The builder of a method's conversation."""
     return flow(name).builder
+
+
+def grounds_graph(name: str) -> AnyGraph:
+    """The builder of what a method finds for a reply, without the reply; it takes and gives what is in `nodes.reply`.
+
+    Raises:
+        ValueError: the method has no such part.
+    """
+    module = import_module(f"dramaturg.workflows.{METHODS[name]}") if name in METHODS else None
+    build = getattr(module, "build_grounds", None)
+    if build is None:
+        raise ValueError(f"The method {name} looks nothing up without answering: take {', '.join(GATHERING)}.")
+    return build()  # type: ignore[no-any-return]
 
 
 def context_type(name: str) -> type[RoleContext]:

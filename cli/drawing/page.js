@@ -3,18 +3,16 @@
 const byId = (id) => document.getElementById(id);
 const data = JSON.parse(byId("data").textContent);
 const picture = byId("picture");
+const brush = picture.getContext("2d");
+const ink = {}; // the page's colours, light or dark
+const lines = new Map(); // the relations that are drawn, by how they look
 const view = { x: 0, y: 0, k: 1 }; // a place p of the graph is drawn at p * k + (x, y)
 const state = { chosen: null, edge: null, hits: null, off: new Set() };
 const LETTER = 13;
 const MOST_LABELS = 150;
-
-function shape(parent, tag, attributes, text) {
-  const made = document.createElementNS(picture.namespaceURI, tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  if (text !== undefined) made.textContent = text;
-  parent.append(made);
-  return made;
-}
+const MANY = data.nodes.length + data.edges.length > 1500; // then a picture takes longer than a frame
+const REST = 120; // milliseconds without a movement
+const still = { picture: document.createElement("canvas"), current: false }; // what was drawn last, and the view of it
 
 function shortened(text) {
   const letters = [...text.replace(/\s+/g, " ")];
@@ -25,25 +23,16 @@ function width(text) {
   return [...text].reduce((sum, letter) => sum + (letter.codePointAt(0) > 0x2e7f ? 1 : 0.58) * LETTER, 0);
 }
 
-for (const edge of data.edges) {
-  const [a, b] = [data.nodes[edge.a], data.nodes[edge.b]];
-  const ends = { x1: a.x, y1: a.y, x2: b.x, y2: b.y };
-  const thick = 0.3 + ((edge.strength ?? 0) / data.strongest) * data.stroke;
-  edge.line = shape(byId("edges"), "line", { ...ends, "stroke-width": thick, class: edge.kind ?? "" });
-}
-
 data.nodes.forEach((node, index) => {
-  const place = { cx: node.x, cy: node.y };
-  const colour = data.types[node.type];
-  node.related = data.edges.filter((edge) => edge.a === index || edge.b === index);
-  node.shapes = [shape(byId("nodes"), "circle", { ...place, r: node.r, fill: colour })];
-  shape(node.shapes[0], "title", {}, node.name);
+  node.related = [];
   node.reach = index === data.role ? node.r + 5 : node.r;
-  if (index === data.role) node.shapes.push(shape(byId("nodes"), "circle", { ...place, r: node.reach, class: "own" }));
-  const text = shortened(node.name);
-  node.width = width(text);
-  node.label = shape(byId("labels"), "text", { x: node.x, class: "off" }, text);
+  node.text = shortened(node.name);
+  node.width = width(node.text);
 });
+for (const edge of data.edges) {
+  edge.thick = 0.3 + ((edge.strength ?? 0) / data.strongest) * data.stroke;
+  for (const end of new Set([edge.a, edge.b])) data.nodes[end].related.push(edge);
+}
 
 const other = (edge, index) => (edge.a === index ? edge.b : edge.a);
 const hidden = (index) => state.off.has(data.nodes[index].type);
@@ -58,49 +47,120 @@ function lit() {
   return state.hits && new Set(state.hits);
 }
 
+/** Decide how each line and each circle looks; those that look the same are drawn together. */
 function refresh() {
   const shown = lit();
+  const free = state.chosen === null && state.edge === null;
+  const colours = getComputedStyle(document.documentElement);
+  for (const name of ["paper", "ink", "line", "accent", "clique"]) ink[name] = colours.getPropertyValue(`--${name}`).trim();
   data.nodes.forEach((node, index) => {
-    for (const one of node.shapes) {
-      one.classList.toggle("off", hidden(index));
-      one.classList.toggle("dim", shown !== null && !shown.has(index));
-      one.classList.toggle("chosen", index === state.chosen);
-    }
+    node.dim = shown !== null && !shown.has(index);
   });
+  lines.clear();
   for (const edge of data.edges) {
     const related = edge === state.edge || edge.a === state.chosen || edge.b === state.chosen;
-    const free = state.chosen === null && state.edge === null;
-    const between = shown === null || (free && shown.has(edge.a) && shown.has(edge.b));
-    edge.line.classList.toggle("off", hidden(edge.a) || hidden(edge.b));
-    edge.line.classList.toggle("related", related);
-    edge.line.classList.toggle("dim", !related && !between);
+    const kinds = (edge.kind ?? "").split(" ");
+    edge.dim = !related && shown !== null && !(free && shown.has(edge.a) && shown.has(edge.b));
+    if (hidden(edge.a) || hidden(edge.b)) continue;
+    const [clique, unscored] = ["clique", "unscored"].map((kind) => kinds.includes(kind));
+    const alpha = (clique ? 1 : related || unscored ? 0.9 : 0.5) * (edge.dim ? 0.12 : 1);
+    const look = { colour: ink[related ? "accent" : clique ? "clique" : "line"], alpha, thick: unscored ? 1 : edge.thick, dash: unscored ? [5, 4] : [] };
+    const key = JSON.stringify(look);
+    if (!lines.has(key)) lines.set(key, { ...look, edges: [] });
+    lines.get(key).edges.push(edge);
   }
+  still.current = false;
   move();
 }
 
+/** Draw after the view has changed; of a large graph the last picture is moved until the hand rests. */
 function move() {
-  byId("world").setAttribute("transform", `translate(${view.x} ${view.y}) scale(${view.k})`);
-  byId("labels").setAttribute("font-size", LETTER / view.k);
   cancelAnimationFrame(move.frame);
-  move.frame = requestAnimationFrame(placeLabels);
+  clearTimeout(move.rest);
+  move.frame = requestAnimationFrame(still.current ? slide : draw);
+  if (still.current) move.rest = setTimeout(draw, REST);
+}
+
+function slide() {
+  const [sharp, by] = [window.devicePixelRatio || 1, view.k / still.k];
+  brush.setTransform(1, 0, 0, 1, 0, 0);
+  brush.clearRect(0, 0, picture.width, picture.height);
+  brush.setTransform(by, 0, 0, by, (view.x - still.x * by) * sharp, (view.y - still.y * by) * sharp);
+  brush.drawImage(still.picture, 0, 0);
+}
+
+function draw() {
+  const sharp = window.devicePixelRatio || 1;
+  const [across, down] = [picture.clientWidth, picture.clientHeight];
+  if (picture.width !== Math.round(across * sharp) || picture.height !== Math.round(down * sharp)) {
+    Object.assign(picture, { width: Math.round(across * sharp), height: Math.round(down * sharp) });
+  }
+  brush.setTransform(sharp, 0, 0, sharp, 0, 0);
+  brush.clearRect(0, 0, across, down);
+  for (const node of data.nodes) Object.assign(node, { sx: node.x * view.k + view.x, sy: node.y * view.k + view.y });
+  for (const look of lines.values()) {
+    Object.assign(brush, { globalAlpha: look.alpha, strokeStyle: look.colour, lineWidth: look.thick });
+    brush.setLineDash(look.dash);
+    for (const edge of look.edges) {
+      const [a, b] = [data.nodes[edge.a], data.nodes[edge.b]];
+      if (Math.max(a.sx, b.sx) < 0 || Math.min(a.sx, b.sx) > across || Math.max(a.sy, b.sy) < 0 || Math.min(a.sy, b.sy) > down) continue;
+      brush.beginPath(); // line by line: one path of thousands that cross is slow to fill
+      brush.moveTo(a.sx, a.sy);
+      brush.lineTo(b.sx, b.sy);
+      brush.stroke();
+    }
+  }
+  brush.setLineDash([]);
+  data.nodes.forEach(drawNode);
+  brush.globalAlpha = 1;
+  drawLabels();
+  if (!MANY) return;
+  Object.assign(still, view, { current: true });
+  Object.assign(still.picture, { width: picture.width, height: picture.height });
+  still.picture.getContext("2d").drawImage(picture, 0, 0);
+}
+
+function drawNode(node, index) {
+  const r = node.r * view.k;
+  if (hidden(index) || !inSight([node.sx - r - 9, node.sy - r - 9, node.sx + r + 9, node.sy + r + 9])) return;
+  const chosen = index === state.chosen;
+  brush.globalAlpha = node.dim ? 0.12 : 1;
+  circle(node, r, chosen ? 4 : 0.7, ink[chosen ? "accent" : "ink"]);
+  brush.fillStyle = data.types[node.type];
+  brush.fill();
+  brush.stroke();
+  if (index !== data.role) return;
+  circle(node, node.reach * view.k, chosen ? 4 : 3, ink[chosen ? "accent" : "ink"]);
+  brush.stroke();
+}
+
+function circle(node, r, thick, colour) {
+  Object.assign(brush, { lineWidth: thick, strokeStyle: colour });
+  brush.beginPath();
+  brush.arc(node.sx, node.sy, r, 0, 2 * Math.PI);
 }
 
 /** Write the names that have room above or below, the most important first. */
-function placeLabels() {
+function drawLabels() {
   const shown = lit();
   const ends = state.edge === null ? [] : [state.edge.a, state.edge.b];
   const first = [...ends, state.chosen, data.role].filter((index) => index !== null);
   const boxes = [];
+  Object.assign(brush, { font: `${LETTER}px system-ui, sans-serif`, textAlign: "center", textBaseline: "alphabetic", lineJoin: "round" });
+  Object.assign(brush, { fillStyle: ink.ink, strokeStyle: ink.paper, lineWidth: LETTER / 4 });
   for (const index of new Set([...first, ...byWeight])) {
+    if (boxes.length >= MOST_LABELS) break;
     const node = data.nodes[index];
-    const wanted = !hidden(index) && (shown === null || shown.has(index)) && boxes.length < MOST_LABELS;
-    const free = (side) => ((box) => inSight(box) && !boxes.some((taken) => overlap(box, taken)))(labelBox(node, side));
-    const side = wanted ? [-1, 1].find(free) : undefined;
-    node.label.classList.toggle("off", side === undefined);
+    if (hidden(index) || !(shown === null || shown.has(index))) continue;
+    const side = [-1, 1].find((one) => {
+      const box = labelBox(node, one);
+      return inSight(box) && !boxes.some((taken) => overlap(box, taken));
+    });
     if (side === undefined) continue;
     boxes.push(labelBox(node, side));
-    node.label.setAttribute("y", node.y + side * node.reach);
-    node.label.setAttribute("dy", side < 0 ? "-.35em" : "1.1em");
+    const y = (node.y + side * node.reach) * view.k + view.y + (side < 0 ? -0.35 : 1.1) * LETTER;
+    brush.strokeText(node.text, node.sx, y);
+    brush.fillText(node.text, node.sx, y);
   }
 }
 
@@ -152,7 +212,7 @@ function relationAt(x, y) {
   let [found, nearest] = [null, 5];
   for (const edge of data.edges) {
     const away = fromLine(x, y, edge.a, edge.b);
-    const drawn = !hidden(edge.a) && !hidden(edge.b) && !edge.line.classList.contains("dim");
+    const drawn = !hidden(edge.a) && !hidden(edge.b) && !edge.dim;
     if (drawn && away < nearest) [found, nearest] = [edge, away];
   }
   return found;

@@ -172,12 +172,20 @@ picture.addEventListener("keydown", (event) => {
   move();
 });
 
+/** Say what lies under the pointer. */
+function hint(event) {
+  const index = entityAt(event.offsetX, event.offsetY);
+  picture.title = index === null ? "" : data.nodes[index].name;
+  picture.classList.toggle("over", index !== null);
+}
+
 let held = null;
 picture.addEventListener("pointerdown", (event) => {
   picture.setPointerCapture(event.pointerId);
   held = { id: event.pointerId, x: event.clientX, y: event.clientY, far: 0 };
 });
 picture.addEventListener("pointermove", (event) => {
+  if (held === null) hint(event);
   if (held === null || held.id !== event.pointerId) return;
   const [x, y] = [event.clientX - held.x, event.clientY - held.y];
   held = { id: held.id, x: event.clientX, y: event.clientY, far: held.far + Math.hypot(x, y) };
@@ -213,6 +221,7 @@ byId("closer").addEventListener("click", () => zoom(1.3));
 byId("farther").addEventListener("click", () => zoom(1 / 1.3));
 byId("all").addEventListener("click", showAll);
 window.addEventListener("resize", move);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", refresh);
 
 byId("title").textContent = document.title;
 byId("counts").textContent = data.words.counts;

@@ -1,7 +1,9 @@
 """The report of a run, as Markdown and as one page that needs nothing else: each number leads to its replies."""
 
 import re
+from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
 from html import escape
 from importlib.resources import files
 from itertools import count
@@ -104,8 +106,14 @@ def page(plan: Plan, records: Records, found: Tables) -> str:
     there = {title: text for title, text in written.items() if text}
     links = " ".join(f'<a href="#s-{title.split()[-1].lower()}">{title}</a>' for title in there)
     body = [f"<section id=s-{title.split()[-1].lower()}>{text}</section>" for title, text in there.items()]
-    template = (files("dramaturg.evaluation.reports") / "page.html").read_text(encoding="utf-8")
-    return Template(template).substitute(top="\n".join(top), contents=links, body=scrolling("\n".join(body)))
+    template, style = (
+        (files("dramaturg.evaluation.reports") / name).read_text("utf-8") for name in ("page.html", "page.css")
+    )
+    own = b64encode(sha256(style.encode()).digest()).decode()  # by its checksum the style holds, and no other
+    policy = f"default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; style-src 'sha256-{own}'"
+    return Template(template).substitute(
+        policy=policy, style=style, top="\n".join(top), contents=links, body=scrolling("\n".join(body))
+    )
 
 
 def scrolling(html: str) -> str:

@@ -4,7 +4,7 @@ export default {
   you_are: "You are", a_stranger: "a stranger", say: "Say something", send: "Send", stop: "Stop", why: "Why", close: "Close", enter: "Enter",
   why_empty: "Say something: why the role answers as it does stands here.",
   key_wanted: "This server asks for a key", key_wrong: "The server does not know this key.",
-  you: "You", turns: "turns: {n}", again: "Another reply", before: "Reply before", next: "Next reply",
+  you: "You", earlier: "Show what was said before (turns: {n})", turns: "turns: {n}", again: "Another reply", before: "Reply before", next: "Next reply",
   question_before: "Question before", question_next: "Next question", of: "{n} of {all}",
   edit: "Edit", go_on: "Continue", go_back: "Go on from here", save: "Ask this instead", cancel: "Cancel",
   save_reply: "Let the role have said this", edit_question: "Edit the question", edit_reply: "Edit the reply",

@@ -4,7 +4,7 @@ export default {
   you_are: "나는", a_stranger: "낯선 사람", say: "말해 보세요", send: "보내기", stop: "멈춤", why: "이유", close: "닫기", enter: "들어가기",
   why_empty: "말을 걸어 보세요. 역할이 왜 그렇게 답하는지 여기에 나옵니다.",
   key_wanted: "이 서버는 키가 필요합니다", key_wrong: "서버가 모르는 키입니다.",
-  you: "나", turns: "{n}턴", again: "다른 답", before: "이전 답", next: "다음 답",
+  you: "나", earlier: "이전 대화 보기({n}턴)", turns: "{n}턴", again: "다른 답", before: "이전 답", next: "다음 답",
   question_before: "이전 질문", question_next: "다음 질문", of: "{all} 중 {n}",
   edit: "고치기", go_on: "이어서", go_back: "여기서 계속", save: "이렇게 묻기", cancel: "취소",
   save_reply: "역할이 이렇게 말한 것으로", edit_question: "질문 고치기", edit_reply: "답 고치기",

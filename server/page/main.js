@@ -112,6 +112,7 @@ function welcome() {
   Object.assign(now, { role: null, talk: null, methods: [] });
   $("role").value = "";
   $("turns").replaceChildren();
+  $("earlier").replaceChildren();
   $("threads").replaceChildren();
   $("tree").replaceChildren();
   $("method").replaceChildren();

@@ -3,6 +3,8 @@
 import { $, button, h } from "./dom.js";
 import { t } from "./texts.js";
 
+const A_PAGE = 100;
+
 /* Draws the turns of a talk. Those that are drawn already stay, so that a long talk is not drawn anew with every word.
    `does` are the actions: edit, swipe, goOn, goBack, show, why. */
 export class Screen {
@@ -11,11 +13,14 @@ export class Screen {
     this.does = does;
     this.drawn = new Map();
     this.coming = null;
+    this.most = A_PAGE; // the newest turns of a talk that are drawn
   }
 
   draw(talk) {
     const path = talk.path;
-    const items = path.map((one, at) => this.item(talk, one, at === path.length - 1));
+    const left = Math.max(0, path.length - this.most);
+    const items = path.slice(left).map((one, at) => this.item(talk, one, left + at === path.length - 1));
+    this.showEarlier(left, talk);
     if (talk.coming) items.push(this.comingItem(talk.coming));
     else this.coming = null;
     const list = $("turns");
@@ -26,6 +31,17 @@ export class Screen {
     const shown = new Set(path.map((one) => one.id));
     for (const id of this.drawn.keys()) if (!shown.has(id)) this.drawn.delete(id);
     toEnd();
+  }
+
+  // A long talk begins with its newest turns: a thousand at once take seconds to draw.
+  showEarlier(left, talk) {
+    const more = () => {
+      const before = $("scroll").scrollHeight - $("scroll").scrollTop;
+      this.most += A_PAGE;
+      this.draw(talk);
+      $("scroll").scrollTop = $("scroll").scrollHeight - before; // what was read stays where it was
+    };
+    $("earlier").replaceChildren(left ? button(t("earlier", { n: left }), more) : "");
   }
 
   item(talk, one, last) {

@@ -4,7 +4,7 @@ export default {
   you_are: "你是", a_stranger: "陌生人", say: "说点什么", send: "发送", stop: "停止", why: "为什么", close: "关闭", enter: "进入",
   why_empty: "说点什么：角色为何这样回答会显示在这里。",
   key_wanted: "此服务器需要密钥", key_wrong: "服务器不认识这个密钥。",
-  you: "你", turns: "{n} 轮", again: "换一个回复", before: "上一个回复", next: "下一个回复",
+  you: "你", earlier: "显示更早的对话（{n} 轮）", turns: "{n} 轮", again: "换一个回复", before: "上一个回复", next: "下一个回复",
   question_before: "上一个问题", question_next: "下一个问题", of: "{n} / {all}",
   edit: "编辑", go_on: "继续", go_back: "从这里继续", save: "改问这个", cancel: "取消",
   save_reply: "当作角色这样说过", edit_question: "编辑问题", edit_reply: "编辑回复",

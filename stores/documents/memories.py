@@ -116,6 +116,28 @@ def _no_line(name: str, number: int) -> RoleError:
     return RoleError(f"There is no line {name}:{number}: look for the memory once more.")
 
 
+def add_memory(role: Path, text: str, when: str = "") -> str:
+    """Write a memory below the others in `memories.jsonl`, which is made where it is missing; return its place.
+
+    Args:
+        role: the folder of the role.
+        text: the memory, in free words.
+        when: when it was, in words; empty: nobody says.
+
+    Raises:
+        StaleDraft: somebody else has changed the file meanwhile.
+    """
+    sources = memory_sources(role)
+    before = sources.read(MEMORY_FILE) if MEMORY_FILE in sources.names() else None
+    form = Memory(text=text, when=when or None)
+    line = json.dumps(form.model_dump(exclude_none=True, exclude_defaults=True), ensure_ascii=False).encode() + b"\n"
+    above = before or b""
+    if above and not _END.fullmatch(above[-1:]):
+        above += b"\n"
+    sources.change({MEMORY_FILE: above + line}, was={MEMORY_FILE: None if before is None else sha256(before)})
+    return f"{MEMORY_FILE}:{len(_END.findall(above)) + 1}"
+
+
 def pin(role: Path, places: Iterable[str], *, pinned: bool) -> None:
     """Have the memories at some places recalled whatever is asked, or no longer; see `change_lines`."""
     change_lines(memory_sources(role), {place: {"pinned": True if pinned else None} for place in places})

@@ -209,6 +209,24 @@ async def test_an_old_chat_is_taken_over_as_said_and_nobody_is_asked(tmp_path: P
     assert len(await talk.branches()) == 2
 
 
+async def test_of_a_long_chat_that_is_taken_over_no_state_holds_more_than_the_window(tmp_path: Path) -> None:
+    """Else each state holds all before it, and 700 exchanges cost the square of what one does."""
+    async with ConversationSaver.open(tmp_path / "conversations.sqlite") as saver:
+        talk = conversation(saver, tmp_path, Player())
+        long = [Exchange("", "I greet you."), *(Exchange(f"Question {n}?", f"Reply {n}.") for n in range(40))]
+        await talk.take_over(long)
+        turns = await talk.history()
+        assert [(one.question, one.reply) for one in turns] == [tuple(one) for one in long]
+        held = [[message.text for message in (await talk.values(turn))["messages"]] for turn in turns]
+        assert max(map(len, held)) == talk.context.window
+        assert held[-1] == [text for one in long[-10:] for text in one]
+        assert held[9][0] == "I greet you."  # as long as there is room for all
+        assert held[10][0] == "Question 0?" or held[10][0] == "Question 1?"
+        await talk.fork(turns[20].id)
+        await talk.take_turn("And now?")
+        assert len(await talk.history()) == 22
+
+
 async def test_a_turn_that_fails_leaves_the_head_where_it_was(tmp_path: Path) -> None:
     player = Player()
     talk = conversation(InMemorySaver(), tmp_path, player)

@@ -1,16 +1,16 @@
 """The page in Chromium, at a real server: what a person does there, and what of it the server holds."""
 
 import asyncio
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from chat_clients import CLIENTS, missing
 from page_house import House, page_house
 
-from dramaturg.conversations.alignment import as_heard
+from dramaturg.conversations.alignment import Exchange, as_heard
+from dramaturg.conversations.opening import open_conversation
 from dramaturg.server.access import Access
+from dramaturg.workflows.amadeus import AmadeusContext
 
 pytestmark = [
     pytest.mark.slow,
@@ -174,6 +174,25 @@ async def test_each_method_says_why_and_what_it_cost(tmp_path: Path) -> None:
                 assert await house.page.locator("#why .wheel .asked").count() == 1
 
 
+async def test_a_long_talk_begins_with_its_newest_turns(tmp_path: Path) -> None:
+    async with page_house(tmp_path) as house:
+        await house.open()
+        said = [Exchange(f"Question {n}", f"Reply {n}.") for n in range(130)]
+        async with open_conversation(
+            "amadeus", AmadeusContext(role="ada", library=str(tmp_path / "library")), "t"
+        ) as talk:
+            await talk.take_over(said)
+        await house.page.goto(f"{house.page.url.split('#')[0]}#role=ada&thread=t")
+        await house.page.reload()
+        await house.page.wait_for_selector("#turns > li:nth-child(100)")
+        assert await house.shown() == [tuple(one) for one in said[30:]]
+        await house.page.click("#earlier button")
+        assert await house.shown() == [tuple(one) for one in said]
+        assert await house.page.locator("#earlier button").count() == 0
+        await house.say("And now?")
+        assert (await house.shown())[-1][0] == "And now?"
+
+
 async def test_one_question_is_asked_of_two_methods_side_by_side(tmp_path: Path) -> None:
     async with page_house(tmp_path) as house:
         await house.open()
@@ -210,95 +229,6 @@ async def test_where_a_key_is_wanted_the_page_asks_for_it_and_keeps_it_for_this_
         await other.press("#key", "Enter")
         await other.wait_for_selector("#threads li")
         assert await other.locator("#turns > li").count() == 0  # Alice's thread is not Bob's
-
-
-XSS = (
-    "<script>bad()</script>",
-    "<img src=x onerror=bad()>",
-    "<svg onload=bad()>",
-    "<svg><script>bad()</script></svg>",
-    '"><script>bad()</script>',
-    "'><img src=x onerror=bad()>",
-    "javascript:bad()",
-    '<a href="javascript:bad()">x</a>',
-    "<iframe srcdoc='<script>parent.bad()</script>'></iframe>",
-    "<body onload=bad()>",
-    "<details open ontoggle=bad()>",
-    "<math><mi xlink:href='javascript:bad()'>",
-    "<style>@import 'javascript:bad()'</style>",
-    "{{constructor('bad()')()}}",
-    "<input autofocus onfocus=bad()>",
-    "<noscript><img src=x onerror=bad()></noscript>",
-    "<base href='//evil.example/'>",
-    "<template><script>bad()</script></template>",
-    "<object data='javascript:bad()'>",
-    "\u2028</script><script>bad()</script>",
-)
-
-
-async def test_nothing_that_was_said_written_or_found_runs(tmp_path: Path) -> None:
-    """Twenty payloads as names, messages, replies, documents, evidence of any form, and addresses."""
-    hostile = {
-        "reply": lambda _: " ".join(XSS),
-        "findings": json.dumps(
-            {"belief_and_value": [{"attribute": one, "passage": 1} for one in XSS[:8]], "psychological_traits": []}
-        ),
-    }
-    async with page_house(tmp_path, parts=hostile, settings={"redraws": 0}) as house:
-        page = house.page
-        ran: list[Any] = []
-        await page.expose_function("bad", lambda: ran.append(1))
-        asked: list[str] = []
-        page.on("request", lambda one: asked.append(one.url))
-        role = tmp_path / "library" / "ada"
-        card = (
-            (role / "role.yaml").read_text().replace("Ada Quill", json.dumps(XSS[1] + XSS[4])[1:-1].replace("'", "’"))
-        )
-        (role / "role.yaml").write_text(card)
-        (role / "persona" / "evil.md").write_text("# <img src=x onerror=bad()>\n\n" + "\n\n".join(XSS))
-        await page.reload()
-        await page.wait_for_selector(".roles li")
-        await house.open()
-        for one in XSS:
-            await house.page.fill("#say", one)
-            await house.page.press("#say", "Enter")
-            await house.settled()
-        assert [question for question, _ in await house.shown()] == [one.strip() for one in XSS]
-        evidence = {
-            "selection": {
-                "selected": [{"text": one, "source": one, "headings": [one, one], "passage": one} for one in XSS],
-                "verdicts": [{"passage": one, "certainty": 0.5} for one in XSS],
-                "judged": XSS[0],
-                "fallback": XSS[1],
-            },
-            "entities": [{"name": one, "type": one, "strategy": one, "certainty": one, "reason": one} for one in XSS],
-            "mood": {"emotions": {one: {"score": one} for one in XSS}},
-            "memories": [{"text": one, "emotions": {"joy": one}} for one in XSS],
-            "relations": {"clique": [*XSS[:6]], "edges": [{"roles": [XSS[0], XSS[1]], "score": one} for one in XSS]},
-            "drafts": [{"text": one, "reason": one} for one in XSS],
-            "gate": {"attempts": [{"verdict": one, "text": one} for one in XSS]},
-            "identity": {"how": XSS[0], "triples": [{"sentence": one, "kind": one} for one in XSS]},
-            **{one: {"memories": [{"text": one}]} for one in XSS},
-            "some_error": XSS[1],
-        }
-        usage = {one: {"calls": one} for one in XSS}
-        await page.route(
-            "**/turns/*",
-            lambda route: route.fulfill(
-                json={"evidence": evidence, "usage": usage, "question": XSS[0], "reply": XSS[1]}
-            ),
-        )
-        await page.locator(".ask-why").last.click()
-        await page.wait_for_selector("#why-body table")
-        await page.locator("#why-body details.rest summary").click()
-        for one in XSS:
-            await page.evaluate("(one) => { location.hash = '#role=' + one + '&thread=' + one }", one)
-        await page.reload()
-        await page.wait_for_selector(".roles li, #turns > li")
-        assert not ran
-        own = page.url.split("/")[2]
-        assert {url.split("/")[2] for url in asked} == {own}
-        assert await page.locator("main script, main iframe, main object, main img, main base, main a").count() == 0
 
 
 SIZES = {"phone": (390, 760), "wide": (1400, 900)}

@@ -1,0 +1,233 @@
+"""What pages cost in a browser: a knowledge graph of 2,000 entities, and a talk of 1,000 turns on a server's page.
+
+Chromium draws without a screen, in a window of 1280 by 800. Of the graph: the first picture, how long a frame takes
+while it is dragged and zoomed, and the whole drawing of it, which follows where the hand rests. Of the talk: the first
+picture, how long after its coming it is shown, how long a letter takes from the key to the screen in the box where one
+writes, and a frame while the talk scrolls. Bytes are those of the files. Needs Playwright
+(`make build/clients/.playwright`) and Chromium; says so where they are missing.
+
+Run: python benchmarks/browser.py [--entities 2000] [--turns 1000] [--rounds 3]
+"""
+
+import argparse
+import asyncio
+import json
+import random
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from dramaturg.cli.drawing.page import html
+from dramaturg.server.pages import PAGE
+
+SUPPORT = Path(__file__).parents[1] / "tests" / "support"
+FRAMES = """async (act) => {
+  const target = document.querySelector(act.on);
+  const box = target.getBoundingClientRect();
+  const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
+  const point = (type, at) => target.dispatchEvent(
+    new PointerEvent(type, { pointerId: 1, clientX: x + at, clientY: y + at, bubbles: true }));
+  target.setPointerCapture = () => {};
+  const does = {
+    drag: (n) => point("pointermove", 3 * n),
+    zoom: (n) => target.dispatchEvent(
+      new WheelEvent("wheel", { deltaY: n % 40 < 20 ? -40 : 40, clientX: x, clientY: y, cancelable: true })),
+    scroll: (n) => (target.scrollTop -= 200),
+  };
+  if (act.does === "drag") point("pointerdown", 0);
+  const frame = () => new Promise((done) => requestAnimationFrame(() => {
+    const channel = new MessageChannel();
+    channel.port1.onmessage = done;
+    channel.port2.postMessage(0);
+  }));
+  await frame();
+  const times = [];
+  for (let n = 0; n < 60; n += 1) {
+    const began = performance.now();
+    does[act.does](n);
+    await frame();
+    times.push(performance.now() - began);
+  }
+  return times.sort((a, b) => a - b);
+}"""
+"""Acts once a frame, and says how long each frame takes until what it draws is handed over; 16.7 ms at best."""
+PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0"
+
+
+def graph_page(entities: int) -> bytes:
+    """The page of a graph of made-up entities, four relations each, a few with many."""
+    from dramaturg.stores.index.graph import TYPES, Entity, Relation
+
+    from graph_samples import knowledge, statement
+
+    chance = random.Random(0)  # the same graph each time
+    names = [f"Person {n} of the {chance.choice(('North', 'South', 'Isle'))}" for n in range(entities)]
+    found = [
+        Entity(
+            name=name,
+            type=TYPES[n % len(TYPES)],
+            description=f"{name} keeps a light and a log of the ships.",
+            names=(name,),
+            statements=(statement("Kept the light."),),
+        )
+        for n, name in enumerate(names)
+    ]
+    pairs = {tuple(sorted((n, int(chance.random() ** 3 * entities)))) for n in range(entities) for _ in range(4)}
+    told = (statement("Spoke on the quay."),)
+    relations = [
+        Relation(
+            source=names[a], target=names[b], description="They know each other.", strength=1 + a % 10, statements=told
+        )
+        for a, b in sorted(pairs)
+        if a != b
+    ]
+    return html(knowledge(found, relations), names[0])
+
+
+async def measured_graph(file: Path) -> dict[str, float]:
+    """Open the page of a graph, drag and zoom."""
+    from chat_clients import page_at
+
+    async with page_at(file.as_uri(), 1280, 800) as page:
+        await page.reload()
+        await page.wait_for_selector("#detail p")
+        ready = await page.evaluate("performance.timing.loadEventEnd - performance.timing.navigationStart")
+        drag = await page.evaluate(FRAMES, {"on": "#picture", "does": "drag"})
+        zoom = await page.evaluate(FRAMES, {"on": "#picture", "does": "zoom"})
+        await page.evaluate("window.began = performance.now()")
+        await page.fill("#search", "person 7")
+        search = await page.evaluate("performance.now() - window.began")
+        whole = [await page.evaluate(WHOLE) for _ in range(9)]
+        first = await page.evaluate(PAINT)
+    return {
+        "first paint": first,
+        "whole": median(whole),
+        "ready": ready,
+        **of("drag", drag),
+        **of("zoom", zoom),
+        "search": search,
+    }
+
+
+async def measured_talk(folder: Path, turns: int) -> dict[str, float]:
+    """Open a talk that the server answers as long as it is, scroll it, and write."""
+    from page_house import page_house
+
+    said = [
+        {
+            "id": f"turn-{n}",
+            "after": f"turn-{n - 1}" if n else None,
+            "question": f"Question {n}: what of the light, and of the ships that passed it in the night?",
+            "reply": f"Reply {n}: I keep it, and I have counted {n} of them, none of them lost. " * 4,
+        }
+        for n in range(turns)
+    ]
+    tree = {"object": "tree", "id": "long", "role": "ada", "head": said[-1]["id"], "turns": said}
+
+    async def answer(route: Any) -> None:
+        await route.fulfill(json=tree)
+
+    async with page_house(folder, 1280, 800) as house:
+        page = house.page
+        await page.route("**/tree*", answer)
+        await page.goto("about:blank")
+        await page.goto(f"http://127.0.0.1:{house.cable.own}/#role=ada&thread=long")
+        await page.wait_for_selector(f"#turns > li:last-child[data-turn='turn-{turns - 1}']")
+        shown = await page.evaluate(SHOWN)
+        first = await page.evaluate(PAINT)
+        drawn = await page.locator("#turns > li").count()
+        await page.wait_for_timeout(500)
+        await page.focus("#say")
+        await page.evaluate(TYPED)
+        await page.keyboard.type("The lamp burned all night in the storm.")
+        await page.wait_for_timeout(200)
+        letters = sorted(await page.evaluate("window.letters"))
+        scroll = await page.evaluate(FRAMES, {"on": "#scroll", "does": "scroll"})
+    return {
+        "first paint": first,
+        "talk shown": shown,
+        "turns drawn": drawn,
+        **of("letter", letters),
+        **of("scroll", scroll),
+    }
+
+
+WHOLE = """(() => {
+  const began = performance.now();
+  draw();
+  brush.getImageData(0, 0, 1, 1);
+  return performance.now() - began;
+})()"""
+SHOWN = """performance.now() - performance.getEntriesByType("resource").filter(
+  (one) => one.name.includes("/tree")).pop().responseEnd"""
+"""From when the talk has come from the server."""
+TYPED = """() => {
+  window.letters = [];
+  let began = 0;
+  document.querySelector("#say").addEventListener("keydown", () => (began = performance.now()), true);
+  document.querySelector("#say").addEventListener("input", () => {
+    const since = began;
+    requestAnimationFrame(() => {
+      const channel = new MessageChannel();
+      channel.port1.onmessage = () => window.letters.push(performance.now() - since);
+      channel.port2.postMessage(0);
+    });
+  });
+}"""
+
+
+def of(name: str, times: list[float]) -> dict[str, float]:
+    """The middle and the slowest of twenty."""
+    return {f"{name}, middle": median(times), f"{name}, 95 %": times[int(len(times) * 0.95)]}
+
+
+def main() -> None:
+    """Measure, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--entities", type=int, default=2000)
+    parser.add_argument("--turns", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=3)
+    given = parser.parse_args()
+    sys.path[:0] = [str(SUPPORT)]
+    from chat_clients import missing
+
+    if why := missing("playwright"):
+        sys.exit(f"{why}.")
+    console = Console()
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "graph.html"
+        file.write_bytes(graph_page(given.entities))
+        empty = len(graph_page(1))
+        rounds = {
+            f"a graph of {given.entities:,} entities": [asyncio.run(measured_graph(file)) for _ in range(given.rounds)],
+            f"a talk of {given.turns:,} turns": [
+                asyncio.run(measured_talk(Path(folder) / str(n), given.turns)) for n in range(given.rounds)
+            ],
+        }
+        for title, found in rounds.items():
+            console.print(table_of(title, found))
+        page = sum(one.stat().st_size for one in PAGE.iterdir())
+        console.print(
+            f"Bytes: the page of a server {page:,}; that of a graph {empty:,} without its data, "
+            f"{file.stat().st_size:,} with it."
+        )
+
+
+def table_of(title: str, rounds: list[Mapping[str, float]]) -> Table:
+    """The middle of the rounds, and each of them."""
+    table = Table("", "middle", "rounds", title=title, title_justify="left")
+    for name in rounds[0]:
+        values = [one[name] for one in rounds]
+        unit = "" if name == "turns drawn" else " ms"
+        table.add_row(name, f"{median(values):,.1f}{unit}", json.dumps([round(value, 1) for value in values]))
+    return table
+
+
+if __name__ == "__main__":
+    main()
