@@ -27,7 +27,9 @@ from dramaturg.models.questions import write_json, write_message
 from dramaturg.nodes.run import RoleContext, run_of
 from dramaturg.server.access import Access, Door, TooLarge, refusal, too_large
 from dramaturg.server.chat_requests import ChatRequest, Heard, Unfit, heard_in, spelled, unless, without_known
-from dramaturg.server.lookups import LONGEST_THREAD, Lookups
+from dramaturg.server.decisions import Approvals
+from dramaturg.server.knowledge import Knowledge
+from dramaturg.server.lookups import LONGEST_THREAD, Lookups, WholeNames
 from dramaturg.server.openai_forms import (
     EventStream,
     chunk,
@@ -90,6 +92,8 @@ class RoleServer:
         self._behind: dict[asyncio.Task[Any], str] = {}
         """Turns that are being taken, by the names of their threads."""
         self.lookups = Lookups(rooms, self._behind)
+        self.approvals = Approvals(self.lookups)
+        self.knowledge = Knowledge(rooms, access)
         self._stops: dict[asyncio.Task[Any], str] = {}
         """What is still to be kept of replies that were stopped, by caller."""
 
@@ -124,9 +128,17 @@ class RoleServer:
                 Route("/v1/threads/{thread}", self.lookups.thread),
                 Route("/v1/threads/{thread}/tree", self.lookups.tree),
                 Route("/v1/threads/{thread}/turns/{turn}", self.lookups.turn),
+                Route("/v1/threads/{thread}/waiting", self.approvals.waiting),
+                Route("/v1/threads/{thread}/answer", self.approvals.answer, methods=["POST"]),
+                Route("/v1/roles/{role}/knowledge", self.knowledge.known),
+                Route("/v1/roles/{role}/knowledge", self.knowledge.learn, methods=["POST"]),
+                Route("/v1/roles/{role}/knowledge/preview", self.knowledge.preview, methods=["POST"]),
+                Route("/v1/roles/{role}/knowledge/undo", self.knowledge.undo, methods=["POST"]),
+                Route("/v1/roles/{role}/merges", self.knowledge.merges),
+                Route("/v1/roles/{role}/merges", self.knowledge.merge, methods=["POST"]),
                 *page_routes(),
             ],
-            middleware=[pages, door],
+            middleware=[pages, door, Middleware(WholeNames)],
             exception_handlers=handlers,
             lifespan=self._lifespan,
         )
@@ -141,6 +153,7 @@ class RoleServer:
                     # A turn that is cancelled has yet to be kept.
                     while left := self._behind.keys() | self._stops.keys():
                         await asyncio.wait(left)
+                    await self.knowledge.close()
             await self.rooms.close()
 
     async def health(self, _: Request) -> Response:
@@ -373,4 +386,6 @@ def named_thread(request: Request, body: ChatRequest) -> str:
     given: Any = spelled(named) if named else (body.metadata or {}).get("thread_id") or ""
     if not isinstance(given, str) or len(given) > LONGEST_THREAD or not given.isprintable():
         raise ValueError(f"The name of a thread has at most {LONGEST_THREAD} characters that can be printed.")
+    if given.strip() in (".", ".."):  # no path can hold them
+        raise ValueError(f"A thread cannot be called {given.strip()!r}: take letters or digits.")
     return given.strip()

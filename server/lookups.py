@@ -4,10 +4,12 @@ import asyncio
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
+from urllib.parse import unquote
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.opening import spoken_with
@@ -16,6 +18,8 @@ from dramaturg.server.rooms import Model, Rooms, thread_name, turn_at
 
 KEPT_SOON = 0.05  # seconds after which a turn that is being taken is looked for again
 LONGEST_THREAD = 200
+THREADS_AT = "/v1/threads/"
+INTERRUPT = "__interrupt__"  # where LangGraph keeps what a node asks and waits for
 
 
 class Lookups:
@@ -62,7 +66,7 @@ class Lookups:
         return JSONResponse(
             {
                 "object": "thread",
-                "id": request.path_params["thread"],
+                "id": self.thread_in(request),
                 "role": model.role,
                 "turns": turns,
                 "branches": [[one.id for one in branch] for branch in branches],
@@ -82,16 +86,15 @@ class Lookups:
             for after, one in sorted(before.values(), key=lambda pair: pair[1].checkpoint)
         ]
         head = next((one.id for one in reversed(await talk.history())), None)
-        about = {"id": request.path_params["thread"], "role": model.role, "head": head}
+        about = {"id": self.thread_in(request), "role": model.role, "head": head}
         return JSONResponse({"object": "tree", **about, "turns": turns})
 
     async def turn(self, request: Request) -> Response:
         """A turn with all its evidence, by its number on the head's branch, or by its id on any."""
         model, talk = await self.talk(request)
-        wanted = request.path_params["turn"]
+        wanted = unquote(request.path_params["turn"])
         while (found := await turn_of(talk, wanted)) is None:
-            going = [task for task, thread in self.under_way.items() if talk.thread.name.endswith(thread)]
-            if not going:
+            if not (going := self.going(talk)):
                 break
             await asyncio.wait(going, timeout=KEPT_SOON)  # who hears a reply may ask before it is kept
         if found is None:
@@ -100,7 +103,7 @@ class Lookups:
         return JSONResponse(
             {
                 "object": "turn",
-                "thread": request.path_params["thread"],
+                "thread": self.thread_in(request),
                 "role": model.role,
                 "id": found.id,
                 "question": found.question,
@@ -112,7 +115,7 @@ class Lookups:
 
     async def talk(self, request: Request) -> tuple[Model, Conversation]:
         """The conversation that a path names, with the role of `?role=`, or the only one that has it."""
-        caller, thread = request.scope["caller"], request.path_params["thread"][:LONGEST_THREAD]
+        caller, thread = request.scope["caller"], self.thread_in(request)[:LONGEST_THREAD]
         role = request.query_params.get("role", "")
         roles = await asyncio.to_thread(spoken_with, self.rooms.library)
         named = [(await asyncio.to_thread(self.rooms.model, role)).role] if role else roles
@@ -122,8 +125,44 @@ class Lookups:
         if len(found) > 1:
             several = ", ".join(model.role for model in found)
             raise ValueError(f"Several roles are on this thread ({several}): say which with ?role=NAME.")
-        context = self.rooms.context(found[0], {})
-        return found[0], await self.rooms.conversation(found[0], context, thread_name(caller, thread))
+        return await self._own_method(found[0], thread_name(caller, thread))
+
+    async def _own_method(self, model: Model, thread: str) -> tuple[Model, Conversation]:
+        """A conversation by the method that its last turn waits in; by the server's, where nothing waits.
+
+        What is kept of a thread can be read by any method. What waits is known to that which was stopped, alone.
+        """
+        talk = await self.rooms.conversation(model, self.rooms.context(model, {}), thread)
+        head = await talk.thread.head()
+        if head is None or not any(channel == INTERRUPT for _, channel, _ in head.pending_writes or ()):
+            return model, talk
+        for method in dict.fromkeys((model.method, *self.rooms.listed, *self.rooms.methods)):
+            other = model._replace(method=method)
+            found = await self.rooms.conversation(other, self.rooms.context(other, {}), thread)
+            if await found.waiting():
+                return other, found
+        return model, talk
+
+    def going(self, talk: Conversation) -> list["asyncio.Task[Any]"]:
+        """The turns that this server takes on a thread now; what is left of one goes on behind its reply."""
+        return [task for task, thread in self.under_way.items() if talk.thread.name.endswith(thread)]
+
+    def thread_in(self, request: Request) -> str:
+        """The name of the thread in a path, in which `%2F` is a slash of the name (see `WholeNames`)."""
+        return unquote(request.path_params["thread"])
+
+
+class WholeNames:
+    """Leaves the paths of threads percent-encoded, so that a slash in a name does not end it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        if scope["type"] == "http" and scope["path"].startswith(THREADS_AT) and scope.get("raw_path"):
+            scope = {**scope, "path": scope["raw_path"].partition(b"?")[0].decode("latin-1")}
+        await self.app(scope, receive, send)
 
 
 async def turn_of(talk: Conversation, wanted: str) -> Turn | None:
