@@ -122,10 +122,14 @@ export class Knowledge {
       h("ul", { class: "found" }, others.map((one) => h("li", {},
         h("b", {}, when(one.created)), " ", h("small", {}, oneLine(one.documents.join(", "), 300)),
         one.restorable && this.known.changes
-          ? h("div", { class: "tools" }, button(t(now && one.created > now.created ? "redo" : "undo"), () =>
-            this.work("knowledge/undo", { method: this.method, version: one.version }), { "aria-label": t("undo_to", { when: when(one.created) }) }))
+          ? h("div", { class: "tools" }, this.backTo(one, t(now && one.created > now.created ? "redo" : "undo")))
           : null))),
     ]);
+  }
+
+  backTo(one, does) {
+    const to = () => this.work("knowledge/undo", { method: this.method, version: one.version });
+    return button(does, to, { "aria-label": t("undo_to", { does, when: when(one.created) }) });
   }
 
   // What changes the role: how far it is, and then all of it anew. It goes on where nobody looks.

@@ -85,7 +85,7 @@ export default {
   undo_means: "Going back brings the documents and the index of that time back, for everybody who talks to {name}; what is there now can be had again in the same way.",
   undo: "Undo: back to this",
   redo: "Forward to this again",
-  undo_to: "To the version of {when}",
+  undo_to: "{does}, the version of {when}",
   works: "Working …",
   works_on: "It goes on when this window is closed, and stands here when you come back.",
   far: "{step}: {done} of {total}",

@@ -85,7 +85,7 @@ export default {
   undo_means: "되돌리면 그때의 문서와 색인이 돌아오며 {name}와(과) 말하는 모두에게 적용됩니다. 지금 것도 같은 방법으로 다시 가져올 수 있습니다.",
   undo: "되돌리기: 이때로",
   redo: "다시 이때로",
-  undo_to: "{when}의 판으로",
+  undo_to: "{does}: {when}의 판",
   works: "하는 중 …",
   works_on: "이 창을 닫아도 계속되며, 돌아오면 여기에서 볼 수 있습니다.",
   far: "{step}: {total} 중 {done}",

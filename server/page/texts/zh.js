@@ -85,7 +85,7 @@ export default {
   undo_means: "撤销会恢复当时的文档和索引，对所有与{name}对话的人生效；现在的内容也能以同样方式取回。",
   undo: "撤销：回到这里",
   redo: "重做：再到这里",
-  undo_to: "到 {when} 的版本",
+  undo_to: "{does}：{when} 的版本",
   works: "正在处理……",
   works_on: "关闭此窗口后仍会继续，回来时可在这里看到。",
   far: "{step}：{done}/{total}",
