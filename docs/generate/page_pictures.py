@@ -5,8 +5,8 @@ Run it after `make build/clients/.playwright`:
     PYTHONPATH=tests/support .venv/bin/python docs/generate/page_pictures.py          # the sheets of states
     PYTHONPATH=tests/support .venv/bin/python docs/generate/page_pictures.py film     # needs `dramaturg models pull`
 
-A script plays the role on the sheets. In the film it is the embedded model: an empty home, `dramaturg serve`, one click,
-a word, and why, with the seconds since the command was typed.
+A script plays the role on the sheets. In the film it is the embedded model: an empty home, `dramaturg serve`, one
+click, a word, and why, with the seconds since the command was typed.
 """
 
 import asyncio
