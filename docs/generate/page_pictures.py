@@ -34,7 +34,7 @@ from changing_roles import CORE, finding
 
 HERE = Path(__file__).parents[1] / "page"
 SIZES = {"phone": (390, 760), "wide": (1280, 800)}
-WIDTHS = {"phone": 300, "wide": 620}
+WIDTHS = {"phone": 270, "wide": 460}
 """Of one picture on a sheet, in pixels."""
 HARBOUR = b"# The harbour\n\nThe harbour master is called Imelda. She sold the old lamp, and has been sorry since.\n"
 NAMES = ("Ada Quill", "Tom", "the harbour master", "the lamp", "the old lamp", "the lighthouse", "Gull Rock")
@@ -43,7 +43,7 @@ FACTS = {
     "relations": [],
 }
 PARTS = {
-    "reflected": json.dumps({"findings": [CORE, finding("a drinker", 1, "habit")]}),
+    "reflected": json.dumps({"findings": [CORE, finding("brandy", 1, "likes")]}),
     "facts": json.dumps(FACTS),
 }
 SEEN = "!document.querySelector('#waiting').hidden && document.querySelector('#waiting input')"
@@ -89,6 +89,8 @@ async def waits(house: House, folder: Path, shot: Shot) -> None:
     if page.viewport_size["width"] < 1000:
         await page.locator(".ask-why").last.click()
         await page.wait_for_selector("#why-body section")
+    await page.evaluate("""() => [...document.querySelectorAll('#why-body h3')]
+        .find(one => one.textContent === 'The role has become')?.scrollIntoView()""")
     await shot("why: what the role has become")
 
 
@@ -133,7 +135,7 @@ async def learns(house: House, folder: Path, shot: Shot) -> None:
 
 
 async def merges(house: House, folder: Path, shot: Shot) -> None:
-    """Names: a plan with what was said, decided, damaged; and Korean."""
+    """Names: a plan with what was said, decided, damaged."""
     page, library = house.page, folder / "library"
     await planned(house, library)
     await house.open()
@@ -149,18 +151,18 @@ async def merges(house: House, folder: Path, shot: Shot) -> None:
     await page.wait_for_selector(".fine, .said .warning")
     await shot("decided")
     (library / "ada" / PLAN).write_text("merges: [")
-    await page.select_option("#language", "ko")
+    await page.click("#open-knowledge")
+    await page.click("#open-knowledge")
     await house.until("document.querySelector('.knowledge .warning')")
-    await shot("a damaged plan, in Korean")
+    await shot("a damaged plan")
 
 
 async def forbidden(house: House, folder: Path, shot: Shot) -> None:
-    """A server that may not change roles, in Chinese."""
+    """A server that may not change roles."""
     await house.open()
-    await house.page.select_option("#language", "zh")
     await house.page.click("#open-knowledge")
     await house.page.wait_for_selector(".knowledge section")
-    await shot("a server that changes no role, in Chinese")
+    await shot("a server that changes no role")
 
 
 SCENES: dict[str, Any] = {"waits": waits, "learns": learns, "merges": merges, "forbidden": forbidden}
@@ -205,8 +207,8 @@ def sheet(pictures: Pictures, width: int, columns: int, dark: bool) -> Image.Ima
 
 
 def kept(picture: Image.Image, file: Path) -> None:
-    """Write a picture with 64 colours: a page has few."""
-    few = picture.quantize(64, dither=Image.Dither.NONE)
+    """Write a picture with 40 colours: a page has few."""
+    few = picture.quantize(40, dither=Image.Dither.NONE)
     few.save(file, optimize=True)
     print(f"{file.relative_to(HERE.parents[1])}: {file.stat().st_size:,} bytes")
 

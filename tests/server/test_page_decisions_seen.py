@@ -249,7 +249,7 @@ async def test_a_merge_plan_is_read_and_decided(tmp_path: Path) -> None:
         assert "One is her brother." in await page.inner_text(".merges")
         await page.locator(".merges input").first.check()
         await page.click(".merges button.main")
-        await fine(house, "1 merges hold")
+        await fine(house, "Merges that hold: 1.")
         decided = read_plan(role, DECISIONS)
         assert decided is not None
         assert [one.name for one in decided.merges] == ["the lamp"]

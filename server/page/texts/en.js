@@ -98,7 +98,7 @@ export default {
   step_summaries: "Summing up",
   learned: "Learned: {names}.",
   undone: "Back again: {names}.",
-  merged: "Decided: {n} merges hold, and the graph is made by them.",
+  merged: "Decided, and the graph is made by it. Merges that hold: {n}.",
   merges: "Which names are one",
   no_plan: "No plan waits. One is proposed by: dramaturg index {role} --method role-rag --plan",
   plan_broken: "The plan cannot be read, and nothing of it holds: {message}",
