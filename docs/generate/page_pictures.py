@@ -26,6 +26,7 @@ import httpx
 from chat_clients import free_port, missing, page_at
 from page_house import House, page_house
 from PIL import Image, ImageDraw, ImageFont
+from platformdirs import user_cache_path
 
 from dramaturg.server.access import Access
 from dramaturg.stores.documents.merges import PLAN, Merge, MergePlan, Why, write_plan
@@ -235,7 +236,8 @@ async def film() -> None:
     frames: Pictures = {}
     with tempfile.TemporaryDirectory() as at:
         home, port = Path(at), free_port()
-        env = {**os.environ, "HOME": at, "XDG_DATA_HOME": at, "DRAMATURG_LIBRARY": str(home / "library")}
+        weights = str(user_cache_path("dramaturg"))  # which were pulled before
+        env = {**os.environ, "HOME": at, "DRAMATURG_LIBRARY": str(home / "library"), "DRAMATURG_WEIGHTS": weights}
         for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "DRAMATURG_CHAT_MODEL"):
             env.pop(name, None)
         command = [str(Path(sys.executable).with_name("dramaturg")), "serve", "--port", str(port)]
