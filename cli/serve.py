@@ -61,6 +61,13 @@ def serve(
     at_once: Annotated[int, typer.Option("--at-once", min=1, help="The most turns of one caller at once.")] = 64,
     a_minute: Annotated[int, typer.Option("--a-minute", min=1, help="The most requests of one caller.")] = 120,
     most_bytes: Annotated[int, typer.Option("--most-bytes", min=1024, help="The most of one request.")] = 4 * 2**20,
+    change_roles: Annotated[
+        bool | None,
+        typer.Option(
+            "--change-roles/--no-change-roles",
+            help="Whether callers may teach roles documents and merge names, for everybody; else only without --keys.",
+        ),
+    ] = None,
     prompts: PromptsOption = None,
     library: LibraryOption = None,
     settings: SettingsOption = None,
@@ -90,6 +97,7 @@ def serve(
         most_bytes,
         a_minute,
         at_once,
+        not known if change_roles is None else change_roles,
     )
     app = RoleServer(rooms, access, merges=persona == "merge").app()
     table = Table.grid(padding=(0, 2))

@@ -38,6 +38,8 @@ class Access:
     """Requests of one caller."""
     at_once: int = 64
     """Turns of one caller."""
+    changes_roles: bool = True
+    """Whether callers may change what roles know, for everybody who talks to them."""
 
 
 def keys_in(text: str) -> dict[str, str]:
@@ -182,7 +184,7 @@ class TooLarge(Exception):
 
 def too_large(access: Access) -> JSONResponse:
     """What is said to a request that is too large."""
-    return refusal(413, f"{access.most_bytes:,} bytes are the most of a request: send less of the chat.", "too_large")
+    return refusal(413, f"{access.most_bytes:,} bytes are the most of a request: send less.", "too_large")
 
 
 def host_of(header: str) -> str:

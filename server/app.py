@@ -6,7 +6,6 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from itertools import pairwise
 from typing import Any, Literal
 from uuid import uuid4
 
@@ -22,13 +21,15 @@ from starlette.routing import Route
 
 from dramaturg.conversations.alignment import Exchange, as_heard
 from dramaturg.conversations.conversation import Conversation
-from dramaturg.conversations.opening import begin_by_greeting, spoken_with
-from dramaturg.conversations.turns import Turn
+from dramaturg.conversations.opening import begin_by_greeting
 from dramaturg.models.embeddings import embedder
 from dramaturg.models.questions import write_json, write_message
 from dramaturg.nodes.run import RoleContext, run_of
 from dramaturg.server.access import Access, Door, TooLarge, refusal, too_large
 from dramaturg.server.chat_requests import ChatRequest, Heard, Unfit, heard_in, spelled, unless, without_known
+from dramaturg.server.decisions import Approvals
+from dramaturg.server.knowledge import Knowledge
+from dramaturg.server.lookups import LONGEST_THREAD, Lookups, WholeNames
 from dramaturg.server.openai_forms import (
     EventStream,
     chunk,
@@ -47,14 +48,12 @@ from dramaturg.server.openai_forms import (
 )
 from dramaturg.server.pages import page_routes
 from dramaturg.server.replies import Piece, Speech
-from dramaturg.server.rooms import LOOKED_UP, Model, Rooms, thread_name, turn_at
+from dramaturg.server.rooms import LOOKED_UP, Model, Rooms, thread_name
 
 log = logging.getLogger(__name__)
 ALIVE_AFTER = 2.0  # seconds without a word after which a listener is told that the role still thinks
 STOPS_WITHIN = 5.0  # seconds that a request waits for what is kept of a reply that its caller has stopped
-KEPT_SOON = 0.05  # seconds after which a turn that is being taken is looked for again
 ENDS_WITHIN = 30.0  # seconds that a server which ends waits for turns of which nobody hears any more
-LONGEST_THREAD = 200
 MOST_TEXTS = 2_048  # in one request for embeddings
 
 
@@ -92,6 +91,9 @@ class RoleServer:
         self._turns: dict[str, int] = {}
         self._behind: dict[asyncio.Task[Any], str] = {}
         """Turns that are being taken, by the names of their threads."""
+        self.lookups = Lookups(rooms, self._behind)
+        self.approvals = Approvals(self.lookups)
+        self.knowledge = Knowledge(rooms, access)
         self._stops: dict[asyncio.Task[Any], str] = {}
         """What is still to be kept of replies that were stopped, by caller."""
 
@@ -120,15 +122,23 @@ class RoleServer:
                 Route("/v1/models/{name:path}", self.one_model),
                 Route("/v1/chat/completions", self.chat, methods=["POST"]),
                 Route("/v1/embeddings", self.embeddings, methods=["POST"]),
-                Route("/v1/roles", self.roles),
-                Route("/v1/roles/{role}", self.role),
-                Route("/v1/threads", self.threads),
-                Route("/v1/threads/{thread}", self.thread),
-                Route("/v1/threads/{thread}/tree", self.tree),
-                Route("/v1/threads/{thread}/turns/{turn}", self.turn),
+                Route("/v1/roles", self.lookups.roles),
+                Route("/v1/roles/{role}", self.lookups.role),
+                Route("/v1/threads", self.lookups.threads),
+                Route("/v1/threads/{thread}", self.lookups.thread),
+                Route("/v1/threads/{thread}/tree", self.lookups.tree),
+                Route("/v1/threads/{thread}/turns/{turn}", self.lookups.turn),
+                Route("/v1/threads/{thread}/waiting", self.approvals.waiting),
+                Route("/v1/threads/{thread}/answer", self.approvals.answer, methods=["POST"]),
+                Route("/v1/roles/{role}/knowledge", self.knowledge.known),
+                Route("/v1/roles/{role}/knowledge", self.knowledge.learn, methods=["POST"]),
+                Route("/v1/roles/{role}/knowledge/preview", self.knowledge.preview, methods=["POST"]),
+                Route("/v1/roles/{role}/knowledge/undo", self.knowledge.undo, methods=["POST"]),
+                Route("/v1/roles/{role}/merges", self.knowledge.merges),
+                Route("/v1/roles/{role}/merges", self.knowledge.merge, methods=["POST"]),
                 *page_routes(),
             ],
-            middleware=[pages, door],
+            middleware=[pages, door, Middleware(WholeNames)],
             exception_handlers=handlers,
             lifespan=self._lifespan,
         )
@@ -143,6 +153,7 @@ class RoleServer:
                     # A turn that is cancelled has yet to be kept.
                     while left := self._behind.keys() | self._stops.keys():
                         await asyncio.wait(left)
+                    await self.knowledge.close()
             await self.rooms.close()
 
     async def health(self, _: Request) -> Response:
@@ -324,101 +335,6 @@ class RoleServer:
         usage = {"prompt_tokens": 0, "total_tokens": 0}
         return JSONResponse({"object": "list", "data": data, "model": body.model or model.name, "usage": usage})
 
-    async def roles(self, _: Request) -> Response:
-        """The roles by their cards, and whether the embedded model plays them."""
-        roles = await asyncio.to_thread(self.rooms.roles)
-        about = {"embedded": self.rooms.embedded, "method": self.rooms.method}
-        return JSONResponse({"object": "list", "data": roles, **about})
-
-    async def role(self, request: Request) -> Response:
-        """A role: the methods that are listed, and what each lacks of it."""
-        model = await asyncio.to_thread(self.rooms.model, request.path_params["role"])
-        methods = await asyncio.to_thread(self.rooms.methods_for, model.role)
-        return JSONResponse({"object": "role", "id": model.role, "methods": methods})
-
-    async def threads(self, request: Request) -> Response:
-        """The caller's threads with a role."""
-        role = request.query_params.get("role", "")
-        if not role:
-            raise ValueError("Say which role: /v1/threads?role=NAME.")
-        model = await asyncio.to_thread(self.rooms.model, role)
-        names = await self.rooms.threads_with(model.role, request.scope["caller"])
-        return JSONResponse({"object": "list", "data": [{"id": name, "role": model.role} for name in names]})
-
-    async def thread(self, request: Request) -> Response:
-        """A thread: the turns of its head, and how many branches there are."""
-        model, talk = await self._talk(request)
-        branches = await talk.branches()
-        turns = [
-            {"turn": at, "id": one.id, "question": one.question, "reply": one.reply}
-            for at, one in enumerate(await talk.history(), start=1)
-        ]
-        return JSONResponse(
-            {
-                "object": "thread",
-                "id": request.path_params["thread"],
-                "role": model.role,
-                "turns": turns,
-                "branches": [[one.id for one in branch] for branch in branches],
-            }
-        )
-
-    async def tree(self, request: Request) -> Response:
-        """A thread with all that was said on any branch: each turn, the oldest first, with the one that it follows."""
-        model, talk = await self._talk(request)
-        before: dict[str, tuple[str | None, Turn]] = {}
-        for branch in await talk.branches():
-            for last, one in pairwise((None, *branch)):
-                if one is not None:
-                    before.setdefault(one.id, (last.id if last else None, one))
-        turns = [
-            {"id": one.id, "after": after, "question": one.question, "reply": one.reply}
-            for after, one in sorted(before.values(), key=lambda pair: pair[1].checkpoint)
-        ]
-        head = next((one.id for one in reversed(await talk.history())), None)
-        about = {"id": request.path_params["thread"], "role": model.role, "head": head}
-        return JSONResponse({"object": "tree", **about, "turns": turns})
-
-    async def turn(self, request: Request) -> Response:
-        """A turn with all its evidence, by its number on the head's branch, or by its id on any."""
-        model, talk = await self._talk(request)
-        wanted = request.path_params["turn"]
-        while (found := await turn_of(talk, wanted)) is None:
-            under_way = [task for task, thread in self._behind.items() if talk.thread.name.endswith(thread)]
-            if not under_way:
-                break
-            await asyncio.wait(under_way, timeout=KEPT_SOON)  # who hears a reply may ask before it is kept
-        if found is None:
-            raise HTTPException(404, "This thread has no such turn: /v1/threads/ID lists them.")
-        state = await talk.values(found)
-        return JSONResponse(
-            {
-                "object": "turn",
-                "thread": request.path_params["thread"],
-                "role": model.role,
-                "id": found.id,
-                "question": found.question,
-                "reply": found.reply,
-                "evidence": state.get("evidence") or {},
-                "usage": state.get("usage") or {},
-            }
-        )
-
-    async def _talk(self, request: Request) -> tuple[Model, Conversation]:
-        """The conversation that a path names, with the role of `?role=`, or the only one that has it."""
-        caller, thread = request.scope["caller"], request.path_params["thread"][:LONGEST_THREAD]
-        role = request.query_params.get("role", "")
-        roles = await asyncio.to_thread(spoken_with, self.rooms.library)
-        named = [(await asyncio.to_thread(self.rooms.model, role)).role] if role else roles
-        found = [Model(one, self.rooms.method) for one in named if thread in await self.rooms.threads_with(one, caller)]
-        if not found:
-            raise HTTPException(404, "There is no such thread: /v1/threads?role=NAME lists yours.")
-        if len(found) > 1:
-            several = ", ".join(model.role for model in found)
-            raise ValueError(f"Several roles are on this thread ({several}): say which with ?role=NAME.")
-        context = self.rooms.context(found[0], {})
-        return found[0], await self.rooms.conversation(found[0], context, thread_name(caller, thread))
-
 
 async def streamed(speech: Speech, body: ChatRequest, about: dict[str, Any]) -> AsyncIterator[str]:
     """A turn as events: why, the reply word by word, and the end; comments while the role thinks."""
@@ -460,12 +376,6 @@ async def until_gone(request: Request) -> None:
         pass
 
 
-async def turn_of(talk: Conversation, wanted: str) -> Turn | None:
-    """A turn by its number on the head's branch, or by its id on any."""
-    on_any = (one for branch in await talk.branches() for one in branch if one.id == wanted)
-    return turn_at(await talk.history(), wanted) or next(on_any, None)
-
-
 def named_thread(request: Request, body: ChatRequest) -> str:
     """The thread that a request names; empty: none.
 
@@ -476,4 +386,6 @@ def named_thread(request: Request, body: ChatRequest) -> str:
     given: Any = spelled(named) if named else (body.metadata or {}).get("thread_id") or ""
     if not isinstance(given, str) or len(given) > LONGEST_THREAD or not given.isprintable():
         raise ValueError(f"The name of a thread has at most {LONGEST_THREAD} characters that can be printed.")
+    if given.strip() in (".", ".."):  # no path can hold them
+        raise ValueError(f"A thread cannot be called {given.strip()!r}: take letters or digits.")
     return given.strip()

@@ -22,7 +22,7 @@ from dramaturg.models.errors import ModelError, ModelRefused, ModelTimeout, Mode
 from dramaturg.server.access import refusal
 from dramaturg.server.chat_requests import Unfit
 from dramaturg.server.rooms import UnknownModel
-from dramaturg.stores.errors import RoleBusy, RoleError
+from dramaturg.stores.errors import RoleBusy, RoleError, StorageError
 
 log = logging.getLogger(__name__)
 ADDRESSES = ("/v1/models", "/v1/chat/completions", "/v1/embeddings", "/v1/threads?role=NAME", "/health")
@@ -112,6 +112,7 @@ def described(error: Exception) -> tuple[int, str, str]:
         RoleError: (400, "role"),
         ThreadBusy: (409, "thread_busy"),
         RoleBusy: (409, "role_busy"),
+        StorageError: (503, "storage"),
         ModelTimeout: (504, "model_timeout"),
         ModelUnavailable: (503, "model_unavailable"),
         ModelRefused: (502, "model_refused"),
@@ -147,4 +148,5 @@ async def unreadable(_: Request, error: ValidationError) -> Response:
 async def refused(_: Request, error: HTTPException) -> Response:
     """Answer what there is not."""
     known = f"There is no such address here: {', '.join(ADDRESSES)}." if error.detail == "Not Found" else error.detail
-    return refusal(error.status_code, known, "not_found" if error.status_code == 404 else "invalid_request")
+    codes = {403: "read_only", 404: "not_found", 409: "changed"}
+    return refusal(error.status_code, known, codes.get(error.status_code, "invalid_request"))

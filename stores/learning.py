@@ -68,13 +68,33 @@ def incoming(path: Path, name: str | None = None) -> Incoming:
         raise RoleFileError(f"{str(path)[:200]!r} cannot be read ({why}): give the path of a file.") from error
     if folder:
         raise RoleFileError(f"{path} is a folder: name the files in it.")
-    if name is None and path.suffix.lower() not in (*TEXTS, *PACKED):
-        raise RoleFileError(
-            f"{path.name} is no Markdown or plain text by its name: save it as .md or .txt (or {', '.join(PACKED)})."
-        )
+    if name is None:
+        _require_kind(path)
     if size > LARGEST:
         raise RoleFileError(f"{path.name} has more than {LARGEST:,} bytes: split it into several files.")
     return _incoming(path, data, name)
+
+
+def incoming_sent(name: str, data: bytes) -> Incoming:
+    """The same of a file that was sent: its name, which is that of no folder, and its bytes.
+
+    Raises:
+        RoleError: the name may not be used.
+        RoleFileError: it is of a kind that is not read, or without text.
+    """
+    path = Path(name)
+    if path.name != name or "\\" in name:
+        raise RoleError(f"{name[:80]!r} can't be the name of a document: send a file's name without its folders.")
+    document_name(path.stem)
+    _require_kind(path)
+    return _incoming(path, data)
+
+
+def _require_kind(path: Path) -> None:
+    if path.suffix.lower() not in (*TEXTS, *PACKED):
+        raise RoleFileError(
+            f"{path.name} is no Markdown or plain text by its name: save it as .md or .txt (or {', '.join(PACKED)})."
+        )
 
 
 def _incoming(path: Path, data: bytes, name: str | None = None) -> Incoming:

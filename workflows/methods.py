@@ -39,7 +39,16 @@ INDEXES: Mapping[str, str] = {
 GATHERING = ("amadeus", "role-rag", "emotional-rag", "drmr", "id-rag")
 """The methods whose grounds can be gathered without a reply: their modules have `build_grounds`."""
 
+PREVIEWS: Mapping[str, str] = {
+    "amadeus_index": "dramaturg.nodes.passages.index:preview",
+    "role_rag_index": "dramaturg.nodes.graph.index:preview_graph",
+}
+"""What says what indexing would cost after a change of documents; other indexes are made of other files."""
+
 T = TypeVar("T")
+Show = Callable[[str, int, int], None]
+"""Is told how far indexing is: the `what` of an event ("facts", "pairs", "vectors", …), how many are done, and of
+how many."""
 AnyGraph = StateGraph[Any, Any, Any, Any]
 
 
@@ -118,6 +127,31 @@ class Preparation(NamedTuple):
     async def cost(self, wishes: Wishes) -> IndexingCost:
         """What a chat model would be asked, and what is embedded; none is asked, and no index is changed."""
         return await resolve_name(INDEXES[self.name])(self.context, wishes)  # type: ignore[no-any-return]
+
+    async def preview(self, changes: Mapping[str, bytes | None]) -> dict[str, int] | None:
+        """What indexing would cost if documents were written (bytes) or removed (None); None: it reads no documents.
+
+        Returns:
+            `documents` and either `passages` and `to_embed`, or `chunks` and `to_extract`: questions to the model.
+        """
+        if self.name not in PREVIEWS:
+            return None
+        return dict(await resolve_name(PREVIEWS[self.name])(self.context, changes))
+
+    async def made(self, given: Mapping[str, bool], show: Show) -> dict[str, Any]:
+        """Run the graph with the wishes that it takes, show how far it is, and return its report."""
+        report: dict[str, Any] = {}
+        wishes = {wish: wanted for wish, wanted in given.items() if self.takes(wish)}
+        stream = self.graph.astream(wishes, context=self.context, stream_mode=["custom", "values"], version="v2")
+        async for part in stream:
+            event: Any = part["data"]
+            if part["type"] == "values":
+                report = event.get("index", report)
+            elif event["event"] == "split" and event["embedded"]:
+                show("vectors", event["passages"] - event["embedded"], event["passages"])
+            elif event.get("total"):
+                show(event.get("what", "vectors"), event["done"], event["total"])
+        return report
 
 
 def flow(name: str) -> Flow:

@@ -241,18 +241,7 @@ async def made(
 
 async def prepared(one: Preparation, given: Mapping[str, bool], show: Show) -> dict[str, Any]:
     """Run an indexing graph with the wishes that it takes, show how far it is, and return its report."""
-    report: dict[str, Any] = {}
-    wishes = {wish: wanted for wish, wanted in given.items() if one.takes(wish)}
-    stream = one.graph.astream(wishes, context=one.context, stream_mode=["custom", "values"], version="v2")
-    async for part in stream:
-        event: Any = part["data"]
-        if part["type"] == "values":
-            report = event.get("index", report)
-        elif event["event"] == "split" and event["embedded"]:
-            show(WORK["vectors"], event["passages"] - event["embedded"], event["passages"])
-        elif event.get("total"):
-            show(WORK.get(event.get("what", ""), WORK["vectors"]), event["done"], event["total"])
-    return report
+    return await one.made(given, lambda what, done, total: show(WORK.get(what, WORK["vectors"]), done, total))
 
 
 def for_program(found: Mapping[str, dict[str, Any]]) -> Mapping[str, Any]:

@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
@@ -37,12 +36,6 @@ from dramaturg.stores.role import Role
 
 if TYPE_CHECKING:
     from dramaturg.workflows.methods import Preparation
-
-PREVIEWS: Mapping[str, str] = {
-    "amadeus_index": "dramaturg.nodes.passages.index:preview",
-    "role_rag_index": "dramaturg.nodes.graph.index:preview_graph",
-}
-"""What says what indexing would cost after a change of documents; other indexes are made of other files."""
 
 
 def learn(
@@ -89,11 +82,8 @@ def read_in(file: Path, as_name: str | None) -> learning.Incoming:
 
 async def costs_of(parts: Mapping[str, Preparation], changes: dict[str, bytes | None]) -> dict[str, dict[str, Any]]:
     """What indexing would cost; nothing where a method has no index."""
-    return {
-        title: dict(await resolve_name(PREVIEWS[one.name])(one.context, changes))
-        for title, one in parts.items()
-        if one.name in PREVIEWS
-    }
+    found = {title: await one.preview(changes) for title, one in parts.items()}
+    return {title: cost for title, cost in found.items() if cost is not None}
 
 
 def forget(

@@ -49,6 +49,32 @@ export const threads = async (id) => (await read(`/v1/threads?${of(id)}`)).data.
 export const tree = (id, thread) => read(`${at(thread)}/tree?${of(id)}`);
 export const turn = (id, thread, one) => read(`${at(thread)}/turns/${encodeURIComponent(one)}?${of(id)}`);
 
+
+/* What waits for a person, and what a role knows. */
+
+const JSON_SENT = { "Content-Type": "application/json" };
+const post = (path, body) => request(path, { method: "POST", headers: JSON_SENT, body: JSON.stringify(body) });
+const about = (id) => `/v1/roles/${encodeURIComponent(id)}`;
+
+export const waiting = (id, thread) => read(`${at(thread)}/waiting?${of(id)}`);
+export const answer = async (id, thread, turn, approved) => (await post(`${at(thread)}/answer?${of(id)}`, { turn, approved })).json();
+export const knowledge = (id, method) => read(`${about(id)}/knowledge?method=${encodeURIComponent(method)}`);
+export const merges = (id) => read(`${about(id)}/merges`);
+export const preview = async (id, body) => (await post(`${about(id)}/knowledge/preview`, body)).json();
+
+// Change what a role knows; `shown` hears how far it is.
+export async function work(id, path, body, shown) {
+  const response = await post(`${about(id)}/${path}`, body);
+  for await (const data of events(response.body)) {
+    if (data === "[DONE]") break;
+    const part = JSON.parse(data);
+    if (part.error) throw refusal(0, part.error);
+    if (part.object === "done") return part;
+    shown(part);
+  }
+  throw new Away();
+}
+
 // The newest exchanges that are sent: the server finds their place on a branch by them.
 const WINDOW = 400;
 

@@ -4,10 +4,12 @@ import * as api from "./api.js";
 import { treeList } from "./branches.js";
 import { compareView, sends } from "./compare.js";
 import { $, button, h, oneLine } from "./dom.js";
-import { methodSelect } from "./methods.js";
+import { Knowledge } from "./knowledge.js";
+import { methodName, methodSelect } from "./methods.js";
 import { Screen } from "./screen.js";
 import { Talk } from "./talk.js";
 import { language, NAMES, speakIn, t, translate } from "./texts.js";
+import { waitingView } from "./waiting.js";
 import { whyView } from "./why.js";
 
 const METHOD = "dramaturg-method";
@@ -28,10 +30,9 @@ async function trying(work) {
     notice("");
     return await work();
   } catch (error) {
-    if (error instanceof api.Refused && error.status === 401) askKey(work);
-    else if (error instanceof api.Away) away(work);
+    if (keyWanted(error, work)) return undefined;
+    if (error instanceof api.Away) away(work);
     else if (error instanceof api.Refused) notice(t("failed", { message: error.message }), again(work));
-    else throw error;
     return undefined;
   }
 }
@@ -59,9 +60,17 @@ function away(work) {
     }
     if (!now.about) await trying(work);
     else if (await trying(async () => (await now.talk?.look(), true))) {
+      await quietly(look);
       notice(t("back"), work === now.asking ? again(work) : "");
     }
   }, ASKED_AGAIN);
+}
+
+function keyWanted(error, work) {
+  const wanted = error instanceof api.Refused && error.status === 401;
+  if (wanted) askKey(work);
+  else if (!(error instanceof api.Refused || error instanceof api.Away)) throw error;
+  return wanted;
 }
 
 function askKey(work) {
@@ -118,6 +127,7 @@ function welcome() {
   $("method").replaceChildren();
   showWhy(null);
   $("form").hidden = true;
+  showWaiting(null, null);
   $("welcome").replaceChildren(
     h("h2", {}, t(now.roles.length ? "welcome" : "nobody")),
     now.about.embedded ? h("p", { class: "faint" }, t("embedded")) : "",
@@ -139,12 +149,14 @@ async function openRole(role, thread = "", turn = "") {
 async function listThreads() {
   const names = await api.threads(now.role.id);
   $("threads").replaceChildren(...(names.length ? names.map((name) => h("li", {},
-    button(oneLine(name, 60), () => trying(() => openTalk(name)), { "aria-current": name === now.talk?.thread ? "true" : null })))
+    button(oneLine(name, 60), () => (show("talk"), trying(() => openTalk(name))), { "aria-current": name === now.talk?.thread ? "true" : null })))
     : [h("li", { class: "faint" }, t("no_talks"))]));
 }
 
 async function openTalk(thread = "", turn = "") {
   now.talk?.stop();
+  now.waiting = null;
+  $("waiting").replaceChildren();
   showWhy(null);
   $("welcome").replaceChildren();
   $("form").hidden = false;
@@ -167,6 +179,7 @@ async function openTalk(thread = "", turn = "") {
   await talk.open(turn);
   $("scroll").scrollTop = $("scroll").scrollHeight;
   $("say").focus({ preventScroll: true });
+  await quietly(look);
 }
 
 function draw() {
@@ -184,6 +197,7 @@ function draw() {
   const last = talk.path[talk.path.length - 1];
   if (!last && !talk.coming && talk.fresh) $("welcome").replaceChildren(greeting());
   else $("welcome").replaceChildren();
+  $("waiting").hidden = Boolean(talk.coming) || !$("waiting").children.length;
   if (last && !last.own && !talk.coming && wide()) openWhy(last.id, false);
   if (!last) showWhy(null);
   remember();
@@ -193,6 +207,54 @@ const greeting = () =>
   h("div", { class: "greeting" }, h("h2", {}, now.role.name), h("p", {}, oneLine(now.role.profile, 500)),
     now.about.embedded ? h("p", { class: "faint" }, t("embedded")) : null);
 const wide = () => matchMedia("(min-width: 70em)").matches;
+
+/* What waits for a person on this talk: asked for when it is opened, after each turn, and when a window is looked at. */
+
+async function look() {
+  const { talk } = now;
+  clearTimeout(look.timer);
+  if (!talk || talk.fresh || talk.coming) return showWaiting(talk, null);
+  const waiting = await api.waiting(talk.role, talk.thread);
+  if (talk !== now.talk || talk.coming) return undefined;
+  if (waiting.going) look.timer = setTimeout(() => quietly(look), ASKED_AGAIN); // another window's turn
+  return showWaiting(talk, waiting);
+}
+
+function showWaiting(talk, waiting) {
+  const turn = waiting?.turn ?? null;
+  if (turn && turn === now.waiting && $("waiting").children.length) return; // what was ticked stays so
+  now.waiting = turn;
+  $("waiting").replaceChildren(...(turn ? waitingView(waiting, now.role.name, (approved) => answer(talk, turn, approved)) : []));
+  $("waiting").hidden = !turn;
+  if (turn) told(t("waits_for_you", { name: now.role.name }));
+}
+
+function answer(talk, turn, approved) {
+  const doors = [...$("waiting").querySelectorAll("button, input")];
+  const open = doors.filter((one) => !one.disabled);
+  return trying(async () => {
+    for (const one of doors) one.disabled = true;
+    let done = null; // where it stays so, that was decided elsewhere
+    try {
+      done = await api.answer(talk.role, talk.thread, turn, approved);
+    } catch (error) {
+      for (const one of open) one.disabled = false; // what was ticked stays so
+      if (error.code !== "changed") throw error;
+    }
+    if (talk !== now.talk) return;
+    now.waiting = null;
+    $("waiting").replaceChildren();
+    const sentence = done ? t("answered", { name: now.role.name, n: done.approved, declined: done.declined }) : t("answered_elsewhere");
+    talk.known = null;
+    now.why = null;
+    await quietly(() => talk.look());
+    await quietly(look);
+    draw();
+    if (!done) notice(sentence);
+    told(sentence);
+    $("say").focus({ preventScroll: true });
+  });
+}
 
 /* Taking turns. */
 
@@ -213,6 +275,7 @@ async function take(work) {
     $("say").value ||= talk.unsaid.question; // what could not be said is not lost
     talk.unsaid = null;
   }
+  await quietly(look);
 }
 
 $("form").addEventListener("submit", (event) => {
@@ -268,14 +331,17 @@ $("close-why").addEventListener("click", closeWhy);
 
 $("role").addEventListener("change", () => {
   const role = now.roles.find((one) => one.id === $("role").value);
-  comparing(false);
+  show("talk");
   trying(() => (role ? openRole(role) : welcome()));
 });
 $("as").value = localStorage.getItem(AS) ?? "";
 $("as").addEventListener("change", () => localStorage.setItem(AS, $("as").value.trim()));
-$("method").addEventListener("change", () => localStorage.setItem(METHOD, $("method").value));
+$("method").addEventListener("change", () => {
+  localStorage.setItem(METHOD, $("method").value);
+  if (!$("knowledge").hidden) openKnowledge();
+});
 $("new").addEventListener("click", () => {
-  comparing(false);
+  show("talk");
   trying(() => (now.role ? openTalk() : welcome()));
 });
 $("open-side").addEventListener("click", () => {
@@ -283,15 +349,37 @@ $("open-side").addEventListener("click", () => {
   $("open-side").setAttribute("aria-expanded", String(open));
 });
 
-function comparing(on) {
-  document.body.classList.toggle("comparing", on);
-  $("compare").setAttribute("aria-pressed", String(on));
-  $("both").hidden = !on;
-  $("talk").hidden = on;
-  if (on) compareView({ role: now.role.id, name: now.role.name, methods: now.methods, chosen: $("method").value, user: $("as").value.trim(), threadName, told });
+/* What stands in the middle: the talk, two methods side by side, or what the role knows. */
+
+function show(what, files) {
+  document.body.classList.toggle("comparing", what !== "talk");
+  $("talk").hidden = what !== "talk";
+  for (const [button, section] of [["compare", "both"], ["open-knowledge", "knowledge"]]) {
+    $(button).setAttribute("aria-pressed", String(section === what));
+    $(section).hidden = section !== what;
+  }
+  document.body.classList.remove("side-open");
+  if (what === "both") compareView({ role: now.role.id, name: now.role.name, methods: now.methods, chosen: $("method").value, user: $("as").value.trim(), threadName, told });
+  if (what === "knowledge") openKnowledge(files);
+  else $("knowledge").replaceChildren();
 }
-$("compare").addEventListener("click", () => {
-  if (now.role) comparing(!document.body.classList.contains("comparing"));
+
+function openKnowledge(files) {
+  const method = $("method").value;
+  const view = new Knowledge($("knowledge"), { role: now.role.id, name: now.role.name, method, methodName: methodName(method), told, refused: keyWanted });
+  view.open(files);
+}
+
+const toggled = (what) => now.role && show($(what).hidden ? what : "talk");
+$("compare").addEventListener("click", () => toggled("both"));
+$("open-knowledge").addEventListener("click", () => toggled("knowledge"));
+
+// A file that is dropped anywhere is not opened by the browser in the place of the page: the role may learn it.
+addEventListener("dragover", (event) => event.preventDefault());
+addEventListener("drop", (event) => {
+  event.preventDefault();
+  const files = [...(event.dataTransfer?.files ?? [])];
+  if (files.length && now.role) show("knowledge", files);
 });
 
 document.addEventListener("keydown", (event) => {
@@ -301,9 +389,13 @@ document.addEventListener("keydown", (event) => {
   else now.talk?.stop();
 });
 document.addEventListener("visibilitychange", () => {
-  if (!document.hidden && now.talk) quietly(() => now.talk.look());
+  if (!document.hidden) lookAgain();
 });
-addEventListener("focus", () => now.talk && quietly(() => now.talk.look()));
+const lookAgain = () => now.talk && quietly(async () => {
+  await now.talk.look();
+  await look();
+});
+addEventListener("focus", lookAgain);
 
 $("language").replaceChildren(...Object.entries(NAMES).map(([id, name]) => h("option", { value: id, lang: id }, name)));
 $("language").value = language;
@@ -314,7 +406,9 @@ $("language").addEventListener("change", () => {
   methodSelect($("method"), now.methods, $("method").value);
   now.screen.drawn.clear();
   now.why = null;
-  if (!$("both").hidden) comparing(true);
+  if ($("talk").hidden) show($("both").hidden ? "knowledge" : "both");
+  now.waiting = null;
+  quietly(look);
   return draw();
 });
 

@@ -1,8 +1,8 @@
 // What the page says, in the language of the person: a file a language, with the same names in each.
 
-import en from "./en.js";
-import ko from "./ko.js";
-import zh from "./zh.js";
+import en from "./texts/en.js";
+import ko from "./texts/ko.js";
+import zh from "./texts/zh.js";
 
 const LANGUAGES = { en, zh, ko };
 export const NAMES = { en: "English", zh: "中文", ko: "한국어" };

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 from uuid import uuid4
 
 from all_methods import whole_cast, whole_role
@@ -125,7 +126,7 @@ class House:
     async def held(self) -> list[tuple[str, str]]:
         """The turns on the server, on the branch that was spoken on last."""
         names = (await self.http.get("/v1/threads?role=ada")).json()["data"]
-        turns = (await self.http.get(f"/v1/threads/{names[0]['id']}?role=ada")).json()["turns"]
+        turns = (await self.http.get(f"/v1/threads/{quote(names[0]['id'], safe='')}?role=ada")).json()["turns"]
         return [(one["question"], one["reply"]) for one in turns]
 
 

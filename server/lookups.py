@@ -1,0 +1,171 @@
+"""What is looked up: roles, threads with all their branches, and turns with their evidence."""
+
+import asyncio
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+from urllib.parse import unquote
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from dramaturg.conversations.conversation import Conversation
+from dramaturg.conversations.opening import spoken_with
+from dramaturg.conversations.turns import Turn
+from dramaturg.server.rooms import Model, Rooms, thread_name, turn_at
+
+KEPT_SOON = 0.05  # seconds after which a turn that is being taken is looked for again
+LONGEST_THREAD = 200
+THREADS_AT = "/v1/threads/"
+INTERRUPT = "__interrupt__"  # where LangGraph keeps what a node asks and waits for
+
+
+class Lookups:
+    """What the routes do that change nothing.
+
+    Args:
+        rooms: the conversations.
+        under_way: turns that are being taken, by the names of their threads.
+    """
+
+    def __init__(self, rooms: Rooms, under_way: Mapping["asyncio.Task[Any]", str]) -> None:
+        self.rooms = rooms
+        self.under_way = under_way
+
+    async def roles(self, _: Request) -> Response:
+        """The roles by their cards, and whether the embedded model plays them."""
+        roles = await asyncio.to_thread(self.rooms.roles)
+        about = {"embedded": self.rooms.embedded, "method": self.rooms.method}
+        return JSONResponse({"object": "list", "data": roles, **about})
+
+    async def role(self, request: Request) -> Response:
+        """A role: the methods that are listed, and what each lacks of it."""
+        model = await asyncio.to_thread(self.rooms.model, request.path_params["role"])
+        methods = await asyncio.to_thread(self.rooms.methods_for, model.role)
+        return JSONResponse({"object": "role", "id": model.role, "methods": methods})
+
+    async def threads(self, request: Request) -> Response:
+        """The caller's threads with a role."""
+        role = request.query_params.get("role", "")
+        if not role:
+            raise ValueError("Say which role: /v1/threads?role=NAME.")
+        model = await asyncio.to_thread(self.rooms.model, role)
+        names = await self.rooms.threads_with(model.role, request.scope["caller"])
+        return JSONResponse({"object": "list", "data": [{"id": name, "role": model.role} for name in names]})
+
+    async def thread(self, request: Request) -> Response:
+        """A thread: the turns of its head, and how many branches there are."""
+        model, talk = await self.talk(request)
+        branches = await talk.branches()
+        turns = [
+            {"turn": at, "id": one.id, "question": one.question, "reply": one.reply}
+            for at, one in enumerate(await talk.history(), start=1)
+        ]
+        return JSONResponse(
+            {
+                "object": "thread",
+                "id": self.thread_in(request),
+                "role": model.role,
+                "turns": turns,
+                "branches": [[one.id for one in branch] for branch in branches],
+            }
+        )
+
+    async def tree(self, request: Request) -> Response:
+        """A thread with all that was said on any branch: each turn, the oldest first, with the one that it follows."""
+        model, talk = await self.talk(request)
+        before: dict[str, tuple[str | None, Turn]] = {}
+        for branch in await talk.branches():
+            for last, one in pairwise((None, *branch)):
+                if one is not None:
+                    before.setdefault(one.id, (last.id if last else None, one))
+        turns = [
+            {"id": one.id, "after": after, "question": one.question, "reply": one.reply}
+            for after, one in sorted(before.values(), key=lambda pair: pair[1].checkpoint)
+        ]
+        head = next((one.id for one in reversed(await talk.history())), None)
+        about = {"id": self.thread_in(request), "role": model.role, "head": head}
+        return JSONResponse({"object": "tree", **about, "turns": turns})
+
+    async def turn(self, request: Request) -> Response:
+        """A turn with all its evidence, by its number on the head's branch, or by its id on any."""
+        model, talk = await self.talk(request)
+        wanted = unquote(request.path_params["turn"])
+        while (found := await turn_of(talk, wanted)) is None:
+            if not (going := self.going(talk)):
+                break
+            await asyncio.wait(going, timeout=KEPT_SOON)  # who hears a reply may ask before it is kept
+        if found is None:
+            raise HTTPException(404, "This thread has no such turn: /v1/threads/ID lists them.")
+        state = await talk.values(found)
+        return JSONResponse(
+            {
+                "object": "turn",
+                "thread": self.thread_in(request),
+                "role": model.role,
+                "id": found.id,
+                "question": found.question,
+                "reply": found.reply,
+                "evidence": state.get("evidence") or {},
+                "usage": state.get("usage") or {},
+            }
+        )
+
+    async def talk(self, request: Request) -> tuple[Model, Conversation]:
+        """The conversation that a path names, with the role of `?role=`, or the only one that has it."""
+        caller, thread = request.scope["caller"], self.thread_in(request)[:LONGEST_THREAD]
+        role = request.query_params.get("role", "")
+        roles = await asyncio.to_thread(spoken_with, self.rooms.library)
+        named = [(await asyncio.to_thread(self.rooms.model, role)).role] if role else roles
+        found = [Model(one, self.rooms.method) for one in named if thread in await self.rooms.threads_with(one, caller)]
+        if not found:
+            raise HTTPException(404, "There is no such thread: /v1/threads?role=NAME lists yours.")
+        if len(found) > 1:
+            several = ", ".join(model.role for model in found)
+            raise ValueError(f"Several roles are on this thread ({several}): say which with ?role=NAME.")
+        return await self._own_method(found[0], thread_name(caller, thread))
+
+    async def _own_method(self, model: Model, thread: str) -> tuple[Model, Conversation]:
+        """A conversation by the method that its last turn waits in; by the server's, where nothing waits.
+
+        What is kept of a thread can be read by any method. What waits is known to that which was stopped, alone.
+        """
+        talk = await self.rooms.conversation(model, self.rooms.context(model, {}), thread)
+        head = await talk.thread.head()
+        if head is None or not any(channel == INTERRUPT for _, channel, _ in head.pending_writes or ()):
+            return model, talk
+        for method in dict.fromkeys((model.method, *self.rooms.listed, *self.rooms.methods)):
+            other = model._replace(method=method)
+            found = await self.rooms.conversation(other, self.rooms.context(other, {}), thread)
+            if await found.waiting():
+                return other, found
+        return model, talk
+
+    def going(self, talk: Conversation) -> list["asyncio.Task[Any]"]:
+        """The turns that this server takes on a thread now; what is left of one goes on behind its reply."""
+        return [task for task, thread in self.under_way.items() if talk.thread.name.endswith(thread)]
+
+    def thread_in(self, request: Request) -> str:
+        """The name of the thread in a path, in which `%2F` is a slash of the name (see `WholeNames`)."""
+        return unquote(request.path_params["thread"])
+
+
+class WholeNames:
+    """Leaves the paths of threads percent-encoded, so that a slash in a name does not end it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        if scope["type"] == "http" and scope["path"].startswith(THREADS_AT) and scope.get("raw_path"):
+            scope = {**scope, "path": scope["raw_path"].partition(b"?")[0].decode("latin-1")}
+        await self.app(scope, receive, send)
+
+
+async def turn_of(talk: Conversation, wanted: str) -> Turn | None:
+    """A turn by its number on the head's branch, or by its id on any."""
+    on_any = (one for branch in await talk.branches() for one in branch if one.id == wanted)
+    return turn_at(await talk.history(), wanted) or next(on_any, None)
