@@ -1,4 +1,4 @@
-"""Two replicas of the graphs (docs/deploy.md): what one began the other goes on with, also after a kill -9 of one."""
+"""Two replicas of the graphs (docs/how-to/deploy.md): what one began the other goes on with, also after a kill -9 of one."""
 
 import asyncio
 import json
@@ -297,6 +297,7 @@ async def test_an_evaluation_goes_on_when_the_server_it_spoke_to_was_killed(repl
         bounds=False,
         dataset=str(tmp_path / "questions.jsonl"),
     )
+
     def toward(url: str) -> Evaluation:
         settings = EvaluationSettings(library=replicas.library.address, embedding_model=WordEmbeddings(), server=url)
         plan, asked = planned(wanted, [role], settings, ["judge"])
