@@ -137,6 +137,7 @@ studies: $(VENV)/.dev
 docs: $(VENV)/.dev
 	$(BIN)/python docs/generate/nodes_page.py
 	$(BIN)/python docs/generate/rules_page.py
+	$(BIN)/python docs/generate/reference_pages.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "The site is in build/site: open build/site/index.html, or for its search run $(BIN)/python -m http.server --directory build/site."
 

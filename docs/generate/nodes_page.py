@@ -1,4 +1,4 @@
-"""Writes docs/reference/nodes.md: what each node and router reads, writes, is told, asks and streams, read off its code.
+"""Writes docs/reference/nodes.md: what each node and router reads, writes, is told, asks and streams.
 
 `tests/house/test_nodes_page.py` holds the page against this, and this against what nodes do when they run.
 """
@@ -30,8 +30,8 @@ What every node reads and writes, which settings it takes, what it asks a model,
 - *Reads* are channels of the state; those in brackets may be missing.
 - *Writes* are the channels that it may return; which of them it does return may depend on what it finds.
 - *Settings* is the class that the context of a graph must inherit. [Below](#settings) are its fields and its bases.
-- *Asks* are the [kinds of question](../concepts/questions.md) for the chat model, and `embed` where the embedding model is opened;
-  which of them are asked may depend on the settings.
+- *Asks* are the [kinds of question](../concepts/questions.md) for the chat model, and `embed` where the embedding model
+  is opened; which of them are asked may depend on the settings.
 - *Runs* are graphs that it runs within.
 - *Streams* are the `event`s of LangGraph's stream mode `custom`.
 

@@ -1,7 +1,7 @@
 """What mkdocs is told beside mkdocs.yml: files of the repository that pages link to are pages of the site, too.
 
-The Markdown is read in the repository as well, where a link leads from a page to the code. On the site such a file is a page
-of its own under `source/`, so that no link leaves the site. The changelog is taken from CHANGELOG.md.
+The Markdown is read in the repository as well, where a link leads from a page to the code. On the site such a file is
+a page of its own under `source/`, so that no link leaves the site. The changelog is taken from CHANGELOG.md.
 """
 
 import os
@@ -16,6 +16,17 @@ DOCS = ROOT / "docs"
 LINK = re.compile(r"\]\((?![a-z]+:|#)([^)\s#]+)(#[^)\s]*)?\)")
 LANGUAGES = {".py": "python", ".yaml": "yaml", ".yml": "yaml", ".json": "json", ".toml": "toml", ".js": "js"}
 TAKEN = {"CHANGELOG.md": "changelog.md", "README.md": "index.md"}
+
+
+def on_config(config: Any) -> Any:
+    """The folders of the repository as the package that they make, where mkdocstrings looks for it."""
+    package = ROOT / "build" / "api" / "dramaturg"
+    package.mkdir(parents=True, exist_ok=True)
+    (package / "__init__.py").touch()
+    for folder in ("conversations", "models", "nodes", "prompts", "stores", "testing", "workflows"):
+        if not (package / folder).exists():
+            (package / folder).symlink_to(ROOT / folder)
+    return config
 
 
 def on_files(files: Files, config: Any) -> Files:

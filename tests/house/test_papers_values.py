@@ -1,4 +1,4 @@
-"""docs/reference/papers_values.md: what the papers fix, and what no paper says, is what the settings and constants are."""
+"""docs/reference/papers_values.md: what papers fix, and what none says, is what settings and constants are."""
 
 import re
 from importlib import import_module
