@@ -138,7 +138,7 @@ docs: $(VENV)/.dev
 	$(BIN)/python docs/generate/nodes_page.py
 	$(BIN)/python docs/generate/rules_page.py
 	$(BIN)/python docs/generate/reference_pages.py
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 	@echo "The site is in build/site: open build/site/index.html, or for its search run $(BIN)/python -m http.server --directory build/site."
 
 clean:
