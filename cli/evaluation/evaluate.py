@@ -223,9 +223,11 @@ def report(
     if len(runs) == 1:
         show_report(runs[0], as_json=as_json)
         return
-    plan, records = merged([one.expanduser().absolute() for one in runs])
-    folder = out.expanduser().absolute()
+    folders, folder = [one.expanduser().absolute() for one in runs], out.expanduser().absolute()
+    plan, records = merged(folders, folder)
     make_folder(folder, within=folder.parent)
+    for known in (*folders, environment().cache / SHARED):
+        take_standings(folder, plan.judges, known)
     show_numbers(plan, records, report_files(folder, plan, records), as_json=as_json)
 
 

@@ -12,8 +12,12 @@ SAME = ("methods", "metrics", "model", "judges", "dataset", "bounds", "inventori
 T = TypeVar("T")
 
 
-def merged(folders: Sequence[Path]) -> tuple[Plan, Records]:
+def merged(folders: Sequence[Path], out: Path) -> tuple[Plan, Records]:
     """Return the plan and the records of runs as of one run; what failed in one may have been answered in another.
+
+    Args:
+        folders: of the runs.
+        out: of the report; it counts as the folder of the whole, so that what is known of judges is read there.
 
     Raises:
         ValueError: they are no runs of one plan, ask a role other questions, or hold interviews, which stay with a run.
@@ -34,6 +38,7 @@ def merged(folders: Sequence[Path]) -> tuple[Plan, Records]:
             "taken_from": ", ".join(sorted({one.taken_from for one in plans} - {""})),
         }
     )
+    whole._folder = out
     found = Records({}, {}, {})
     for read in (RecordFile(folder).read() for folder in folders):
         replies = read.replies.items()

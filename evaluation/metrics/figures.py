@@ -94,6 +94,12 @@ def interval_figure(title: str, rows: Sequence[tuple[str, Interval | None, bool]
     return figure
 
 
+LINES = 26
+"""How many names fit one above the other into the figure of costs."""
+WIDE = 0.25
+"""How much of its width a name takes."""
+
+
 def cost_figure(title: str, points: Sequence[tuple[str, float, Interval]], low: float, high: float) -> Any:
     """Return means over what a reply costs, with their intervals; the cost grows by factors.
 
@@ -103,19 +109,30 @@ def cost_figure(title: str, points: Sequence[tuple[str, float, Interval]], low: 
         low: where the scale begins.
         high: and where it ends.
     """
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     figure = new_figure()
     figure.set_size_inches(5.2, 3.8)
     axes = figure.add_subplot()
     axes.set_xscale("log")
-    for (name, tokens, interval), colour in zip(points, COLOURS * len(points), strict=False):
+    line = (high - low) / LINES
+    placed: list[tuple[float, float]] = []
+    known = [tokens for _, tokens, _ in points]
+    near = max(1.5, (max(known) / min(known)) ** WIDE)
+    coloured = zip(points, COLOURS * len(points), strict=False)
+    for (name, tokens, interval), colour in sorted(coloured, key=lambda one: one[0][2].mean):
         ends = [interval.mean if end is None else end for end in (interval.low, interval.high)]
         axes.plot([tokens, tokens], ends, color=colour, linewidth=1.2, alpha=0.5)
         axes.plot(tokens, interval.mean, "o", color=colour, markersize=4)
-        axes.annotate(name, (tokens, interval.mean), (5, 3), textcoords="offset points", fontsize=7, color=colour)
+        beside = [at for other, at in placed if 1 / near < other / tokens < near]
+        at = max([interval.mean, *(one + line for one in beside)])
+        placed.append((tokens, at))
+        axes.annotate(name, (tokens, at), (5, 3), textcoords="offset points", fontsize=7, color=colour)
     axes.set_ylim(low, high)
     axes.margins(x=0.18)
-    for formatter in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
-        formatter("{x:,.0f}")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set(xlabel="tokens a reply", ylabel=title)
     axes.grid(alpha=0.3)
     return figure

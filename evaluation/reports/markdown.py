@@ -10,9 +10,9 @@ from dramaturg.evaluation.judging.judges import JUDGES
 from dramaturg.evaluation.judging.scales import scale_of
 from dramaturg.evaluation.metrics.intervals import MISSING_ALLOWED
 from dramaturg.evaluation.metrics.variance_components import variance_components
+from dramaturg.evaluation.reports.chunk_usage import passage_lines
 from dramaturg.evaluation.reports.interviews import interview_parts
 from dramaturg.evaluation.reports.judges import judge_lines
-from dramaturg.evaluation.reports.passages import passage_lines
 from dramaturg.evaluation.reports.standings import mark_lines
 from dramaturg.evaluation.reports.summary import conclusion, summary_table
 from dramaturg.evaluation.reports.tables import (

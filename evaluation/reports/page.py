@@ -17,6 +17,7 @@ from dramaturg.evaluation.judging.measures import shown_texts
 from dramaturg.evaluation.judging.scales import scale_of
 from dramaturg.evaluation.metrics.figures import calibration_figure, cost_figure, image, interval_figure
 from dramaturg.evaluation.metrics.intervals import Interval
+from dramaturg.evaluation.reports.chunk_usage import passage_lines
 from dramaturg.evaluation.reports.interviews import interview_sections
 from dramaturg.evaluation.reports.judges import calibrations, judge_lines
 from dramaturg.evaluation.reports.markdown import (
@@ -33,17 +34,16 @@ from dramaturg.evaluation.reports.markdown import (
     row_cells,
     spread_lines,
 )
-from dramaturg.evaluation.reports.passages import passage_lines
 from dramaturg.evaluation.reports.standings import mark_lines
 from dramaturg.evaluation.reports.summary import (
     Column,
-    Standing,
+    MethodSummary,
     cell,
     columns,
     conclusion,
     heads,
     is_found,
-    standings,
+    method_summaries,
     table_note,
 )
 from dramaturg.evaluation.reports.tables import (
@@ -121,12 +121,12 @@ def summary_section(plan: Plan, found: Tables, spent: Sequence[ReplyCosts]) -> I
     if not found.rows:
         return
     chosen, marked = columns(plan, found), {(*one[:3], one.first) for one in found.planned if is_found(one)}
-    standing = standings(plan, found, spent)
+    summaries = method_summaries(plan, found, spent)
     head = "".join(
         f"<th scope=col>{escape(name)}</th>" for name in ("method", "rank", *heads(chosen), "tokens a reply")
     )
     lines = []
-    for one in standing:
+    for one in summaries:
         named = next((row.named for row in one.rows.values()), one.contestant)
         cells = []
         for column in chosen:
@@ -139,7 +139,7 @@ def summary_section(plan: Plan, found: Tables, spent: Sequence[ReplyCosts]) -> I
         tokens = "" if one.tokens is None else f"{one.tokens:,.0f}"
         numbers = "".join(f"<td class=number>{text}</td>" for text in (rank, *cells, tokens))
         lines.append(f"<tr><th scope=row>{escape(named)}</th>{numbers}</tr>")
-    drawn = cost_picture(plan, standing, chosen[0]) if chosen else ""
+    drawn = cost_picture(plan, summaries, chosen[0]) if chosen else ""
     yield (
         f"<div class=first><div class=scroll tabindex=0 role=region aria-label='All methods by all metrics'>"
         f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>{drawn}</div>"
@@ -147,11 +147,11 @@ def summary_section(plan: Plan, found: Tables, spent: Sequence[ReplyCosts]) -> I
     )
 
 
-def cost_picture(plan: Plan, standing: Sequence[Standing], column: Column) -> str:
+def cost_picture(plan: Plan, summaries: Sequence[MethodSummary], column: Column) -> str:
     """What the first metric has for its tokens; nothing where none were counted."""
     points = [
         (one.contestant, one.tokens, row.interval)
-        for one in standing
+        for one in summaries
         if one.tokens and (row := one.rows.get(column)) and row.interval
     ]
     if not points:

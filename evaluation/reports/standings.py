@@ -17,7 +17,7 @@ HEADS = ("judge", "by", "held against", "right", "95 % interval", "chance", "n")
 
 
 def take_standings(folder: Path, judges: Sequence[str], shared: Path) -> None:
-    """Copy how the judges of a run stand from what all runs share, so that its report rests on its folder alone."""
+    """Copy how the judges of a run stand from where it is known, so that its report rests on its folder alone."""
     keep_standings(folder, (one for one in read_standings(shared) if one.judge in judges))
 
 

@@ -25,7 +25,7 @@ NAMED = 3
 """Of how many methods a conclusion says by which metrics they differ."""
 
 
-class Standing(NamedTuple):
+class MethodSummary(NamedTuple):
     """A method in the table: its numbers, their mean rank (1 is best), and what a reply has cost."""
 
     contestant: str
@@ -49,7 +49,7 @@ def better(metric: str, scope: str) -> str:
     return way
 
 
-def standings(plan: Plan, found: Tables, spent: Sequence[ReplyCosts]) -> list[Standing]:
+def method_summaries(plan: Plan, found: Tables, spent: Sequence[ReplyCosts]) -> list[MethodSummary]:
     """Each method with its numbers, the best first; floor and ceiling have no rank and come last."""
     chosen = columns(plan, found)
     rows = {((one.metric, one.scope, one.judge), one.contestant): one for one in found.rows}
@@ -68,7 +68,7 @@ def standings(plan: Plan, found: Tables, spent: Sequence[ReplyCosts]) -> list[St
     paid = {one.contestant: one.all_tokens / one.replies for one in spent if one.replies and one.all_tokens}
     names = (*plan.methods, *plan.bounds)
     all_of = [
-        Standing(
+        MethodSummary(
             name,
             {column: one for column in chosen if (one := rows.get((column, name)))},
             fmean(ranks[name]) if ranks.get(name) else None,
@@ -102,7 +102,7 @@ def summary_table(plan: Plan, found: Tables, spent: Sequence[ReplyCosts]) -> Ite
             *(cell(one.rows.get(column), (*column, one.contestant) in marked) for column in chosen),
             "" if one.tokens is None else f"{one.tokens:,.0f}",
         )
-        for one in standings(plan, found, spent)
+        for one in method_summaries(plan, found, spent)
     )
     yield table(("method", "rank", *heads(chosen), "tokens a reply"), *rows)
     yield table_note(plan)

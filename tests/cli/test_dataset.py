@@ -110,6 +110,7 @@ MAIN = "from dramaturg.cli.app import main; main()"
 EVALUATE = ("evaluate", "--methods", "naive-rag,vanilla", "--metrics", "similarity,accuracy")
 
 
+@pytest.mark.crash
 def test_one_command_leads_from_a_folder_to_a_report(
     run: Command, tmp_path: Path, light: Path, asked: list[Any]
 ) -> None:

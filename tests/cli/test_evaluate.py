@@ -11,6 +11,11 @@ import pytest
 from langchain_core.messages import BaseMessage
 from made_runs import made_run
 
+from dramaturg.evaluation.comparison.plan import read_plan
+from dramaturg.evaluation.judging.lines import SPEAKER
+from dramaturg.evaluation.judging.standing import ANCHORS, Measured
+from dramaturg.evaluation.judging.verdicts import Standing, keep_standings
+
 from commands import Command
 from evaluations import QUESTIONS, RIGHT
 from fakes import ScriptedChatModel
@@ -271,6 +276,18 @@ def test_runs_of_one_plan_have_one_report(run: Command, tmp_path: Path) -> None:
         code, _, err = run("report", str(folders[0]), str(tmp_path / "other"))
         assert code != 0
         assert told in err
+
+
+def test_what_any_run_knows_of_its_judges_stands_in_the_report_of_all(run: Command, tmp_path: Path) -> None:
+    folders = [made_run(tmp_path / role, lambda *_: 1.0, roles=(role,)) for role in ("ada", "bea")]
+    for folder, metric in zip(folders, ("accuracy", SPEAKER), strict=True):
+        judge = read_plan(folder).judges[0]
+        told = Measured(0.4, 0.3, 0.45, 0.5, 36, 180)
+        keep_standings(folder, [Standing(judge=judge, metric=metric, source=ANCHORS, prompts=("",), told=told)])
+    run("report", *map(str, folders), "--out", str(tmp_path / "all"))
+    text = (tmp_path / "all" / "report.md").read_text(encoding="utf-8")
+    assert f"| {judge} | who is speaking | lines of dialogues | 0.400 |" in text
+    assert f"By accuracy, what {judge} says means nothing" in text
 
 
 def test_what_failed_in_one_place_was_answered_in_another(run: Command, tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ def started(library: Path, *commands: str, **variables: str) -> tuple[str, list[
     return ended.stdout, said, set(imported.split()[1:])
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("arguments", "shows"),
     [
@@ -84,6 +85,7 @@ def test_the_list_of_commands_says_what_they_say_of_themselves() -> None:
     assert listed == {name: imported(name).help.splitlines()[0] for name in listed}
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("module", ["dramaturg.workflows.amadeus", "dramaturg.conversations.opening"])
 def test_a_method_imports_no_client_no_faiss_and_no_graphs_before_they_are_used(module: str) -> None:
     program = f"import sys, {module}; print(*sorted({{one.partition('.')[0] for one in sys.modules}}))"

@@ -148,6 +148,7 @@ def test_a_question_outside_of_a_graph_has_a_span_too(tmp_path: Path, seen: Seen
     assert [(span.name, span.parent) for span in seen()] == [("chat", None)]
 
 
+@pytest.mark.crash
 def test_nothing_of_opentelemetry_is_imported_unless_it_is_asked_for() -> None:
     """LangSmith's client, which comes with LangChain, imports what it finds of it: we import nothing more."""
     theirs, ours = (

@@ -60,6 +60,7 @@ def stop_at(number: int, error: Callable[[], BaseException], monkeypatch: pytest
     return calls
 
 
+@pytest.mark.crash
 @pytest.mark.parametrize(
     ("error", "raised"),
     [(Killed, Killed), (lambda: OSError(28, "No space left on device"), StorageError)],

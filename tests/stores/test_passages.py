@@ -108,6 +108,7 @@ def test_questions_without_an_answer_are_refused(query: np.ndarray, k: int, says
         store_of(embed(["a", "b"])).search(query, k)
 
 
+@pytest.mark.crash
 def test_refusals_do_not_rest_on_assertions() -> None:
     program = """
 import numpy as np

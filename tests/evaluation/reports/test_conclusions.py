@@ -10,7 +10,7 @@ from made_runs import made_run, report_of
 from dramaturg.evaluation.comparison.plan import read_plan
 from dramaturg.evaluation.comparison.records import Indexed, RecordFile
 from dramaturg.evaluation.metrics.chunks import chunk_duplication
-from dramaturg.evaluation.reports.passages import passage_use
+from dramaturg.evaluation.reports.chunk_usage import passage_use
 from dramaturg.evaluation.reports.reach import reach_lines
 from dramaturg.evaluation.reports.tables import tables
 from dramaturg.stores.errors import RoleFileError
