@@ -18,7 +18,7 @@ $(VENV)/.demo: pyproject.toml constraints.txt
 
 $(VENV)/.dev: $(VENV)/.demo
 	@echo "Installing what tests, linters and the server need …"
-	$(PIP) --editable ".[local,multilingual,plot,documents,rerank,evaluate,postgres,serve,mcp,telemetry,server,dev]"
+	$(PIP) --editable ".[local,multilingual,plot,documents,rerank,evaluate,postgres,serve,mcp,telemetry,server,docs,dev]"
 	@touch $@
 
 demo: $(VENV)/.demo
@@ -123,7 +123,7 @@ bench: $(VENV)/.dev
 	$(BIN)/dramaturg models pull
 	$(BIN)/python benchmarks/embedded_turns.py
 
-# Other systems on the same documents; downloads them (1.5 GB on disk) into build/peers, and writes docs/performance.md.
+# Other systems on the same documents; downloads them (1.5 GB on disk) into build/peers, and writes docs/research/performance.md.
 peers: $(VENV)/.dev
 	$(BIN)/python benchmarks/peers.py
 
@@ -131,12 +131,15 @@ peers: $(VENV)/.dev
 # the cache: a run that was stopped goes on.
 studies: $(VENV)/.dev
 	$(BIN)/dramaturg models pull --all
-	$(BIN)/dramaturg studies --library build/no_library --out docs/studies.md
+	$(BIN)/dramaturg studies --library build/no_library --out docs/research/studies.md
 
-# What is written from the code; a test compares.
+# What is written from the code, which tests compare; then the site, into build/site. A dead link is an error.
 docs: $(VENV)/.dev
 	$(BIN)/python docs/generate/nodes_page.py
 	$(BIN)/python docs/generate/rules_page.py
+	$(BIN)/python docs/generate/reference_pages.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+	@echo "The site is in build/site: open build/site/index.html, or for its search run $(BIN)/python -m http.server --directory build/site."
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .langgraph_api

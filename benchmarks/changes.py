@@ -305,6 +305,6 @@ if __name__ == "__main__":
     parser.add_argument("--removed", type=int, default=3, help="documents that are removed, each by itself")
     parser.add_argument("--changed", type=int, default=10, help="documents that are changed, one after the other")
     parser.add_argument("--growing", type=int, nargs="*", default=[100, 1000], help="documents of graphs")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/research/performance.md")
     given = parser.parse_args()
     main(given.documents, given.removed, given.changed, given.growing, write=given.write)

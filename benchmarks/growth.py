@@ -236,6 +236,8 @@ if __name__ == "__main__":
     parser.add_argument("methods", nargs="*", default=METHODS)
     parser.add_argument("--turns", type=int, default=10_000)
     parser.add_argument("--plain", type=int, default=400, help="turns of LangGraph's default; 0: it is left out")
-    parser.add_argument("--write", action="store_true", help="put the first and last marks into docs/performance.md")
+    parser.add_argument(
+        "--write", action="store_true", help="put the first and last marks into docs/research/performance.md"
+    )
     arguments = parser.parse_args()
     asyncio.run(main(list(arguments.methods), arguments.turns, arguments.plain, write=arguments.write))

@@ -205,7 +205,9 @@ if __name__ == "__main__":
     parser.add_argument("--megabytes", type=float, default=1)
     parser.add_argument("--documents", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--write", action="store_true", help="put the table of graphs into docs/performance.md")
+    parser.add_argument(
+        "--write", action="store_true", help="put the table of graphs into docs/research/performance.md"
+    )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if given.only != "graph":

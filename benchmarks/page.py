@@ -1,4 +1,4 @@
-"""Tables of benchmarks in `docs/performance.md`, each between marks that name what wrote it."""
+"""Tables of benchmarks in `docs/research/performance.md`, each between marks that name what wrote it."""
 
 import os
 import platform
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "research" / "performance.md"
 
 
 def put(name: str, text: str) -> None:

@@ -3,7 +3,7 @@
 Peers are installed into an environment of their own, `build/peers` (LightRAG and nano-graphrag with what they need, 1.5
 GB), when it is missing. All systems ask one endpoint that answers by a rule after a fixed time; each runs in a process
 of its own, in rounds that go through all of them, beginning with another one each time. What is printed is also put
-into `docs/performance.md`, between its marks.
+into `docs/research/performance.md`, between its marks.
 
 Run: python benchmarks/peers.py [--documents 100] [--rounds 3] [--at-once 16] [--print]
 """

@@ -303,7 +303,7 @@ if __name__ == "__main__":
         "--profile", default="", help="a file's beginning: a profile of each worker, and whose time it is"
     )
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/research/performance.md")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.worker:

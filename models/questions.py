@@ -49,6 +49,8 @@ from dramaturg.models.reading import (
 )
 from dramaturg.models.stream_ends import BrokenOff
 
+__all__ = ["Decision", "Rating", "choose", "decide", "extract", "rate", "write", "write_sentences"]
+
 M = TypeVar("M", bound=BaseModel)
 Client: TypeAlias = Runnable[LanguageModelInput, AIMessage]
 

@@ -27,6 +27,16 @@ from dramaturg.nodes.reply import (
 from dramaturg.nodes.run import MissingInput, RoleContext, Run, needs, open_run
 from dramaturg.nodes.turn import EvidenceState, asked_as, stranger_name
 
+__all__ = [
+    "DraftState",
+    "GroundedDraftSettings",
+    "GroundedDraftState",
+    "draft_from_grounds",
+    "drafted",
+    "speak",
+    "verdict",
+]
+
 Outcome = Literal["allow", "revise", "block"]
 STEPS: Mapping[Hashable, str] = {
     "gate": "validate",

@@ -14,6 +14,8 @@ from pydantic.fields import FieldInfo
 from dramaturg.models.environment import environment
 from dramaturg.stores.errors import did_you_mean
 
+__all__ = ["Closed", "Open", "SettingRefused", "require_open"]
+
 T = TypeVar("T")
 LONGEST_NAME = 60  # characters of a key that are said again
 

@@ -22,6 +22,8 @@ from dramaturg.nodes.run import Opened, RoleContext, RunContext
 from dramaturg.nodes.turn import Messages, shown_name
 from dramaturg.stores.errors import did_you_mean
 
+__all__ = ["PartState", "part"]
+
 Settings: TypeAlias = Mapping[str, Any] | RunContext | Callable[[Any], Mapping[str, Any] | RunContext]
 """Settings of a part by name, a context of which those count that were set, or what gives one of both from the context
 of the graph around it."""

@@ -34,6 +34,8 @@ from dramaturg.nodes.turn import (
 from dramaturg.prompts import fence, untagged
 from dramaturg.stores.names import normal_name
 
+__all__ = ["Grounds", "GroundsInput", "GroundsOutput", "GroundsSettings", "ReplySettings", "in_role", "spoken"]
+
 DIRECTIONS = 1500
 """The most tokens of how the author of a card wants its role to be played."""
 LONGEST_STOP = 1_000  # characters

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from dramaturg.stores.index.folder import S as Store
     from dramaturg.stores.index.records import R
 
+__all__ = ["MissingInput", "RoleContext", "Run", "RunContext", "open_run"]
+
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 

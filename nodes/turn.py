@@ -21,6 +21,19 @@ from dramaturg.nodes.run import RoleContext, Run, open_run, settings
 from dramaturg.prompts import one_line
 from dramaturg.stores.role import Role
 
+__all__ = [
+    "EvidenceState",
+    "StandaloneState",
+    "SummarySettings",
+    "TurnInput",
+    "TurnOutput",
+    "TurnState",
+    "WindowSettings",
+    "read_turn",
+    "summarize",
+    "window_outcome",
+]
+
 # A channel that several slices of a state have is described once. `Field` stands before the reducer: a reducer that is
 # not the last of an annotation is none.
 Messages = Annotated[

@@ -22,6 +22,8 @@ from dramaturg.nodes.open_settings import require_open
 from dramaturg.nodes.run import Opened, RoleContext
 from dramaturg.stores.errors import did_you_mean
 
+__all__ = ["CompiledWorkflow", "Workflow"]
+
 Node = Any
 """A coroutine function of state and runtime, or a compiled graph."""
 

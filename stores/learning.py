@@ -18,6 +18,8 @@ from dramaturg.stores.errors import RoleError, RoleFileError, did_you_mean
 from dramaturg.stores.files import LARGEST, read_bytes, sha256
 from dramaturg.stores.role import Role
 
+__all__ = ["Change", "document_from", "forget", "learn"]
+
 TEXTS = (".md", ".markdown", ".txt", ".text", "")
 _NAME = re.compile(r'[^\x00-\x1f\x7f<>:"/\\|?*]+')
 _RESERVED = re.compile(

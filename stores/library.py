@@ -21,6 +21,8 @@ from dramaturg.stores.locks import copies, role_lock
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
 
+__all__ = ["Library", "examples", "library_at", "open_role"]
+
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _RESERVED = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]", re.IGNORECASE)  # device names on Windows
 _lock = RLock()

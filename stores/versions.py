@@ -17,6 +17,8 @@ from dramaturg.stores.index.manifest import Manifest, Published, decisions_in
 from dramaturg.stores.locks import copies, role_lock
 from dramaturg.stores.role import Role
 
+__all__ = ["Version", "erase_past", "take_back", "versions"]
+
 
 class Version(NamedTuple):
     """A version of an index."""

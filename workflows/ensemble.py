@@ -109,7 +109,7 @@ async def choose_parts(state: EnsembleState, runtime: Runtime[Any]) -> dict[str,
     chosen = await asyncio.to_thread(parts_of, run.settings, run.role)
     if not chosen:
         among = ", ".join(sorted(run.settings.parts))
-        raise ValueError(f"{run.role.id!r} has files for none of the parts {among}: see docs/ensemble.md.")
+        raise ValueError(f"{run.role.id!r} has files for none of the parts {among}: see docs/concepts/ensemble.md.")
     gate = "identity" in chosen and run.settings.identity.gate
     checkers = [*(["gate"] if gate else []), *(["verifier"] if run.settings.verify else [])]
     evidence = {"parts": list(chosen)}

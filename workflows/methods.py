@@ -28,6 +28,8 @@ from dramaturg.stores.index.memories import MEMORY_KIND
 from dramaturg.stores.index.passages import passage_kind
 from dramaturg.workflows.names import METHODS
 
+__all__ = ["Flow", "Preparation", "chat_graph", "context_type", "flow", "preparations"]
+
 INDEXES: Mapping[str, str] = {
     "amadeus_index": "dramaturg.nodes.passages.index:cost_of_passages",
     "role_rag_index": "dramaturg.nodes.graph.index:cost_of_graph",

@@ -1,4 +1,4 @@
-"""The pictures of docs/clients: SillyTavern and Open WebUI as they are, with a role that a script plays.
+"""The pictures of docs/how-to/clients: SillyTavern and Open WebUI as they are, with a role that a script plays.
 
 Run it after `make clients`: `PYTHONPATH=tests/support .venv/bin/python docs/generate/client_pictures.py`.
 """
@@ -13,7 +13,7 @@ from sillytavern import HEADERS, Screen, tavern
 
 from roles import actor
 
-HERE = Path(__file__).parents[1] / "clients"
+HERE = Path(__file__).parents[1] / "how-to" / "clients"
 REPLY = "The light must never fail. *She trims the wick.* Ask me anything, but ask it while I work."
 QUESTION = "What do you do when a storm comes?"
 

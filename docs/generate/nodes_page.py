@@ -1,4 +1,4 @@
-"""Writes docs/nodes.md: what each node and router reads, writes, is told, asks and streams, read off its code.
+"""Writes docs/reference/nodes.md: what each node and router reads, writes, is told, asks and streams.
 
 `tests/house/test_nodes_page.py` holds the page against this, and this against what nodes do when they run.
 """
@@ -21,7 +21,7 @@ from dramaturg import nodes, workflows
 
 from node_facts import RUNTIME, STATE, Facts, Keys, Value, bindings, followed, found_in, hints, names_in
 
-PAGE = Path(__file__).parents[1] / "nodes.md"
+PAGE = Path(__file__).parents[1] / "reference" / "nodes.md"
 HEADER = """# Nodes
 
 What every node reads and writes, which settings it takes, what it asks a model, and which events it streams.
@@ -30,8 +30,8 @@ What every node reads and writes, which settings it takes, what it asks a model,
 - *Reads* are channels of the state; those in brackets may be missing.
 - *Writes* are the channels that it may return; which of them it does return may depend on what it finds.
 - *Settings* is the class that the context of a graph must inherit. [Below](#settings) are its fields and its bases.
-- *Asks* are the [kinds of question](questions.md) for the chat model, and `embed` where the embedding model is opened;
-  which of them are asked may depend on the settings.
+- *Asks* are the [kinds of question](../concepts/questions.md) for the chat model, and `embed` where the embedding model
+  is opened; which of them are asked may depend on the settings.
 - *Runs* are graphs that it runs within.
 - *Streams* are the `event`s of LangGraph's stream mode `custom`.
 
@@ -169,7 +169,7 @@ def first_line(thing: Any) -> str:
 def place(module: str) -> str:
     """A link to a module's file."""
     path = f"{module.replace('.', '/')}.py"
-    return f"[`{path}`](../{path})"
+    return f"[`{path}`](../../{path})"
 
 
 def paragraph(one: Entry) -> str:

@@ -1,4 +1,4 @@
-"""Writes docs/rules.md: the settings in which we deviate from a method's paper, read off the contexts.
+"""Writes docs/reference/rules.md: the settings in which we deviate from a method's paper, read off the contexts.
 
 `tests/house/test_rules_page.py` holds the page against the code.
 """
@@ -10,7 +10,7 @@ from dramaturg.nodes.run import deviations
 from dramaturg.workflows.methods import context_type
 from dramaturg.workflows.names import METHODS
 
-PAGE = Path(__file__).parents[1] / "rules.md"
+PAGE = Path(__file__).parents[1] / "reference" / "rules.md"
 HEADER = """# The papers' rules, and ours
 
 Where a paper's own rule hurts whoever talks with a role, both rules can be had. `rules` sets all such settings of a
@@ -22,7 +22,7 @@ method together, and each can be set alone:
   and the report says which rows went by which.
 - One alone: `--set rules=paper --set {example}`, in Python `Context(rules="paper", {example})`.
 
-What was measured of the two stands in [studies](studies.md). `make docs` writes this page from the code.
+What was measured of the two stands in [studies](../research/studies.md). `make docs` writes this page from the code.
 """
 
 

@@ -1,4 +1,4 @@
-"""Writes the tables of docs/statistics.md: how often intervals hold the true value, and how often tests err.
+"""Writes the tables of docs/concepts/statistics.md: how often intervals hold the true value, and how often tests err.
 
 Roles that answer questions are drawn at random, with true values that are known, and are given to the very functions
 that a report's intervals and tests come from. The seed is fixed. It takes a few minutes.
@@ -22,7 +22,7 @@ from scipy.stats import binomtest
 from dramaturg.evaluation.metrics.intervals import effective_interval
 from dramaturg.evaluation.metrics.paired_tests import FEWEST_FLIPPED, LEVEL, flipped_p, student_p
 
-PAGE = Path(__file__).parents[1] / "statistics.md"
+PAGE = Path(__file__).parents[1] / "concepts" / "statistics.md"
 BEGIN, END = "<!-- simulation: begin -->", "<!-- simulation: end -->"
 RUNS, SEED = 10_000, 22
 ROLES = (3, 4, 6, 8, 16, 32)

@@ -77,7 +77,7 @@ def cluster_interval(
 
     On a scale with two ends it is the interval of as many yes-or-no answers as would vary like the roles (see
     `effective_interval`). What has a lowest value alone has Student's t of the logarithm, all else Student's t.
-    docs/statistics.md has how often each covers.
+    docs/concepts/statistics.md has how often each covers.
 
     Args:
         values: the values of each role.

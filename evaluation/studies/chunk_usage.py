@@ -105,7 +105,7 @@ def findings(records: Sequence[Used]) -> StudyFindings:
             f"Guided selection was had for {len(judged)} roles: their mean has no interval that is of use. Of a role, "
             "a usage rate is one number: it has no n but its questions and passages, which are stated.",
             "The cross-encoder is not the paper's judge: on the most similar passages it agrees with the 1.5B model on "
-            "three of four (docs/guided_selection.md). Neither is checked by people.",
+            "three of four (docs/concepts/guided_selection.md). Neither is checked by people.",
             "A higher usage is not better by itself: passages at random have the highest.",
         ),
     )

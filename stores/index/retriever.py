@@ -12,6 +12,8 @@ from pydantic import Field
 from dramaturg.stores.index.passages import StoredPassage, passage_kind
 from dramaturg.stores.role import Role
 
+__all__ = ["PassageRetriever"]
+
 
 class PassageRetriever(BaseRetriever):
     """Passages that `dramaturg index` made, nearest first: those that are published when it is asked, not copied.

@@ -168,6 +168,13 @@ def test_a_new_role_is_a_folder_to_be_written_into(run: Command, tmp_path: Path)
     code, _, err = run("ask", "kit", "Who?")
     assert code == 2
     assert "has no persona yet" in err
+    assert "--method" not in err
+
+
+def test_a_role_without_documents_is_told_what_it_has_files_for(run: Command) -> None:
+    code, _, err = run("ask", "alice", "Who are you?")
+    assert code == 2
+    assert "or talk by what it has files for: `--method id-rag` or `--method emotional-rag`." in err
 
 
 def test_a_role_is_shown_with_what_is_indexed(run: Command) -> None:

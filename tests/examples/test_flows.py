@@ -1,4 +1,4 @@
-"""The flows of docs/composing.md: as short as they are said to be, and they run."""
+"""The flows of docs/how-to/composing.md: as short as they are said to be, and they run."""
 
 import json
 from importlib import import_module
@@ -42,7 +42,7 @@ def test_there_are_these_flows_and_they_are_short() -> None:
 @pytest.mark.parametrize("name", MOST)
 def test_the_page_shows_the_flow_as_it_is(name: str) -> None:
     shown = f"```python\n{(FLOWS / f'{name}.py').read_text(encoding='utf-8').rstrip()}\n```"
-    assert shown in (FLOWS.parents[1] / "docs" / "composing.md").read_text(encoding="utf-8")
+    assert shown in (FLOWS.parents[1] / "docs" / "how-to" / "composing.md").read_text(encoding="utf-8")
 
 
 async def test_all_five_methods_find_something_for_one_reply(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The flows of docs/composing.md on the embedded models, where their weights are in the cache."""
+"""The flows of docs/how-to/composing.md on the embedded models, where their weights are in the cache."""
 
 from importlib import import_module
 from pathlib import Path

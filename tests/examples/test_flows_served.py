@@ -1,4 +1,4 @@
-"""The flows of docs/composing.md in `langgraph dev`: asked, and edited after a part."""
+"""The flows of docs/how-to/composing.md in `langgraph dev`: asked, and edited after a part."""
 
 import json
 from collections.abc import Iterator

@@ -17,8 +17,7 @@ from dramaturg.workflows.riverbend_agents import RiverbendContext
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-INDEX = ROOT / "docs" / "index.md"
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "clients").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 HOUSE = [ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
 FOLDERS = "cli|conversations|evaluation|examples|models|nodes|prompts|stores|testing|tests|workflows"
 
@@ -27,11 +26,11 @@ FOLDERS = "cli|conversations|evaluation|examples|models|nodes|prompts|stores|tes
     ("page", "drawn"),
     [
         ("README.md", graph),
-        ("docs/role_rag.md", role_rag.graph),
-        ("docs/emotional_rag.md", emotional_rag.graph),
-        ("docs/drmr.md", drmr.graph),
-        ("docs/id_rag.md", id_rag.graph),
-        ("docs/ensemble.md", ensemble.graph),
+        ("docs/concepts/role_rag.md", role_rag.graph),
+        ("docs/concepts/emotional_rag.md", emotional_rag.graph),
+        ("docs/concepts/drmr.md", drmr.graph),
+        ("docs/concepts/id_rag.md", id_rag.graph),
+        ("docs/concepts/ensemble.md", ensemble.graph),
     ],
 )
 def test_a_picture_is_that_of_the_graph(page: str, drawn: Any) -> None:
@@ -39,7 +38,9 @@ def test_a_picture_is_that_of_the_graph(page: str, drawn: Any) -> None:
     assert f"```mermaid\n{lines}\n```" in (ROOT / page).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", [*PAGES, *HOUSE, ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [*PAGES, *HOUSE, ROOT / "CHANGELOG.md"], ids=lambda page: page.relative_to(ROOT).as_posix()
+)
 def test_links_lead_somewhere(page: Path) -> None:
     for target, section in re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)", page.read_text(encoding="utf-8")):
         there = page.parent / target if target else page
@@ -54,19 +55,20 @@ def sections(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_every_page_is_linked_from_where_one_begins() -> None:
+def test_every_page_is_in_the_menu_of_the_site() -> None:
     assert "](docs/index.md" in README
-    linked = {*re.findall(r"\]\((?:clients/)?([a-z_]+\.md)", INDEX.read_text(encoding="utf-8"))}
-    assert {page.name for page in PAGES[1:]} - {INDEX.name} <= linked
+    menu = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
+    pages = {page.relative_to(ROOT / "docs").as_posix() for page in PAGES[1:]}
+    assert pages == {*re.findall(r"- (\S+\.md)$", menu, re.MULTILINE)} - {"changelog.md"}  # of CHANGELOG.md
 
 
-@pytest.mark.parametrize("page", [*PAGES, *HOUSE], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, *HOUSE], ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_files_that_are_named_are_there(page: Path) -> None:
     for name in re.findall(rf"`((?:{FOLDERS})/[a-z0-9_*./-]+)`", page.read_text(encoding="utf-8")):
         assert any(ROOT.glob(name.rstrip("/"))), name
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_names_that_are_imported_are_there(page: Path) -> None:
     for line in re.findall(r"^(?:>>> )?(from dramaturg\..+)$", page.read_text(encoding="utf-8"), re.MULTILINE):
         (statement,) = ast.parse(line).body
@@ -95,7 +97,9 @@ def test_the_python_in_the_readme_compiles_and_is_short() -> None:
 
 
 async def test_the_test_in_the_page_of_testing_passes(tmp_path: Path) -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "testing.md").read_text(encoding="utf-8"), re.DOTALL)
+    (code,) = re.findall(
+        r"```python\n(.*?)```", (ROOT / "docs" / "how-to" / "testing.md").read_text(encoding="utf-8"), re.DOTALL
+    )
     names: dict[str, Any] = {}
     exec(compile(code, "testing.md", "exec"), names)
     (test,) = [names[name] for name in names if name.startswith("test_")]
@@ -105,11 +109,11 @@ async def test_the_test_in_the_page_of_testing_passes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "context"),
     [
-        ("role_rag.md", role_rag.RoleRagContext),
-        ("emotional_rag.md", emotional_rag.EmotionalRagContext),
-        ("drmr.md", drmr.DrmrContext),
-        ("id_rag.md", id_rag.IdRagContext),
-        ("riverbend.md", RiverbendContext),
+        ("concepts/role_rag.md", role_rag.RoleRagContext),
+        ("concepts/emotional_rag.md", emotional_rag.EmotionalRagContext),
+        ("concepts/drmr.md", drmr.DrmrContext),
+        ("concepts/id_rag.md", id_rag.IdRagContext),
+        ("how-to/riverbend.md", RiverbendContext),
     ],
 )
 def test_settings_named_in_the_page_of_a_method_exist(name: str, context: Any) -> None:
@@ -122,13 +126,15 @@ def test_settings_named_in_the_page_of_a_method_exist(name: str, context: Any) -
 
 
 def test_settings_named_in_the_page_of_amadeus_exist() -> None:
-    page = (ROOT / "docs" / "amadeus.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "concepts" / "amadeus.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`([a-z_]+)(?: ?=|\"|`)", page)) & {"knowledge", "remembered", "fallback", "slots"}
     assert named
     assert named <= set(AmadeusContext.model_fields)
 
 
-@pytest.mark.parametrize(("name", "least"), [("emotional_rag.md", 8), ("drmr.md", 4), ("id_rag.md", 4)])
+@pytest.mark.parametrize(
+    ("name", "least"), [("concepts/emotional_rag.md", 8), ("concepts/drmr.md", 4), ("concepts/id_rag.md", 4)]
+)
 def test_the_examples_in_the_page_of_a_method_give_what_they_say(name: str, least: int) -> None:
     failed, tried = doctest.testfile(str(ROOT / "docs" / name), module_relative=False)
     assert tried > least

@@ -1,4 +1,4 @@
-"""docs/papers_values.md: what the papers fix, and what no paper says, is what the settings and constants are."""
+"""docs/reference/papers_values.md: what papers fix, and what none says, is what settings and constants are."""
 
 import re
 from importlib import import_module
@@ -14,7 +14,7 @@ from dramaturg.nodes.run import RoleContext, deviations
 from dramaturg.workflows.methods import METHODS, context_type
 from dramaturg.workflows.riverbend_agents import RiverbendContext
 
-PAGE = Path(__file__).parents[2] / "docs" / "papers_values.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "papers_values.md"
 HEADING = re.compile(r"^## .*\(`([a-z-]+)`\)$", re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-"""Two replicas of the graphs (docs/deploy.md): what one began the other goes on with, also after a kill -9 of one."""
+"""Two replicas of the graphs (docs/how-to/deploy.md): what one began the other goes on with, also after a kill -9."""
 
 import asyncio
 import json

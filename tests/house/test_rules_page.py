@@ -1,4 +1,4 @@
-"""docs/rules.md lists every setting in which we deviate from a paper."""
+"""docs/reference/rules.md lists every setting in which we deviate from a paper."""
 
 from rules_page import PAGE, page
 

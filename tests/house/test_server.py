@@ -1,4 +1,4 @@
-"""The tour that docs/studio.md describes, against a real `langgraph dev` with a model on loopback."""
+"""The tour that docs/how-to/studio.md describes, against a real `langgraph dev` with a model on loopback."""
 
 import asyncio
 from collections import Counter

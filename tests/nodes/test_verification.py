@@ -40,7 +40,7 @@ def reply(output: dict[str, Any]) -> str:
     return str(output["messages"][-1].text)
 
 
-# How many calls it takes (docs/drmr.md), with Tom: the parcel, the supper and the net give five edges
+# How many calls it takes (docs/concepts/drmr.md), with Tom: the parcel, the supper and the net give five edges
 
 
 @pytest.mark.parametrize(

@@ -426,7 +426,7 @@ def prose(rng: random.Random, source: str, size: int) -> str:
 
 async def test_turns_take_six_kilobytes_in_a_straight_line(file: Path) -> None:
     rng, sizes = random.Random(3), []
-    source = " ".join(path.read_text(encoding="utf-8") for path in Path(__file__).parents[2].glob("docs/*.md"))
+    source = " ".join(path.read_text(encoding="utf-8") for path in Path(__file__).parents[2].glob("docs/**/*.md"))
     window: list[BaseMessage] = []
     async with ConversationSaver.open(file) as saver:
         place = at("evening")

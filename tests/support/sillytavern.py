@@ -10,7 +10,8 @@ import httpx
 from chat_clients import CLIENTS, free_port, running
 
 HERE = CLIENTS / "sillytavern"
-# What docs/clients/sillytavern.md recommends. A chat names its thread by itself, once; the name is kept with the chat.
+# What docs/how-to/clients/sillytavern.md recommends. A chat names its thread by itself, once; the name is
+# kept with the chat.
 NEW_NAME = "{{datetimeformat::YYYYMMDD-HHmmss}}-{{roll::1d9999}}"
 NAMED = f"{{{{if {{{{hasvar::role_thread}}}}}}}}{{{{else}}}}{{{{setvar::role_thread::{NEW_NAME}}}}}{{{{/if}}}}"
 HEADERS = f"""X-Role-Thread: "{NAMED}{{{{getvar::role_thread}}}}"

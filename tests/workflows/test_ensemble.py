@@ -68,7 +68,9 @@ async def test_a_role_without_files_is_refused(talk: Talk, tmp_path: Path) -> No
         (tmp_path / "ada" / file).unlink(missing_ok=True)
     for file in (*(tmp_path / "ada" / "dialogues").glob("*"), *(tmp_path / "ada" / "persona").glob("*")):
         file.unlink()
-    with pytest.raises(ValueError, match=r"'ada' has files for none of the parts identity, .*: see docs/ensemble.md"):
+    with pytest.raises(
+        ValueError, match=r"'ada' has files for none of the parts identity, .*: see docs/concepts/ensemble.md"
+    ):
         await talk.turn(model := cast())
     assert not model.calls
 

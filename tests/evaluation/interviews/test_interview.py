@@ -716,7 +716,7 @@ def test_the_scores_of_a_released_interview_are_recomputed() -> None:
 
 
 def test_the_page_shows_the_graph() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "interview.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "interview.md").read_text(encoding="utf-8")
     lines = interview.graph.get_graph().draw_mermaid().split("---\n", 2)[2].strip()
     assert f"```mermaid\n{lines}\n```" in page
 

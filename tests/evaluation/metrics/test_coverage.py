@@ -1,4 +1,4 @@
-"""Intervals cover and tests err as often as docs/statistics.md says: a sample of its simulation, and all of it."""
+"""Intervals cover and tests err as often as docs/concepts/statistics.md says: a sample of it, and all of it."""
 
 import numpy as np
 import pytest
