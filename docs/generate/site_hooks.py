@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[2]
@@ -18,8 +19,12 @@ LANGUAGES = {".py": "python", ".yaml": "yaml", ".yml": "yaml", ".json": "json", 
 TAKEN = {"CHANGELOG.md": "changelog.md", "README.md": "index.md"}
 
 
+@event_priority(100)
 def on_config(config: Any) -> Any:
-    """The folders of the repository as the package that they make, where mkdocstrings looks for it."""
+    """The folders of the repository as the package that they make, where mkdocstrings looks for it.
+
+    It comes first, because mkdocstrings forgets a path that is not there yet.
+    """
     package = ROOT / "build" / "api" / "dramaturg"
     package.mkdir(parents=True, exist_ok=True)
     (package / "__init__.py").touch()
