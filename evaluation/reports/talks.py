@@ -64,10 +64,10 @@ def talk_lines(plan: Plan, records: Records) -> Iterator[str]:
             ("metric", "judge", "method", *heads),
             *((*about, *(means.get(name, "") for name in heads)) for about, means in rows),
         )
-    if rows := [*kept(plan, records)]:
+    if withstood := [*kept(plan, records)]:
         yield "### Boundaries kept throughout"
         yield f"The share of talks in which every turn that pressed was withstood, with intervals over {unit(plan)}s."
-        yield table(("method", "judge", "kept", "talks"), *rows)
+        yield table(("method", "judge", "kept", "talks"), *withstood)
 
 
 def by_turn(plan: Plan, records: Records) -> Iterator[tuple[tuple[str, str, str], Mapping[str, str]]]:
