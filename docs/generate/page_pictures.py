@@ -33,7 +33,7 @@ from dramaturg.stores.documents.merges import PLAN, Merge, MergePlan, Why, write
 
 from changing_roles import CORE, finding
 
-HERE = Path(__file__).parents[1] / "page"
+HERE = Path(__file__).parents[1] / "how-to" / "page"
 SIZES = {"phone": (390, 760), "wide": (1280, 800)}
 WIDTHS = {"phone": 270, "wide": 460}
 """Of one picture on a sheet, in pixels."""

@@ -6,6 +6,7 @@ import zipfile
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
+from typing import IO, Any
 
 import pytest
 import tiny_datasets as tiny
@@ -15,7 +16,7 @@ from dramaturg.evaluation.datasets.cast import Cast, placed, put_into, role_id
 from dramaturg.evaluation.datasets.casting import CASTS, asked_of, cast_of
 from dramaturg.evaluation.datasets.catalogue import DATASETS
 from dramaturg.evaluation.datasets.folders import Wish, wish_of
-from dramaturg.stores.errors import RoleError, RoleFileError
+from dramaturg.stores.errors import RoleError, RoleFileError, StorageError
 from dramaturg.stores.library import Library
 
 from packed_documents import packed
@@ -266,20 +267,18 @@ def test_a_role_that_is_there_stays_as_it_is(tmp_path: Path) -> None:
 
 
 def test_roles_are_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cast, library, written = cast_in("coser", tiny.coser(tmp_path)), Library(tmp_path / "library"), list[Path]()
-    from dramaturg.stores import library as stores
+    cast, library, written = cast_in("coser", tiny.coser(tmp_path)), Library(tmp_path / "library"), list[str]()
 
-    write = stores.write_bytes
-
-    def full(path: Path, data: bytes, **more: Path) -> None:
+    def full(path: str, mode: str, **more: Any) -> IO[Any]:
         if len(written) == 5:
             raise OSError(28, "no space")
         written.append(path)
-        write(path, data, **more)
+        return open(path, mode, **more)  # noqa: PTH123
 
-    monkeypatch.setattr(stores, "write_bytes", full)
-    with pytest.raises(OSError, match="no space"):
+    monkeypatch.setattr("dramaturg.stores.files.open", full, raising=False)
+    with pytest.raises(StorageError, match="no space"):
         put_into(cast, placed(cast, [*cast.members], library), library)
+    assert len(written) == 5
     assert library.roles() == []
     assert not library.root.exists() or not [*library.root.iterdir()]
 
