@@ -14,12 +14,13 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).parents[2]
+VOCABULARY = Path(__file__).with_name("prose.yaml")
 PAGES = ("*.md", "docs/**/*.md")
-SOURCES = ("cli", "conversations", "evaluation", "models", "nodes", "server", "stores", "workflows")
+SOURCES = ("cli", "nodes", "workflows")
 CODE = re.compile(r"^ *```.*?^ *```|`[^`\n]+`", re.DOTALL | re.MULTILINE)
 
 
-def vocabulary(path: Path = Path(__file__).with_name("prose.yaml")) -> dict[re.Pattern[str], str]:
+def vocabulary(path: Path) -> dict[re.Pattern[str], str]:
     """What to write instead of each phrase: a regular expression, in which a space also matches a line break."""
     phrases: dict[str, str] = yaml.safe_load(path.read_text(encoding="utf-8"))
     return {re.compile(phrase.replace(" ", r"\s+"), re.IGNORECASE): instead for phrase, instead in phrases.items()}
@@ -46,11 +47,11 @@ def findings(path: Path, phrases: dict[re.Pattern[str], str]) -> Iterator[tuple[
 
 def main() -> int:
     """Print every finding; the exit status is 1 if there is one."""
-    phrases, count = vocabulary(), 0
+    phrases, count = vocabulary(VOCABULARY), 0
     pages = [page for pattern in PAGES for page in ROOT.glob(pattern)]
     for path in sorted({*pages, *(module for folder in SOURCES for module in (ROOT / folder).rglob("*.py"))}):
         for line, phrase, instead in sorted(findings(path, phrases)):
-            print(f"{path.relative_to(ROOT)}:{line}: “{phrase}”: write {instead}")
+            sys.stdout.write(f"{path.relative_to(ROOT)}:{line}: “{phrase}”: write {instead}\n")
             count += 1
     return 1 if count else 0
 

@@ -32,7 +32,10 @@ class RememberSettings(MemorySettings):
     """How much of a conversation is remembered."""
 
     conversation_memories: Open[int] = Field(
-        default=200, ge=0, le=5000, description="The most memories of one conversation; older ones fade. 0: none."
+        default=200,
+        ge=0,
+        le=5000,
+        description="The largest number of memories of one conversation; the oldest are dropped. 0: none.",
     )
 
 
@@ -179,8 +182,8 @@ async def said_before(
         vectors = await model.documents(texts, dimension=dimension, faulty=True)
         for memory, vector, usable in zip(memories.values(), vectors, with_direction(vectors), strict=True):
             if usable:
-                anew = {"embedding": model.name, "vector": unit_rows([vector])[0].tolist()}
-                await kept.save(memory.model_copy(update=anew))
+                again = {"embedding": model.name, "vector": unit_rows([vector])[0].tolist()}
+                await kept.save(memory.model_copy(update=again))
         found = await _as_kept(kept, ids)
     usable = {one: had for one, had in found.items() if had and _embedded_by(had, model, dimension)}
     return usable, len(found) - len(usable)
