@@ -119,7 +119,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Simulations": {
         "simulate": (
             "simulation.simulate:simulate",
-            "Play a scenario hour by hour. If it stops, run the same command again to continue; the log stays complete.",
+            "Play a scenario hour by hour. If it stops, run it again to continue; the log stays complete.",
         ),
         "log": (
             "simulation.log:log",

@@ -458,7 +458,7 @@ def cost_of_texts(unit: str, there: int, left: Sequence[str], later: str = "") -
 
 
 async def with_embedding(
-    cost: IndexingCost, run: Run[Any], builder: IndexBuilder[Any], texts: Sequence[str], *, again: bool
+    cost: IndexingCost, run: Run[Any], builder: IndexBuilder[Any], texts: Sequence[str], *, anew: bool
 ) -> IndexingCost:
     """A cost with what is embedded, and how long that takes.
 
@@ -467,10 +467,10 @@ async def with_embedding(
         run: whose embedding model.
         builder: of the index.
         texts: of all records.
-        again: whether all of it is made again.
+        anew: whether everything is rebuilt.
     """
     model = await run.embedder()
-    left = list(dict.fromkeys(texts)) if again else await asyncio.to_thread(builder.to_embed, texts, model.name)
+    left = list(dict.fromkeys(texts)) if anew else await asyncio.to_thread(builder.to_embed, texts, model.name)
     few, seconds = left[:: max(1, len(left) // TRIED)], 0.0
     if isinstance(model.embeddings, EndpointEmbeddings):
         return cost._replace(to_embed=len(left))

@@ -54,7 +54,7 @@ def simulate(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what it would cost, and exit.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Play a scenario hour by hour. If it stops, run the same command again to continue; the log stays complete."""
+    """Play a scenario hour by hour. If it stops, run it again to continue; the log stays complete."""
     named = {"scenario": scenario, "condition": condition, "steps": steps, "seed": seed, "chat_model": model}
     context = context_of(library, settings, **named)
     if dry_run:

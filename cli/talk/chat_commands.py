@@ -201,9 +201,7 @@ COMMANDS: Mapping[str, Command] = {
     "/evidence": Command("", "why the last reply is as it is", evidence),
     "/usage": Command("", "what it cost", usage),
     "/model": Command("NAME", "another chat model", model),
-    "/greeting": Command(
-        "[N]", "list how the role may begin, or start again so; what was said stays a branch", greeting
-    ),
+    "/greeting": Command("[N]", "list the greetings, or start again with one; what was said stays a branch", greeting),
     "/history": Command("", "the turns so far, with their numbers", history),
     "/again": Command("[N]", "answer the last turn, or turn N, again", regenerate),
     "/edit": Command("N TEXT", "say TEXT in the place of turn N", edit),

@@ -227,8 +227,8 @@ async def publish_dialogues(state: DialogueDraftState, runtime: Runtime[Any]) ->
     dialogues = await asyncio.to_thread(index.builder.records, draft)
     refuse_other_settings(run, await asyncio.to_thread(index.builder.settings, draft), recipe(card, run.settings))
     used: dict[str, JsonValue] = {}
-    again = bool(state.get("rebuild") and state.get("scores"))
-    known = await asyncio.to_thread(lambda: index.builder.answers(draft) if again else index.builder.known())
+    anew = bool(state.get("rebuild") and state.get("scores"))
+    known = await asyncio.to_thread(lambda: index.builder.answers(draft) if anew else index.builder.known())
     answers = LookedAt(known, used)
     scores = [one for edge in edges_of(dialogues) if (one := score_in(answers, edge_key(edge, card)))]
     scored, cut = len(scores), sum(bool(one.dropped) for one in scores)
@@ -315,15 +315,15 @@ def stored(scene: str, file: str, part: Sequence[Placed]) -> StoredDialogue:
 
 async def cost_of_dialogues(context: DialogueIndexSettings, wishes: Wishes) -> IndexingCost:
     """The edges without a score, if they are to be scored now."""
-    run, again = await run_of(context), wishes.get("rebuild", False)
+    run, anew = await run_of(context), wishes.get("rebuild", False)
     builder, card = run.role.index(DIALOGUE_KIND).builder, run.role.card
     files = await asyncio.to_thread(read_dialogue_files, run.role.root)
     dialogues = dialogues_of(files, card, context.dialogue_length)
     edges, scores = edges_of(dialogues), wishes.get("scores", False)
-    answers = {} if again and scores else await asyncio.to_thread(builder.known)
+    answers = {} if anew and scores else await asyncio.to_thread(builder.known)
     left, later = [one.dialogue.text for one in edges if edge_key(one, card) not in answers], ""
     if not scores:
         later = f"missing scores: {len(left):,}; a turn asks for those it needs, --scores for all now" if left else ""
         left = []
     texts = [one.embedding_text for one in dialogues]
-    return await with_embedding(cost_of_texts("edges", len(edges), left, later), run, builder, texts, again=again)
+    return await with_embedding(cost_of_texts("edges", len(edges), left, later), run, builder, texts, anew=anew)

@@ -261,11 +261,11 @@ async def preview_graph(context: ChunkSettings, changes: Mapping[str, bytes | No
 
 async def cost_of_graph(context: GraphIndexSettings, wishes: Wishes) -> IndexingCost:
     """The chunks without facts; names are compared when facts are there."""
-    role, again = (await run_of(context)).role, wishes.get("rebuild", False)
-    before = None if again else await asyncio.to_thread(chunks_like, role, context)
+    role, anew = (await run_of(context)).role, wishes.get("rebuild", False)
+    before = None if anew else await asyncio.to_thread(chunks_like, role, context)
     chunks, _ = await asyncio.to_thread(lambda: split_documents(role.documents(), context, before))
-    answers = {} if again else await asyncio.to_thread(role.index(graph_kind(context)).builder.known)
+    answers = {} if anew else await asyncio.to_thread(role.index(graph_kind(context)).builder.known)
     left = [one.text for one in without_answer(chunks, answers, retry=wishes.get("retry", False))]
-    then = "then names are embedded, names that look alike compared, and long descriptions summarized"
-    later = then if context.normalization else "then long descriptions are summarized"
+    then = "then names are embedded, names that look alike compared, and long descriptions summed up"
+    later = then if context.normalization else "then long descriptions are summed up"
     return cost_of_texts("chunks", len(chunks), left, later)

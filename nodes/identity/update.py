@@ -126,7 +126,7 @@ async def reflect(state: UpdateState, runtime: Runtime[Any]) -> dict[str, Any]:
 
 
 def statements_of(identity: Identity, state: UpdateState) -> list[Triple]:
-    """The triples that evidence is checked against; of a long chronicle the core and what was looked up, then others."""
+    """The triples that evidence is checked against; of a long chronicle the core and what was found, then others."""
     triples = identity.triples
     if len(triples) <= MOST_STATEMENTS:
         return [*triples]

@@ -327,13 +327,13 @@ def mood_in(answers: Mapping[str, JsonValue], memory: StoredMemory, encoding: En
 
 async def cost_of_memories(context: MemorySettings, wishes: Wishes) -> IndexingCost:
     """The memories without a mood, where the chat model reads moods."""
-    run, again = await run_of(context), wishes.get("rebuild", False)
+    run, anew = await run_of(context), wishes.get("rebuild", False)
     memories = await asyncio.to_thread(lambda: memory_unit(read_memory_files(run.role.root), run.role.card))
-    name, left = await encoder_wanted(run, rebuild=again), list[str]()
+    name, left = await encoder_wanted(run, rebuild=anew), list[str]()
     builder = run.role.index(MEMORY_KIND).builder
     if name == "model":
         encoding = await encoding_of(run, name)
-        answers = {} if again else await asyncio.to_thread(builder.known)
+        answers = {} if anew else await asyncio.to_thread(builder.known)
         left = [one.text for one in memories if wanted(one, encoding, answers, retry=wishes.get("retry", False))]
     texts = [one.embedding_text for one in memories]
-    return await with_embedding(cost_of_texts("memories", len(memories), left), run, builder, texts, again=again)
+    return await with_embedding(cost_of_texts("memories", len(memories), left), run, builder, texts, anew=anew)

@@ -182,8 +182,8 @@ async def said_before(
         vectors = await model.documents(texts, dimension=dimension, faulty=True)
         for memory, vector, usable in zip(memories.values(), vectors, with_direction(vectors), strict=True):
             if usable:
-                again = {"embedding": model.name, "vector": unit_rows([vector])[0].tolist()}
-                await kept.save(memory.model_copy(update=again))
+                anew = {"embedding": model.name, "vector": unit_rows([vector])[0].tolist()}
+                await kept.save(memory.model_copy(update=anew))
         found = await _as_kept(kept, ids)
     usable = {one: had for one, had in found.items() if had and _embedded_by(had, model, dimension)}
     return usable, len(found) - len(usable)

@@ -310,8 +310,8 @@ def documents_after(role: Role, changes: Mapping[str, bytes | None]) -> list[Doc
 
 async def cost_of_passages(context: IndexingSettings, wishes: Wishes) -> IndexingCost:
     """The passages that have no vector; no chat model is asked."""
-    run, again = await run_of(context), wishes.get("rebuild", False)
-    before = None if again else await asyncio.to_thread(passages_like, run.role, context)
+    run, anew = await run_of(context), wishes.get("rebuild", False)
+    before = None if anew else await asyncio.to_thread(passages_like, run.role, context)
     passages, _ = await asyncio.to_thread(lambda: split_documents(run.role.documents(), context, before))
     builder, texts = run.role.index(passage_kind(context.splitter)).builder, [one.embedding_text for one in passages]
-    return await with_embedding(cost_of_texts("passages", len(passages), []), run, builder, texts, again=again)
+    return await with_embedding(cost_of_texts("passages", len(passages), []), run, builder, texts, anew=anew)

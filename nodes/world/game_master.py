@@ -74,7 +74,7 @@ async def resolve(state: WorldState, runtime: Runtime[Any]) -> dict[str, Any]:
 
 
 def in_order(agents: Sequence[str], context: WorldSettings, step: int) -> list[str]:
-    """The agents in the order in which their deeds come about in a step: chance, but the same for one seed."""
+    """The agents in the order in which they act in a step: chance, but the same for one seed."""
     order = list(agents)
     random.Random(f"{context.seed} {step}").shuffle(order)  # noqa: S311 (no secret hangs on it)
     return order
