@@ -104,7 +104,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         ),
         "relations": (
             "drawing.relations:relations",
-            "Show who speaks with whom in a role's dialogues: as tables, or as a page; --user-role shows that one's "
+            "Show who speaks with whom in a role's dialogues: as tables or a page; --user-role shows that one's "
             "clique.",
         ),
         "versions": (

@@ -172,7 +172,7 @@ class RoleServer:
         return JSONResponse(shown_model(name))
 
     async def chat(self, request: Request) -> Response:
-        """A turn, the rest of a reply, or what is no turn."""
+        """A turn, the rest of a reply, or a request that is not a turn."""
         body = ChatRequest.model_validate_json(await request.body())
         heard = heard_in(body, request.headers)
         caller: str = request.scope["caller"]
@@ -299,7 +299,7 @@ class RoleServer:
                 task.cancel()
 
     async def _aside(self, context: RoleContext, body: ChatRequest, about: dict[str, Any]) -> Response:
-        """Have the model answer what is no turn, from what the client sends and nothing else."""
+        """Have the model answer a request that is not a turn, from what the client sends and nothing else."""
         run = await run_of(context)
         kinds: Mapping[str, type[BaseMessage]] = {"user": HumanMessage, "assistant": AIMessage}
         messages = [kinds.get(one.role, SystemMessage)(one.text) for one in body.messages if one.text.strip()]

@@ -1,4 +1,4 @@
-"""ID-RAG (Platnick et al. 2025): a decision loop that looks an identity up, checks it against the deed, and keeps it."""
+"""ID-RAG (Platnick et al. 2025): a loop that looks up an identity, checks the deed against it, and keeps it."""
 
 from typing import Any
 

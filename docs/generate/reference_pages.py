@@ -41,7 +41,7 @@ REMEDIES: Mapping[str, str] = {
     "MissingIndex": "`dramaturg index ROLE`, with the `--method` that you talk by",
     "EmbeddingMismatch": "set the model that made the index, or `dramaturg index ROLE`",
     "DamagedIndex": "`dramaturg index ROLE`, which makes it again, or delete the folder `index/` of the role",
-    "DamagedConversations": "restore the file from a backup, or move it away and begin anew",
+    "DamagedConversations": "restore the file from a backup, or move it away and start again",
     "RoleBusy": "another program holds the role: try again when it has ended",
     "StaleDraft": "the role was changed while it was indexed: try again",
     "StorageError": "what was there before is still there: mend the cause (space, permission), and run it again",

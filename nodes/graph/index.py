@@ -266,6 +266,6 @@ async def cost_of_graph(context: GraphIndexSettings, wishes: Wishes) -> Indexing
     chunks, _ = await asyncio.to_thread(lambda: split_documents(role.documents(), context, before))
     answers = {} if anew else await asyncio.to_thread(role.index(graph_kind(context)).builder.known)
     left = [one.text for one in without_answer(chunks, answers, retry=wishes.get("retry", False))]
-    then = "then names are embedded, names that look alike compared, and long descriptions summed up"
-    later = then if context.normalization else "then long descriptions are summed up"
+    then = "then names are embedded, names that look alike compared, and long descriptions summarized"
+    later = then if context.normalization else "then long descriptions are summarized"
     return cost_of_texts("chunks", len(chunks), left, later)
