@@ -108,6 +108,7 @@ lint: $(VENV)/.dev
 	rm -rf build/typecheck build/lib && $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --target build/typecheck .
 	cd build/typecheck && $(abspath $(BIN))/mypy --config-file ../../pyproject.toml -p dramaturg
 	$(BIN)/lint-imports
+	$(BIN)/python docs/generate/prose.py
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/guided_selection.py

@@ -26,56 +26,59 @@ EXIT_CODES: Mapping[type[Exception], int] = {
 USAGE_ERROR: Any = typer.BadParameter.__base__  # older versions have it from click
 COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Talk": {
-        "chat": ("talk.chat:chat", "Talk to a role; the conversation goes on where it stopped, also after a restart."),
+        "chat": (
+            "talk.chat:chat",
+            "Talk to a role. The conversation continues where it stopped, also after a restart.",
+        ),
         "ask": (
             "talk.chat:ask",
-            "Ask a role one question or several; without --thread the conversation is forgotten afterwards.",
+            "Ask a role one question or several. Without --thread the conversation is not kept.",
         ),
         "serve": (
             "serve:serve",
-            "Serve a page to talk on, and the roles as models for SillyTavern, Open WebUI and any other OpenAI client.",
+            "Serve a chat page, and the roles as models for SillyTavern, Open WebUI and any other OpenAI client.",
         ),
         "mcp": (
             "mcp:mcp",
-            "Serve the roles as tools to a program that starts this command, by the Model Context Protocol (stdio).",
+            "Offer the roles as tools to a program that starts this command, over the Model Context Protocol (stdio).",
         ),
         "conversations": ("talk.transcripts:conversations", "List the conversations with a role."),
     },
     "Files": {
         "import": (
             "exchange.taking_in:import_",
-            "Take in character cards, lorebooks, chats, conversations and bundles; what a file is, its content says.",
+            "Import character cards, lorebooks, chats, conversations and bundles; the content decides how a file is read.",
         ),
         "export": (
             "exchange.giving_out:export",
-            "Write a role as a character card, a lorebook or a bundle, or a conversation with it.",
+            "Export a role as a character card, a lorebook or a bundle, or a conversation with it.",
         ),
     },
     "Roles": {
         "roles": ("library.roles:roles", "List the roles of the library, and the examples that can be opened."),
-        "new": ("library.roles:new", "Make a new role: a folder with role.yaml and an empty persona to be written."),
+        "new": ("library.roles:new", "Create a role: a folder with role.yaml and an empty persona for you to write."),
         "library": (
             "library.moving:app",
-            "Carry roles into a database that several machines share, and back.",
+            "Copy roles into a database that several machines share, and back.",
         ),
-        "show": ("library.roles:show", "Show what a role is made of, and which of it is indexed."),
+        "show": ("library.roles:show", "Show the files of a role, and which of them are indexed."),
         "chronicle": (
             "library.chronicle:chronicle",
-            "Show who a role is, triple by triple; or draft triples, and decide which of them are taken over.",
+            "Show a role's identity as triples, or draft triples and decide which of them to accept.",
         ),
     },
     "What a role knows": {
         "index": (
             "library.indexing:index",
-            "Prepare roles for a method; only what changed is done again. On a server several are prepared at once.",
+            "Prepare roles for a method. Only changes are processed. On a server, several roles are prepared at once.",
         ),
         "learn": (
             "library.persona:learn",
-            "Teach a role documents: they are copied into its persona, and what is new in them is indexed.",
+            "Teach a role documents: copy them into its persona, and index what is new.",
         ),
         "forget": (
             "library.persona:forget",
-            "Let a role forget a document: it is taken out of its persona and its index.",
+            "Let a role forget a document: remove it from its persona and its index.",
         ),
         "edit": (
             "library.persona:edit",
@@ -83,7 +86,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         ),
         "memories": (
             "library.memories:memories",
-            "List what a role remembers, or change one memory; it is changed where it is written, and indexed again.",
+            "List the memories of a role, or change one in its file and index it again.",
         ),
         "emotions": (
             "drawing.emotions:emotions",
@@ -97,7 +100,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         ),
         "unmerge": (
             "library.indexing:unmerge",
-            "Take a merge of names back: the name becomes an entity of its own again, and stays one.",
+            "Undo a merge of names: the name becomes a separate entity again, and stays one.",
         ),
         "relations": (
             "drawing.relations:relations",
@@ -106,78 +109,76 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         ),
         "versions": (
             "library.roles:versions",
-            "List the versions of a role's index, the one that is served first, then those that undo goes back to.",
+            "List the versions of a role's index: the current one first, then those that undo can restore.",
         ),
         "undo": (
             "library.roles:undo",
-            "Bring a former version back: the files that it was made from, and its index.",
+            "Restore an earlier version: the files that it was made from, and its index.",
         ),
     },
     "Simulations": {
         "simulate": (
             "simulation.simulate:simulate",
-            "Play a scenario hour by hour. Stopped at any moment, the same command goes on; the log lacks nothing.",
+            "Play a scenario hour by hour. If it stops, run it again to continue; the log stays complete.",
         ),
         "log": (
             "simulation.log:log",
-            "Show what happened in a simulation, what its decisions rested on, or what it cost.",
+            "Show what happened in a simulation, what its decisions were based on, or what it cost.",
         ),
         "measure": (
             "simulation.measure:measure",
-            "Measure runs by their logs: what was measured before is kept, the cost needs no question.",
+            "Measure runs from their logs. Earlier measurements are kept; measuring the cost asks no model.",
         ),
     },
     "Evaluation": {
         "evaluate": (
             "evaluation.evaluate:evaluate_command",
-            "Compare methods: every one answers the same questions, judges say what the answers are worth.",
+            "Compare methods: each one answers the same questions, and judges score the answers.",
         ),
         "report": (
             "evaluation.evaluate:report",
-            "Write the report of a run anew from its records, without any model; of several runs of one plan, one "
+            "Write the report of a run again from its records, without a model. Several runs of one plan get one "
             "report.",
         ),
         "dataset": (
             "evaluation.datasets:app",
-            "Datasets that are known by name, and roles that are made of them.",
+            "List and download known datasets, and make roles from them.",
         ),
         "interview": (
             "evaluation.interview:interview",
-            "Interview a role by an inventory. Each item is a conversation of its own; stopped, the same command goes "
-            "on.",
+            "Interview a role with an inventory, each item in its own conversation. Run it again to continue after a "
+            "stop.",
         ),
         "judges": (
             "evaluation.judges:judges",
-            "Hold judges against what is known: anchors, replies that people scored, and who is speaking; else all but "
-            "people.",
+            "Check judges with anchors, replies that people scored, and who is speaking. Default: all but people's "
+            "scores.",
         ),
         "studies": (
             "evaluation.studies:studies",
-            "Measure what methods look up, on copies of the roles; what was made for an earlier run is used again.",
+            "Measure what methods look up, on copies of the roles. Indexes and answers of earlier runs are reused.",
         ),
         "chunks": (
             "evaluation.agreement:chunks",
-            "Say which share of a role's passages a run has used, and how often selection found none; no model is "
-            "asked.",
+            "Show which share of a role's passages a run used, and how often selection found none. Asks no model.",
         ),
         "consistency": (
             "evaluation.agreement:consistency",
-            "Say how far the scores of interviews differ, by item and by dimension (InCharacter); no model is asked.",
+            "Show how far the scores of interviews differ, by item and by dimension (InCharacter). Asks no model.",
         ),
         "ratings": (
             "evaluation.agreement:ratings",
-            "Say how far people agree who rated replies, and whether methods differ by their ratings; no model is "
-            "asked.",
+            "Show how far human raters agree, and whether methods differ by their ratings. Asks no model.",
         ),
         "published": (
             "evaluation.studies:published",
-            "Compute the papers' tables of types again (AMADEUS, Tables 4 and 5), and say where they are off.",
+            "Recompute the papers' tables of types (AMADEUS, Tables 4 and 5), and show where they differ.",
         ),
     },
     "Flows": {
         "new-flow": (
             "flows.new_flow:new_flow",
-            "Write a package with a flow of your own: AMADEUS with one more node and setting, a test, a README.",
+            "Create a package with your own flow: AMADEUS with one more node and setting, a test, a README.",
         ),
     },
     "Setup": {
@@ -186,7 +187,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "Look at what is installed and whether the models answer; the exit code is 1 if something needed is not "
             "there.",
         ),
-        "models": ("setup:app", "The weights of the embedded models."),
+        "models": ("setup:app", "Download, list and check the weights of the embedded models."),
     },
 }
 """Where each command is, in `dramaturg.cli`, and what it does: its own help begins with the same line."""
@@ -215,7 +216,7 @@ def imported(name: str) -> Any:
 app = typer.Typer(
     name="dramaturg",
     cls=Commands,
-    help="Role-playing agents as LangGraph workflows. Begin: dramaturg models pull, then dramaturg chat beethoven.",
+    help="Role-playing agents as LangGraph workflows. To start: dramaturg models pull, then dramaturg chat beethoven.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",

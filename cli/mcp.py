@@ -23,7 +23,7 @@ def mcp(
     library: LibraryOption = None,
     settings: SettingsOption = None,
 ) -> None:
-    """Serve the roles as tools to a program that starts this command, by the Model Context Protocol (stdio)."""
+    """Offer the roles as tools to a program that starts this command, over the Model Context Protocol (stdio)."""
     try:
         from dramaturg.server.mcp import serve_here
         from dramaturg.server.rooms import Rooms

@@ -92,7 +92,7 @@ PromptsOption = Annotated[
     typer.Option(
         "--prompts",
         metavar="FOLDER",
-        help="Prompts of your own, such as judge.en.md, which are taken before the role's and the package's.",
+        help="A folder with your own prompts, such as judge.en.md; they override the role's and the package's.",
         exists=True,
         file_okay=False,
     ),
@@ -108,7 +108,7 @@ UserRoleOption = Annotated[
         help="The role that you play: one of the library by its id or name, or anybody who speaks in the dialogues.",
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a program.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def library_path(library: str | None) -> Path | str:

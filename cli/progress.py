@@ -42,7 +42,7 @@ WORK = {
 KNOWLEDGE = {"none": "the name alone", "profile": "the short profile"}
 GATE = {
     "allow": "it is like the role",
-    "revise": "it is not like the role, so it is said anew",
+    "revise": "it is not like the role, so it is said again",
     "block": "the role declines",
 }
 STEPS: Mapping[str, Callable[[Event], str]] = {

@@ -31,7 +31,9 @@ FlowOption = Annotated[
 
 
 def serve(
-    host: Annotated[str, typer.Option("--host", help="Where to listen; elsewhere than here, --keys is needed.")] = HERE,
+    host: Annotated[
+        str, typer.Option("--host", help="The address to listen on; other than this machine, it requires --keys.")
+    ] = HERE,
     port: Annotated[int, typer.Option("--port", min=0, max=65_535)] = 8642,
     keys: Annotated[
         Path | None,
@@ -39,7 +41,7 @@ def serve(
             "--keys",
             metavar="FILE",
             envvar="DRAMATURG_KEYS_FILE",
-            help="Who may call: a name, a space and a key a line. Each caller has threads of its own.",
+            help="A file of callers: a name, a space and a key per line. Each caller has its own threads.",
         ),
     ] = None,
     method: MethodOption = AMADEUS,
@@ -49,30 +51,36 @@ def serve(
         str,
         typer.Option(
             "--persona",
-            help="own: of a client's card, what the role's files do not say; merge: all of it is part of the scene.",
+            help="own: use only what the role's files do not say of a client's card; merge: use all of it.",
         ),
     ] = "own",
     allow_host: Annotated[
-        list[str] | None, typer.Option("--allow-host", help="A name by which the server is called.")
+        list[str] | None, typer.Option("--allow-host", help="A host name under which the server may be called.")
     ] = None,
     allow_origin: Annotated[
-        list[str] | None, typer.Option("--allow-origin", help="A web page that may call, as https://example.org.")
+        list[str] | None,
+        typer.Option("--allow-origin", help="The origin of a web page that may call, such as https://example.org."),
     ] = None,
-    at_once: Annotated[int, typer.Option("--at-once", min=1, help="The most turns of one caller at once.")] = 64,
-    a_minute: Annotated[int, typer.Option("--a-minute", min=1, help="The most requests of one caller.")] = 120,
-    most_bytes: Annotated[int, typer.Option("--most-bytes", min=1024, help="The most of one request.")] = 4 * 2**20,
+    at_once: Annotated[
+        int, typer.Option("--at-once", min=1, help="The largest number of simultaneous turns per caller.")
+    ] = 64,
+    a_minute: Annotated[
+        int, typer.Option("--a-minute", min=1, help="The largest number of requests per caller and minute.")
+    ] = 120,
+    most_bytes: Annotated[int, typer.Option("--most-bytes", min=1024, help="The largest size of one request.")] = 4
+    * 2**20,
     change_roles: Annotated[
         bool | None,
         typer.Option(
             "--change-roles/--no-change-roles",
-            help="Whether callers may teach roles documents and merge names, for everybody; else only without --keys.",
+            help="Whether callers may teach roles documents and merge names. Default: only without --keys.",
         ),
     ] = None,
     prompts: PromptsOption = None,
     library: LibraryOption = None,
     settings: SettingsOption = None,
 ) -> None:
-    """Serve a page to talk on, and the roles as models for SillyTavern, Open WebUI and any other OpenAI client."""
+    """Serve a chat page, and the roles as models for SillyTavern, Open WebUI and any other OpenAI client."""
     try:
         import uvicorn
 

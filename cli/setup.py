@@ -46,7 +46,7 @@ EXTRAS = {
 }
 DEFAULT = ("qwen2.5-coder-1.5b", "minilm")
 """The weights that English roles need."""
-app = typer.Typer(help="The weights of the embedded models.", no_args_is_help=True)
+app = typer.Typer(help="Download, list and check the weights of the embedded models.", no_args_is_help=True)
 Names = Annotated[list[str] | None, typer.Argument(help=f"Of: {', '.join(CATALOGUE)}.", show_default=False)]
 
 
@@ -61,10 +61,10 @@ class SetupFinding(NamedTuple):
 def doctor(
     model: ModelOption = "auto",
     library: LibraryOption = None,
-    server: Annotated[bool, typer.Option("--server", help="Look at what a LangGraph server needs, too.")] = False,
+    server: Annotated[bool, typer.Option("--server", help="Also check what a LangGraph server needs.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Look at what is installed and whether the models answer; the exit code is 1 if something needed is not there."""
+    """Check what is installed and whether the models answer. The exit code is 1 if something needed is missing."""
     with waiting("Asking the models …"):
         shelf, languages = library_answer(library)
         found = [
@@ -191,9 +191,10 @@ def embedding_answer(language: str) -> SetupFinding:
 
 @app.command("pull")
 def pull_weights(
-    names: Names = None, every: Annotated[bool, typer.Option("--all", help="Every model of the catalogue.")] = False
+    names: Names = None,
+    every: Annotated[bool, typer.Option("--all", help="Download every model in the catalogue.")] = False,
 ) -> None:
-    """Bring weights into the cache, checked against their pinned SHA-256; without names, what English roles need."""
+    """Download weights into the cache and check their SHA-256. Default: what English roles need."""
     stopping.promise("What was brought is kept, and the same command goes on with it.")
     with bars(sizes=True) as show:
         for name in names or (CATALOGUE if every else DEFAULT):
@@ -204,7 +205,7 @@ def pull_weights(
 
 @app.command("list")
 def list_weights(as_json: JsonOption = False) -> None:
-    """Show which weights there are, what they are for, and which are in the cache."""
+    """List the weights, what they are for, and which are in the cache."""
     rows = status(*environment().weights_in)
     if as_json:
         print_json([row._asdict() for row in rows])
@@ -217,7 +218,7 @@ def list_weights(as_json: JsonOption = False) -> None:
 
 @app.command("check")
 def check_weights(names: Names = None) -> None:
-    """Read the weights in the cache again and compare them with their pinned SHA-256."""
+    """Compare the weights in the cache with their pinned SHA-256."""
     caches = environment().weights_in
     there = [row.name for row in status(*caches) if row.state == "present"]
     good = {name: check(name, *caches) for name in names or there}

@@ -47,7 +47,7 @@ Answers = Mapping[str, JsonValue]
 Announce = Callable[[int], None]
 
 
-Rebuild = Annotated[bool, Field(description="Make all anew; the old is served until the new is published.")]
+Rebuild = Annotated[bool, Field(description="Rebuild everything; the old index is used until the new one is ready.")]
 DraftFolder = Annotated[str, Field(description="Where the draft is on disk.")]
 PublishedVersion = Annotated[
     str, Field(description="The version that was published; empty where none was, or the draft must be made again.")
@@ -467,7 +467,7 @@ async def with_embedding(
         run: whose embedding model.
         builder: of the index.
         texts: of all records.
-        anew: whether all of it is made anew.
+        anew: whether everything is rebuilt.
     """
     model = await run.embedder()
     left = list(dict.fromkeys(texts)) if anew else await asyncio.to_thread(builder.to_embed, texts, model.name)

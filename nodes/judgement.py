@@ -23,7 +23,7 @@ REASON_TOKENS = 60
 
 
 class AppraisalSettings(RoleContext):
-    """How scores are had."""
+    """How a score is asked for."""
 
     appraisal: Open[Literal["auto", "together", "apart"]] = Field(
         default="auto",

@@ -25,7 +25,7 @@ from dramaturg.stores.errors import did_you_mean
 __all__ = ["PartState", "part"]
 
 Settings: TypeAlias = Mapping[str, Any] | RunContext | Callable[[Any], Mapping[str, Any] | RunContext]
-"""Settings of a part by name, a context of which those count that were set, or what gives one of both from the context
+"""Settings of a part by name, a context of which those count that were set, or what gives either from the context
 of the graph around it."""
 
 NOT_KEPT = ("messages", "evidence", "usage", "question", "window")

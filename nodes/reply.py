@@ -46,7 +46,10 @@ class GroundsSettings(RoleContext):
     """How much a reply may rest on."""
 
     grounds_tokens: Open[int] = Field(
-        default=3000, ge=200, le=100_000, description="The most tokens of all that a reply rests on."
+        default=3000,
+        ge=200,
+        le=100_000,
+        description="The largest number of tokens of everything that a reply is based on.",
     )
 
 
@@ -165,7 +168,7 @@ class ReplySettings(WindowSettings):
     """How freely and how long a role speaks."""
 
     temperature: Open[float] = Field(default=0.3, ge=0, le=2, description="Sampling temperature of the reply.")
-    reply_tokens: Open[int] = Field(default=250, ge=16, le=8192, description="The most tokens of a reply.")
+    reply_tokens: Open[int] = Field(default=250, ge=16, le=8192, description="The largest number of tokens in a reply.")
     redraws: Open[int] = by_rules(
         paper=0,
         ours=2,
@@ -175,21 +178,21 @@ class ReplySettings(WindowSettings):
         "who speaks is drawn again. The papers' are not. A redraw costs a call; a first sentence is shown when whole.",
     )
     stop: Open[tuple[Annotated[str, Field(min_length=1, max_length=LONGEST_STOP)], ...]] = Field(
-        default=(), max_length=4, description="Words before which a reply ends, where the model's server honours that."
+        default=(), max_length=4, description="Words before which a reply ends, if the model's server supports it."
     )
     scene: Open[str] = Field(
         default="",
         max_length=LONGEST_MESSAGE,
-        description="What the scene is at present, as whoever leads it tells: shown to the role, and not remembered.",
+        description="A description of the current scene; it is shown to the role and not remembered.",
     )
 
 
 BEGUN = "dramaturg_begun"
-"""The key among a message's `additional_kwargs` of a reply to it that was begun, and is to be gone on with."""
+"""The key among a message's `additional_kwargs` of a reply to it that was begun, and is to be continued."""
 
 
 def begun_in(question: AnyMessage) -> str:
-    """The reply that was begun to a message, and is to be gone on with; empty: the reply begins anew."""
+    """The reply that was begun to a message, and is to be continued; empty: the reply starts again."""
     begun = question.additional_kwargs.get(BEGUN, "")
     return encodable(begun[:LONGEST_MESSAGE]).rstrip() if isinstance(begun, str) else ""
 
@@ -237,7 +240,7 @@ async def spoken(
 
     The summary and the scene stand in that section and not in messages of their own: there are servers that refuse two
     messages of the user in a row, or one of the model in front of all others. Limits stand where the prompt says
-    `$limits`, after the question, or a small model forgets them. A reply that was begun (`BEGUN`) is gone on with: the
+    `$limits`, after the question, or a small model forgets them. A reply that was begun (`BEGUN`) is continued: the
     model writes what comes after it, and the line that is given holds both.
 
     Args:

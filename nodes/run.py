@@ -63,15 +63,18 @@ class RunContext(BaseModel):
     attempts: Open[int] = Field(
         default=2, ge=1, le=5, description="How often one question is asked until it is answered."
     )
-    concurrency: Open[int] = Field(default=4, ge=1, le=64, description="Questions asked of the chat model at once.")
+    concurrency: Open[int] = Field(
+        default=4, ge=1, le=64, description="The number of simultaneous questions to the chat model."
+    )
     model_seed: Open[int | None] = Field(
         default=None,
         ge=0,
         le=2**31 - 1,
-        description="A model whose server honours it writes the same again; none: the server's own chance.",
+        description="The seed for the model; if its server supports seeds, the same seed gives the same text. none: "
+        "no seed is sent.",
     )
     answer_cache: Closed[bool] = Field(
-        default=False, description="Keep answers on disk and give them again to the same question (development)."
+        default=False, description="Keep answers on disk and reuse them for the same question (for development)."
     )
     prompts: Closed[SkipJsonSchema[InstanceOf[Path]] | None] = Field(
         default=None,
@@ -139,8 +142,8 @@ class RoleContext(RunContext):
         default=300,
         gt=0,
         le=86_400,
-        description="Seconds for a turn, of which a third is kept for the reply; what else does not fit is left out. "
-        "Indexing is no part of it.",
+        description="Seconds for a turn, a third of them reserved for the reply; other steps that take too long are "
+        "skipped. Indexing is not included.",
     )
 
     @model_validator(mode="before")
@@ -291,7 +294,7 @@ class Run(Generic[S_co]):
 async def open_run(runtime: Runtime[Any], kind: type[S]) -> Run[S]:
     """What a node works with: its settings, the role, the models.
 
-    Role and models are opened once in a run of a `Workflow`; a turn that is gone on with is another run. Live objects
+    Role and models are opened once in a run of a `Workflow`; a turn that is continued is another run. Live objects
     do not belong into the state.
 
     Args:

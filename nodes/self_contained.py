@@ -49,7 +49,8 @@ class SelfContainedSettings(WindowSettings):
         ours=6,
         ge=0,
         le=100,
-        description="Messages before the question that it is understood from; 0: none, it is taken as it stands. The "
+        description="The number of earlier messages used to understand the question; 0: none, the question is used "
+        "as it is. The "
         "papers have one turn; ours costs a question to the model in each later one that may refer to an earlier.",
     )
 

@@ -88,7 +88,10 @@ class WindowSettings(RoleContext):
     """How much of a conversation stays in its state."""
 
     window: Open[int] = Field(
-        default=20, ge=2, le=400, description="Messages kept in the state, and shown the model before the question."
+        default=20,
+        ge=2,
+        le=400,
+        description="The number of messages that are kept in the state and shown to the model before the question.",
     )
 
 
@@ -123,7 +126,10 @@ class SummarySettings(WindowSettings):
     """How long the summary of a conversation is."""
 
     summary_tokens: Open[int] = Field(
-        default=160, ge=0, le=2000, description="The most tokens of the summary of what left the window; 0: none."
+        default=160,
+        ge=0,
+        le=2000,
+        description="The largest number of tokens of the summary of older messages; 0: no summary.",
     )
 
 

@@ -31,10 +31,10 @@ class VerificationSettings(AppraisalSettings, ReplySettings):
         description="A draft with this score from 1 to 5, or a lower one, is revised (the paper's α); default: 4, so "
         "that only a 5 passes, or what was measured for the model.",
     )
-    revisions: Open[int] = Field(default=2, ge=0, le=10, description="The most revisions of a reply.")
+    revisions: Open[int] = Field(default=2, ge=0, le=10, description="The largest number of revisions of a reply.")
     notes: Open[bool] = Field(
         default=True,
-        description="Whether a revision is shown why the draft before it did not pass; the paper's is not.",
+        description="Whether a revision is told why the previous draft did not pass; in the paper it is not.",
     )
 
 

@@ -59,7 +59,7 @@ class EnsembleContext(
     """Everything that the ensemble may be told; role, library, language and models of its parts are its own."""
 
     parts: Open[Annotated[frozenset[Part], BeforeValidator(_names)]] = Field(
-        default=frozenset(PARTS), description="Which parts may take part; each does if the role has files for it."
+        default=frozenset(PARTS), description="The parts that may be used; each is used if the role has files for it."
     )
     verify: Open[bool] = Field(default=True, description="Whether a reply is verified, and revised if it does not fit.")
     passages: Open[Annotated[amadeus.AmadeusContext, OwnSettings(*SPOKEN)]] = Field(

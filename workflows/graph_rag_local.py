@@ -16,7 +16,8 @@ class GraphRagLocalContext(GraphIndexSettings, LocalReplySettings, SummarySettin
     """Everything that local search may be told."""
 
     normalization: Closed[bool] = Field(
-        default=False, description="Whether names of one entity become one, as in RoleRAG; else only equal names do."
+        default=False,
+        description="Whether different names of one entity are merged, as in RoleRAG; otherwise only equal names are.",
     )
 
 

@@ -1,4 +1,4 @@
-"""ID-RAG (Platnick et al. 2025): a decision loop in which an identity is looked up, held against the deed, and kept."""
+"""ID-RAG (Platnick et al. 2025): a decision loop that looks an identity up, checks it against the deed, and keeps it."""
 
 from typing import Any
 

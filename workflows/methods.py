@@ -161,7 +161,7 @@ def flow(name: str) -> Flow:
 
     Args:
         name: of METHODS, or `package.module:attribute`, or `path/to/file.py:attribute`. The attribute is a compiled
-            graph, a StateGraph, or a function that gives one of both. A compiled graph counts by its builder: a
+            graph, a StateGraph, or a function that gives either of them. A compiled graph counts by its builder: a
             conversation has a saver of its own.
 
     Raises:

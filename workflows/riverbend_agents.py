@@ -30,27 +30,33 @@ class RiverbendContext(TalkSettings):
     """Everything that a simulation may be told."""
 
     recalled_episodes: Open[int] = Field(
-        default=25, ge=1, le=200, description="Memories that come back for a decision (the paper's k)."
+        default=25,
+        ge=1,
+        le=200,
+        description="The number of memories that are recalled for a decision (k in the paper).",
     )
     action_tokens: Open[int] = Field(
-        default=256, ge=16, le=2000, description="The most tokens of a deed, in all conditions the same (the paper's)."
+        default=256,
+        ge=16,
+        le=2000,
+        description="The largest number of tokens for an action, the same in all conditions (as in the paper).",
     )
     context_tokens: Open[int] = Field(
         default=1000,
         ge=16,
         le=2000,
-        description="The most tokens of what an agent takes itself for, or feels (the paper's).",
+        description="The largest number of tokens for an inferred identity or a feeling (as in the paper).",
     )
     planning: Open[bool] = Field(
         default=True, description="Whether agents plan what is ahead before they act, as the paper's do: a call a deed."
     )
     gate: Open[bool] = Field(
-        default=False, description="Whether deeds are held against the identity before they are done."
+        default=False, description="Whether actions are checked against the identity before they are done."
     )
     update: Open[bool] = Field(
         default=False,
-        description="Whether deeds may change the identity of who does them, where it is not inferred: a call a deed. "
-        "Core triples stay.",
+        description="Whether actions may change the identity of the agent, unless it is inferred; costs a call per "
+        "action. Core triples never change.",
     )
 
 
@@ -66,8 +72,8 @@ def most_questions(context: RiverbendContext, *, after: int = 0, chronicled: int
     """
     scenario, steps = scenario_of(context), range(after + 1, steps_of(context) + 1)
     agents = len(scenario.agents)
-    each = 4 + context.planning  # an identity, a feeling, a deed, what comes of it; a plan
-    # Evidence of a change, and each change held against the core; two verdicts, a second deed and a refusal.
+    each = 4 + context.planning  # an identity, a feeling, a deed, the result of it; a plan
+    # Evidence of a change, and each change checked against the core; two verdicts, a second deed and a refusal.
     own = context.update * (1 + MOST_FINDINGS) + context.gate * 4
     open_hours = sum(scenario.polls_at(scenario.clock.at(step)) == "open" for step in steps)
     return {

@@ -48,7 +48,7 @@ TITLE_LINE, LINE, GAP = 0.27, 0.19, 0.12
 
 def emotions(
     role: RoleArgument,
-    text: Annotated[str, typer.Argument(help="What somebody says to the role.", show_default=False)],
+    text: Annotated[str, typer.Argument(help="A message to the role.", show_default=False)],
     plot: Annotated[Path | None, typer.Option(help="Draw the wheel of emotions into this file.")] = None,
     strategy: StrategyOption = "",
     model: ModelOption = "auto",
@@ -56,7 +56,7 @@ def emotions(
     settings: SettingsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the mood of a text and the memories that it brings back to a role; nothing is answered or remembered."""
+    """Show the mood of a text and the memories that it recalls. The role neither answers nor remembers the text."""
     if not text.strip():
         raise ValueError("There is no text to look into: give a sentence.")
     if plot is not None:

@@ -53,7 +53,7 @@ def relations(
     settings: SettingsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show who speaks with whom in a role's dialogues: as tables, or as a page; --user-role shows that one's clique."""
+    """Show who speaks with whom in a role's dialogues, as tables or a page; --user-role shows that person's clique."""
     path = named_file(open_file, file)
     if path is not None and path.suffix.lower() not in {"", ".html"}:
         raise ValueError(f"Relations are not written as {path.suffix}: they are a page, name a file in .html.")

@@ -32,7 +32,7 @@ RunArgument = Annotated[Path, typer.Argument(help="The folder of a run of dramat
 
 
 def chunks(run: RunArgument, library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """Say which share of a role's passages a run has used, and how often selection found none; no model is asked."""
+    """Show which share of a role's passages a run used, and how often selection found none. Asks no model."""
     require_extra("evaluate", *NUMBERS)
     plan, records = read_plan(run), RecordFile(run).read()
     known = dict(recorded_sizes(records))
@@ -81,16 +81,14 @@ def use_cells(one: Use) -> tuple[str, ...]:
 def consistency(
     paths: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="PATH …", help="Runs of evaluate, or interviews that were written down.", show_default=False
-        ),
+        typer.Argument(metavar="PATH …", help="Run folders of evaluate, or files of interview.", show_default=False),
     ],
     inventory: Annotated[
-        str, typer.Option("--inventory", metavar="NAME|PATH", help="The inventory, where interviews are by your own.")
+        str, typer.Option("--inventory", metavar="NAME|PATH", help="Your own inventory, if the interviews used one.")
     ] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Say how far the scores of interviews differ, by item and by dimension (InCharacter); no model is asked."""
+    """Show how far the scores of interviews differ, by item and by dimension (InCharacter). Asks no model."""
     outputs = [*interviews_at(paths)]
     own = {name: by for path in paths if (path / FILE).is_file() for name, by in inventories_of(read_plan(path))}
 
@@ -145,7 +143,7 @@ def ratings(
     file: Annotated[Path, typer.Argument(metavar="CSV", help=f"{LOOKS.capitalize()}.", show_default=False)],
     as_json: JsonOption = False,
 ) -> None:
-    """Say how far people agree who rated replies, and whether methods differ by their ratings; no model is asked."""
+    """Show how far human raters agree, and whether methods differ by their ratings. Asks no model."""
     require_extra("evaluate", *NUMBERS)
     found = rated(read_ratings(file))
     if as_json:

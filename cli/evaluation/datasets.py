@@ -17,14 +17,14 @@ from dramaturg.evaluation.datasets.fetching import address_of, fetch, found_in, 
 from dramaturg.evaluation.datasets.folders import Wish, folders_below, has_form
 from dramaturg.evaluation.datasets.released import RELEASES
 
-app = typer.Typer(help="Datasets that are known by name, and roles that are made of them.", no_args_is_help=True)
+app = typer.Typer(help="List and download known datasets, and make roles from them.", no_args_is_help=True)
 NameArgument = Annotated[str, typer.Argument(help=f"Which: {', '.join(DATASETS)}.", show_default=False)]
 ProfilesOption = Annotated[
     str,
     typer.Option(
         "--profiles",
         metavar="[NAME=]FOLDER",
-        help="Where profiles are that the dataset lacks: a folder with a text for each name, or another dataset.",
+        help="Where to find profiles that the dataset lacks: a folder with one text per name, or another dataset.",
     ),
 ]
 OnlyOption = Annotated[
@@ -36,11 +36,11 @@ OnlyOption = Annotated[
 @app.command("list")
 def list_datasets(
     folder: Annotated[
-        Path | None, typer.Argument(help="Say which of them lie in this folder.", exists=True, file_okay=False)
+        Path | None, typer.Argument(help="Show which datasets are in this folder.", exists=True, file_okay=False)
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the datasets that are known by name, what each has, and under which licence."""
+    """List the known datasets, what each contains, and its licence."""
     where = {name: places_of(name, folder) for name in DATASETS} if folder else {}
     if as_json:
         print_json([for_program(one, where.get(one.name)) for one in DATASETS.values()])
@@ -87,10 +87,10 @@ def make_roles(
     only: OnlyOption = None,
     profiles: ProfilesOption = "",
     library: LibraryOption = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be made, and end.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print which roles would be made, and exit.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Make roles of a dataset: each is written whole or not at all, and one that is there stays as it is."""
+    """Make roles from a dataset. Each is written completely or not at all; existing roles are not changed."""
     wish = Wish(known(name).name, folder.expanduser(), tuple(only or ()), profiles)
     shelf, cast = shelf_of(library), cast_of(wish)
     found = placed(cast, cast.chosen(wish.only), shelf)
@@ -123,17 +123,15 @@ def roles_table(cast: Cast, found: Sequence[Placed], *, made: bool) -> Table:
 @app.command("fetch")
 def fetch_dataset(
     name: NameArgument,
-    folder: Annotated[Path, typer.Argument(help="Where its files are put.", show_default=False)],
+    folder: Annotated[Path, typer.Argument(help="The folder for its files.", show_default=False)],
     only: Annotated[
         list[str] | None, typer.Option("--only", metavar="FILE", help="Only this file; may be repeated.")
     ] = None,
-    base: Annotated[
-        str, typer.Option("--from", metavar="URL", help="An address with the same files, in place of the authors'.")
-    ] = "",
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before files are fetched.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be fetched, and end.")] = False,
+    base: Annotated[str, typer.Option("--from", metavar="URL", help="Another address with the same files.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Download without asking.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be downloaded, and exit.")] = False,
 ) -> None:
-    """Bring the files of a dataset from its authors' repository; one that is not the known file is not kept."""
+    """Download the files of a dataset from its authors' repository; a file with another checksum is not kept."""
     about, release = known(name), release_of(known(name).name)
     there = {one.file.path: one for one in found_in(folder, about.name)}
     if wrong := [one for one in only or () if one not in there]:

@@ -60,13 +60,13 @@ MethodsOption = Annotated[
     str,
     typer.Option(
         "--methods",
-        help="Which, with commas between. Your own: package.module:graph.",
+        help="The methods, separated by commas. Your own: package.module:graph.",
     ),
 ]
 RolesOption = Annotated[
-    str, typer.Option("--role", help="Which roles, with commas between; none: all of a dataset that has a name.")
+    str, typer.Option("--role", help="The roles, separated by commas. Default: all roles of a named dataset.")
 ]
-YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask before roles are made and questions are asked.")]
+YesOption = Annotated[bool, typer.Option("--yes", help="Make roles and ask questions without asking for confirmation.")]
 MetricsOption = Annotated[
     str,
     typer.Option(
@@ -75,36 +75,40 @@ MetricsOption = Annotated[
     ),
 ]
 BaselineOption = Annotated[
-    str, typer.Option("--baseline", help="The method that each other one is compared with; none: the first.")
+    str, typer.Option("--baseline", help="The method that the others are compared with. Default: the first.")
 ]
 FromOption = Annotated[
-    Path | None, typer.Option("--from", help="Another run: begin with what was answered there, under another plan.")
+    Path | None, typer.Option("--from", help="Start from the answers of this run, with a different plan.")
 ]
 LabelsOption = Annotated[
-    str, typer.Option("--labels", metavar="PATH", help="What is right of the roles by the inventories.")
+    str, typer.Option("--labels", metavar="PATH", help="A file with the roles' correct labels for the inventories.")
 ]
-SeedsOption = Annotated[str, typer.Option("--seeds", help="Each question is asked once a seed, with commas between.")]
+SeedsOption = Annotated[
+    str, typer.Option("--seeds", help="Seeds, separated by commas; each question is asked once per seed.")
+]
 WebOption = Annotated[
     str,
-    typer.Option("--web-search", metavar="MODULE:NAME", help="The tool or function by which crag searches the web."),
+    typer.Option("--web-search", metavar="MODULE:NAME", help="The tool or function that crag uses to search the web."),
 ]
 BoundsOption = Annotated[
     bool,
-    typer.Option("--bounds/--no-bounds", help="Have a floor and a ceiling judged beside the methods."),
+    typer.Option("--bounds/--no-bounds", help="Also judge a floor and a ceiling for comparison."),
 ]
 TurnsOption = Annotated[
     int,
-    typer.Option("--turns", min=0, help="Talks of so many turns, each begun by a question; 0: a question is all."),
+    typer.Option(
+        "--turns", min=0, help="Turns per talk, each talk starting with a question; 0 means single questions."
+    ),
 ]
 UserOption = Annotated[
     str,
-    typer.Option("--user", metavar="NAME", help="Whom a model plays that talks with roles: a role's id, or a name."),
+    typer.Option("--user", metavar="NAME", help="A simulated user that talks with the roles: a role's id, or a name."),
 ]
 ScriptOption = Annotated[
-    Path | None, typer.Option("--script", help="A file of talks, line by line, in place of questions.")
+    Path | None, typer.Option("--script", help="A file with one scripted talk per line, used instead of questions.")
 ]
 JudgeOption = Annotated[
-    list[str] | None, typer.Option("--judge", help="A model that judges; may be repeated. None: that of --model.")
+    list[str] | None, typer.Option("--judge", help="The model that judges; may be repeated. Default: that of --model.")
 ]
 
 
@@ -123,29 +127,33 @@ def evaluate_command(
     ] = "",
     profiles: ProfilesOption = "",
     seeds: SeedsOption = "0",
-    limit: Annotated[int, typer.Option("--limit", min=0, help="The most questions of a role, or talks; 0: all.")] = 0,
+    limit: Annotated[
+        int, typer.Option("--limit", min=0, help="The largest number of questions or talks per role; 0 means all.")
+    ] = 0,
     turns: TurnsOption = 0,
     user: UserOption = "",
     script: ScriptOption = None,
     baseline: BaselineOption = "",
-    out: Annotated[Path, typer.Option("--out", help="The folder of the run; the same command goes on there.")] = Path(
-        "run"
-    ),
+    out: Annotated[
+        Path, typer.Option("--out", help="The folder of the run; run the same command again to continue.")
+    ] = Path("run"),
     begin_from: FromOption = None,
     model: ModelOption = "auto",
     judge: JudgeOption = None,
-    most_calls: Annotated[int, typer.Option("--most-calls", min=0, help="Stop after so many calls; 0: never.")] = 0,
+    most_calls: Annotated[
+        int, typer.Option("--most-calls", min=0, help="Stop after this many calls; 0 means no limit.")
+    ] = 0,
     with_bounds: BoundsOption = True,
     labels: LabelsOption = "",
     web_search: WebOption = "off",
     prompts: PromptsOption = None,
     library: LibraryOption = None,
     server: ServerOption = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and end.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what it would cost, and exit.")] = False,
     yes: YesOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare methods: every one answers the same questions, judges say what the answers are worth."""
+    """Compare methods: each one answers the same questions, and judges score the answers."""
     shelf, named = shelf_of(library), names_in("--role", roles) if roles else ()
     wish = wish_of(dataset, named, profiles)
     replies = bool(told_apart(names_in("--metrics", metrics))[0])
@@ -232,10 +240,10 @@ def report(
         list[Path],
         typer.Argument(metavar="RUN …", help="The folder of a run, or of several.", show_default=False),
     ],
-    out: Annotated[Path, typer.Option("--out", help="Where the report of several runs is written.")] = Path("report"),
+    out: Annotated[Path, typer.Option("--out", help="The folder for the report of several runs.")] = Path("report"),
     as_json: JsonOption = False,
 ) -> None:
-    """Write the report of a run anew from its records, without any model; of several runs of one plan, one report."""
+    """Write the report of a run again from its records, without a model. Several runs of one plan get one report."""
     require_extra("evaluate", *NUMBERS)
     if len(runs) == 1:
         show_report(runs[0], as_json=as_json)

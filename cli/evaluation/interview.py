@@ -47,28 +47,38 @@ def interview(
         str, typer.Option("--instrument", metavar="NAME|PATH", help="big-five, four-letters, or a file of your own.")
     ] = "four-letters",
     judge: Annotated[
-        str, typer.Option("--judge", help="The model that judges: not the one that answers. Empty: that of --model.")
+        str,
+        typer.Option(
+            "--judge", help="The model that judges; should not be the one that answers. Default: that of --model."
+        ),
     ] = "",
-    judging: Annotated[Judging, typer.Option("--judging", help="How answers become scores.")] = Judging.expert_rating,
+    judging: Annotated[
+        Judging, typer.Option("--judging", help="How answers are turned into scores.")
+    ] = Judging.expert_rating,
     repeats: Annotated[int, typer.Option("--repeats", help="How often the answers are judged.")] = 1,
     experimenter: Annotated[str, typer.Option("--experimenter", metavar="NAME", help="Who asks the questions.")] = "",
     tie: Annotated[Pole, typer.Option("--tie", help="The pole of a score exactly at the midpoint.")] = Pole.low,
     refusals: Annotated[
-        Refusals, typer.Option("--refusals", help="With option_conversion: what becomes of a refusal.")
+        Refusals, typer.Option("--refusals", help="With option_conversion: how a refusal is scored.")
     ] = Refusals.leave_out,
-    limit: Annotated[int, typer.Option("--limit", help="So many items, of each dimension in turn; 0: all.")] = 0,
+    limit: Annotated[
+        int, typer.Option("--limit", help="The number of items, taken from each dimension in turn; 0 means all.")
+    ] = 0,
     out: Annotated[
-        Path | None, typer.Option("--out", help="The file of answers, judgements and scores; the same command goes on.")
+        Path | None,
+        typer.Option("--out", help="The file for answers and scores; run the same command again to continue."),
     ] = None,
     model: ModelOption = "auto",
     prompts: PromptsOption = None,
     library: LibraryOption = None,
     server: ServerOption = "",
     settings: SettingsOption = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say how many questions it would ask, and end.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print how many questions it would ask, and exit.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Interview a role by an inventory. Each item is a conversation of its own; stopped, the same command goes on."""
+    """Interview a role with an inventory, each item in its own conversation. Run it again to continue after a stop."""
     asked = {"role": role, "method": flow(method), "instrument": instrument, "limit": limit}
     judged = {"judge": judge, "judging": judging.value, "repeats": repeats, "experimenter": experimenter}
     scored = {"tie": tie.value, "refusals": refusals.value}

@@ -34,7 +34,11 @@ EXAMPLES = ("beethoven", "wukong", "silver")
 NAMES = {PAIR: "which of two replies is better", SPEAKER: "who is speaking"}
 RolesArgument = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[ROLE …]", help="Ask who speaks lines of these roles' dialogues.", show_default=False),
+    typer.Argument(
+        metavar="[ROLE …]",
+        help="Check whether the judge knows who speaks lines of these roles' dialogues.",
+        show_default=False,
+    ),
 ]
 MetricsOption = Annotated[
     str, typer.Option("--metrics", help=f"By what to judge, with commas between: {', '.join(WORTH)}.")
@@ -44,32 +48,38 @@ MetricsOption = Annotated[
 def judges(
     roles: RolesArgument = None,
     with_anchors: Annotated[
-        bool, typer.Option("--anchors", help="Ask about the anchors: replies whose worth is known by construction.")
+        bool, typer.Option("--anchors", help="Check the judge with the anchors: replies whose quality is known.")
     ] = False,
     scores: Annotated[
-        Path | None, typer.Option("--scores", metavar="FILE", help="Ask about the replies that people scored in a CSV.")
+        Path | None,
+        typer.Option(
+            "--scores", metavar="FILE", help="Check the judge with replies that people scored, from a CSV file."
+        ),
     ] = None,
     metrics: MetricsOption = "accuracy,refusal",
     judge: Annotated[
-        list[str] | None, typer.Option("--judge", help="A model that judges; may be repeated. None: that of --model.")
+        list[str] | None,
+        typer.Option("--judge", help="The model that judges; may be repeated. Default: that of --model."),
     ] = None,
     model: ModelOption = "auto",
     limit: Annotated[
-        int, typer.Option("--limit", min=0, help="The most questions of each language, and lines of each role; 0: all.")
+        int, typer.Option("--limit", min=0, help="The most questions per language, and lines per role; 0 means all.")
     ] = 0,
-    most_calls: Annotated[int, typer.Option("--most-calls", min=0, help="Stop after so many calls; 0: never.")] = 0,
+    most_calls: Annotated[
+        int, typer.Option("--most-calls", min=0, help="Stop after this many calls; 0 means no limit.")
+    ] = 0,
     library: LibraryOption = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and end.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what it would cost, and exit.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Hold judges against what is known: anchors, replies that people scored, and who is speaking; else all but people.
+    """Check judges with anchors, replies that people scored, and who is speaking. Default: all but people's scores.
 
     Answers are kept for all runs: stopped, killed or capped, the same command goes on, and more metrics or lines ask
     only for what is new. Reports name how each judge stands here.
     """
     every, wanted = not (roles or with_anchors or scores), metrics_in(metrics, with_scores=bool(scores))
     if scores and with_anchors:
-        raise ValueError("A judge is held against one of the two at a time: leave out --anchors, or --scores.")
+        raise ValueError("A judge is checked against one of the two at a time: leave out --anchors, or --scores.")
     given = scored(scores, wanted[0]) if scores else Scored([], [], ())
     known = given.replies[: limit or None] if scores else anchors(limit) if with_anchors or every else []
     material = Material(
@@ -159,7 +169,7 @@ def show(done: list[Held], *, as_json: bool) -> None:
 def told_table(judge: str, done: list[Held]) -> Table:
     """How well a judge tells apart, in all and by language, with what moves it besides."""
     heads = ("right", "95 % interval", "chance", "n", "longer", "place", "missing")
-    table = table_of(f"{judge}, held against what is known", Column("", overflow="fold"), *heads)
+    table = table_of(f"{judge}, checked against what is known", Column("", overflow="fold"), *heads)
     for one in done:
         missing = f"{one.missing} of {one.asked}"
         if not one.told:

@@ -50,16 +50,18 @@ NamesArgument = Annotated[
     list[str] | None,
     typer.Argument(help=f"Which, of {', '.join(STUDIES)}; none: all but {', '.join(DEAR)}.", show_default=False),
 ]
-RolesOption = Annotated[str, typer.Option("--role", help="Which roles, with commas between.")]
+RolesOption = Annotated[str, typer.Option("--role", help="The roles, separated by commas.")]
 OutOption = Annotated[
-    Path | None, typer.Option("--out", help="Write the tables into this page, between its lines for them.")
+    Path | None, typer.Option("--out", help="Write the tables into this page, between their marker lines.")
 ]
-ModelOption = Annotated[str, typer.Option("--model", help="The chat model, where a study asks one.")]
+ModelOption = Annotated[str, typer.Option("--model", help="The chat model for studies that need one.")]
 SettingsOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="A setting of riverbend, e.g. hours=14. May be repeated."),
 ]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what is to be asked, as far as is known, and end.")]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Print what would be asked, as far as is known, and exit.")
+]
 
 
 def studies(
@@ -72,7 +74,7 @@ def studies(
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure what methods look up, on copies of the roles; what was made for an earlier run is used again."""
+    """Measure what methods look up, on copies of the roles. Indexes and answers of earlier runs are reused."""
     wanted = studies_of(names or ())
     require_extra("evaluate", *NUMBERS)
     page = page_at(out) if out else ""
@@ -108,7 +110,7 @@ def known_settings(wanted: Sequence[Study], given: Mapping[str, Any]) -> Mapping
 
 
 async def played(context: "RiverbendContext", log: Path, show: "Callable[[Event], None]") -> None:
-    """Play a simulation to its end, or go on with it where it stopped."""
+    """Play a simulation to its end, or continue it where it stopped."""
     from dramaturg.conversations.simulation import open_simulation
     from dramaturg.workflows import riverbend  # graphs are built when they are asked for
 
@@ -182,7 +184,7 @@ def show(one: Finished) -> None:
 
 
 def published(as_json: JsonOption = False) -> None:
-    """Compute the papers' tables of types again (AMADEUS, Tables 4 and 5), and say where they are off."""
+    """Recompute the papers' tables of types (AMADEUS, Tables 4 and 5), and show where they differ."""
     require_extra("evaluate", *NUMBERS)
     found = recomputed()
     if as_json:

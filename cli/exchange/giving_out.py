@@ -38,17 +38,17 @@ def export(
         ),
     ] = "",
     source: Annotated[
-        str, typer.Option("--from", metavar="SOURCE", help="What a lorebook is made of: documents or graph.")
+        str, typer.Option("--from", metavar="SOURCE", help="The source of a lorebook: documents or graph.")
     ] = "documents",
-    index: Annotated[bool, typer.Option("--index", help="Put the indexes into a bundle, too.")] = False,
+    index: Annotated[bool, typer.Option("--index", help="Include the indexes in a bundle.")] = False,
     threads: Annotated[
         list[str] | None,
-        typer.Option("--thread", help="Name of the conversation; for a bundle, each that comes with it."),
+        typer.Option("--thread", help="Name of the conversation; for a bundle, each one to include."),
     ] = None,
     method: MethodOption = AMADEUS,
     library: LibraryOption = None,
 ) -> None:
-    """Write a role as a character card, a lorebook or a bundle, or a conversation with it."""
+    """Export a role as a character card, a lorebook or a bundle, or a conversation with it."""
     wanted = kind_of(file, kind)
     if file is not None:
         require_place(file)

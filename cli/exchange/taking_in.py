@@ -28,30 +28,30 @@ from dramaturg.stores.names import normal_name
 
 Files = Annotated[
     list[str],
-    typer.Argument(
-        metavar="[ROLE] FILE …", help="The files; before them the role, where one is meant.", show_default=False
-    ),
+    typer.Argument(metavar="[ROLE] FILE …", help="The files, after the role if one is needed.", show_default=False),
 ]
 
 
 def import_(
     files: Files,
-    role: Annotated[str, typer.Option("--role", metavar="ID", help="The id of the role: of a card, a new one.")] = "",
-    thread: Annotated[str, typer.Option("--thread", help="Name of a conversation that is taken in.")] = "default",
+    role: Annotated[
+        str, typer.Option("--role", metavar="ID", help="The id of the role; for a card, the id of the new role.")
+    ] = "",
+    thread: Annotated[str, typer.Option("--thread", help="Name for the imported conversation.")] = "default",
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="NAME", help="Of a file with several people, this one; repeatable."),
+        typer.Option("--only", metavar="NAME", help="Import only this character of the file; may be repeated."),
     ] = None,
-    language: Annotated[str, typer.Option(help="en, zh or ko; without it, that of the card's texts.")] = "",
-    replace: Annotated[bool, typer.Option("--replace", help="Put a role in the place of one of its id.")] = False,
+    language: Annotated[str, typer.Option(help="en, zh or ko. Default: detected from the card.")] = "",
+    replace: Annotated[bool, typer.Option("--replace", help="Replace an existing role with the same id.")] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would become of it, and change nothing.")
+        bool, typer.Option("--dry-run", help="Print how each part would be used, and change nothing.")
     ] = False,
     method: MethodOption = AMADEUS,
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Take in character cards, lorebooks, chats, conversations and bundles; what a file is, its content says."""
+    """Import character cards, lorebooks, chats, conversations and bundles; the content decides how a file is read."""
     if len(files) > 1 and not Path(files[0]).exists():
         role, files = role or files[0], files[1:]
     if language not in ("", *get_args(Language)):
@@ -286,7 +286,7 @@ def _show(path: Path, taken: Mapping[str, Any], *, dry_run: bool) -> None:
     would = "would become" if dry_run else "is now"
     turns = [one["size"] for one in taken["became"]] if taken["kind"] == "conversation" else []
     if turns:
-        screen.print(f"{turns[0]} turns. Go on with: {taken['then']}", soft_wrap=True)
+        screen.print(f"{turns[0]} turns. Continue: {taken['then']}", soft_wrap=True)
         return
     title = f"{path.name} {would} {'part of ' * (taken['kind'] == 'lorebook')}{taken['role']}"
     table = Table("part", "where", "", title=one_line(title), title_justify="left")

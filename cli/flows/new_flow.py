@@ -30,9 +30,9 @@ PLACES = {
 
 def new_flow(
     name: Annotated[str, typer.Argument(help="The name of the package, e.g. my_flow.", show_default=False)],
-    into: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the package's folder is made.")] = Path(),
+    into: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to create the package in.")] = Path(),
 ) -> None:
-    """Write a package with a flow of your own: AMADEUS with one more node and setting, a test, a README."""
+    """Create a package with your own flow: AMADEUS with one more node and setting, a test, a README."""
     made = write_flow(name, into)
     screen.print(f"Made {made}. Its README.md says what to run; the flow is {name}/flow.py.", soft_wrap=True)
 

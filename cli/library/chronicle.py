@@ -62,21 +62,21 @@ NUMBERS = re.compile(r"(?P<first>[0-9]{1,6})(?:-(?P<last>[0-9]{1,6}))?")
 
 def chronicle(
     role: RoleArgument,
-    draft: Annotated[bool, typer.Option("--draft", help="Have a model draft triples from the persona.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="With --draft: say what it would cost.")] = False,
-    again: Annotated[bool, typer.Option("--again", help="With --draft: in the place of the draft that waits.")] = False,
+    draft: Annotated[bool, typer.Option("--draft", help="Let a model draft triples from the persona.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="With --draft: print what it would cost.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="With --draft: replace the waiting draft.")] = False,
     model: ModelOption = "auto",
     take: Annotated[
-        str, typer.Option("--accept", metavar="NUMBERS", help="Take these of the draft over: 1,3-5, or all.")
+        str, typer.Option("--accept", metavar="NUMBERS", help="Accept these triples of the draft: 1,3-5, or all.")
     ] = "",
     drop: Annotated[
-        str, typer.Option("--reject", metavar="NUMBERS", help="Take these out of the draft: 1,3-5, or all.")
+        str, typer.Option("--reject", metavar="NUMBERS", help="Reject these triples of the draft: 1,3-5, or all.")
     ] = "",
-    review: Annotated[bool, typer.Option("--review", help="Go through the draft, triple by triple.")] = False,
+    review: Annotated[bool, typer.Option("--review", help="Review the draft triple by triple.")] = False,
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show who a role is, triple by triple; or draft triples, and decide which of them are taken over."""
+    """Show a role's identity as triples, or draft triples and decide which of them to accept."""
     wishes = {"draft": draft, "accept": bool(take), "reject": bool(drop), "review": review}
     wish = the_wish(wishes, {"dry-run": dry_run, "again": again, "model": model != "auto", "json": as_json})
     known = KnownChronicle(shelf_of(library).open(role))
@@ -147,7 +147,7 @@ def make_draft(known: KnownChronicle, model: str, *, dry_run: bool, again: bool,
         return
     if not again:
         refuse_second_draft(known.role.root)
-    stopping.promise("Nothing of this draft is kept: the same command begins it anew.")
+    stopping.promise("Nothing of this draft is kept: the same command begins it again.")
     found, usage = asyncio.run(drafted(known, chunks, model))
     if found.triples:
         write_draft(known.role.root, found.triples, again=again)

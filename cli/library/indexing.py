@@ -47,7 +47,7 @@ WITHOUT = {
     "edge": ("Relations without a score; --scores asks for them again", "edge", "dialogue"),
     "passage": ("Chunks without facts; --retry asks them again", "passage"),
     "heading": (
-        "Chunks without an answer that could be used; --draft --again asks about all of them anew",
+        "Chunks without an answer that could be used; --draft --again asks about all of them again",
         "document",
         "heading",
     ),
@@ -60,22 +60,26 @@ def index(
     roles: RolesArgument,
     method: MethodOption = AMADEUS,
     model: ModelOption = "auto",
-    rebuild: Annotated[bool, typer.Option(help="Make all of it anew; the old is served until then.")] = False,
-    plan: Annotated[bool, typer.Option("--plan", help="Only write down which names would become one.")] = False,
-    apply: Annotated[bool, typer.Option("--apply", help="Merge names by that plan, as you have edited it.")] = False,
-    retry: Annotated[bool, typer.Option("--retry", help="Ask again about what has failed.")] = False,
+    rebuild: Annotated[
+        bool, typer.Option(help="Rebuild everything; the old index is used until the new one is ready.")
+    ] = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Only write the merge plan: which names would be merged.")
+    ] = False,
+    apply: Annotated[bool, typer.Option("--apply", help="Merge names by the plan, with your edits.")] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Ask again where the model failed.")] = False,
     scores: Annotated[
         bool,
-        typer.Option("--scores", help="Score every relation now, not when a conversation first needs it."),
+        typer.Option("--scores", help="Score every relation now instead of when a conversation first needs it."),
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what the model would be asked, and end.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what the model would be asked, and exit.")] = False,
     prompts: PromptsOption = None,
     library: LibraryOption = None,
     server: ServerOption = "",
     settings: SettingsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Prepare roles for a method; only what changed is done again. On a server several are prepared at once."""
+    """Prepare roles for a method. Only changes are processed. On a server, several roles are prepared at once."""
     from dramaturg.workflows.methods import context_type, preparations
 
     roles = [*dict.fromkeys(roles)]
@@ -152,14 +156,14 @@ async def costs_of(parts: Mapping[str, Preparation], given: Mapping[str, bool]) 
 
 def unmerge(
     role: RoleArgument,
-    name: Annotated[str, typer.Argument(help="The name that is to stand for itself again.")],
+    name: Annotated[str, typer.Argument(help="The name to separate again.")],
     method: MethodOption = ROLE_RAG,
     model: ModelOption = "auto",
     library: LibraryOption = None,
     settings: SettingsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Take a merge of names back: the name becomes an entity of its own again, and stays one."""
+    """Undo a merge of names: the name becomes a separate entity again, and stays one."""
     from dramaturg.stores.documents.merges import read_plan, write_plan
     from dramaturg.stores.index.graph import GRAPH_KIND, UNMERGED_GRAPH_KIND
     from dramaturg.workflows.methods import index_kinds

@@ -83,27 +83,29 @@ CLEARLY = 5  # from this score on an emotion is clearly there
 
 def memories(
     role: RoleArgument,
-    find: Annotated[str, typer.Option(help="Only those that hold this text.")] = "",
-    emotion: Annotated[Emotion | None, typer.Option(help="Only those in which this emotion is clearly there.")] = None,
-    pinned: Annotated[bool, typer.Option("--pinned", help="Only those that are pinned.")] = False,
-    moodless: Annotated[bool, typer.Option("--moodless", help="Only those without a mood.")] = False,
-    pin: Annotated[str | None, typer.Option(metavar="ID", help="Have this one recalled whatever is asked.")] = None,
-    unpin: Annotated[
-        str | None, typer.Option(metavar="ID", help="No longer have it recalled whatever is asked.")
+    find: Annotated[str, typer.Option(help="Only memories that contain this text.")] = "",
+    emotion: Annotated[Emotion | None, typer.Option(help="Only memories that clearly show this emotion.")] = None,
+    pinned: Annotated[bool, typer.Option("--pinned", help="Only pinned memories.")] = False,
+    moodless: Annotated[bool, typer.Option("--moodless", help="Only memories without a mood.")] = False,
+    pin: Annotated[
+        str | None, typer.Option(metavar="ID", help="Pin this memory: recall it for every question.")
     ] = None,
-    remove: Annotated[str | None, typer.Option(metavar="ID", help="Take this one out.")] = None,
+    unpin: Annotated[
+        str | None, typer.Option(metavar="ID", help="Unpin this memory: recall it only when it fits.")
+    ] = None,
+    remove: Annotated[str | None, typer.Option(metavar="ID", help="Remove this memory.")] = None,
     edit: Annotated[
-        str | None, typer.Option(metavar="ID", help="Change this one, with --text and perhaps --question.")
+        str | None, typer.Option(metavar="ID", help="Edit this memory, with --text and optionally --question.")
     ] = None,
     text: Annotated[str, typer.Option(help="The new words of the role.")] = "",
-    question: Annotated[str | None, typer.Option(help="The new question before them.")] = None,
-    thread: Annotated[str, typer.Option(help="Those that this conversation made, in place of the role's own.")] = "",
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before one is removed.")] = False,
+    question: Annotated[str | None, typer.Option(help="The new question, to which the role's words reply.")] = None,
+    thread: Annotated[str, typer.Option(help="Show the memories of this conversation instead of the role's own.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Remove without asking.")] = False,
     library: LibraryOption = None,
     settings: SettingsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List what a role remembers, or change one memory; it is changed where it is written, and indexed again."""
+    """List the memories of a role, or change one in its file and index it again."""
     known = KnownMemories(context_for(EMOTIONAL_RAG, role, library, settings), shelf_of(library).open(role), thread)
     wish = the_wish({"pin": pin, "unpin": unpin, "remove": remove, "edit": edit}, text, question)
     if wish is not None:

@@ -12,11 +12,11 @@ from dramaturg.cli.progress import waiting
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.library import Library, is_address
 
-app = typer.Typer(help="Carry roles into a database that several machines share, and back.", no_args_is_help=True)
+app = typer.Typer(help="Copy roles into a database that several machines share, and back.", no_args_is_help=True)
 Address = Annotated[str, typer.Argument(help="The database: postgresql://user@host/name.", show_default=False)]
-Roles = Annotated[list[str] | None, typer.Argument(help="Which roles; without any, all.", show_default=False)]
-Replace = Annotated[bool, typer.Option("--replace", help="Put roles in the place of others of the same id.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be carried, and end.")]
+Roles = Annotated[list[str] | None, typer.Argument(help="The roles. Default: all.", show_default=False)]
+Replace = Annotated[bool, typer.Option("--replace", help="Replace existing roles with the same ids.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would be copied, and exit.")]
 
 
 @app.command()
@@ -28,7 +28,7 @@ def push(
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Carry roles of a folder, with all that was made of them, into a database: all of them or none."""
+    """Copy roles and their indexes from a folder into a database: all of them or none."""
     carry(folder_of(library), database_at(address), roles, replace=replace, dry_run=dry_run, as_json=as_json)
 
 
@@ -41,7 +41,7 @@ def pull(
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Carry roles of a database, with all that was made of them, into a folder; each is carried whole or not at all."""
+    """Copy roles and their indexes from a database into a folder; each is copied completely or not at all."""
     carry(database_at(address), folder_of(library), roles, replace=replace, dry_run=dry_run, as_json=as_json)
 
 

@@ -46,14 +46,14 @@ def learn(
     as_name: Annotated[
         str | None, typer.Option("--as", metavar="NAME", help="The document's name in persona/.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and change nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what it would cost, and change nothing.")] = False,
     method: MethodOption = AMADEUS,
     model: ModelOption = "auto",
     library: LibraryOption = None,
     settings: SettingsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Teach a role documents: they are copied into its persona, and what is new in them is indexed."""
+    """Teach a role documents: copy them into its persona, and index what is new."""
     from dramaturg.workflows.methods import preparations
 
     if as_name is not None and len(files) > 1:
@@ -90,7 +90,7 @@ def forget(
     role: RoleArgument,
     source: Annotated[str, typer.Option(metavar="NAME", help="The document in persona/ to forget.")],
     for_good: Annotated[
-        bool, typer.Option("--for-good", help="Erase it from what can be taken back, too; then nothing can be.")
+        bool, typer.Option("--for-good", help="Erase it from earlier versions too; this cannot be undone.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     method: MethodOption = AMADEUS,
@@ -99,7 +99,7 @@ def forget(
     settings: SettingsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Let a role forget a document: it is taken out of its persona and its index."""
+    """Let a role forget a document: remove it from its persona and its index."""
     from dramaturg.stores.versions import erase_past, holding
 
     context = context_for(method, role, library, settings, chat_model=model)
@@ -126,7 +126,7 @@ def forget(
 
 def edit(
     role: RoleArgument,
-    source: Annotated[str | None, typer.Argument(help="The document; needed if there are several.")] = None,
+    source: Annotated[str | None, typer.Argument(help="The document; required if there are several.")] = None,
     method: MethodOption = AMADEUS,
     model: ModelOption = "auto",
     library: LibraryOption = None,

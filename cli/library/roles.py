@@ -80,12 +80,12 @@ def name_or_error(card: Callable[[], RoleCard]) -> dict[str, str]:
 
 def new(
     role: RoleArgument,
-    name: Annotated[str, typer.Option(help="The name the role goes by.", prompt="Name of the character")],
+    name: Annotated[str, typer.Option(help="The name of the character.", prompt="Name of the character")],
     language: Annotated[str, typer.Option(help="en, zh or ko.")] = "en",
-    profile: Annotated[str, typer.Option(help="Who the role is, in a few sentences.")] = "",
+    profile: Annotated[str, typer.Option(help="The character's profile, in a few sentences.")] = "",
     library: LibraryOption = None,
 ) -> None:
-    """Make a new role: a folder with role.yaml and an empty persona to be written."""
+    """Create a role: a folder with role.yaml and an empty persona for you to write."""
     card = RoleCard.model_validate({"name": name, "language": language, "profile": profile})
     shelf = shelf_of(library)
     made, then = shelf.create(role, card), command_line("chat", role, library=library)
@@ -98,7 +98,7 @@ def new(
 
 
 def show(role: RoleArgument, library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """Show what a role is made of, and which of it is indexed."""
+    """Show the files of a role, and which of them are indexed."""
     opened = shelf_of(library).open(role)
     about = described(opened)
     if as_json:
@@ -156,7 +156,7 @@ def versions(
     settings: SettingsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the versions of a role's index, the one that is served first, then those that undo goes back to."""
+    """List the versions of a role's index: the current one first, then those that undo can restore."""
     from dramaturg.stores import versions as stored
 
     kind = kind_of(method, context_for(method, role, library, settings))
@@ -174,15 +174,18 @@ def versions(
 
 def undo(
     role: RoleArgument,
-    to: Annotated[str | None, typer.Option(metavar="VERSION", help="A version; else the one before this.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before it goes forward again.")] = False,
+    to: Annotated[
+        str | None,
+        typer.Option(metavar="VERSION", help="The version to restore. Default: the one before the current one."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation before going forward again.")] = False,
     method: MethodOption = AMADEUS,
     model: ModelOption = "auto",
     library: LibraryOption = None,
     settings: SettingsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Bring a former version back: the files that it was made from, and its index."""
+    """Restore an earlier version: the files that it was made from, and its index."""
     from dramaturg.cli.library.indexing import for_program, indexed
     from dramaturg.stores import versions as stored
 
@@ -203,7 +206,7 @@ def undo(
     else:
         screen.print(
             f"The files of the version of {version} are back: {files_of}. It was made with other settings, or could "
-            f"not be read, so they were indexed anew: the version {now[:8]} is read now.",
+            f"not be read, so they were indexed again: the version {now[:8]} is read now.",
             soft_wrap=True,
         )
     listing = command_line("versions", role, method=method, library=library)

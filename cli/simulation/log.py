@@ -124,18 +124,16 @@ NUMBERS = {name: name for name in ("deeds", "lines", "votes", *COSTS)} | {"lines
 
 
 def log(
-    run: Annotated[Path, typer.Argument(help="The log that `dramaturg simulate` wrote.", show_default=False)],
+    run: Annotated[Path, typer.Argument(help="The log written by `dramaturg simulate`.", show_default=False)],
     view: Annotated[
         View,
-        typer.Argument(
-            help="The run step by step; what was done; what decisions rested on; all in order; what is remembered."
-        ),
+        typer.Argument(help="overview, actions, context (what decisions were based on), timeline, or memories."),
     ] = OVERVIEW,
-    agent: Annotated[str, typer.Option(metavar="ID", help="Only what concerns this agent.")] = "",
-    step: Annotated[int, typer.Option(help="Only this step; 0: all.", min=0)] = 0,
+    agent: Annotated[str, typer.Option(metavar="ID", help="Only events of this agent.")] = "",
+    step: Annotated[int, typer.Option(help="Only this step; 0 means all.", min=0)] = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what happened in a simulation, what its decisions rested on, or what it cost."""
+    """Show what happened in a simulation, what its decisions were based on, or what it cost."""
     whole = read_run(run)
     if view == OVERVIEW and (agent or step):
         raise ValueError("The overview is of the whole run: leave --agent and --step out, or take another view.")

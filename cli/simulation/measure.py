@@ -41,28 +41,37 @@ from dramaturg.evaluation.simulation.measures import (
 from dramaturg.evaluation.simulation.tasks import QUESTIONS, Measure, MeasureSettings, Task, planned
 from dramaturg.nodes.index_steps import after
 
-Logs = Annotated[list[Path], typer.Argument(help="Logs that dramaturg simulate wrote.", show_default=False)]
+Logs = Annotated[list[Path], typer.Argument(help="Logs written by dramaturg simulate.", show_default=False)]
 PlotOption = Annotated[Path | None, typer.Option("--plot", help="Draw all measures into this file.")]
 JudgeOption = Annotated[
-    str, typer.Option("--judge", help="The model that judges deeds: not the one that acted. Empty: that of --model.")
+    str,
+    typer.Option(
+        "--judge", help="The model that judges actions; should not be the one that acted. Default: that of --model."
+    ),
 ]
 
 
 def measure(
     logs: Logs,
-    recall: Annotated[bool, typer.Option("--recall", help="Identity recall, from what was in the prompts.")] = False,
-    with_retrieval: Annotated[
-        bool, typer.Option("--recall-with-retrieval", help="The same, looked up anew for each question.")
+    recall: Annotated[
+        bool, typer.Option("--recall", help="Measure identity recall from what was in the prompts.")
     ] = False,
-    alignment: Annotated[bool, typer.Option("--alignment", help="How well deeds fit who acts, from 1 to 10.")] = False,
+    with_retrieval: Annotated[
+        bool, typer.Option("--recall-with-retrieval", help="The same, with a new lookup for each question.")
+    ] = False,
+    alignment: Annotated[
+        bool, typer.Option("--alignment", help="Measure how well actions fit the agent, from 1 to 10.")
+    ] = False,
     model: ModelOption = "auto",
     judge: JudgeOption = "",
     plot: PlotOption = None,
     library: LibraryOption = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say how many questions it would ask, and end.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print how many questions it would ask, and exit.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure runs by their logs: what was measured before is kept, the cost needs no question."""
+    """Measure runs from their logs. Earlier measurements are kept; measuring the cost asks no model."""
     wishes: dict[Measure, bool] = {"recall": recall, "recall_with_retrieval": with_retrieval, "alignment": alignment}
     wanted = [name for name, wish in wishes.items() if wish]
     form = ""

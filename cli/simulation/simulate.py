@@ -28,10 +28,11 @@ if TYPE_CHECKING:
 
 
 ConditionOption = Annotated[
-    str, typer.Option("--condition", help="Where identities come from: id-rag, full or baseline.")
+    str, typer.Option("--condition", help="How agents get their identity: id-rag, full or baseline.")
 ]
 LogOption = Annotated[
-    Path | None, typer.Option("--log", help="The file of events; the same command goes on with a run that stopped.")
+    Path | None,
+    typer.Option("--log", help="The file for events; run the same command again to continue a stopped run."),
 ]
 TOLD = ("event", "action", "change", "outcome", "line", "vote", "result")
 
@@ -39,19 +40,21 @@ TOLD = ("event", "action", "change", "outcome", "line", "vote", "result")
 def simulate(
     scenario: Annotated[str, typer.Argument(help="riverbend, or the path of a scenario's .yaml file.")],
     condition: ConditionOption = "id-rag",
-    steps: Annotated[int, typer.Option("--steps", help="Steps to play; 0: all of the scenario.")] = 0,
-    seed: Annotated[int, typer.Option("--seed", help="Decides in which order deeds come about.")] = 0,
+    steps: Annotated[int, typer.Option("--steps", help="Number of steps; 0 means the whole scenario.")] = 0,
+    seed: Annotated[
+        int, typer.Option("--seed", help="The random seed, which decides in which order actions happen.")
+    ] = 0,
     log: LogOption = None,
     source: Annotated[Path | None, typer.Option("--from", metavar="LOG", help="Branch another run …")] = None,
-    after: Annotated[int, typer.Option("--after", metavar="STEP", help="… after this step of it.")] = 0,
+    after: Annotated[int, typer.Option("--after", metavar="STEP", help="… after this step.")] = 0,
     model: ModelOption = "auto",
     library: LibraryOption = None,
     server: ServerOption = "",
     settings: SettingsOption = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and end.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what it would cost, and exit.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Play a scenario hour by hour. Stopped at any moment, the same command goes on; the log lacks nothing."""
+    """Play a scenario hour by hour. If it stops, run it again to continue; the log stays complete."""
     named = {"scenario": scenario, "condition": condition, "steps": steps, "seed": seed, "chat_model": model}
     context = context_of(library, settings, **named)
     if dry_run:

@@ -52,13 +52,13 @@ T = TypeVar("T")
 UNANSWERED = "/retry answers it; another message takes it back"
 END = "Ctrl-C at the prompt, or /quit, ends the chat."
 HELP = "/help shows what else can be done here, /quit ends the chat"
-ThreadOption = Annotated[str, typer.Option("--thread", help="Name of the conversation; it goes on where it stopped.")]
-EvidenceOption = Annotated[bool, typer.Option("--evidence", help="Print why each reply is as it is, and its cost.")]
+ThreadOption = Annotated[str, typer.Option("--thread", help="Name of the conversation; it continues where it stopped.")]
+EvidenceOption = Annotated[bool, typer.Option("--evidence", help="Print the evidence and the cost of each reply.")]
 
 
 def ask(
     role: RoleArgument,
-    questions: Annotated[list[str], typer.Argument(help="One question, or several: turns of one conversation.")],
+    questions: Annotated[list[str], typer.Argument(help="One question, or several as turns of one conversation.")],
     method: MethodOption = AMADEUS,
     model: ModelOption = "auto",
     strategy: StrategyOption = "",
@@ -71,7 +71,7 @@ def ask(
     settings: SettingsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask a role one question or several; without --thread the conversation is forgotten afterwards."""
+    """Ask a role one question or several. Without --thread the conversation is not kept."""
     named = {"chat_model": model, "strategy": strategy, "user_role": user_role, "prompts": prompts}
     context = context_for(method, role, library, settings, **named)
     carry_to(server, library, role)
@@ -143,7 +143,7 @@ def chat(
     server: ServerOption = "",
     settings: SettingsOption = None,
 ) -> None:
-    """Talk to a role; the conversation goes on where it stopped, also after a restart."""
+    """Talk to a role. The conversation continues where it stopped, also after a restart."""
     from dramaturg.conversations.opening import begin_by_greeting, open_conversation
 
     named = {"chat_model": model, "strategy": strategy, "user_role": user_role, "prompts": prompts}

@@ -110,7 +110,7 @@ async def fork(talk: Conversation, number: str) -> None:
 
 
 async def branches(talk: Conversation, number: str) -> None:
-    """List the branches, or go on with one of them."""
+    """List the branches, or continue one of them."""
     found = await talk.branches()
     if number:
         await go_on_after(talk, chosen(found, number, "/branches [N]")[-1])
@@ -128,7 +128,7 @@ async def go_on_after(talk: Conversation, turn: Turn) -> None:
 
 
 async def regenerate(talk: Conversation, number: str) -> None:
-    """Have a turn, or the last one, answered anew."""
+    """Have a turn, or the last one, answered again."""
     turn = chosen(await talk.history(), number, "/again [N]") if number else None
     await shown(talk, partial(talk.regenerate, turn.id if turn else None))
 
@@ -201,14 +201,12 @@ COMMANDS: Mapping[str, Command] = {
     "/evidence": Command("", "why the last reply is as it is", evidence),
     "/usage": Command("", "what it cost", usage),
     "/model": Command("NAME", "another chat model", model),
-    "/greeting": Command(
-        "[N]", "list how the role may begin, or begin anew so; what was said stays a branch", greeting
-    ),
+    "/greeting": Command("[N]", "list the greetings, or start again with one; what was said stays a branch", greeting),
     "/history": Command("", "the turns so far, with their numbers", history),
-    "/again": Command("[N]", "answer the last turn, or turn N, anew", regenerate),
+    "/again": Command("[N]", "answer the last turn, or turn N, again", regenerate),
     "/edit": Command("N TEXT", "say TEXT in the place of turn N", edit),
     "/fork": Command("N", "go on after turn N; what followed stays a branch", fork),
-    "/branches": Command("[N]", "list the branches, or go on with branch N", branches),
+    "/branches": Command("[N]", "list the branches, or continue branch N", branches),
     "/delete": Command("N", "erase turn N and what followed it", delete),
     "/retry": Command("", "finish a turn that failed", retry),
     "/approve": Command("N …", "let the role become what is shown under these numbers; none: nothing of it", approve),

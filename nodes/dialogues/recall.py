@@ -27,10 +27,10 @@ class DialogueRecallSettings(UserRoleSettings, DialogueSettings):
     """How much is recalled, and whose dialogues."""
 
     recalled_dialogues: Open[int] = Field(
-        default=3, ge=1, le=50, description="Dialogues that the conversation brings back (the paper's N)."
+        default=3, ge=1, le=50, description="The number of dialogues that the conversation recalls (N in the paper)."
     )
     graph_dialogues: Open[int] = Field(
-        default=24, ge=1, le=500, description="The most dialogues in the relation graph of a conversation."
+        default=24, ge=1, le=500, description="The largest number of dialogues in the relation graph of a conversation."
     )
 
 
@@ -38,7 +38,10 @@ class DialogueRevisionSettings(DialogueRecallSettings):
     """What is made of what is recalled, and how much more a revision recalls."""
 
     revision_dialogues: Open[int] = Field(
-        default=2, ge=1, le=50, description="More dialogues that a revision brings back (the paper's K)."
+        default=2,
+        ge=1,
+        le=50,
+        description="The number of additional dialogues that a revision recalls (K in the paper).",
     )
     role_memory: Open[bool] = Field(
         default=True,

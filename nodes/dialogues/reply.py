@@ -29,7 +29,7 @@ class RelatedReplySettings(RoleMemorySettings, VerificationSettings):
     verify: Open[bool] = Field(default=True, description="Whether a reply is verified, and revised if it does not fit.")
     notes: Open[bool] = Field(
         default=False,
-        description="Whether a revision is shown why the draft before it did not pass; the paper's is not.",
+        description="Whether a revision is told why the previous draft did not pass; in the paper it is not.",
     )
     redraft: Open[bool] = by_rules(
         paper=False,

@@ -38,7 +38,9 @@ class RoleMemorySettings(RelationSettings, ReplySettings):
     memory_dialogues: Open[int] = Field(
         default=2, ge=1, le=50, description="Dialogues that a record of the role memory is made from (the paper's K)."
     )
-    record_tokens: Open[int] = Field(default=160, ge=16, le=2000, description="The most tokens of a record.")
+    record_tokens: Open[int] = Field(
+        default=160, ge=16, le=2000, description="The largest number of tokens of a record."
+    )
     memory_length: Open[int] = Field(
         default=4000,
         ge=200,

@@ -32,7 +32,10 @@ class BoundarySettings(ScopeSettings):
     """How much is remembered of what was declined."""
 
     boundaries: Open[int] = Field(
-        default=20, ge=0, le=200, description="The most entities that a conversation remembers as declined or told of."
+        default=20,
+        ge=0,
+        le=200,
+        description="The largest number of entities that a conversation remembers as declined or explained.",
     )
 
 

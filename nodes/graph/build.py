@@ -37,7 +37,7 @@ class GraphReport(TypedDict):
     """What a knowledge graph holds, and what it cost now.
 
     `failed`: chunks without facts, and why; `dropped`: what was left out of the answers on chunks; `noes`: no's
-    within chains of matches; `cut`: matches that were left out for them; `undescribed`: what could not be summed up;
+    within chains of matches; `cut`: matches that were left out for them; `undescribed`: what could not be summarized;
     `plan`: its file.
     """
 
@@ -89,7 +89,7 @@ class ChunkSettings(PassageSettings):
     splitter: Closed[Method] = Field(
         default="fixed", description="fixed: one length for every chunk; acts and ats: length by the longest paragraph."
     )
-    unit: Closed[Literal["characters", "tokens"]] = Field(default="tokens", description="What lengths are counted in.")
+    unit: Closed[Literal["characters", "tokens"]] = Field(default="tokens", description="The unit of lengths.")
     fixed_length: Closed[int] = Field(
         default=600, ge=50, le=100_000, description="Length of a chunk of the splitter fixed."
     )
@@ -98,7 +98,7 @@ class ChunkSettings(PassageSettings):
     )
     normalization: Closed[bool] = Field(
         default=True,
-        description="Whether names of one entity become one (RoleRAG 3.2); without it only equal names do.",
+        description="Whether different names of one entity are merged (RoleRAG 3.2); otherwise only equal names are.",
     )
 
 

@@ -215,7 +215,7 @@ def put_together(
     Args:
         skeleton: what it is made of.
         describe: gives the one description for what is told, at least one text.
-        sentences: of the documents, which stand beside it.
+        sentences: of the documents, which are shown next to it.
     """
     entities = []
     for name, (mentions, statements, said) in skeleton.entities.items():

@@ -83,7 +83,8 @@ class ExtractionSettings(ChunkSettings):
         default=None,
         ge=1,
         le=100,
-        description="The most entities, and relations, taken from a chunk. Default: 30, and 8 where they are quoted.",
+        description="The largest number of entities, "
+        "and of relations, taken from a chunk. Default: 30, and 8 where they are quoted.",
     )
     extraction_deadline: Closed[float] = Field(
         default=600, gt=0, le=3600, description="Seconds for the facts of one chunk, re-asks included."

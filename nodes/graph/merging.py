@@ -64,7 +64,7 @@ class NormalizationSettings(ChunkSettings):
     pairs_at_once: Closed[int] = Field(
         default=1, ge=1, le=20, description="Pairs in one question, for models that can take it."
     )
-    reasons: Closed[bool] = Field(default=True, description="Have the model say why two names mean the same.")
+    reasons: Closed[bool] = Field(default=True, description="Let the model give a reason why two names mean the same.")
 
     def least_certainty(self, chat: ChatModel) -> float:
         """From which P(yes) two entities are the same: the setting, or what was measured for the model."""
@@ -136,7 +136,7 @@ class ReadMentions(NamedTuple):
 def mentions_at_hand(
     build: Build, chunks: Sequence[StoredPassage], answers: Mapping[str, JsonValue], splits: Sequence[Split]
 ) -> Mentions:
-    """The mentions in all chunks, as they were read by an earlier step of the run from these very answers, or anew."""
+    """The mentions in all chunks, as they were read by an earlier step of the run from these very answers, or again."""
     chunks, facts = tuple(chunks), [answers.get(facts_key(chunk)) for chunk in chunks]
     known: ReadMentions | None = build.run.opened.at_hand.get("mentions")
     if not known or (known.chunks, known.splits) != (chunks, splits) or not all(map(is_, known.facts, facts)):

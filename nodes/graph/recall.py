@@ -47,15 +47,16 @@ class RecallSettings(ScopeSettings):
 
 
 class SentenceSettings(ChunkSettings):
-    """How much of the documents stands beside the graph."""
+    """How much of the documents is shown next to the graph."""
 
     source_sentences: Open[int] = by_rules(
         paper=0,
         ours=6,
         ge=0,
         le=50,
-        description="The most sentences of the documents, those nearest to the question, that stand beside what was "
-        "recalled of the graph. The paper: 0, and what is no entity is lost; ours: 6, for at most a quarter of what is "
+        description="The most sentences of the documents, those nearest to the question, that are shown next to the "
+        "results from the "
+        "graph. The paper: 0, and what is no entity is lost; ours: 6, for at most a quarter of what is "
         "shown, and an embedding of the question.",
     )
 
@@ -224,7 +225,7 @@ class SourceSentence(TypedDict):
 
 
 class SentencesState(TypedDict):
-    """What stands beside the graph; a turn of an earlier version has none."""
+    """What is shown next to the graph; a turn of an earlier version has none."""
 
     sentences: NotRequired[
         Annotated[list[SourceSentence], Field(description="The sentences of the documents nearest to the question.")]

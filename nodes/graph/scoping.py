@@ -37,7 +37,10 @@ class HypotheticalSettings(RoleContext):
     """How long the hypothetical context is."""
 
     hypothetical_tokens: Open[int] = Field(
-        default=120, ge=16, le=1000, description="The most tokens of the hypothetical context of a question."
+        default=120,
+        ge=16,
+        le=1000,
+        description="The largest number of tokens of the hypothetical context of a question.",
     )
 
 

@@ -41,7 +41,7 @@ class IdentitySettings(RoleContext):
         description="The id of a role whose chronicle holds the rules of an office that this role has; empty: none.",
     )
     update: Open[bool] = Field(
-        default=False, description="Whether a turn may change the identity: a call after the reply."
+        default=False, description="Whether a turn may change the identity; costs a call after the reply."
     )
 
 

@@ -31,11 +31,14 @@ class EpisodeSettings(RoleContext):
     """Which memories come back, how many are kept, and what else a working memory holds."""
 
     recalled_episodes: Open[int] = Field(
-        default=25, ge=1, le=200, description="Memories that come back (the paper's k)."
+        default=25, ge=1, le=200, description="The number of memories that are recalled (k in the paper)."
     )
-    decay: Open[float] = Field(default=DECAY, gt=0, le=1, description="What is left of recency after an hour.")
+    decay: Open[float] = Field(default=DECAY, gt=0, le=1, description="The factor by which recency decays per hour.")
     kept_episodes: Open[int] = Field(
-        default=200, ge=0, le=5000, description="The most memories that a conversation adds; older ones fade. 0: none."
+        default=200,
+        ge=0,
+        le=5000,
+        description="The largest number of memories that a conversation adds; the oldest are dropped. 0: none.",
     )
     planning: Open[bool] = by_rules(
         paper=True,

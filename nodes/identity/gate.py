@@ -1,4 +1,4 @@
-"""The validation gate: what a role is about to say or do is held against its identity (ID-RAG 3.3.3 and 6.4).
+"""The validation gate: what a role is about to say or do is checked against its identity (ID-RAG 3.3.3 and 6.4).
 
 The paper leaves it to future work. Here the rules of an office come first, then the role's own core triples and what
 was looked up of it. What contradicts one of them is revised, or blocked.
@@ -32,18 +32,20 @@ class GateSettings(IdentitySettings, AppraisalSettings):
     gate: Open[bool] = by_rules(
         paper=False,
         ours=True,
-        description="Whether replies and deeds are held against the identity: the paper leaves that to future work "
-        "(3.3.3, 6.4). It costs a question a reply, or one for each triple with a small model, and a reply that is "
+        description="Whether replies and actions are checked against the identity; the paper leaves this to future "
+        "work (3.3.3, 6.4). "
+        "It costs a question a reply, or one for each triple with a small model, and a reply that is "
         "not streamed.",
     )
     on_contradiction: Open[Literal["revise", "block"]] = Field(
-        default="revise", description="What becomes of a reply or deed that contradicts the identity."
+        default="revise", description="What happens to a reply or action that contradicts the identity."
     )
     changes_of_mind: Open[int] = Field(
         default=1,
         ge=0,
         le=5,
-        description="The most revisions; after them what contradicts a core triple or a rule is blocked.",
+        description="The largest number of revisions; after that, a reply that contradicts a core triple or a rule "
+        "is blocked.",
     )
     contradiction: Open[float | None] = Field(
         default=None,
@@ -53,7 +55,10 @@ class GateSettings(IdentitySettings, AppraisalSettings):
         "measured for the model, else 0.5.",
     )
     gate_triples: Open[int] = Field(
-        default=12, ge=1, le=100, description="The most triples of the role that a reply is held against."
+        default=12,
+        ge=1,
+        le=100,
+        description="The largest number of the role's triples that a reply is checked against.",
     )
 
 

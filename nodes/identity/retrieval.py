@@ -73,7 +73,8 @@ class IdentityRetrievalSettings(IdentitySearchSettings, IdentitySettings):
     )
     feeling: Open[bool] = Field(
         default=False,
-        description="Whether the model first says how the role feels about its latest progress, from memories: a call.",
+        description="Whether the model first states how the role feels about its latest progress, from memories; "
+        "costs a call.",
     )
     context_tokens: Open[int] = Field(
         default=1000,
@@ -288,7 +289,7 @@ async def description(run: Run[IdentityRetrievalSettings], state: SelfImageState
 async def augment(state: SelfImageState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Put identity and working memory together, WM' = WM ⊕ K: prompts show the one after the other.
 
-    Drafts of a failed turn of the same message are dropped here: acting begins anew.
+    Drafts of a failed turn of the same message are dropped here: acting starts again.
     """
     parts = {"identity": state["identity_text"], "feeling": state.get("feeling", "")}
     text = "\n\n".join(fence(name, text) for name, text in parts.items() if text)

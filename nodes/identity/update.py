@@ -44,12 +44,14 @@ class UpdateSettings(GateSettings):
     approval: Open[Literal["core", "all", "nobody"]] = Field(
         default="core",
         description="What a person must approve: what takes the place of a core triple or contradicts one, or every "
-        "change. nobody: nobody is there to ask, and core triples stay.",
+        "change. nobody: no person is asked, and core triples never change.",
     )
     least_salience: Open[int] = Field(
-        default=6, ge=1, le=10, description="From which salience, 1 to 10, a change counts."
+        default=6, ge=1, le=10, description="The lowest salience, from 1 to 10, at which a change is accepted."
     )
-    least_confidence: Open[float] = Field(default=0.7, ge=0, le=1, description="From which confidence a change counts.")
+    least_confidence: Open[float] = Field(
+        default=0.7, ge=0, le=1, description="The lowest confidence at which a change is accepted."
+    )
 
 
 class UpdateState(IdentityState):
@@ -92,7 +94,7 @@ async def reflect(state: UpdateState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Look for evidence in what was asked, seen and done, and propose changes.
 
     Without a usable answer of the model the identity stays, and the evidence says why. Each change that replaces no
-    core triple is held against all of them, a question of the gate: what contradicts one waits for a person.
+    core triple is checked against all of them, a question of the gate: what contradicts one waits for a person.
 
     Raises:
         ModelError: the model cannot be reached or refuses every question.
@@ -124,7 +126,7 @@ async def reflect(state: UpdateState, runtime: Runtime[Any]) -> dict[str, Any]:
 
 
 def statements_of(identity: Identity, state: UpdateState) -> list[Triple]:
-    """The triples that evidence is held against; of a long chronicle the core and what was looked up, then others."""
+    """The triples that evidence is checked against; of a long chronicle the core and what was found, then others."""
     triples = identity.triples
     if len(triples) <= MOST_STATEMENTS:
         return [*triples]

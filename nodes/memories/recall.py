@@ -51,8 +51,9 @@ class StrategySettings(MemorySettings):
         ge=1,
         le=10,
         description="How strong the strongest emotion of a question must be for its mood to count; a calmer question "
-        "is weighed by meaning alone. 1: it always counts (the paper), and plain questions bring back the calmest "
-        "memories in place of those that answer them; 5, clearly there: a mood that is only hinted at does not count.",
+        "is weighed by meaning alone. 1: it always counts (the paper), and plain questions recall the calmest "
+        "memories instead of "
+        "those that answer them; 5, clearly there: a mood that is only hinted at does not count.",
     )
 
 

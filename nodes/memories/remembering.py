@@ -32,7 +32,10 @@ class RememberSettings(MemorySettings):
     """How much of a conversation is remembered."""
 
     conversation_memories: Open[int] = Field(
-        default=200, ge=0, le=5000, description="The most memories of one conversation; older ones fade. 0: none."
+        default=200,
+        ge=0,
+        le=5000,
+        description="The largest number of memories of one conversation; the oldest are dropped. 0: none.",
     )
 
 

@@ -70,8 +70,8 @@ class AttributeSettings(PassageSettings):
         ours=12,
         ge=0,
         le=100,
-        description="The most attributes that stay in the role memory of a conversation; 0: none (the paper, which has "
-        "one turn).",
+        description="The largest number of attributes in the role memory of a conversation; 0: none (the paper, "
+        "which has one turn).",
     )
     reminded: Open[int] = Field(
         default=6,
@@ -285,7 +285,7 @@ async def own_memory(run: Run[Any], state: AttributeState) -> list[Attribute]:
     """The role memory without what another role has left on this thread, and without what no passage carries any more.
 
     An attribute stays while what it rests on stands in a passage, be that another one since the documents were edited
-    or split anew; of one that an earlier version kept, no more than its passage's id is known.
+    or split again; of one that an earlier version kept, no more than its passage's id is known.
     """
     memory = [one for one in state.get("role_memory", []) if one["role"] == run.role.id]
     store = await passages_of(run, state.get("passages_version")) if memory else None

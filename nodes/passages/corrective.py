@@ -49,9 +49,11 @@ class WebSearchSettings(RelevanceSettings):
         description="off: nothing is searched for, and evidence says so; else a live LangChain tool or a function of "
         "the query, which only the caller in Python can give.",
     )
-    web_pages: Open[int] = Field(default=5, ge=1, le=50, description="The most pages that are read (paper: 5).")
+    web_pages: Open[int] = Field(
+        default=5, ge=1, le=50, description="The largest number of pages that are read (paper: 5)."
+    )
     page_strips: Open[int] = Field(
-        default=8, ge=1, le=200, description="The most strips judged of each page, from its beginning."
+        default=8, ge=1, le=200, description="The largest number of strips judged per page, from its beginning."
     )
 
     @property

@@ -51,7 +51,9 @@ class RelevanceSettings(RoleContext):
         "the paper's.",
     )
 
-    strip_sentences: Open[int] = Field(default=3, ge=1, le=50, description="The most sentences of a strip.")
+    strip_sentences: Open[int] = Field(
+        default=3, ge=1, le=50, description="The largest number of sentences in a strip."
+    )
     strips: Open[int] = Field(
         default=5, ge=1, le=50, description="The most strips kept of the passages, and again of the web (paper: 5)."
     )

@@ -24,11 +24,9 @@ class PassageSettings(RoleContext):
         "whole document, so that sections overlap too (the paper; about twice the passages); ats: that without "
         "headings; fixed.",
     )
-    unit: Closed[Literal["characters", "tokens"]] = Field(
-        default="characters", description="What lengths are counted in."
-    )
+    unit: Closed[Literal["characters", "tokens"]] = Field(default="characters", description="The unit of lengths.")
     longest: Closed[int] = Field(
-        default=2000, ge=50, le=100_000, description="The most that l_max may be, however long a paragraph is."
+        default=2000, ge=50, le=100_000, description="The upper limit of l_max, however long a paragraph is."
     )
     fixed_length: Closed[int] = Field(
         default=1000, ge=50, le=100_000, description="Length of a passage of the splitter fixed."

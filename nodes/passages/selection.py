@@ -34,7 +34,9 @@ from dramaturg.stores.index.passages import PassageStore
 class SelectionSettings(RetrievalSettings):
     """Algorithm 1's N and K, who judges, and how many passages are judged at once."""
 
-    search_limit: Open[int] = Field(default=30, ge=1, le=500, description="The most passages that are judged (N).")
+    search_limit: Open[int] = Field(
+        default=30, ge=1, le=500, description="The largest number of passages that are judged (N)."
+    )
     slots: Open[int] = Field(default=2, ge=1, le=20, description="How many passages are selected (K).")
     fallback: Open[Literal["top-K+1", "top-K"]] = Field(
         default="top-K+1",
@@ -51,7 +53,10 @@ class SelectionSettings(RetrievalSettings):
         "for the judge.",
     )
     judged_at_once: Open[int] = Field(
-        default=8, ge=1, le=64, description="The most passages judged at once; 1: one at a time, as in the paper."
+        default=8,
+        ge=1,
+        le=64,
+        description="The largest number of passages judged at once; 1: one at a time, as in the paper.",
     )
 
     @property

@@ -1,6 +1,6 @@
 """A document that was edited is split where it was edited; elsewhere its passages stay as they are.
 
-Windows that slide on from an edit would not meet those of before again for a while, and would be embedded anew.
+Windows that slide on from an edit would not meet those of before again for a while, and would be embedded again.
 """
 
 from collections import deque

@@ -1,4 +1,4 @@
-"""The game master: it says what comes of a deed, who notices it, and who is drawn into a talk (ID-RAG 2.2 and 5.1)."""
+"""The game master: it says the result of a deed, who notices it, and who is drawn into a talk (ID-RAG 2.2 and 5.1)."""
 
 import asyncio
 import random
@@ -37,7 +37,7 @@ UNKNOWN_IMPORTANCE = 3.0  # of a deed of which the game master gives no account
 
 
 class Outcome(Extracted):
-    """{happens, noticed_by, talks_with, importance}: what comes of a deed."""
+    """{happens, noticed_by, talks_with, importance}: the result of a deed."""
 
     happens: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000)]  # about 256 tokens
     noticed_by: list[str]
@@ -56,7 +56,7 @@ class VoterInput(TypedDict):
 
 @needs(step="begin_step")
 async def resolve(state: WorldState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Say of every deed what comes of it; those who notice it hear of it, and whoever did it remembers it.
+    """Say of every deed the result of it; those who notice it hear of it, and whoever did it remembers it.
 
     Without a usable account of the model only the deed itself is known, to whoever did it.
 
@@ -74,14 +74,14 @@ async def resolve(state: WorldState, runtime: Runtime[Any]) -> dict[str, Any]:
 
 
 def in_order(agents: Sequence[str], context: WorldSettings, step: int) -> list[str]:
-    """The agents in the order in which their deeds come about in a step: chance, but the same for one seed."""
+    """The agents in the order in which they act in a step: chance, but the same for one seed."""
     order = list(agents)
     random.Random(f"{context.seed} {step}").shuffle(order)  # noqa: S311 (no secret hangs on it)
     return order
 
 
 async def resolved(world: World[WorldSettings], deed: Deed, step: int) -> tuple[Event, list[Heard]]:
-    """Ask what comes of a deed: what the log says of it, and who hears of it.
+    """Ask the result of a deed: what the log says of it, and who hears of it.
 
     The game master is shown and gives names; the log and what is heard have ids.
     """

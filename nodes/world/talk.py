@@ -33,8 +33,8 @@ TALK_IMPORTANCE = 4.0  # of what is said in a talk, from 1 to 10
 class TalkSettings(WorldSettings):
     """The budget of talks."""
 
-    talk_lines: Open[int] = Field(default=4, ge=1, le=50, description="The most lines of a talk.")
-    temperature: Open[float] = Field(default=0.5, ge=0, le=2, description="Sampling temperature of deeds and lines.")
+    talk_lines: Open[int] = Field(default=4, ge=1, le=50, description="The largest number of lines in a conversation.")
+    temperature: Open[float] = Field(default=0.5, ge=0, le=2, description="Sampling temperature for actions and lines.")
 
 
 class Said(TypedDict):

@@ -41,15 +41,17 @@ class WorldSettings(IdentitySearchSettings):
         description="Where the identity of agents with a chronicle comes from: id-rag: looked up; full: the whole "
         "chronicle; baseline: inferred from memories, as it is for all others.",
     )
-    steps: Open[int] = Field(default=0, ge=0, le=100, description="The steps that are played; 0: the scenario's own.")
+    steps: Open[int] = Field(default=0, ge=0, le=100, description="The number of steps; 0: as the scenario says.")
     deadline: Open[float] = Field(
         default=600,
         gt=0,
         le=3600,
         description="Seconds for one question, re-asks included; agents ask at once.",
     )
-    talks: Open[int] = Field(default=2, ge=0, le=50, description="The most talks in a step.")
-    seed: Open[int] = Field(default=0, ge=0, le=2**31 - 1, description="Decides in which order deeds come about.")
+    talks: Open[int] = Field(default=2, ge=0, le=50, description="The largest number of conversations in a step.")
+    seed: Open[int] = Field(
+        default=0, ge=0, le=2**31 - 1, description="The random seed, which decides in which order actions happen."
+    )
 
 
 class Deed(TypedDict):

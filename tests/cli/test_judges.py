@@ -61,7 +61,7 @@ def test_it_shows_what_came_of_it_and_asks_nothing_twice(run: Command, asked: li
     code, text, err = run(*ANCHORS)
     assert code == 0
     assert len(asked) >= 72  # and again what the endpoint gave no probabilities for
-    assert "stub, held against what is known" in text
+    assert "stub, checked against what is known" in text
     assert "share of yes of each kind of reply" in text
     assert "stub, accuracy: it says yes to everything." in err
     assert "stub, accuracy: not above chance (0.500" in err

@@ -244,7 +244,7 @@ def test_markup_is_only_text() -> None:
     [
         ({"event": "identity", "triples": 3}, "Looked up who the role is: 3 triples …"),
         ({"event": "gate", "verdict": "allow"}, "The gate: it is like the role …"),
-        ({"event": "gate", "verdict": "revise"}, "The gate: it is not like the role, so it is said anew …"),
+        ({"event": "gate", "verdict": "revise"}, "The gate: it is not like the role, so it is said again …"),
         ({"event": "gate", "verdict": "block"}, "The gate: the role declines …"),
         ({"event": "identity_changed", "changes": 2}, "Changes of who the role is: 2 …"),
     ],
