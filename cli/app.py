@@ -47,7 +47,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Files": {
         "import": (
             "exchange.taking_in:import_",
-            "Import character cards, lorebooks, chats, conversations and bundles; the content decides how a file is read.",
+            "Import character cards, lorebooks, chats, conversations and bundles; a file is recognized by its content.",
         ),
         "export": (
             "exchange.giving_out:export",

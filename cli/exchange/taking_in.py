@@ -51,7 +51,7 @@ def import_(
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Import character cards, lorebooks, chats, conversations and bundles; the content decides how a file is read."""
+    """Import character cards, lorebooks, chats, conversations and bundles; a file is recognized by its content."""
     if len(files) > 1 and not Path(files[0]).exists():
         role, files = role or files[0], files[1:]
     if language not in ("", *get_args(Language)):
