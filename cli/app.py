@@ -90,8 +90,8 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         ),
         "emotions": (
             "drawing.emotions:emotions",
-            "Show the mood of a text and the memories that it brings back to a role; nothing is answered or "
-            "remembered.",
+            "Show the mood of a text and the memories that it recalls. The role neither answers nor remembers the "
+            "text.",
         ),
         "graph": (
             "drawing.graph:graph",
@@ -104,7 +104,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         ),
         "relations": (
             "drawing.relations:relations",
-            "Show who speaks with whom in a role's dialogues: as tables or a page; --user-role shows that one's "
+            "Show who speaks with whom in a role's dialogues, as tables or a page; --user-role shows that person's "
             "clique.",
         ),
         "versions": (
@@ -184,8 +184,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Setup": {
         "doctor": (
             "setup:doctor",
-            "Look at what is installed and whether the models answer; the exit code is 1 if something needed is not "
-            "there.",
+            "Check what is installed and whether the models answer. The exit code is 1 if something needed is missing.",
         ),
         "models": ("setup:app", "Download, list and check the weights of the embedded models."),
     },
