@@ -92,29 +92,27 @@ export class Screen {
       const item = h("li", { class: "turn coming", "aria-busy": "true" },
         going.question ? h("div", { class: "asked" }, h("span", { class: "who" }, t("you")), h("p", { class: "text" }, going.question)) : null,
         h("div", { class: "reply" }, h("span", { class: "who" }, this.name), thought, text));
-      this.coming = { of: going, item, text, thought };
-      this.wait(this.coming, Date.now());
+      this.coming = { of: going, item, text, thought, seconds: this.seconds(Date.now()) };
+      thought.after(this.coming.seconds);
     }
     return this.coming.item;
   }
 
   // A role may think for long: the seconds say that it still does.
-  wait(coming, since) {
+  seconds(since) {
     const seconds = h("span", { class: "seconds", "aria-hidden": "true" });
-    coming.thought.after(seconds);
     const timer = setInterval(() => {
-      if (this.coming !== coming || coming.thought.hidden) {
-        clearInterval(timer);
-        seconds.remove();
-      } else seconds.textContent = t("waited", { n: Math.round((Date.now() - since) / 1000) });
+      if (this.coming?.seconds === seconds && !seconds.hidden) seconds.textContent = t("waited", { n: Math.round((Date.now() - since) / 1000) });
+      else clearInterval(timer);
     }, 1000);
+    return seconds;
   }
 
   grow(going) {
     if (this.coming?.of !== going) return;
     this.coming.text.textContent = going.reply;
     const speaks = going.reply.length > going.begun.length;
-    this.coming.thought.hidden = speaks;
+    this.coming.thought.hidden = this.coming.seconds.hidden = speaks;
     if (!speaks) this.coming.thought.textContent = going.thoughts[going.thoughts.length - 1] ?? t("thinks", { name: this.name });
     toEnd();
   }
