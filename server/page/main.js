@@ -6,7 +6,7 @@ import { compareView, sends } from "./compare.js";
 import { $, button, h, oneLine } from "./dom.js";
 import { Knowledge } from "./knowledge.js";
 import { methodName, methodSelect } from "./methods.js";
-import { Screen } from "./screen.js";
+import { Screen, toEnd } from "./screen.js";
 import { Talk } from "./talk.js";
 import { language, NAMES, speakIn, t, translate } from "./texts.js";
 import { waitingView } from "./waiting.js";
@@ -177,7 +177,7 @@ async function openTalk(thread = "", turn = "") {
   });
   $("turns").replaceChildren();
   await talk.open(turn);
-  $("scroll").scrollTop = $("scroll").scrollHeight;
+  toEnd(true);
   $("say").focus({ preventScroll: true });
   await quietly(look);
 }

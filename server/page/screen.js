@@ -149,11 +149,20 @@ function editor(box, text, save, saved) {
   input.focus();
 }
 
-// Who reads the end goes on to read it; who has scrolled back stays there.
-function toEnd() {
+/* Who reads the end goes on to read it, also where its place becomes smaller because something waits below it, or a turn
+   that was not drawn before turns out higher. Who has scrolled back stays there. */
+const NEAR = 100; // pixels from the end
+let atEnd = true;
+
+export function toEnd(wanted = false) {
   const box = $("scroll");
-  if (box.scrollHeight - box.scrollTop - box.clientHeight > 400) return;
-  const down = () => (box.scrollTop = box.scrollHeight);
-  down();
-  requestAnimationFrame(down); // a turn that was not drawn before has its own height only now
+  atEnd ||= wanted;
+  if (atEnd) box.scrollTop = box.scrollHeight;
 }
+
+$("scroll").addEventListener("scroll", ({ target }) => {
+  atEnd = target.scrollHeight - target.scrollTop - target.clientHeight < NEAR;
+});
+const moved = new ResizeObserver(() => toEnd());
+moved.observe($("scroll"));
+moved.observe($("turns"));
