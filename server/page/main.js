@@ -127,6 +127,7 @@ function welcome() {
   $("method").replaceChildren();
   showWhy(null);
   $("form").hidden = true;
+  $("scroll").scrollTop = 0;
   showWaiting(null, null);
   $("welcome").replaceChildren(
     h("h2", {}, t(now.roles.length ? "welcome" : "nobody")),
@@ -312,7 +313,9 @@ async function openWhy(id, wanted) {
     const message = error instanceof api.Away ? t("away") : t("failed", { message: error.message });
     view = [h("p", { class: "warning" }, message), button(t("try_again"), () => openWhy(id, true))];
   }
-  if (now.why === id && talk === now.talk) $("why-body").replaceChildren(...view);
+  if (now.why !== id || talk !== now.talk) return;
+  $("why-body").replaceChildren(...view);
+  $("why").scrollTop = 0;
 }
 
 function showWhy(view) {

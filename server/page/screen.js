@@ -157,7 +157,7 @@ let atEnd = true;
 export function toEnd(wanted = false) {
   const box = $("scroll");
   atEnd ||= wanted;
-  if (atEnd) box.scrollTop = box.scrollHeight;
+  if (atEnd && $("turns").children.length) box.scrollTop = box.scrollHeight;
 }
 
 $("scroll").addEventListener("scroll", ({ target }) => {

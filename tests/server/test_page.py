@@ -19,6 +19,21 @@ pytestmark = [
 ]
 
 
+async def test_a_visit_begins_with_the_first_role_and_why_with_its_first_part(tmp_path: Path) -> None:
+    async with page_house(tmp_path) as house:
+        await house.page.wait_for_selector(".roles li:nth-child(4)")
+        assert await house.page.evaluate("document.querySelector('#scroll').scrollTop") == 0
+        await house.open()
+        await house.say("one")
+        await house.page.wait_for_selector("#why-body table")
+        await house.page.evaluate("document.querySelector('#why').scrollTop = 10_000")
+        await house.say("two")
+        await house.until(
+            "document.querySelector('.turn:last-child.looked-at') && document.querySelector('#why-body table')"
+        )
+        assert await house.page.evaluate("document.querySelector('#why').scrollTop") == 0
+
+
 async def test_a_talk_is_swiped_edited_gone_back_in_and_forked(tmp_path: Path) -> None:
     async with page_house(tmp_path) as house:
         await house.open()

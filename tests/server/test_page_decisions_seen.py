@@ -62,7 +62,7 @@ async def test_a_change_of_who_she_is_is_approved_one_by_one(tmp_path: Path) -> 
 
 LAST = """() => {
     const shown = document.querySelector('#scroll').getBoundingClientRect();
-    const last = document.querySelector('#turns > li:last-child .reply').getBoundingClientRect();
+    const last = document.querySelector('#turns > li:last-child .reply .text').getBoundingClientRect();
     return last.top >= shown.top && last.bottom <= shown.bottom;
 }"""
 
