@@ -7,6 +7,7 @@ writes, and a frame while the talk scrolls. Bytes are those of the files. Needs 
 (`make build/clients/.playwright`) and Chromium; says so where they are missing.
 
 Run: python benchmarks/browser.py [--entities 2000] [--turns 1000] [--rounds 3]
+     python benchmarks/browser.py --report FOLDER/report.html     # the first picture, and until all of it is there
 """
 
 import argparse
@@ -88,6 +89,17 @@ def graph_page(entities: int) -> bytes:
         if a != b
     ]
     return html(knowledge(found, relations), names[0])
+
+
+async def measured_report(file: Path) -> dict[str, float]:
+    """Open the report of a run."""
+    from chat_clients import page_at
+
+    async with page_at(file.as_uri(), 1280, 800) as page:
+        await page.reload()
+        await page.wait_for_selector("#s-replies", state="attached")
+        ready = await page.evaluate("performance.timing.loadEventEnd - performance.timing.navigationStart")
+        return {"first paint": await page.evaluate(PAINT), "ready": ready}
 
 
 async def measured_graph(file: Path) -> dict[str, float]:
@@ -193,6 +205,7 @@ def main() -> None:
     parser.add_argument("--entities", type=int, default=2000)
     parser.add_argument("--turns", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--report", type=Path, help="a report that `evaluate` or benchmarks/reports.py wrote, alone")
     given = parser.parse_args()
     sys.path[:0] = [str(SUPPORT)]
     from chat_clients import missing
@@ -200,19 +213,23 @@ def main() -> None:
     if why := missing("playwright"):
         sys.exit(f"{why}.")
     console = Console()
+    if given.report:
+        rounds = [asyncio.run(measured_report(given.report.resolve())) for _ in range(given.rounds)]
+        console.print(table_of(f"{given.report.name}, {given.report.stat().st_size:,} bytes", rounds))
+        return
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "graph.html"
         file.write_bytes(graph_page(given.entities))
         empty = len(graph_page(1))
-        rounds = {
+        pages = {
             f"a graph of {given.entities:,} entities": [asyncio.run(measured_graph(file)) for _ in range(given.rounds)],
             f"a talk of {given.turns:,} turns": [
                 asyncio.run(measured_talk(Path(folder) / str(n), given.turns)) for n in range(given.rounds)
             ],
         }
-        for title, found in rounds.items():
+        for title, found in pages.items():
             console.print(table_of(title, found))
-        page = sum(one.stat().st_size for one in PAGE.iterdir())
+        page = sum(one.stat().st_size for one in PAGE.rglob("*") if one.is_file())
         console.print(
             f"Bytes: the page of a server {page:,}; that of a graph {empty:,} without its data, "
             f"{file.stat().st_size:,} with it."

@@ -19,7 +19,7 @@ from dramaturg.evaluation.comparison.contestants import BOUNDS, NAMES
 from dramaturg.evaluation.comparison.plan import Entry, Plan, keep_plan
 from dramaturg.evaluation.comparison.records import Judged, RecordFile, Reply
 from dramaturg.evaluation.datasets.dataset import DatasetQuestion
-from dramaturg.evaluation.judging.scales import METRICS, SIMILARITY, scale_of
+from dramaturg.evaluation.judging.scales import METRICS, OF_TALKS, SIMILARITY, scale_of
 from dramaturg.evaluation.reports.page import PAGE, written_report
 
 JUDGES = ("one", "two")
@@ -46,7 +46,7 @@ def planned(told: argparse.Namespace, questions: int) -> Plan:
         methods=tuple(methods),
         roles=tuple(roles),
         seeds=(0,),
-        metrics=METRICS[: told.metrics],
+        metrics=tuple(one for one in METRICS if one not in OF_TALKS)[: told.metrics],
         model="speaker",
         judges=JUDGES[: told.judges],
         dataset="made up",

@@ -19,7 +19,7 @@ from dramaturg.nodes.run import RoleContext, run_of
 from dramaturg.stores.errors import RoleError, did_you_mean
 from dramaturg.stores.files import sha256
 from dramaturg.stores.formats.characters import texts_of
-from dramaturg.stores.library import Library, example_card, example_is_card_only, examples, find_card, find_role
+from dramaturg.stores.library import Library, example_card, example_files, examples, find_card, find_role
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
 from dramaturg.stores.shared_library import SharedLibrary
@@ -83,7 +83,7 @@ class Rooms:
         """The roles by their cards, the library's first; one whose card cannot be read says why. It may block."""
         own = self.library.cards()
         others = [role for role in examples() if role not in own]
-        others.sort(key=example_is_card_only)  # those of whom more is written come first
+        others.sort(key=lambda role: not example_files(role))  # those of whom more is written come first
         cards = own | {role: partial(example_card, role) for role in others}
         shown = []
         for role, card in cards.items():

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import timedelta
 from functools import cache, partial
@@ -13,7 +13,7 @@ from threading import RLock
 from typing import NamedTuple
 from uuid import uuid4
 
-from dramaturg.stores.documents.forms import CARD, MEMORIES, RoleCard, card_text, parse_card
+from dramaturg.stores.documents.forms import CARD, CHRONICLE, MEMORIES, RoleCard, card_text, parse_card
 from dramaturg.stores.documents.originals import originals, taken
 from dramaturg.stores.errors import RoleError, StorageError, did_you_mean
 from dramaturg.stores.files import inside, make_folder, move_folder, put_in_place, remove, written_aside
@@ -48,12 +48,22 @@ class UnknownRole(RoleError):
     """A library has no such role."""
 
 
+WRITTEN = {
+    "persona": re.compile(r"persona/[^/]+\.md"),
+    "dialogues": re.compile(r"dialogues/[^/]+\.jsonl"),
+    "memories": re.compile(re.escape(MEMORIES)),
+    "chronicle": re.compile(re.escape(CHRONICLE)),
+}
+"""What methods look things up in, each with the paths of its files in a role's folder."""
+
+
 class Listed(NamedTuple):
     """What a list of roles says of one, without opening it."""
 
     card: Callable[[], RoleCard]
     """Its card; RoleError: it cannot be read."""
-    card_only: bool
+    written: tuple[str, ...]
+    """Which kinds of files it has beside its card: of `WRITTEN`."""
     unread: int
     """Files in persona/ of which no document was made."""
 
@@ -82,7 +92,7 @@ class Library:
         for role, card in self.cards().items():
             folder = self.root / role
             waiting = {one.name for one in originals(folder)} - {*taken(folder)}
-            found[role] = Listed(card, card_only(folder), len(waiting))
+            found[role] = Listed(card, written(folder), len(waiting))
         return found
 
     def create(self, role: str, card: RoleCard) -> Role:
@@ -254,16 +264,23 @@ def examples() -> list[str]:
     return sorted(entry.name for entry in _examples().iterdir() if (entry / CARD).is_file())
 
 
-def card_only(role: Traversable) -> bool:
-    """Whether nothing is written of a role but its card: no persona, no dialogues and no memories."""
-    folders = [folder for name in ("persona", "dialogues") if (folder := role / name).is_dir()]
-    written = any(entry.name.endswith((".md", ".jsonl")) for folder in folders for entry in folder.iterdir())
-    return not written and not (role / MEMORIES).is_file()
+def written(role: Traversable) -> tuple[str, ...]:
+    """Which kinds of files there are of a role beside its card: of `WRITTEN`."""
+    there = set[str]()
+    for name in ("persona", "dialogues"):
+        if (folder := role / name).is_dir():
+            there |= {f"{name}/{entry.name}" for entry in folder.iterdir()}
+    return kinds_of({*there, *(name for name in (MEMORIES, CHRONICLE) if (role / name).is_file())})
 
 
-def example_is_card_only(role: str) -> bool:
-    """Whether nothing is written of a role that comes with the package but its card."""
-    return card_only(_examples() / role)
+def kinds_of(paths: Collection[str]) -> tuple[str, ...]:
+    """Which kinds of files of a role some paths in its folder are: of `WRITTEN`."""
+    return tuple(kind for kind, form in WRITTEN.items() if any(map(form.fullmatch, paths)))
+
+
+def example_files(role: str) -> tuple[str, ...]:
+    """Which kinds of files there are of a role that comes with the package, beside its card: of `WRITTEN`."""
+    return written(_examples() / role)
 
 
 @cache

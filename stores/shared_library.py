@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, LiteralString
 from urllib.parse import urlsplit
 
 from dramaturg.stores.documents.changes import TAKEN
-from dramaturg.stores.documents.forms import CARD, MEMORIES, RoleCard, parse_card
+from dramaturg.stores.documents.forms import CARD, CHRONICLE, MEMORIES, RoleCard, parse_card
 from dramaturg.stores.documents.originals import taken_in
 from dramaturg.stores.errors import RoleBusy, RoleError, StorageError
 from dramaturg.stores.files import make_folder, remove_file, sha256, write_bytes
 from dramaturg.stores.index.folder import POINTERS
-from dramaturg.stores.library import Library, Listed, check_id, files_in
+from dramaturg.stores.library import Library, Listed, check_id, files_in, kinds_of
 from dramaturg.stores.locks import PATIENCE, copies, file_lock
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_copy import Copy
@@ -89,24 +89,25 @@ class SharedLibrary(Library):
 
     def listed(self) -> dict[str, Listed]:
         """Return what a list says of each role, by its id, by the names of its files."""
-        cards, written, unread = self.cards(), set[str](), dict[str, set[str]]()
+        cards, paths, unread = self.cards(), dict[str, set[str]](), dict[str, set[str]]()
         with self._session() as session:
             rows = session.execute(
                 "SELECT f.role, path, data FROM dramaturg_files f "
                 "LEFT JOIN dramaturg_blobs b ON path = %s AND b.role = f.role AND b.digest = f.digest "
                 "WHERE path = ANY(%s) OR path LIKE 'persona/%%' OR path LIKE 'dialogues/%%' ORDER BY path DESC",
-                [TAKEN, [TAKEN, MEMORIES]],
+                [TAKEN, [TAKEN, MEMORIES, CHRONICLE]],
                 binary=True,
             ).fetchall()
         for role, path, data in rows:
             folder, _, name = str(path).partition("/")
-            if path == MEMORIES or ("/" not in name and name.endswith((".md", ".jsonl"))):
-                written.add(role)
+            paths.setdefault(role, set()).add(str(path))
             if folder == "persona" and ("/" in name or not name.lower().endswith(".md")):
                 unread.setdefault(role, set()).add(name.partition("/")[0] + "/" * ("/" in name))
             if path == TAKEN:
                 unread.setdefault(role, set()).difference_update(taken_in(bytes(data)))
-        return {role: Listed(card, role not in written, len(unread.get(role, ()))) for role, card in cards.items()}
+        return {
+            role: Listed(card, kinds_of(paths.get(role, ())), len(unread.get(role, ()))) for role, card in cards.items()
+        }
 
     def _names(self) -> list[str]:
         with self._session() as session:

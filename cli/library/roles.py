@@ -24,7 +24,7 @@ from dramaturg.cli.output import errors, print_json, screen
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.documents.originals import unread
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError
-from dramaturg.stores.library import card_only, example_card, example_is_card_only, examples
+from dramaturg.stores.library import example_card, example_files, examples, written
 from dramaturg.stores.role import Role
 
 if TYPE_CHECKING:
@@ -33,26 +33,38 @@ if TYPE_CHECKING:
     from dramaturg.stores.versions import Version
 
 CARD_ONLY = "Card only: a role for you to play (--user-role), or one that answers by --method profile."
+METHODS_OF = {
+    "persona": ("amadeus", "role-rag"),
+    "dialogues": ("drmr",),
+    "memories": ("emotional-rag",),
+    "chronicle": ("id-rag",),
+}
+"""The methods of the papers, by the files that they look things up in."""
 
 
 def roles(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """List the roles of the library, and the examples that can be opened."""
     shelf = shelf_of(library)
     listed = shelf.listed()
-    rows = [{"role": role, "where": "library", **name_or_error(one.card)} for role, one in listed.items()]
+    rows: list[dict[str, Any]] = [
+        {"role": role, "where": "library", **name_or_error(one.card)} for role, one in listed.items()
+    ]
     rows += [
         {"role": role, "name": example_card(role).name, "where": "example"} for role in examples() if role not in listed
     ]
+    for row in rows:
+        own = listed.get(row["role"])
+        kinds = own.written if own else example_files(row["role"])
+        row["methods"] = [method for kind in kinds for method in METHODS_OF[kind]]
     if as_json:
         print_json(rows)
         return
-    table = Table("role", "name", "where", title=shelf.name, caption="An example is copied when first opened.")
+    caption = "An example is copied when first opened. Any role answers by --method profile."
+    table = Table("role", "name", "where", "has files for", title=shelf.name, caption=caption)
     for row in rows:
-        own = listed.get(row["role"])
-        bare = own.card_only if own else example_is_card_only(row["role"])
-        waiting = own.unread if own else 0
-        where = row["where"] + ", card only" * bare + f", {waiting} file(s) not read" * bool(waiting)
-        table.add_row(row["role"], row["name"], where)
+        waiting = listed[row["role"]].unread if row["role"] in listed else 0
+        where = row["where"] + f", {waiting} file(s) not read" * bool(waiting)
+        table.add_row(row["role"], row["name"], where, ", ".join(row["methods"]) or "card only")
     screen.print(table)
     for problem in filter(None, (row.get("error") for row in rows)):
         errors.print(problem)
@@ -92,7 +104,7 @@ def show(role: RoleArgument, library: LibraryOption = None, as_json: JsonOption 
     if as_json:
         print_json(about)
         return
-    table = Table("", "", title=about["name"], show_header=False, caption=CARD_ONLY if card_only(opened.root) else None)
+    table = Table("", "", title=about["name"], show_header=False, caption=None if written(opened.root) else CARD_ONLY)
     for key, value in about.items():
         table.add_row(key, "\n".join(map(str, value)) if isinstance(value, list) else str(value))
     screen.print(table)

@@ -156,8 +156,12 @@ def test_a_model_that_is_not_there_has_an_exit_code_of_its_own(run: Command, mon
 def test_roles_are_listed_with_the_examples(run: Command) -> None:
     assert "wukong" in run("roles")[1]
     rows = {row["role"]: row for row in json.loads(run("roles", "--json")[1])}
-    assert rows["ada"] == {"role": "ada", "name": "Ada Quill", "where": "library"}
+    ada = {"role": "ada", "name": "Ada Quill", "where": "library", "methods": rows["ada"]["methods"]}
+    assert rows["ada"] == ada
+    assert "amadeus" in rows["ada"]["methods"]
     assert rows["beethoven"]["where"] == "example"
+    assert rows["alice"]["methods"] == ["emotional-rag", "id-rag"]
+    assert rows["jim"]["methods"] == []
 
 
 def test_a_new_role_is_a_folder_to_be_written_into(run: Command, tmp_path: Path) -> None:

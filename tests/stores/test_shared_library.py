@@ -151,16 +151,16 @@ def test_a_list_of_roles_fetches_cards_alone(here: SharedLibrary, there: SharedL
     here.replace(
         {
             "bare": {CARD: b"name: Bare\n"},
-            "broken": {CARD: b"name: [\n", "dialogues/tea.jsonl": b""},
+            "broken": {CARD: b"name: [\n", "dialogues/tea.jsonl": b"", "chronicle.yaml": b""},
             "unread": {CARD: b"name: Unread\n", "persona/a.txt": b"a", "persona/letters/b.md": b"b"},
         }
     )
     listed = there.listed()
-    assert [(role, one.card_only, one.unread) for role, one in listed.items()] == [
-        ("ada", False, 0),
-        ("bare", True, 0),
-        ("broken", False, 0),
-        ("unread", True, 2),
+    assert [(role, one.written, one.unread) for role, one in listed.items()] == [
+        ("ada", ("persona",), 0),
+        ("bare", (), 0),
+        ("broken", ("dialogues", "chronicle"), 0),
+        ("unread", (), 2),
     ]
     assert [listed[role].card().name for role in ("ada", "bare", "unread")] == ["Ada", "Bare", "Unread"]
     with pytest.raises(RoleError, match=r"broken.*role\.yaml"):

@@ -283,6 +283,20 @@ def test_roles_are_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.Monkey
     assert not library.root.exists() or not [*library.root.iterdir()]
 
 
+def test_nobody_is_asked_what_was_said_by_a_namesake_without_a_profile(tmp_path: Path) -> None:
+    tiny.coser(tiny.coser(tmp_path, "The Fog"))
+    file = tmp_path / "The Light.json"
+    book = json.loads(file.read_text().replace('"Tom"', '"\u00c4da"'))
+    book["character_datasets"] = {"\u00c4da": {"profile": "", "plots": []}, "Ada": {"profile": "Ada.", "plots": []}}
+    file.write_text(json.dumps(book))
+    cast = cast_in("coser", tmp_path)
+    named = [one for one in cast.members if one.startswith("coser-the-light")]
+    assert [cast.members[one].name for one in named] == ["Ada"]
+    asked = [one for one in cast.dataset.questions if one.role == named[0]]
+    assert asked
+    assert all("It is lit" in str(one.answer) for one in asked)
+
+
 def test_ids_are_those_of_folders_and_differ() -> None:
     assert role_id("character_llm", "Ludwig van Beethoven") == "character-llm-ludwig-van-beethoven"
     assert role_id("coser", "Élise / Mère") == "coser-elise-mere"
