@@ -153,15 +153,21 @@ function editor(box, text, save, saved) {
    that was not drawn before turns out higher. Who has scrolled back stays there. */
 const NEAR = 100; // pixels from the end
 let atEnd = true;
+let before = 0; // where the talk stood
 
 export function toEnd(wanted = false) {
   const box = $("scroll");
   atEnd ||= wanted;
-  if (atEnd && $("turns").children.length) box.scrollTop = box.scrollHeight;
+  if (!atEnd || !$("turns").children.length) return;
+  box.scrollTop = box.scrollHeight;
+  before = box.scrollTop;
 }
 
+// Only who scrolls upwards leaves the end: what comes between a movement to it and the event of that moves the end.
 $("scroll").addEventListener("scroll", ({ target }) => {
-  atEnd = target.scrollHeight - target.scrollTop - target.clientHeight < NEAR;
+  const near = target.scrollHeight - target.scrollTop - target.clientHeight < NEAR;
+  if (near || target.scrollTop < before) atEnd = near;
+  before = target.scrollTop;
 });
 const moved = new ResizeObserver(() => toEnd());
 moved.observe($("scroll"));
