@@ -149,7 +149,22 @@ def slowly(handler: Handler) -> None:
     handler.send_response(200)
     handler.send_header("Content-Type", "text/event-stream")
     handler.end_headers()
-    for word in "Tom is my brother, and he taught me to sail when I was small.".split():
+    for word in [
+        "Tom",
+        "is",
+        "my",
+        "brother,",
+        "and",
+        "he",
+        "taught",
+        "me",
+        "to",
+        "sail",
+        "when",
+        "I",
+        "was",
+        "small.",
+    ]:
         handler.wfile.write(b"data: " + json.dumps(completion({"content": word + " "}, "delta")).encode() + b"\n\n")
         time.sleep(0.1)
     handler.wfile.write(b"data: [DONE]\n\n")
