@@ -78,14 +78,16 @@ class TurnClock:
         self.unheard += 1
         if rest < deadline:
             msg = f"The turn's {self.seconds:g} s leave no time for an answer of the model {name!r}"
-            return ModelTimeout(f"{msg}: set a longer turn_deadline, or choose a faster model.")
+            longer = f"turn_deadline (with `dramaturg`: --set turn_deadline={max(2 * self.seconds, 1):g})"
+            return ModelTimeout(f"{msg}: set a longer {longer}, or choose a faster model.")
         if math.isinf(self.seconds) and self.unheard >= UNHEARD:
             msg = f"The model {name!r} left {UNHEARD} questions in a row without an answer for {deadline:g} s each"
             error = ModelUnavailable(f"{msg}: see that its server runs, or set a longer deadline, and go on.")
             self.failures[id(asked)] = error, math.inf
             return error
         return ModelTimeout(
-            f"The model {name!r} did not answer in the {deadline:g} s of the setting deadline: set a longer one."
+            f"The model {name!r} did not answer in the {deadline:g} s of the setting deadline: "
+            f"set a longer one (with `dramaturg`: --set deadline={2 * deadline:g})."
         )
 
 

@@ -94,7 +94,9 @@ def test_turns_that_are_killed_at_any_time(before: Path, method: str, tmp_path: 
     long = time.monotonic() - begun
     killed = 0
     for _ in range(100):
-        killed += killed_after(ON[method], folder, chance.uniform(0, long))
+        is_killed = killed_after(ON[method], folder, chance.uniform(0, long))
+        killed += is_killed
+        long *= 1.1 if is_killed else 0.8  # a machine's speed changes: some turns are to end before they are killed
         found = ids(folder, method)
         assert found == [f"m-{number}" for number in range(1, len(found) + 1)]
         assert set(acknowledged(folder)) <= set(found)
