@@ -48,6 +48,7 @@ from dramaturg.models.reading import (
     word_answer,
 )
 from dramaturg.models.stream_ends import BrokenOff
+from dramaturg.models.turn_clock import is_heard
 
 __all__ = ["Decision", "Rating", "choose", "decide", "extract", "rate", "write", "write_sentences"]
 
@@ -378,7 +379,11 @@ async def write_until_usable(
         curtain = Curtain(may_show, quiet=quiet)
         try:
             with curtain:
-                call = client.ainvoke(list(messages), curtain.config) if whole else streamed(client, messages, curtain)
+                call = (
+                    client.ainvoke(list(messages), curtain.config)
+                    if whole
+                    else streamed(client, messages, curtain, reply=chat.replies)
+                )
                 written = await counted(chat, call, read_text)
         except (InvalidAnswer, UnusableAnswer) as failed:
             broke_off = isinstance(failed, BrokenOff)
@@ -398,8 +403,8 @@ def read_text(message: AIMessage) -> Written:
     return Written(text=text_of(message, cut=True).strip(), cut=cut, streamed_as=message.id)
 
 
-async def streamed(client: Client, messages: Sequence[BaseMessage], curtain: Curtain) -> AIMessage:
-    """Put a streamed message together; it is shown as the curtain has it."""
+async def streamed(client: Client, messages: Sequence[BaseMessage], curtain: Curtain, *, reply: bool) -> AIMessage:
+    """Put a streamed message together; it is shown as the curtain has it. A reply may then take its whole turn."""
     message, parts, length = AIMessageChunk(content=""), list[AIMessageChunk](), 0
     stream = cast("AsyncGenerator[AIMessage]", client.astream(list(messages), curtain.config))
     async with aclosing(stream):
@@ -409,6 +414,8 @@ async def streamed(client: Client, messages: Sequence[BaseMessage], curtain: Cur
             parts.append(chunk)
             length += len(text := chunk.text)
             await curtain.heed_part(text)
+            if reply and curtain.shown:
+                is_heard()
             if length > MAX_CHARACTERS:
                 break
     return message + parts  # once: joined part by part, a long text is copied as often as it has parts

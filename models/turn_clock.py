@@ -20,6 +20,21 @@ question_ends: ContextVar[float | None] = ContextVar("question_ends", default=No
 """When the question that is being asked is given up, by the monotonic clock: nobody waits for a server beyond that."""
 
 
+_question: ContextVar[asyncio.Timeout | None] = ContextVar("_question", default=None)
+"""What ends the question that is being asked in a turn; None: no turn would end it later."""
+
+
+def is_heard() -> None:
+    """Let the reply that is being asked for have all that is left of its turn: somebody hears it as it is written.
+
+    Its deadline is over by then for what it is there for, a model that says nothing. A reply that comes slowly, as on a
+    machine with other work, would be cut off in the middle, and could not be asked for again: it was heard.
+    """
+    question = _question.get()
+    if question and not question.expired():
+        question.reschedule(None)  # what bounds the turn stands around it
+
+
 class TurnClock:
     """The time of one turn, shared by all that ask in it, and how models have failed in it.
 
@@ -103,10 +118,14 @@ async def within(
     try:
         if bound <= 0:
             raise TimeoutError
-        async with asyncio.timeout(None if math.isinf(bound) else bound):
+        async with asyncio.timeout(None if math.isinf(bound) else bound) as timeout:
             if until > now:
                 await asyncio.sleep(until - now)
-            yield
+            question = _question.set(None if math.isinf(rest) else timeout)
+            try:
+                yield
+            finally:
+                _question.reset(question)
         clock.unheard = 0
         return
     except TimeoutError:

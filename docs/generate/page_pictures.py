@@ -1,4 +1,4 @@
-"""The pictures of docs/page: each state of what waits and of what is learned, on sheets; and a first visit as a film.
+"""The pictures of docs/how-to/page: each state of what waits and of what is learned; and a first visit as a film.
 
 Run it after `make build/clients/.playwright`:
 
@@ -274,6 +274,8 @@ async def film() -> None:
                 await until(page, "document.querySelector('.coming .reply .text')?.textContent.trim()")
                 await shot("the first word")
                 await page.wait_for_selector("#send:visible")
+                if await page.locator("#turns .warning").count():
+                    raise RuntimeError(await page.inner_text("#turns .warning"))  # cut off: there is no why
                 await shot("the reply is whole")
                 await page.wait_for_selector("#why-body table")
                 await shot("why")

@@ -6,7 +6,7 @@ import { compareView, sends } from "./compare.js";
 import { $, button, h, oneLine } from "./dom.js";
 import { Knowledge } from "./knowledge.js";
 import { methodName, methodSelect } from "./methods.js";
-import { Screen } from "./screen.js";
+import { Screen, toEnd } from "./screen.js";
 import { Talk } from "./talk.js";
 import { language, NAMES, speakIn, t, translate } from "./texts.js";
 import { waitingView } from "./waiting.js";
@@ -127,6 +127,7 @@ function welcome() {
   $("method").replaceChildren();
   showWhy(null);
   $("form").hidden = true;
+  $("scroll").scrollTop = 0;
   showWaiting(null, null);
   $("welcome").replaceChildren(
     h("h2", {}, t(now.roles.length ? "welcome" : "nobody")),
@@ -177,7 +178,7 @@ async function openTalk(thread = "", turn = "") {
   });
   $("turns").replaceChildren();
   await talk.open(turn);
-  $("scroll").scrollTop = $("scroll").scrollHeight;
+  toEnd(true);
   $("say").focus({ preventScroll: true });
   await quietly(look);
 }
@@ -312,7 +313,9 @@ async function openWhy(id, wanted) {
     const message = error instanceof api.Away ? t("away") : t("failed", { message: error.message });
     view = [h("p", { class: "warning" }, message), button(t("try_again"), () => openWhy(id, true))];
   }
-  if (now.why === id && talk === now.talk) $("why-body").replaceChildren(...view);
+  if (now.why !== id || talk !== now.talk) return;
+  $("why-body").replaceChildren(...view);
+  $("why").scrollTop = 0;
 }
 
 function showWhy(view) {

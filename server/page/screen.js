@@ -92,29 +92,27 @@ export class Screen {
       const item = h("li", { class: "turn coming", "aria-busy": "true" },
         going.question ? h("div", { class: "asked" }, h("span", { class: "who" }, t("you")), h("p", { class: "text" }, going.question)) : null,
         h("div", { class: "reply" }, h("span", { class: "who" }, this.name), thought, text));
-      this.coming = { of: going, item, text, thought };
-      this.wait(this.coming, Date.now());
+      this.coming = { of: going, item, text, thought, seconds: this.seconds(Date.now()) };
+      thought.after(this.coming.seconds);
     }
     return this.coming.item;
   }
 
   // A role may think for long: the seconds say that it still does.
-  wait(coming, since) {
+  seconds(since) {
     const seconds = h("span", { class: "seconds", "aria-hidden": "true" });
-    coming.thought.after(seconds);
     const timer = setInterval(() => {
-      if (this.coming !== coming || coming.thought.hidden) {
-        clearInterval(timer);
-        seconds.remove();
-      } else seconds.textContent = t("waited", { n: Math.round((Date.now() - since) / 1000) });
+      if (this.coming?.seconds === seconds && !seconds.hidden) seconds.textContent = t("waited", { n: Math.round((Date.now() - since) / 1000) });
+      else clearInterval(timer);
     }, 1000);
+    return seconds;
   }
 
   grow(going) {
     if (this.coming?.of !== going) return;
     this.coming.text.textContent = going.reply;
     const speaks = going.reply.length > going.begun.length;
-    this.coming.thought.hidden = speaks;
+    this.coming.thought.hidden = this.coming.seconds.hidden = speaks;
     if (!speaks) this.coming.thought.textContent = going.thoughts[going.thoughts.length - 1] ?? t("thinks", { name: this.name });
     toEnd();
   }
@@ -151,11 +149,26 @@ function editor(box, text, save, saved) {
   input.focus();
 }
 
-// Who reads the end goes on to read it; who has scrolled back stays there.
-function toEnd() {
+/* Who reads the end goes on to read it, also where its place becomes smaller because something waits below it, or a turn
+   that was not drawn before turns out higher. Who has scrolled back stays there. */
+const NEAR = 100; // pixels from the end
+let atEnd = true;
+let before = 0; // where the talk stood
+
+export function toEnd(wanted = false) {
   const box = $("scroll");
-  if (box.scrollHeight - box.scrollTop - box.clientHeight > 400) return;
-  const down = () => (box.scrollTop = box.scrollHeight);
-  down();
-  requestAnimationFrame(down); // a turn that was not drawn before has its own height only now
+  atEnd ||= wanted;
+  if (!atEnd || !$("turns").children.length) return;
+  box.scrollTop = box.scrollHeight;
+  before = box.scrollTop;
 }
+
+// Only who scrolls upwards leaves the end: what comes between a movement to it and the event of that moves the end.
+$("scroll").addEventListener("scroll", ({ target }) => {
+  const near = target.scrollHeight - target.scrollTop - target.clientHeight < NEAR;
+  if (near || target.scrollTop < before) atEnd = near;
+  before = target.scrollTop;
+});
+const moved = new ResizeObserver(() => toEnd());
+moved.observe($("scroll"));
+moved.observe($("turns"));

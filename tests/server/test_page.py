@@ -19,6 +19,21 @@ pytestmark = [
 ]
 
 
+async def test_a_visit_begins_with_the_first_role_and_why_with_its_first_part(tmp_path: Path) -> None:
+    async with page_house(tmp_path) as house:
+        await house.page.wait_for_selector(".roles li:nth-child(4)")
+        assert await house.page.evaluate("document.querySelector('#scroll').scrollTop") == 0
+        await house.open()
+        await house.say("one")
+        await house.page.wait_for_selector("#why-body table")
+        await house.page.evaluate("document.querySelector('#why').scrollTop = 10_000")
+        await house.say("two")
+        await house.until(
+            "document.querySelector('.turn:last-child.looked-at') && document.querySelector('#why-body table')"
+        )
+        assert await house.page.evaluate("document.querySelector('#why').scrollTop") == 0
+
+
 async def test_a_talk_is_swiped_edited_gone_back_in_and_forked(tmp_path: Path) -> None:
     async with page_house(tmp_path) as house:
         await house.open()
@@ -118,6 +133,24 @@ async def test_the_server_goes_away_and_comes_back(tmp_path: Path) -> None:
         await house.settled()
         assert [as_heard(said) for _, said in await house.held()] == [as_heard(said) for _, said in await house.shown()]
         assert len(await house.held()) == 3
+
+
+async def test_a_reply_that_its_turn_cuts_off_says_so_and_is_gone_on_with(tmp_path: Path) -> None:
+    async with page_house(tmp_path, settings={"redraws": 0, "turn_deadline": 20}) as house:
+        await house.open()
+        house.gate.clear()
+        await house.page.fill("#say", "one")
+        await house.page.press("#say", "Enter")
+        await house.until("document.querySelector('.coming .reply .text')?.textContent === 'Reply '")
+        assert await house.page.locator(".coming .seconds:visible").count() == 0  # they end with the first word
+        await house.settled()
+        cut = await house.page.inner_text("#turns > li:last-child .warning")
+        assert "cut off" in cut
+        assert "turn_deadline" in cut
+        house.gate.set()
+        await house.press(".reply", "Continue")
+        await house.settled()
+        assert await house.held() == await house.shown()
 
 
 async def test_two_windows_on_one_thread_see_each_other_and_lose_nothing(tmp_path: Path) -> None:

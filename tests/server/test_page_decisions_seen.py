@@ -60,6 +60,30 @@ async def test_a_change_of_who_she_is_is_approved_one_by_one(tmp_path: Path) -> 
         assert await page.locator("#waiting").is_hidden()
 
 
+LAST = """() => {
+    const shown = document.querySelector('#scroll').getBoundingClientRect();
+    const last = document.querySelector('#turns > li:last-child .reply .text').getBoundingClientRect();
+    return last.top >= shown.top && last.bottom <= shown.bottom;
+}"""
+
+
+@pytest.mark.parametrize("size", [(390, 760), (1280, 800)], ids=["phone", "wide"])
+async def test_the_reply_that_a_change_is_asked_for_stays_in_view(tmp_path: Path, size: tuple[int, int]) -> None:
+    async with page_house(tmp_path, *size, **CHANGES) as house:
+        await house.open()
+        for n in range(6):
+            await house.say(f"Who are you, {n}?")
+            await house.until(LAST)
+        await house.page.select_option("#method", "id-rag")
+        await house.say("And now?")
+        await house.until(SEEN)
+        await house.until(LAST)
+        await house.page.evaluate("document.querySelector('#scroll').scrollTop = 0")
+        await house.page.set_viewport_size({"width": size[0], "height": size[1] - 100})
+        await asyncio.sleep(0.3)
+        assert await house.page.evaluate("document.querySelector('#scroll').scrollTop") == 0  # who has scrolled back
+
+
 async def test_all_is_refused_and_it_waits_through_a_reload_until_then(tmp_path: Path) -> None:
     async with page_house(tmp_path, **CHANGES) as house:
         await house.open(method="id-rag")

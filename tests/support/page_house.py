@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -96,11 +97,11 @@ class House:
 
     async def until(self, true: str) -> None:
         """Wait until an expression is true: Playwright's own waiting is refused by the page's policy."""
-        for _ in range(1_000):
-            if await self.page.evaluate(true):
-                return
+        ends = time.monotonic() + 90  # as Playwright's own here
+        while not await self.page.evaluate(true):
+            if time.monotonic() > ends:
+                raise AssertionError(f"It never came to be true: {true}")
             await asyncio.sleep(0.02)
-        raise AssertionError(f"It never came to be true: {true}")
 
     async def shown(self) -> list[tuple[str, str]]:
         """The turns on the screen."""

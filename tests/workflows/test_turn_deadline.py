@@ -1,5 +1,7 @@
 """A turn is over within its deadline, whatever its endpoint does, and does not go on asking one that is gone."""
 
+import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +17,7 @@ from dramaturg.models.errors import ModelError, ModelTimeout
 from dramaturg.workflows.methods import METHODS, chat_graph, context_type
 
 from roles import WordEmbeddings, run_settings
-from stub_endpoint import Endpoint, Handler, endpoint
+from stub_endpoint import Endpoint, Handler, completion, endpoint
 
 SECONDS = 0.6  # of a turn
 PATIENCE = 20.0  # of a server that says nothing
@@ -140,6 +142,50 @@ async def test_a_turn_that_is_finished_has_its_time_anew(stage: Any) -> None:
     server.faults = {}
     conversation.change(turn_deadline=3)
     assert (await conversation.finish())["messages"][-1].text
+
+
+def slowly(handler: Handler) -> None:
+    """Write a reply word by word, in a second and more."""
+    handler.send_response(200)
+    handler.send_header("Content-Type", "text/event-stream")
+    handler.end_headers()
+    for word in [
+        "Tom",
+        "is",
+        "my",
+        "brother,",
+        "and",
+        "he",
+        "taught",
+        "me",
+        "to",
+        "sail",
+        "when",
+        "I",
+        "was",
+        "small.",
+    ]:
+        handler.wfile.write(b"data: " + json.dumps(completion({"content": word + " "}, "delta")).encode() + b"\n\n")
+        time.sleep(0.1)
+    handler.wfile.write(b"data: [DONE]\n\n")
+
+
+@pytest.mark.parametrize(("bound", "says"), [({"deadline": 0.5}, ""), ({"turn_deadline": 0.5}, r"turn's 0\.5 s")])
+async def test_a_reply_that_is_heard_has_what_is_left_of_its_turn(stage: Any, bound: Any, says: str) -> None:
+    output, seconds = await timed(stage, "vanilla", faults={"chat": slowly}, redraws=0, **bound)
+    if says:
+        assert isinstance(output, ModelTimeout)
+        assert re.search(says, str(output))
+    else:
+        assert not isinstance(output, Exception), output
+        assert output["messages"][-1].text.endswith("when I was small.")
+        assert seconds > 1
+
+
+async def test_a_reply_of_which_nothing_is_heard_has_the_deadline_of_a_question(stage: Any) -> None:
+    output, seconds = await timed(stage, "vanilla", faults={"chat": dripping}, redraws=0, deadline=0.3)
+    assert isinstance(output, ModelTimeout)
+    assert seconds < 2
 
 
 def gone(status: int, **headers: str) -> Callable[[Handler], None]:
