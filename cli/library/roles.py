@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
 from dramaturg.cli.options import (
     AMADEUS,
@@ -60,11 +60,12 @@ def roles(library: LibraryOption = None, as_json: JsonOption = False) -> None:
         print_json(rows)
         return
     caption = "An example is copied when first opened. Any role answers by --method profile."
-    table = Table("role", "name", "where", "has files for", title=shelf.name, caption=caption)
+    where = Column("where", no_wrap=True)
+    table = Table("role", "name", where, "has files for", title=shelf.name, caption=caption)
     for row in rows:
         waiting = listed[row["role"]].unread if row["role"] in listed else 0
-        where = row["where"] + f", {waiting} file(s) not read" * bool(waiting)
-        table.add_row(row["role"], row["name"], where, ", ".join(row["methods"]) or "card only")
+        place = row["where"] + f", {waiting} file(s) not read" * bool(waiting)
+        table.add_row(row["role"], row["name"], place, ", ".join(row["methods"]) or "card only")
     screen.print(table)
     for problem in filter(None, (row.get("error") for row in rows)):
         errors.print(problem)
