@@ -163,6 +163,7 @@ def interviewed(stub: Endpoint, asked: list[Any], tmp_path: Path) -> tuple[str, 
     return str(inventory), str(labels)
 
 
+@pytest.mark.crash
 def test_inventories_are_metrics(run: Command, out: str, asked: list[Any], interviewed: tuple[str, str]) -> None:
     inventory, labels = interviewed
     command = ("evaluate", *METHODS, "--metrics", inventory, "--labels", labels, "--judge", "wise", "--out", out)
@@ -250,6 +251,7 @@ def test_a_dry_run_says_what_the_plan_can_show(run: Command, out: str, asked: li
     assert "A limit left out: in scope, skill_and_expertise 1; out of scope 1." in err
 
 
+@pytest.mark.crash
 def test_a_changed_plan_is_refused_and_can_begin_with_what_was_answered(
     run: Command, out: str, asked: list[Any]
 ) -> None:
@@ -300,6 +302,7 @@ def test_what_any_run_knows_of_its_judges_stands_in_the_report_of_all(run: Comma
     assert f"By accuracy, what {judge} says means nothing" in text
 
 
+@pytest.mark.crash
 def test_what_failed_in_one_place_was_answered_in_another(run: Command, tmp_path: Path) -> None:
     one = made_run(tmp_path / "one", lambda method, role, question, judge: None if question else 1.0)
     two = made_run(tmp_path / "two", lambda *_: 1.0, skip=lambda method, role, question: question == 0)

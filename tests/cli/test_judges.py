@@ -122,6 +122,7 @@ def test_what_cannot_be_asked_is_said_before_anything_is(
     assert asked == []
 
 
+@pytest.mark.crash
 def test_the_report_of_a_run_names_how_its_judge_stands(run: Command, asked: list[Any], tmp_path: Path) -> None:
     lines = "".join(json.dumps(one) + "\n" for one in QUESTIONS)
     (tmp_path / "ada" / "questions.jsonl").write_text(lines, encoding="utf-8")

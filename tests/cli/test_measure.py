@@ -70,6 +70,7 @@ def test_the_cost_needs_no_question(run: Command, logs: list[str], stub: Endpoin
     assert f"{cost['tokens']:,}" in out
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("options", "numbers"),
     [
@@ -94,6 +95,7 @@ def test_a_dry_run_says_what_would_be_asked_and_asks_nothing(
     assert not list(Path(logs[0]).parent.glob("*.measures.*"))
 
 
+@pytest.mark.crash
 def test_conditions_are_put_side_by_side(run: Command, logs: list[str], stub: Endpoint) -> None:
     everything = ("--recall", "--recall-with-retrieval", "--alignment")
     wanted = json.loads(run("measure", *logs, *everything, "--dry-run", "--json")[1])["questions"]

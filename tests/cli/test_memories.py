@@ -188,6 +188,7 @@ def test_a_memory_is_removed_when_asked_twice(run: Command, tmp_path: Path, monk
     assert len(listed(run)) == 4
 
 
+@pytest.mark.crash
 def test_the_memory_that_was_asked_about_is_removed_though_another_has_come(
     run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

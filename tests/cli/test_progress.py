@@ -53,6 +53,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> StringIO:
     return seen
 
 
+@pytest.mark.crash
 def test_a_pipe_gets_whole_lines(stub: Endpoint, tmp_path: Path) -> None:
     small_role(tmp_path)
     variables = {**os.environ, **stub.variables(), "DRAMATURG_LIBRARY": str(tmp_path), "PYTHONIOENCODING": "utf-8"}
@@ -157,6 +158,7 @@ async def test_that_time_is_of_all_texts_by_a_few(tmp_path: Path) -> None:
     assert 0.5 < cost.embedding_seconds / (0.002 * cost.to_embed) < 3
 
 
+@pytest.mark.crash
 def test_an_evaluation_counts_what_was_answered_before(run: Command, tmp_path: Path) -> None:
     lines = "".join(f'{{"question": "Who is {n}?", "answer": "Ada."}}\n' for n in range(12))
     (tmp_path / "ada" / "questions.jsonl").write_text(lines)

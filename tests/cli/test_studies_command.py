@@ -129,6 +129,7 @@ def test_what_riverbend_would_ask_is_said_before(asked: Command, stub: Endpoint)
     assert (counts["runs"], counts["questions"], stub.asked) == (2, 165, [])
 
 
+@pytest.mark.crash
 def test_riverbend_is_played_measured_and_kept(asked: Command, stub: Endpoint) -> None:
     stub.model = examined_townspeople()
     code, first, err = asked("studies", *HOUR, "--set", "measures=alignment", "--json")

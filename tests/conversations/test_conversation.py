@@ -99,7 +99,7 @@ async def test_branches_begin_with_the_one_that_was_spoken_on_last(talk: Convers
     assert [len(branch) for branch in await talk.branches()] == [1, 2]
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @each_saver
 @pytest.mark.parametrize("number", [0, 1, 2, None])
 async def test_a_turn_is_asked_again(talk: Conversation, number: int | None) -> None:
@@ -124,7 +124,7 @@ async def test_a_turn_is_edited(talk: Conversation, number: int) -> None:
     assert await memory(talk) == set(await questions(talk))
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @each_saver
 @pytest.mark.parametrize("number", [0, 1, 2])
 async def test_a_turn_is_deleted_with_what_followed(talk: Conversation, number: int) -> None:
@@ -330,6 +330,7 @@ async def test_a_thread_is_erased(talk: Conversation) -> None:
     assert await memory(talk) == {"two"}
 
 
+@pytest.mark.sample(2)
 @each_saver
 async def test_one_query_and_a_listing_read_the_same_past(talk: Conversation) -> None:
     for text in ("one", "two", "three"):
@@ -358,6 +359,7 @@ async def test_turns_that_were_kept_step_by_step_are_deleted(talk: Conversation,
     assert b"secret" not in all_bytes(tmp_path)
 
 
+@pytest.mark.sample(2)
 @each_saver
 async def test_turns_that_were_kept_step_by_step_are_forked_and_delivered_again(
     talk: Conversation, player: Player

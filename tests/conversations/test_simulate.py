@@ -139,6 +139,7 @@ def test_a_deed_is_kept_before_the_next_agent_is_asked(tmp_path: Path, monkeypat
     assert waited == [True] * 5
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("at", [1, 4, 9])
 def test_whoever_watches_can_stop_it_and_what_was_done_is_kept(tmp_path: Path, undisturbed: Events, at: int) -> None:
     seen: Events = []
@@ -262,6 +263,7 @@ def test_the_command_for_a_program(model: ScriptedChatModel, run: Command, tmp_p
     assert sorted(map(str, timeless(shown))) == sorted(map(str, written(tmp_path / LOG)))
 
 
+@pytest.mark.crash
 def test_the_command_branches(model: ScriptedChatModel, run: Command, tmp_path: Path) -> None:
     first, second = str(tmp_path / LOG), str(tmp_path / "other.jsonl")
     run("simulate", "riverbend", "--steps", "2", "--log", first)

@@ -153,7 +153,7 @@ def some(names: Sequence[str], most: int | None, step: int = 1) -> list[int]:
     return sorted({near for at in statements for near in (at, at + 1) if near <= last})
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @SOME_OR_ALL
 @pytest.mark.parametrize("how", ["killed", errno.ENOSPC, errno.EIO], ids=["killed", "refused", "cut"])
 @pytest.mark.parametrize("change", CHANGES)

@@ -68,6 +68,7 @@ def whole(root: Path) -> list[tuple[bytes, bytes, list[str]]]:
     return [content(Role(root).index(GRAPH_KIND).open(one.version)) for one in current.versions]
 
 
+@pytest.mark.crash
 @COUNTS
 def test_nothing_changed_is_read(root: Path, count: int) -> None:
     now, before = whole(root)

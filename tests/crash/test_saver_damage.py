@@ -267,6 +267,7 @@ def test_a_forged_row_runs_nothing_without_the_variable_either(file: Path, tmp_p
     assert not marker.exists()
 
 
+@pytest.mark.crash
 async def test_a_row_that_expands_without_bound_is_refused(file: Path) -> None:
     press = zlib.compressobj(level=9)
     bomb = b"".join(press.compress(b"\0" * LARGEST) for _ in range(2)) + press.flush()

@@ -463,6 +463,7 @@ def test_an_export_is_taken_up_and_exported_again(thread: str, run: Run) -> None
 # Runs
 
 
+@pytest.mark.crash
 def test_an_evaluation_goes_on_and_is_reported(run: Run, stub: Endpoint) -> None:
     rows = json.loads(run("report", "evaluation", "--json"))["rows"]
     assert [[one["contestant"], one["interval"]["n_values"]] for one in rows] == expected("evaluation")

@@ -147,6 +147,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.crash
 def test_processes_share_a_file(file: Path) -> None:
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(file), str(who)]) for who in range(2)]
     assert [writer.wait(60) for writer in writers] == [0, 0]

@@ -176,6 +176,7 @@ async def test_where_all_are_in_the_graph_a_revision_reads_those_that_no_record_
     assert len(shown(model, "record")) > 2
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("settings", "told"),
     [

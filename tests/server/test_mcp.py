@@ -66,6 +66,7 @@ async def refused(one: Any, tool: str, **arguments: Any) -> str:
     return str(result.content[0].text)
 
 
+@pytest.mark.crash
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 async def test_a_client_starts_the_command_and_a_thread_outlives_it(tmp_path: Path) -> None:
     small_role(tmp_path)

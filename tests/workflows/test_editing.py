@@ -385,7 +385,7 @@ EDITS = (
 )
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "edit",
     [pytest.param(one, marks=[pytest.mark.crash] if number % 4 else []) for number, one in enumerate(EDITS)],

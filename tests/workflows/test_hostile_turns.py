@@ -43,7 +43,7 @@ async def structure(name: str, library: Path, word: str) -> list[list[str]]:
     )
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", METHODS)
 async def test_nothing_that_is_sent_opens_or_closes_a_fence(name: str, tmp_path: Path) -> None:
     harmless = await structure(name, tmp_path / "a", "")

@@ -92,6 +92,7 @@ CASES = [
 ]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("method", "fault"), CASES)
 async def test_a_turn_is_over_within_its_deadline(stage: Any, method: str, fault: str) -> None:
     output, seconds = await timed(stage, method, faults=FAULTS[fault], turn_deadline=SECONDS)

@@ -36,6 +36,7 @@ def test_the_same_graph_has_the_same_bytes(write: Any) -> None:
     assert write(star(HOSTILE), "Ada Quill") == write(star(HOSTILE), "Ada Quill")
 
 
+@pytest.mark.crash
 def test_places_do_not_depend_on_the_order_of_sets() -> None:
     program = (
         "import networkx as nx; from types import SimpleNamespace as R\n"

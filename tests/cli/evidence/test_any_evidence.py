@@ -134,6 +134,7 @@ def changed(value: Any, place: tuple[Any, ...], new: Any) -> Any:
     return copy
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("whole", [WHOLE, CORRECTIVE])
 def test_whatever_stands_at_any_place_the_rest_is_shown(whole: dict[str, Any]) -> None:
     assert "cannot be shown" not in shown(evidence_view(whole))

@@ -199,6 +199,7 @@ async def test_a_judge_that_is_right_is_right_in_everything(library: Path, metri
     assert abs(found.right.mean - found.declining.mean) == 1
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("metric", ["accuracy", "refusal"])
 @pytest.mark.parametrize("always", [True, False])
 async def test_a_judge_that_always_says_the_same_is_right_in_a_half(library: Path, metric: str, always: bool) -> None:
@@ -338,6 +339,7 @@ async def test_a_judgement_without_a_probability_is_in_no_bin(library: Path) -> 
     assert found.brier.n == 11
 
 
+@pytest.mark.crash
 async def test_the_page_has_a_picture_of_calibration_where_there_are_probabilities(library: Path) -> None:
     evaluation = compared(library)
     bare = await taken(evaluation)

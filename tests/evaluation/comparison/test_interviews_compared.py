@@ -414,6 +414,7 @@ async def test_an_interview_that_is_over_asks_nothing(library: Path, inventory: 
     assert model.calls == marker.calls == []
 
 
+@pytest.mark.crash
 async def test_a_changed_role_judge_or_inventory_is_another_interview(library: Path, inventory: str) -> None:
     await run(of(library, inventory))
     (library / "ann" / "persona" / "more.md").write_text("# More\n\nShe sold the boat.\n", encoding="utf-8")

@@ -68,7 +68,7 @@ async def test_what_is_out_of_scope_is_pressed_and_what_is_in_scope_is_doubted(l
     assert plan.talks == 3
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("at", range(1, 13))
 async def test_a_talk_whose_model_goes_away_goes_on_and_asks_nothing_twice(library: Path, at: int) -> None:
     calls: list[str] = []

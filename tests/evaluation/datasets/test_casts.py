@@ -193,6 +193,7 @@ def epub(pages: dict[str, str], links: list[str]) -> bytes:
     return packed({"META-INF/container.xml": container, "o/b.opf": opf, **pages})
 
 
+@pytest.mark.crash
 def test_an_epub_leads_nowhere_and_has_a_bound(tmp_path: Path) -> None:
     """A link with `..` finds only what is in the book; what unpacks to more than it may is refused."""
     secret = tiny.put(tmp_path / "secret.xhtml", "<p>Not for you.</p>")

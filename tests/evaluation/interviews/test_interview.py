@@ -279,7 +279,7 @@ def test_nothing_is_remembered_from_item_to_item(method: str, more: dict[str, An
 MINE = "I said this before."
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_can_be_interviewed(method: str, tmp_path: Path) -> None:
     feels = feeler()
@@ -530,7 +530,7 @@ async def test_an_interview_stopped_before_a_node_goes_on(node: str, tmp_path: P
     assert len(played.calls) == 8 + 8
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("at", [1, 2, 5, 8, 9, 11, 12])
 def test_an_interview_that_failed_at_any_call_asks_nothing_twice(at: int, tmp_path: Path) -> None:
     calls = 0

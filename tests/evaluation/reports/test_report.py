@@ -43,6 +43,7 @@ async def reported(library: Path, model: Any = None, marker: Any = None, **wishe
 # Oracles
 
 
+@pytest.mark.crash
 async def test_a_method_that_is_always_right_has_all_and_one_that_never_is_has_nothing(tmp_path: Path) -> None:
     library = library_of(tmp_path / "library", *ROLES)
     found, _, _ = await reported(library, by_method("profile"), roles=ROLES, metrics=("accuracy", "accuracy_level"))

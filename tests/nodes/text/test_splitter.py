@@ -493,7 +493,7 @@ LONG = {
 }
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", LONG)
 @pytest.mark.parametrize("unit", UNITS)
 def test_time_grows_with_the_length_only(name: str, unit: Unit) -> None:
