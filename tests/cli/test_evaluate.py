@@ -22,6 +22,8 @@ from fakes import ScriptedChatModel
 from roles import actor, said
 from stub_endpoint import Endpoint
 
+pytestmark = pytest.mark.sample_of_file(4)
+
 METHODS = ("--methods", "vanilla,profile", "--role", "ada")
 
 

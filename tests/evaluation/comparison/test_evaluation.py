@@ -22,6 +22,8 @@ from dramaturg.stores.library import open_role
 from evaluations import QUESTIONS, RIGHT, evaluation_of, judge, library_of, speaker, taken
 from roles import actor, fenced, said
 
+pytestmark = pytest.mark.sample_of_file(8)
+
 
 @pytest.fixture
 def library(tmp_path: Path) -> Path:

@@ -15,6 +15,8 @@ from dramaturg.evaluation.reports.reach import reach_lines
 from dramaturg.evaluation.reports.tables import tables
 from dramaturg.stores.errors import RoleFileError
 
+pytestmark = pytest.mark.sample_of_file(4)
+
 EIGHT = tuple(f"role-{at}" for at in range(8))
 
 
