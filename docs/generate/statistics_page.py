@@ -185,7 +185,7 @@ def shown(measured: Callable[..., float], *more: float) -> dict[str, Cell]:
 TABLES: Mapping[str, Shown] = {
     "shares": Shown("Coverage of the interval of a share", lambda one: one >= COVERS, shown(share_covered)),
     "scores": Shown(
-        "Coverage of the interval of a score from 1 to 10; the mean is how far up the scale it lies",
+        "Coverage of the interval of a score from 1 to 10; the mean is its position on the scale, from 0 to 1",
         lambda one: one >= COVERS,
         shown(score_covered),
     ),
@@ -206,20 +206,23 @@ TABLES: Mapping[str, Shown] = {
         fewest=FEWEST_FLIPPED,
     ),
     "Student's t": Shown(
-        "How often Student's t does (below six roles)", lambda one: one <= ERRS, shown(student_errs), most=5
+        "How often Student's t finds a difference where there is none (below six roles)",
+        lambda one: one <= ERRS,
+        shown(student_errs),
+        most=5,
     ),
     "McNemar": Shown(
-        "How often McNemar's test on all questions together does, which no report has",
+        "How often McNemar's test on all questions together finds a difference where there is none (not in reports)",
         lambda _: True,
         shown(mcnemar_errs),
     ),
     "plain Student": Shown(
-        "Coverage of Student's t of a share on the scale itself, which no report has",
+        "Coverage of Student's t of a share on the scale itself (not in reports)",
         lambda _: True,
         shown(plain_covered),
     ),
     "far apart": Shown(
-        "Coverage of the interval of a score where roles are further apart than in the tables that have to hold",
+        "Coverage of the interval of a score if roles differ more than in the tables with a bound",
         lambda _: True,
         {f"{FAR:g} | {mean:g}": partial(score_covered, mean, FAR) for mean in MEANS},
     ),
