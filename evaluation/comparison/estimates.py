@@ -30,8 +30,8 @@ CALLS: Mapping[str, int] = {
 }
 """Calls of a reply while nothing is known, by the beginning of a method's name. They were counted over five questions
 to Beethoven, with an endpoint that answers yes to 5 % and to 20 % of the yes-or-no questions. AMADEUS made 6 to 32
-calls, CRAG 13 to 16, and the ensemble 17 to 40: these have a number in the middle. The others made the same number for each question;
-DRMR makes more where it revises."""
+calls, CRAG 13 to 16, and the ensemble 17 to 40: these have a number in the middle. The others made the same number for
+each question; DRMR makes more where it revises."""
 OTHERS = 3
 """Calls of a reply of other methods, while nothing is known."""
 A_CALL = (1.0, 1000.0, 10.0)
