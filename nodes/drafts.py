@@ -180,7 +180,9 @@ async def drafted(
 async def draft_from_grounds(state: GroundedDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Draft a reply from all grounds that were gathered, within one budget of tokens.
 
-    The checkers are those that `checkers` of the state names; nobody where it names none.
+    The checkers are those that `checkers` of the state names; nobody where it names none. Nodes before it add to
+    `gathered`. A node that writes it with LangGraph's `Overwrite` removes what the nodes before it, or in the same
+    step, have gathered: only a node at the beginning of a turn should do that.
 
     Raises:
         ModelError: the model gave no reply.

@@ -13,16 +13,23 @@ from dramaturg.workflows.names import METHODS
 PAGE = Path(__file__).parents[1] / "reference" / "rules.md"
 HEADER = """# The papers' rules, and ours
 
-Where a paper's own rule hurts whoever talks with a role, both rules can be had. `rules` sets all such settings of a
-method together, and each can be set alone:
+Where a paper's own rule makes a talk worse, you can choose between the paper's rule and ours. `rules` sets all such
+settings of a method together:
 
 - `ours` is the default of a talk: `dramaturg chat silver --method amadeus`.
-- `paper` gives the method as it was published: `--set rules=paper`. In an evaluation it is what a row with a paper's
-  name has; `amadeus-ours`, `role-rag-ours`, `emotional-rag-ours`, `id-rag-ours` and `drmr-ours` are rows by our rules,
-  and the report says which rows went by which.
-- One alone: `--set rules=paper --set {example}`, in Python `Context(rules="paper", {example})`.
+- `paper` gives the method as it was published: `--set rules=paper`.
 
-What was measured of the two stands in [studies](../research/studies.md). `make docs` writes this page from the code.
+You can also set each of them alone: `--set rules=paper --set {example}`. Commands with `--set`, such as `chat`, `ask`
+and `index`, take both. In Python they are fields of the context, `Context(rules="paper", {example})`. In Studio and on
+a server they are fields of the context, too: `rules` is open to every caller, and some of the others are closed
+([who may set what](../how-to/studio.md#who-may-set-what)).
+
+`dramaturg evaluate` has no `--set`: the name of a method says which rules it follows, and the report repeats it. The
+published methods and the baselines follow the papers' rules. `amadeus-ours`, `role-rag-ours`, `emotional-rag-ours`,
+`id-rag-ours` and `drmr-ours` follow ours, and so does `ensemble`. To compare a method with one setting changed,
+evaluate [a flow of your own](../how-to/composing.md) whose context has another default.
+
+[Studies](../research/studies.md) compare the two in measurements. `make docs` writes this page from the code.
 """
 
 

@@ -112,9 +112,10 @@ def contestant(name: str) -> Contestant:
 
 
 def rules_of(name: str) -> str:
-    """Whose rules a contestant follows: "paper" or "ours"; empty for those that no paper of ours describes."""
+    """Whose rules a contestant follows: "paper" or "ours"; empty for other packages' methods and flows of one's own."""
     method, settings = VARIANTS.get(name, (name, {}))
-    return str(settings.get("rules", "paper")) if method in PUBLISHED else ""
+    usual = "paper" if method in (*PUBLISHED, *BASELINES) else "ours"
+    return str(settings.get("rules", usual)) if method in METHODS else ""
 
 
 class ToAsk(NamedTuple):

@@ -123,7 +123,9 @@ def cluster_interval(
     reason = ""
     if same:
         rests = (
-            "which counts as that many answers of yes or no" if within <= SAME else "so that their answers have to say"
+            f"so that each {unit} counts as one yes-or-no answer"
+            if within <= SAME
+            else "so that the interval is taken from their answers"
         )
         reason = f"all {n} {unit}s have the same mean, {rests}"
     return Interval(mean, min(low, mean), max(high, mean), *about, method, reason)

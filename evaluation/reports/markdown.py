@@ -91,7 +91,7 @@ def about(plan: Plan, found: Tables) -> Iterator[str]:
     )
     yield f"Each method is compared with {plan.compared_with}."
     yield from left_out_lines(plan)
-    for rules, whose in (("paper", "their papers' rules"), ("ours", "our rules where we deviate from their papers")):
+    for rules, whose in (("paper", "the papers' rules"), ("ours", "our rules where we deviate from the papers")):
         if names := [name for name in plan.methods if rules_of(name) == rules]:
             yield f"By {whose}: {', '.join(names)}."
     if judging and set(plan.judges) == {plan.model}:
@@ -99,9 +99,10 @@ def about(plan: Plan, found: Tables) -> Iterator[str]:
     if plan.bounds:
         yield (
             f"Beside the methods stand two that need no model. {FLOOR}, the floor, says one sentence to everything: "
-            "what it gets, a role gets that has nothing to say; where that is much, the number alone says little. "
-            f"{CEILING}, the ceiling, says the right answer where there is one: what it lacks, the measure lacks. They "
-            "are in no test and in no cost, and what is missing of them does not make a run invalid."
+            "its score is that of a role that has nothing to say. If this score is high, a method's high score proves "
+            f"little. {CEILING}, the ceiling, says the right answer where there is one: if it does not get the best "
+            "score, the measure is the cause. The two are in no test and in no cost, and what is missing of them does "
+            "not make a run invalid."
         )
     if len(plan.roles) == 1:
         yield (

@@ -26,8 +26,8 @@ def reach_lines(plan: Plan, records: Records) -> Iterator[str]:
     many = f"{tests} comparison{'s' * (tests > 1)} with {baseline}"
     if n < FEWEST_FLIPPED:
         yield (
-            f"{n} roles: sign flips reach no p below {least_p(n):.3g}, so that {many} rest on Student's t, which takes "
-            f"the differences of roles for normal; from {FEWEST_FLIPPED} roles on nothing has to be taken for so."
+            f"{n} roles: sign flips reach no p below {least_p(n):.3g}, so that {many} use Student's t, which assumes "
+            f"that the differences of roles are normal; with {FEWEST_FLIPPED} roles or more this is not assumed."
         )
     else:
         enough = next(size for size in range(n, 1000) if least_p(size) <= level)

@@ -95,7 +95,7 @@ class Tables(NamedTuple):
     problems: tuple[str, ...]
     """What was planned and is missing, by name."""
     unasked: tuple[tuple[str, str], ...]
-    """Metrics, with their scope, that no question of the plan is for."""
+    """Metrics, with their scope, for which the plan has no question."""
 
     @property
     def valid(self) -> bool:

@@ -21,9 +21,11 @@ from dramaturg.nodes.graph.construction import (
     skeleton,
 )
 from dramaturg.nodes.graph.facts import (
+    entities_in,
     facts_key,
     failures,
     left_out,
+    mentions_in,
     names_in,
     source_sentences,
     without_answer,
@@ -46,7 +48,7 @@ from dramaturg.nodes.index_steps import (
 )
 from dramaturg.nodes.passages.index import documents_after, made_with, read_persona, split_documents, splitting
 from dramaturg.nodes.run import Run, needs, open_run, run_of
-from dramaturg.stores.documents.merges import PLAN, accept_plan, digest_of_decisions
+from dramaturg.stores.documents.merges import PLAN, accept_plan, digest_of_decisions, read_plan
 from dramaturg.stores.index.graph import GRAPH_FILE, Entity, KnowledgeGraph, encode_graph, graph_texts
 from dramaturg.stores.role import Role
 
@@ -266,6 +268,20 @@ async def cost_of_graph(context: GraphIndexSettings, wishes: Wishes) -> Indexing
     chunks, _ = await asyncio.to_thread(lambda: split_documents(role.documents(), context, before))
     answers = {} if anew else await asyncio.to_thread(role.index(graph_kind(context)).builder.known)
     left = [one.text for one in without_answer(chunks, answers, retry=wishes.get("retry", False))]
-    then = "then names are embedded, names that look alike compared, and long descriptions summarized"
-    later = then if context.normalization else "then long descriptions are summarized"
+    later = "then long descriptions are summarized"
+    if context.normalization:
+        most, names = context.neighbours, None
+        if not left:  # else more names come with the facts
+            decisions = await asyncio.to_thread(read_plan, role.root)
+            names = len(entities_in(mentions_in(chunks, answers, decisions.splits if decisions else ())))
+        later = f"then names are embedded, names that look alike compared ({most_pairs(names, most)}), and long "
+        later += "descriptions summarized"
     return cost_of_texts("chunks", len(chunks), left, later)
+
+
+def most_pairs(names: int | None, neighbours: int) -> str:
+    """How many pairs of names are compared at most: each name with its nearest among those before it (Algorithm 1)."""
+    if names is None:
+        return f"at most {neighbours} pairs for each name; the number of names is known when all chunks have been read"
+    pairs = sum(min(at, neighbours) for at in range(names))
+    return f"at most {pairs:,} pairs of {names:,} names, without those that were compared before"

@@ -35,8 +35,8 @@ class RecallSettings(ScopeSettings):
     general_nearest: Open[bool] = by_rules(
         paper=False,
         ours=True,
-        description="Whether a general entity of a type that no neighbour of the role has falls back to its nearest. "
-        "The paper: nothing is recalled for it; ours costs an embedding, and may recall what is only a little like it.",
+        description="Whether the entities nearest to a general entity are recalled if no neighbour of the role has its "
+        "type. The paper: nothing is recalled; ours costs an embedding, and may recall what is only a little like it.",
     )
     note_unwritten: Open[bool] = by_rules(
         paper=False,

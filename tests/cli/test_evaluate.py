@@ -82,6 +82,7 @@ def test_a_run_writes_its_report_and_shows_its_numbers(run: Command, out: str, a
     assert len(chats(asked)) == 6
     assert "similarity" in text
     assert {path.name for path in Path(out).iterdir()} >= {"plan.json", "records.jsonl", "report.md", "report.html"}
+    assert "By the papers' rules: vanilla, profile." in (Path(out) / "report.md").read_text(encoding="utf-8")
 
 
 def test_talks_are_counted_before_and_told_after(run: Command, out: str, asked: list[Any]) -> None:

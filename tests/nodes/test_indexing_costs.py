@@ -1,6 +1,7 @@
 """What indexing would cost, counted before it: as many questions as are asked then, and none once they were."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +40,14 @@ async def test_chunks_without_facts_are_counted_until_they_have_them(tmp_path: P
     cost = await cost_of_graph(graph_roles.settings(role, model), {})
     assert cost.unit == "chunks"
     assert cost.characters == sum(len(one.text.strip()) for one in role.documents())
-    assert "names" in cost.later
+    assert "at most 50 pairs for each name" in cost.later
     assert (model.calls, files(tmp_path)) == ([], before)
     await graph_roles.index(role, model)
     assert cost.questions == cost.there == len(graph_roles.asked(model, "facts")) > 1
-    assert (await cost_of_graph(graph_roles.settings(role, model), {})).questions == 0
+    again = await cost_of_graph(graph_roles.settings(role, model), {})
+    names, most = map(int, re.search(r"at most (\d+) pairs of (\d+) names", again.later).group(2, 1))  # type: ignore[union-attr]
+    assert again.questions == 0
+    assert most == sum(min(at, 50) for at in range(names)) >= len(graph_roles.asked(model, "same")) > 0
     assert (await cost_of_graph(graph_roles.settings(role, model), {"rebuild": True})).questions == cost.there
 
 

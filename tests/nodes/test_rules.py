@@ -63,12 +63,16 @@ async def test_an_interview_of_a_published_method_goes_by_its_papers_rules(monke
 
 
 def test_an_evaluation_says_by_whose_rules_a_method_went() -> None:
-    assert [rules_of(one) for one in ("amadeus", "amadeus-ours", "ordinary-rag", "vanilla")] == [
+    assert [rules_of(one) for one in ("amadeus", "amadeus-ours", "ordinary-rag", "lightrag", "my.flow:graph")] == [
         "paper",
         "ours",
         "paper",
         "",
+        "",
     ]
+    for name in METHODS:  # each redraws a reply by its rules
+        assert contestant(name).context(RoleContext(), "ada", 1).rules == rules_of(name) != ""
+        assert "redraws" in deviations(context_type(name))
     for name in ("amadeus", "role-rag", "emotional-rag", "id-rag", "drmr"):
         one = contestant(name)
         assert one.settings.get("rules", "paper") == "paper"

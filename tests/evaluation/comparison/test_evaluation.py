@@ -51,11 +51,17 @@ async def test_every_method_answers_every_question_once_a_seed(library: Path) ->
 
 
 async def test_what_will_be_asked_is_counted_before_by_method_and_by_what_a_metric_needs(library: Path) -> None:
-    evaluation = evaluation_of(library, methods=("vanilla", "ensemble-without-scope"), metrics=(SIMILARITY, "accuracy"))
+    evaluation = evaluation_of(
+        library,
+        methods=("vanilla", "ensemble-without-scope", "id-rag-ours", "amadeus-ours"),
+        metrics=(SIMILARITY, "accuracy"),
+    )
     found = {one.what: one for one in estimated(evaluation, Records({}, {}, {}))}
-    assert {name: found[name].left for name in (SIMILARITY, "accuracy")} == {SIMILARITY: 4, "accuracy": 4}
+    assert {name: found[name].left for name in (SIMILARITY, "accuracy")} == {SIMILARITY: 8, "accuracy": 8}
+    assert [found[f"replies of {name}-ours"].calls for name in ("id-rag", "amadeus")] == [9, 3 * CALLS["amadeus"]]
     assert found["replies of vanilla"].calls == 3 * CALLS["vanilla"] == 3
     assert found["replies of ensemble-without-scope"].calls == 3 * CALLS["ensemble"] > 30
+    assert found["replies of vanilla"].basis.startswith("a guess: each method's usual number of calls")
     assert {name for name in METHODS if name not in CALLS} == set()
 
 

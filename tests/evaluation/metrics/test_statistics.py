@@ -109,14 +109,14 @@ def test_roles_that_are_all_the_same_have_the_interval_of_as_many_answers(rows: 
     mean = float(np.mean(rows[0]))
     low, high = stats.beta.ppf(0.025, n * mean, n - n * mean + 1), stats.beta.ppf(0.975, n * mean + 1, n - n * mean)
     assert (found.low, found.high) == pytest.approx((0 if mean == 0 else low, 1 if mean == 1 else high), abs=1e-9)
-    assert found.reason == f"all {n} roles have the same mean, which counts as that many answers of yes or no"
+    assert found.reason == f"all {n} roles have the same mean, so that each role counts as one yes-or-no answer"
 
 
 def test_where_roles_do_not_vary_their_answers_do() -> None:
     apart = by_role([[-1.0] * 3 + [0.0] * 7] * 8)
     found = cluster_interval(apart, scale=(-1.0, 1.0))
     assert -0.5 < found.low < -0.3 < found.high < -0.1
-    assert found.reason == "all 8 roles have the same mean, so that their answers have to say"
+    assert found.reason == "all 8 roles have the same mean, so that the interval is taken from their answers"
 
 
 def test_one_role_has_no_interval() -> None:
