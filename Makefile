@@ -37,10 +37,10 @@ studio: $(VENV)/.dev
 	DRAMATURG_OPEN_SETTINGS=all LANGGRAPH_STRICT_MSGPACK=true LANGGRAPH_CLI_NO_ANALYTICS=1 LANGSMITH_TRACING=false \
 	  $(BIN)/langgraph dev --host 127.0.0.1 --no-browser --no-reload --n-jobs-per-worker 10
 
-# A worker more than there are cores, since tests wait for processes and the disk; each with whole files, in the order
-# that tests/conftest.py gives them. Compiled tests are kept, whatever the environment says: it takes each worker ten
-# seconds to rewrite all asserts.
-WORKERS := $(shell $(PYTHON) -c 'import os; print(len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else os.cpu_count() + 1)')
+# A worker a core (one more costs more to import and collect, fourteen seconds, than it gains), each with whole files in
+# the order that tests/conftest.py gives them. Compiled tests are kept, whatever the environment says: it takes each
+# worker ten seconds to rewrite all asserts.
+WORKERS := $(shell $(PYTHON) -c 'import os; print(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())')
 # What tests write lies in memory where three gigabytes of it are free: a sixth of the time goes into files otherwise.
 MEMORY := $(shell $(PYTHON) -c 'import os, shutil; print("/dev/shm" if os.access("/dev/shm", os.W_OK) and shutil.disk_usage("/dev/shm").free > 3 << 30 else "")')
 PYTEST := $(if $(MEMORY),TMPDIR=$(MEMORY) )PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest

@@ -138,8 +138,12 @@ class Workflow(StateGraph[StateT, ContextT, InputT, OutputT]):
         self.add_edge(name, new)
 
     def _require(self, name: str) -> None:
-        if name not in self.nodes:
-            raise ValueError(f"The graph has no node {name!r}{did_you_mean(name, self.nodes) or '.'}")
+        if name in self.nodes:
+            return
+        for node, spec in self.nodes.items():
+            if getattr(getattr(spec.runnable, "afunc", None), "__name__", "") == name:
+                raise ValueError(f"The graph has no node {name!r}: the function of this name is its node {node!r}.")
+        raise ValueError(f"The graph has no node {name!r}{did_you_mean(name, self.nodes) or '.'}")
 
     def compile(self, *args: Any, **kwargs: Any) -> CompiledStateGraph[StateT, ContextT, InputT, OutputT]:
         """Compile as `StateGraph.compile` does."""

@@ -34,25 +34,27 @@ settings.load_profile("quick")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave a sample of the enumerations to the quick tests, and give those of crashes more time than other tests.
+    """Leave a sample of enumerations and of whole runs to the quick tests, and give those of crashes more time.
 
-    A test with the marker `sample(n)` keeps n of its cases, and the others have the marker `crash`. Which ones goes by
-    a checksum of their names: the same in every run, and others in other tests, so that what many tests enumerate, as
-    the methods, is all in the sample of some.
+    A test with the marker `sample(n)` keeps n of its cases, a file with `sample_of_file(n)` n of its functions, and the
+    others have the marker `crash`. Which ones goes by a checksum of their names: the same in every run, and others in
+    other tests, so that what many tests enumerate, as the methods, is all in the sample of some.
 
     Workers take whole files in the order of their tests, so what is dearest comes first: the crashes, whose few tests
     are long, then files with many tests. At the end nobody waits for a long file of somebody else's.
     """
-    enumerated = defaultdict(list)
-    for item in items:
-        known = {marker.name for marker in item.iter_markers()}
-        if isinstance(item, pytest.Function) and "sample" in known and "crash" not in known:
-            enumerated[item.path, item.originalname].append(item)
-    for cases in enumerated.values():
-        cases.sort(key=lambda item: zlib.crc32(item.name.encode()))
-        for marker in cases[0].iter_markers("sample"):
-            for item in cases[marker.args[0] :]:
-                item.add_marker("crash")
+    quick = [item for item in items if isinstance(item, pytest.Function) and not item.get_closest_marker("crash")]
+    for name, names in ("sample", ("path", "originalname", "name")), ("sample_of_file", ("path", "originalname")):
+        enumerated = defaultdict(set)
+        for item in quick:
+            *where, what = (getattr(item, name) for name in names)
+            enumerated[*where].add(what)
+        for item in quick:
+            if marker := item.get_closest_marker(name):
+                *where, what = (getattr(item, name) for name in names)
+                kept = sorted(enumerated[*where], key=lambda name: zlib.crc32(name.encode()))[: marker.args[0]]
+                if what not in kept:
+                    item.add_marker("crash")
     for item in items:
         if item.get_closest_marker("crash"):
             item.add_marker(pytest.mark.timeout(1800))

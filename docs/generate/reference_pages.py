@@ -3,15 +3,19 @@
 `tests/house/test_reference_pages.py` holds the pages against the code.
 """
 
+import ast
 import inspect
 import json
 import re
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from starlette.routing import Route
+from typing_extensions import get_original_bases, is_typeddict
 
 from dramaturg.cli.app import COMMANDS, EXIT_CODES, imported, main
 from dramaturg.models import errors as of_models
@@ -174,9 +178,11 @@ def kinds(annotation: Any) -> str:
 def state() -> str:
     """The channels of each graph, and the events that nodes stream."""
     channels: dict[str, tuple[str, list[str]]] = {}
+    types: dict[str, Any] = {}
     for name, entry in GRAPHS.items():
         for channel, kind in get_type_hints(resolve_name(entry["path"]).builder.state_schema).items():
             channels.setdefault(channel, (shown_type(kind), []))[1].append(name)
+            types |= {one.__name__: one for one in mappings(kind)}
     rows = [
         [f"`{name}`", kind, "all" if len(graphs) == len(GRAPHS) else ", ".join(f"`{one}`" for one in graphs)]
         for name, (kind, graphs) in sorted(channels.items())
@@ -185,7 +191,11 @@ def state() -> str:
     for entry in entries()[0]:
         for event in entry.facts.events:
             streamed.setdefault(str(event), []).append(entry.name)
-    events = [[f"`{event}`", ", ".join(f"`{one}`" for one in nodes)] for event, nodes in sorted(streamed.items())]
+    events = [
+        [f"`{event}`", ", ".join(f"`{one}`" for one in dict.fromkeys(nodes))]
+        for event, nodes in sorted(streamed.items())
+    ]
+    entries_of = [fields_of(kind) for _, kind in sorted(types.items())]
     return "\n".join(
         [
             "# State and events\n",
@@ -196,12 +206,52 @@ def state() -> str:
             "## Channels\n",
             "A channel has the same meaning and type in all graphs, so that states can be inherited together.\n",
             table("channel", "type", "graphs", rows=rows),
-            "\n## Events\n",
+            "\n## Types of entries\n",
+            "The mappings that channels hold, as plain values.\n",
+            "\n".join(entries_of),
+            "## Events\n",
             "Objects of LangGraph's stream mode `custom`; `event` is the name, the other keys what was found.\n",
             table("event", "nodes that stream it", rows=events),
             "",
         ]
     )
+
+
+def mappings(kind: Any) -> Iterator[Any]:
+    """The typed mappings that a type holds, and those that they hold."""
+    if is_typeddict(kind):
+        yield kind
+        inner: Iterable[Any] = get_type_hints(kind).values()
+    else:
+        inner = get_args(kind)
+    for one in inner:
+        yield from mappings(one)
+
+
+def fields_of(kind: Any) -> str:
+    """A section on a typed mapping: what it is, and its keys with what is written below each."""
+    meanings: dict[str, str] = {}
+    for one in reversed([kind, *bases_of(kind)]):
+        body = ast.parse(textwrap.dedent(inspect.getsource(one))).body[0].body  # type: ignore[attr-defined]
+        for field, told in pairwise([*body, None]):
+            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+                said = isinstance(told, ast.Expr) and isinstance(told.value, ast.Constant) and str(told.value.value)
+                meanings[field.target.id] = " ".join(said.split()) if said else ""
+    optional = kind.__optional_keys__
+    rows = [
+        [f"`{name}`", shown_type(of) + " (may be missing)" * (name in optional), cell(meanings.get(name, ""))]
+        for name, of in get_type_hints(kind).items()
+    ]
+    if not any(meaning for *_, meaning in rows):
+        return f"### {kind.__name__}\n\n{first_line(kind)}\n\n{table('key', 'type', rows=[row[:2] for row in rows])}\n"
+    return f"### {kind.__name__}\n\n{first_line(kind)}\n\n{table('key', 'type', 'meaning', rows=rows)}\n"
+
+
+def bases_of(kind: Any) -> Iterator[Any]:
+    """The typed mappings that one inherits its keys from."""
+    for one in get_original_bases(kind):
+        if is_typeddict(one):
+            yield from (one, *bases_of(one))
 
 
 def shown_type(kind: Any) -> str:

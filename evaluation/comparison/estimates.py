@@ -14,8 +14,25 @@ from dramaturg.evaluation.judging.measures import is_measured, may_apply
 from dramaturg.evaluation.judging.scales import UNJUDGED
 from dramaturg.workflows.methods import preparations
 
-GUESS = (3.0, 3000.0, 30.0)
-"""Calls, tokens and seconds of a reply while nothing is known: methods differ widely."""
+CALLS: Mapping[str, int] = {
+    "amadeus": 12,
+    "role-rag": 5,
+    "emotional-rag": 3,
+    "ordinary-rag": 3,
+    "drmr": 4,
+    "id-rag": 3,
+    "full-retrieval": 3,
+    "generative-agents": 4,
+    "crag": 6,
+    "ensemble": 16,
+    **dict.fromkeys(("vanilla", "profile", "naive-rag", "graph-rag-local", "role-gpt"), 1),
+}
+"""Calls of a reply while nothing is known, by the name that a method's begins with. What varies is taken in between:
+guided selection judges from 2 to 30 passages, and DRMR may revise."""
+OTHERS = 3
+"""Calls of a reply of other methods, while nothing is known."""
+A_CALL = (1.0, 1000.0, 10.0)
+"""A call, its tokens and its seconds, while nothing is known."""
 JUDGED = (2.0, 1000.0, 10.0)
 """The same of a judgement."""
 ONE_LINE = (1.0, 800.0, 10.0)
@@ -71,7 +88,7 @@ def of_replies(evaluation: Evaluation, known: Records) -> Iterator[Estimate]:
     for name in plan.methods:
         had = replies_of(name, known)
         basis = f"{len(had)} replies of this run" if had else GUESSED
-        yield priced(f"replies of {name}", left.count(name), len(had), mean_of(had) if had else GUESS, basis)
+        yield priced(f"replies of {name}", left.count(name), len(had), mean_of(had) if had else guess(name), basis)
     for name in dict.fromkeys(one.contestant.name for one in evaluation.asked):
         if name not in plan.methods:  # the floor and the ceiling
             yield priced(f"replies of {name}", left.count(name), len(replies_of(name, known)), NOTHING, NO_MODEL)
@@ -86,6 +103,12 @@ def of_replies(evaluation: Evaluation, known: Records) -> Iterator[Estimate]:
         else:
             to_judge = waiting.count(metric) + later * max(len(plan.judges), 1)
             yield priced(metric, to_judge, done, JUDGED, GUESSED)
+
+
+def guess(contestant: str) -> Price:
+    """What a reply of a method costs while nothing is known."""
+    begun = [name for name in CALLS if contestant == name or contestant.startswith(f"{name}-")]
+    return times(A_CALL, CALLS[max(begun, key=len)] if begun else OTHERS)
 
 
 def replies_of(contestant: str, known: Records) -> list[Reply]:
@@ -131,7 +154,7 @@ def cost_of_item(heard: list[HeardInterview], one: Interview, known: Records) ->
     if items:
         return times(added(*(of.replies for of in heard)), 1 / items), "interviews of this run"
     had = replies_of(one.contestant, known)
-    return (mean_of(had), "replies of this run") if had else (GUESS, UNMEASURED)
+    return (mean_of(had), "replies of this run") if had else (guess(one.contestant), UNMEASURED)
 
 
 def of_judgements(

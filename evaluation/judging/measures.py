@@ -147,16 +147,19 @@ def has_row(metric: str, question: DatasetQuestion) -> bool:
 
 
 def may_apply(metric: str, question: DatasetQuestion) -> bool:
-    """Whether a metric of talks can be of this turn; of the other metrics, each reply says so itself."""
+    """Whether a metric can be of this question or turn, by what the question says; each reply says the rest itself."""
     talk = question.talk
     if not has_row(metric, question):
         return False
     if metric == RECALL:
         return bool(talk and talk.fact)
-    if metric not in JUDGES or not JUDGES[metric].of_talks:
-        return True
+    if metric not in JUDGES:
+        return metric != SIMILARITY or bool(question.right_answers)
     needs = JUDGES[metric].needs
     there = {
+        "gold": bool(question.right_answers),
+        "user_role": bool(question.user_role),
+        "relation": bool(question.labels.get("relation")),
         "dialogue": bool(talk and talk.turn > 1),
         "pressed": bool(talk and talk.pressed),
         "talk": bool(talk and talk.turn == talk.turns),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -82,7 +83,15 @@ class Detectable(NamedTuple):
     method: str
 
 
-def paired_test(first: Values, second: Values, *, seed: int, level: float = LEVEL, unit: str = "role") -> PairedTest:
+def paired_test(
+    first: Values,
+    second: Values,
+    *,
+    seed: int,
+    level: float = LEVEL,
+    unit: str = "role",
+    largest: float = inf,
+) -> PairedTest:
     """Test whether two methods differ, over roles.
 
     Sign flips of the roles' differences: how often is their mean as large under any signs? That takes the differences
@@ -96,6 +105,7 @@ def paired_test(first: Values, second: Values, *, seed: int, level: float = LEVE
         seed: of the flips that are drawn.
         level: below which p the difference is to count as found, for `detectable`.
         unit: what the test is over, in a word.
+        largest: the largest difference that the scale allows; `detectable` is None where it would be larger.
 
     Raises:
         ValueError: the values do not pair up, a role has none, or one is no number.
@@ -105,6 +115,7 @@ def paired_test(first: Values, second: Values, *, seed: int, level: float = LEVE
     least, mean = least_p(n), float(gaps.mean())
     sds = detectable_sds(n, level)
     found = None if sds is None or np.ptp(gaps) <= SAME else sds * float(gaps.std(ddof=1))
+    found = None if found is not None and found > largest else found
     if n < FEWEST_FLIPPED:
         method = f"Student's t over {n} {unit}s, taking their differences for normal; sign flips reach {least:.3g}"
         p = float(student_p(gaps)) if n > 1 else 1.0

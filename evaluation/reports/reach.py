@@ -49,10 +49,13 @@ def reach_lines(plan: Plan, records: Records) -> Iterator[str]:
     if any(scale_of(metric)[:2] == (0, 1) for metric in plan.metrics):
         asked = fmean(len(of) for of in plan.questions.values()) if plan.questions else 0
         least = sds * (DISCORDANT / asked) ** 0.5 if asked else 0.0
-        told += (
-            f"; of a share at least {least:.2f}, if two methods differ on {DISCORDANT:.0%} of {asked:.0f} questions, "
-            "and more if they differ more on one role than on another"
-        )
+        if least > 1:
+            told += f"; of shares none is found, if two methods differ on {DISCORDANT:.0%} of {asked:.0f} questions"
+        else:
+            told += (
+                f"; of a share at least {least:.2f}, if two methods differ on {DISCORDANT:.0%} of {asked:.0f} "
+                "questions, and more if they differ more on one role than on another"
+            )
     yield f"{told}."
 
 

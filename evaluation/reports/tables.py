@@ -240,7 +240,8 @@ def differences(
         if len(plan.roles) == 1 and len(plan.seeds) == 1 and not plan.talks and shares:
             yield made(True, *exact_test(*([bool(side[at][1]) for at in both] for side in (ours, theirs)), level=level))
         else:
-            told = paired_test(one, other, seed=SEED, level=level, unit=unit(plan))
+            least, most = scale[:2]
+            told = paired_test(one, other, seed=SEED, level=level, unit=unit(plan), largest=most - least)
             yield made(True, told.p, told.least, told.method, uncorrected(told.p), told.detectable)
 
 

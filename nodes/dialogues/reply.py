@@ -22,6 +22,8 @@ from dramaturg.nodes.turn import stranger_name
 from dramaturg.nodes.verification import VerificationSettings
 from dramaturg.stores.index.dialogues import DialogueStore
 
+__all__ = ["draft_related", "ground_relations", "relation_grounds", "respond_from_dialogues"]
+
 
 class RelatedReplySettings(RoleMemorySettings, VerificationSettings):
     """A reply that knows whom it answers, and is verified."""

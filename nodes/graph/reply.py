@@ -11,6 +11,8 @@ from dramaturg.nodes.graph.scoping import entity_text, graph_of_turn, of_strateg
 from dramaturg.nodes.reply import AskedState, Grounds, ReplySettings, grounds_of, spoken
 from dramaturg.nodes.run import Run, needs, open_run
 
+__all__ = ["ground_scope", "respond_from_graph", "respond_in_scope", "scope_grounds"]
+
 ALL = 8000  # characters of all that is recalled; the rest is left out, the last recalled first
 SCOPED = dict.fromkeys(("entities", "specific", "general", "missing"), "scope_entities")  # who writes them
 

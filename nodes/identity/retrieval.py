@@ -26,6 +26,8 @@ from dramaturg.nodes.text.similarity import cosines
 from dramaturg.prompts import fence, one_line
 from dramaturg.stores.documents.chronicle import around
 
+__all__ = ["ground_identity", "identity_grounds", "query_identity", "retrieve_identity", "search_chronicle"]
+
 MOST_RELATIONS = 5  # of high priority: three, beside profession and is_politically, which are always included (A.7)
 MOST_MEDIUM = 20  # the paper sets none, a form that a server enforces needs one
 MOST_KEYWORDS = 4

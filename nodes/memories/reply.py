@@ -9,6 +9,8 @@ from dramaturg.nodes.reply import AskedState, Grounds, ReplySettings, grounds_of
 from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.nodes.turn import EvidenceState
 
+__all__ = ["ground_memories", "memory_grounds", "respond_from_memories"]
+
 
 class MemoryReplySettings(ReplySettings, MemoryRecallSettings):
     """A reply that rests on memories."""

@@ -25,6 +25,8 @@ from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.nodes.turn import EvidenceState, StandaloneState
 from dramaturg.nodes.verification import VerificationSettings
 
+__all__ = ["draft_with_attributes", "ground_passages", "passage_grounds", "respond_from_knowledge"]
+
 SHOWN = ("knowledge", "selection", "selection_error", "attributes", "attributes_error", "role_memory")
 """What the evidence of a turn shows of it."""
 

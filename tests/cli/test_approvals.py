@@ -9,6 +9,8 @@ from changing_roles import CORE, FREE, KEEPER, SAILOR, changing, finding
 from commands import Command
 from stub_endpoint import Endpoint
 
+pytestmark = pytest.mark.sample_of_file(2)
+
 CHAT = ("chat", "ada", "--method", "id-rag", "--set", "update=true")
 ASK = ("ask", "ada", "--method", "id-rag", "--set", "update=true")
 LATER = "It waits: /approve N"

@@ -12,6 +12,8 @@ from langchain_core.messages import BaseMessage
 from commands import Command
 from stub_endpoint import Endpoint
 
+pytestmark = pytest.mark.sample_of_file(3)
+
 
 def say(monkeypatch: pytest.MonkeyPatch, *lines: str) -> None:
     """What is typed at the prompt of the next chat."""

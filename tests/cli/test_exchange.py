@@ -19,6 +19,8 @@ from dramaturg.stores.library import Library, library_at
 from commands import Command
 from stub_endpoint import Endpoint
 
+pytestmark = pytest.mark.sample_of_file(4)
+
 ENTRIES = {
     "name": "Coast",
     "entries": {"3": {"uid": 3, "key": ["reef"], "content": "The reef took nine ships.", "order": 7}},

@@ -11,6 +11,8 @@ from graph_roles import LIFE, Rule, graph_actor, only, part
 from roles import actor, fenced
 from stub_endpoint import Endpoint
 
+pytestmark = pytest.mark.sample_of_file(4)
+
 INDEX = ("index", "ada", "--method", "role-rag", "--set", "descriptions=written", "--set", "neighbours=50")
 
 

@@ -15,6 +15,8 @@ from roles import actor
 from roles import said as said_in
 from stub_endpoint import Endpoint
 
+pytestmark = pytest.mark.sample_of_file(2)
+
 ANCHORS = ("judges", "--anchors", "--limit", "2", "--metrics", "accuracy")
 
 

@@ -11,6 +11,8 @@ from commands import Command
 from roles import fenced
 from townspeople import by_hour, comes, hour, of_kind, played, townspeople
 
+pytestmark = pytest.mark.sample_of_file(8)
+
 AGENTS = ["alice", "bob", "charlie", "dorothy", "ellen"]
 VIEWS = ("overview", "actions", "context", "timeline", "memories")
 Change = Callable[[list[dict[str, Any]]], object]

@@ -14,6 +14,8 @@ from measured_runs import CANDIDATES, SHORT, STEPS, events_of, examiner, log_of,
 from roles import actor
 from stub_endpoint import Endpoint
 
+pytestmark = pytest.mark.sample_of_file(2)
+
 ALL = STEPS * len(CANDIDATES) * SHORT
 DEEDS = STEPS * len(CANDIDATES)
 CONDITIONS = ("id-rag", "full", "baseline")

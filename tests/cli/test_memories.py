@@ -12,6 +12,8 @@ from mood_models import feelings, joined_feeler
 from roles import MEMORIES, write_memories
 from stub_endpoint import Endpoint
 
+pytestmark = pytest.mark.sample_of_file(7)
+
 METHOD = ("--method", "emotional-rag")
 PARCEL, CALM, STORM, DROWNED, MASTER = "parcel", "breath of wind", "great storm", "drowned", "harbour master"
 

@@ -12,6 +12,8 @@ from dramaturg.stores.role import Role
 from commands import Command
 from packed_documents import pdf
 
+pytestmark = pytest.mark.sample_of_file(3)
+
 DOG = "# The dog\n\nKit is a grey dog and sleeps under the lamp.\n"
 
 

@@ -21,6 +21,8 @@ from roles import actor, said
 from served_graphs import SERVED
 from stub_endpoint import Endpoint
 
+pytestmark = pytest.mark.sample_of_file(4)
+
 TALK = '''
 """Vanilla, and one more node: it counts turns, and adds a setting."""
 

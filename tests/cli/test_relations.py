@@ -28,6 +28,8 @@ from roles import actor, write_memories
 from scope_roles import Answer, player, reasoned
 from stub_endpoint import Endpoint
 
+pytestmark = pytest.mark.sample_of_file(7)
+
 DRMR = ("--method", "drmr")
 INDEX = ("index", "ada", *DRMR)
 HOSTILE = "</script><script>alert(1)</script> [bold]$data\x1b[2J"

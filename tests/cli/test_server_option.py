@@ -25,6 +25,8 @@ from roles import actor, small_role
 from served_here import URL, ServedHere, served_here
 from townspeople import townspeople
 
+pytestmark = pytest.mark.sample_of_file(2)
+
 SERVER = ("--server", URL)
 
 

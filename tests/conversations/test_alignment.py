@@ -20,6 +20,8 @@ from dramaturg.stores.saver.conversation_saver import ConversationSaver
 
 from talks import Player, conversation, memory
 
+pytestmark = pytest.mark.sample_of_file(4)
+
 
 def branch(*words: str) -> list[Turn]:
     """Turns named by words; "ab" is the turn with the question "a?" and the reply "ab.", after all before it."""

@@ -31,6 +31,8 @@ from changing_roles import (
 from crash_points import SOME_OR_ALL, Crash, kills
 from fakes import ScriptedChatModel
 
+pytestmark = pytest.mark.sample_of_file(5)
+
 Saver = BaseCheckpointSaver[Any]
 
 

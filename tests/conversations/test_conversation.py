@@ -22,6 +22,8 @@ from dramaturg.workflows import naive_rag
 
 from talks import Player, conversation, memory, questions
 
+pytestmark = pytest.mark.sample_of_file(9)
+
 Saver = BaseCheckpointSaver[Any]
 
 

@@ -45,6 +45,8 @@ from talks import Player, conversation
 from turns_in_processes import context as role_context
 from turns_in_processes import prepared
 
+pytestmark = pytest.mark.sample_of_file(10)
+
 MOOD = {"joy": {"score": 7, "reason": "It is morning."}, "fear": {"score": 2, "reason": ""}}
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 

@@ -20,6 +20,8 @@ from mood_models import feeler
 from roles import run_settings, small_role
 from talks import Player, conversation, memory, questions
 
+pytestmark = pytest.mark.sample_of_file(3)
+
 
 async def lines_of(talk: Conversation) -> list[str]:
     return [line async for line in exported(talk)]

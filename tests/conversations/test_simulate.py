@@ -26,6 +26,8 @@ from stub_endpoint import Endpoint
 from townspeople import deed as usual_deed
 from townspeople import townspeople, world_settings
 
+pytestmark = pytest.mark.sample_of_file(4)
+
 STEPS = 2
 LOG = "run.jsonl"
 Events = list[dict[str, Any]]

@@ -26,6 +26,8 @@ from memory_roles import CountedEmbeddings, feeling
 from passage_samples import quick
 from roles import run_settings, write_memories
 
+pytestmark = pytest.mark.sample_of_file(3)
+
 Run = Callable[..., Awaitable["Ran"]]
 KINDS: dict[str, tuple[IndexKind[Any, Any], Any, Callable[..., Any], Callable[[], ScriptedChatModel]]] = {
     "passages": (passage_kind("acts"), amadeus_index.graph, amadeus_index.AmadeusIndexContext, graph_actor),

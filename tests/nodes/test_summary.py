@@ -42,6 +42,8 @@ from fakes import ScriptedChatModel, scripted
 from property_settings import property_settings
 from roles import actor, fenced, run_settings, said, small_role
 
+pytestmark = pytest.mark.sample_of_file(10)
+
 THREAD: Any = {"configurable": {"thread_id": "t"}}
 GRAPHS: Any = {
     "amadeus": (amadeus.build, amadeus.AmadeusContext),

@@ -22,6 +22,8 @@ from fakes import ScriptedChatModel
 from roles import fenced, run_settings, small_role
 from scope_roles import Answer, player, reasoned, shown
 
+pytestmark = pytest.mark.sample_of_file(11)
+
 PARCEL, SOUP = "Where is the parcel from Leith?", "How is the soup at supper?"
 
 

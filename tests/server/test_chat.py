@@ -28,6 +28,8 @@ from roles import run_settings
 from served_roles import Screen, read_events, served
 from talks import Player
 
+pytestmark = pytest.mark.sample_of_file(6)
+
 
 async def remembered(folder: Path, thread: str) -> set[str]:
     """The questions that the role memory of a thread's head is from."""

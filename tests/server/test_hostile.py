@@ -14,6 +14,8 @@ from dramaturg.server.access import Access, is_loopback, keys_in
 
 from served_roles import Screen, only_finished, served
 
+pytestmark = pytest.mark.sample_of_file(3)
+
 ALICE, BOB = "alice-key-0123456789", "bob-key-0123456789ab"
 SECRET = "The treasure lies under the third stone"
 

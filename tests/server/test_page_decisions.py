@@ -19,6 +19,8 @@ from changing_roles import CORE, FREE, SAILOR, approve_it, changing, take_waitin
 from fakes import ScriptedChatModel
 from served_roles import Screen, served
 
+pytestmark = pytest.mark.sample_of_file(3)
+
 KEYS = {"alice": "a" * 20, "bob": "b" * 20}
 BOB = {"Authorization": f"Bearer {KEYS['bob']}"}
 NEW = "# The harbour\n\nThe harbour master is called Imelda.\n"

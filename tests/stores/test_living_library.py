@@ -37,6 +37,8 @@ from dramaturg.workflows.naive_rag import NaiveRagContext
 from passage_samples import names_in, quick
 from roles import LIFE, WordEmbeddings, small_role
 
+pytestmark = pytest.mark.sample_of_file(8)
+
 DOG = "# The dog\n\nKit is a grey dog and sleeps under the lamp.\n"
 
 

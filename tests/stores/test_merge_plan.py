@@ -32,6 +32,8 @@ from graph_roles import (
 from passage_samples import quick
 from roles import fenced
 
+pytestmark = pytest.mark.sample_of_file(4)
+
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,8 @@ from crash_points import SOME_OR_ALL, kills
 from passage_samples import build, embed, new_role, passages_of, quick, reopened, texts_of
 from property_settings import property_settings
 
+pytestmark = pytest.mark.sample_of_file(4)
+
 ACTS = passage_kind("acts")
 LONG = [f"{at} " * 300 for at in range(60)]  # lines of some kilobytes
 

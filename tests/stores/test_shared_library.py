@@ -26,6 +26,8 @@ from dramaturg.workflows.naive_rag import NaiveRagContext
 
 from roles import actor, run_settings
 
+pytestmark = pytest.mark.sample_of_file(6)
+
 LIFE = b"# Life\n\nAda Quill keeps the lighthouse of Gull Rock.\n"
 DOG = b"# The dog\n\nKit is a grey dog and sleeps under the lamp.\n"
 

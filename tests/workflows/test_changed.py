@@ -125,6 +125,11 @@ async def test_every_method_can_be_changed_and_plays_on(name: str, tmp_path: Pat
     assert {end for start, end in changed.edges if start == "read_turn"} == {"look"}
 
 
+def test_who_names_the_function_of_a_node_is_told_its_node() -> None:
+    with pytest.raises(ValueError, match="the function of this name is its node 'draft'"):
+        amadeus.build(replace={"draft_with_attributes": louder})
+
+
 @pytest.mark.parametrize(
     ("changes", "error"),
     [

@@ -36,6 +36,8 @@ from fakes import ScriptedChatModel
 from roles import fenced, run_settings, write_memories
 from scope_roles import player, reasoned, shown
 
+pytestmark = pytest.mark.sample_of_file(12)
+
 PARCEL = "Where is the parcel from Leith?"
 APART_FROM_INN = {name: lines for name, lines in SCENES.items() if name != "inn"}
 ALL = {"recalled_dialogues": 50}

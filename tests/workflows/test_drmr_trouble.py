@@ -17,6 +17,8 @@ from memory_roles import with_card
 from roles import fenced, run_settings, small_role
 from scope_roles import asked, player, reasoned, shown
 
+pytestmark = pytest.mark.sample_of_file(5)
+
 PARCEL = "Where is the parcel from Leith?"
 EDGES = 8  # of the cast, in seven dialogues
 LONG = ", ".join(f"in his year {n} he brought me letters of his own" for n in range(1, 9))  # not a sentence ends in it

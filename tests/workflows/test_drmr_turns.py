@@ -29,6 +29,8 @@ from fakes import ScriptedChatModel
 from roles import WordEmbeddings, fenced, run_settings, write_memories
 from scope_roles import asked, player, reasoned, shown
 
+pytestmark = pytest.mark.sample_of_file(7)
+
 PARCEL, LAMP, SOUP = "Where is the parcel from Leith?", "Who sold the lamp?", "How is the soup at supper?"
 WHOLE = {"memory_dialogues": 50}
 ONE_EACH = {"memory_dialogues": 1, "recalled_dialogues": 7}

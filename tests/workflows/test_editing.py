@@ -25,6 +25,8 @@ from roles import run_settings
 from scope_roles import MOON, judged, reasoned, scoped
 from townspeople import townspeople, world_settings
 
+pytestmark = pytest.mark.sample_of_file(2)
+
 SERVED = json.loads((Path(__file__).parents[2] / "langgraph.json").read_text(encoding="utf-8"))["graphs"]
 TALK = (HumanMessage("Who are you?", id="1"), AIMessage("Ada.", id="2"), HumanMessage("Do storms scare Tom?", id="3"))
 THREAD: Any = {"configurable": {"thread_id": "talk"}, "recursion_limit": 200}

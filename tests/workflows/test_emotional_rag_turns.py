@@ -29,6 +29,8 @@ from mood_models import feeler, feelings
 from roles import EMOTIONS, MEMORIES, WordEmbeddings, fenced, mood, run_settings, small_role, write_memories
 from scope_roles import shown
 
+pytestmark = pytest.mark.sample_of_file(9)
+
 GLAD, SAD = "My wedding is on Sunday!", "My dog has died."
 
 

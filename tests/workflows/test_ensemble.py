@@ -17,6 +17,8 @@ from identity_roles import weighed
 from roles import run_settings, small_role
 from scope_roles import MOON, reasoned, scoped
 
+pytestmark = pytest.mark.sample_of_file(6)
+
 METHODS = ("amadeus", "role-rag", "emotional-rag", "drmr", "id-rag")
 SHOWS = {
     "passages": {"knowledge", "selection", "attributes"},

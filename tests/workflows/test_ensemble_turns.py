@@ -23,6 +23,8 @@ from identity_roles import found
 from roles import run_settings, small_role
 from scope_roles import Answer
 
+pytestmark = pytest.mark.sample_of_file(2)
+
 Begin = Callable[..., Conversation]
 OF_SCOPE = {"standalone", "hypothetical", "scope", "told"}
 

@@ -22,6 +22,8 @@ import scope_roles
 from fakes import ScriptedChatModel
 from roles import WordEmbeddings, run_settings
 
+pytestmark = pytest.mark.sample_of_file(2)
+
 QUESTION = "Do storms make you afraid, and what does Tom say of it?"
 
 

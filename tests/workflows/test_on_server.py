@@ -29,6 +29,8 @@ from roles import small_role
 from served_here import URL, ServedHere, reached, served_here
 from talks import Player, memory, questions
 
+pytestmark = pytest.mark.sample_of_file(4)
+
 
 @pytest.fixture
 def player() -> Player:

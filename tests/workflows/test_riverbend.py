@@ -33,6 +33,8 @@ from townspeople import (
     world_settings,
 )
 
+pytestmark = pytest.mark.sample_of_file(7)
+
 AGENTS = ["alice", "bob", "charlie", "dorothy", "ellen"]
 KNOWN = {"Alice", "Bob"}
 """Those with a chronicle."""

@@ -15,6 +15,8 @@ from fakes import ScriptedChatModel
 from roles import fenced, run_settings
 from scope_roles import MOON, graph_role, player, publish, scoped, shown
 
+pytestmark = pytest.mark.sample_of_file(8)
+
 KNOWN = scoped("Apollo 11", "event")
 
 

@@ -19,6 +19,8 @@ from dramaturg.workflows.methods import METHODS, chat_graph, context_type
 from roles import WordEmbeddings, run_settings
 from stub_endpoint import Endpoint, Handler, completion, endpoint
 
+pytestmark = pytest.mark.sample_of_file(3)
+
 SECONDS = 0.6  # of a turn
 PATIENCE = 20.0  # of a server that says nothing
 

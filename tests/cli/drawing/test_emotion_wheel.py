@@ -24,6 +24,8 @@ from dramaturg.nodes.memories.emotions import EMOTIONS as ENCODED
 from property_settings import property_settings
 from sample_fonts import font_with
 
+pytestmark = pytest.mark.sample_of_file(3)
+
 pytest.importorskip("matplotlib")
 
 EMOTIONS = list(COLOURS)

@@ -25,6 +25,8 @@ from graph_samples import HOSTILE, knowledge, known_as_ada, star
 from property_settings import property_settings
 from sample_fonts import font_with
 
+pytestmark = pytest.mark.sample_of_file(2)
+
 
 @pytest.fixture(params=[0, 1, len(HOSTILE)], ids=["empty", "one", "hostile"])
 def known(request: pytest.FixtureRequest) -> KnowledgeGraph:

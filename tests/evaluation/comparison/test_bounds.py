@@ -24,6 +24,8 @@ from dramaturg.stores.files import canonical
 
 from evaluations import QUESTIONS, RIGHT, evaluation_of, judge, library_of, speaker, taken
 
+pytestmark = pytest.mark.sample_of_file(8)
+
 ROLES = ("ada", "bea", "cid")
 PROBABLE = {FLOOR: 0.2, CEILING: 0.9}
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from dramaturg.evaluation.comparison.contestants import NAMES, contestant
+from dramaturg.evaluation.comparison.estimates import CALLS, estimated
 from dramaturg.evaluation.comparison.plan import read_plan, spread
-from dramaturg.evaluation.comparison.records import RecordFile
+from dramaturg.evaluation.comparison.records import RecordFile, Records
 from dramaturg.evaluation.comparison.run import Capped, evaluate
 from dramaturg.evaluation.comparison.speakers import messages_of
 from dramaturg.evaluation.datasets.dataset import DatasetQuestion
@@ -18,9 +19,12 @@ from dramaturg.models.errors import ModelUnavailable, UnusableAnswer
 from dramaturg.stores.conversations.kept_run import Busy
 from dramaturg.stores.errors import RoleFileError
 from dramaturg.stores.library import open_role
+from dramaturg.workflows.names import METHODS
 
 from evaluations import QUESTIONS, RIGHT, evaluation_of, judge, library_of, speaker, taken
 from roles import actor, fenced, said
+
+pytestmark = pytest.mark.sample_of_file(8)
 
 
 @pytest.fixture
@@ -44,6 +48,15 @@ async def test_every_method_answers_every_question_once_a_seed(library: Path) ->
     }
     assert len(model.calls) == len(said_by) == sum(one.calls for one in records.replies.values())
     assert all(one.tokens > 10 and one.text == RIGHT for one in records.replies.values())
+
+
+async def test_what_will_be_asked_is_counted_before_by_method_and_by_what_a_metric_needs(library: Path) -> None:
+    evaluation = evaluation_of(library, methods=("vanilla", "ensemble-without-scope"), metrics=(SIMILARITY, "accuracy"))
+    found = {one.what: one for one in estimated(evaluation, Records({}, {}, {}))}
+    assert {name: found[name].left for name in (SIMILARITY, "accuracy")} == {SIMILARITY: 4, "accuracy": 4}
+    assert found["replies of vanilla"].calls == 3 * CALLS["vanilla"] == 3
+    assert found["replies of ensemble-without-scope"].calls == 3 * CALLS["ensemble"] > 30
+    assert {name for name in METHODS if name not in CALLS} == set()
 
 
 async def test_no_question_knows_of_another(library: Path) -> None:

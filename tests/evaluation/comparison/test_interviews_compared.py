@@ -34,6 +34,8 @@ from fakes import ScriptedChatModel
 from passage_samples import quick
 from roles import fenced, said
 
+pytestmark = pytest.mark.sample_of_file(11)
+
 SHARED = os.environ.get("DRAMATURG_SHARED_DATA")
 DIMENSIONS = {"E/I": ("E", "I"), "S/N": ("S", "N")}
 SHORT, LONG = {"E/I": 1, "S/N": 2}, {"E/I": 2, "S/N": 7}

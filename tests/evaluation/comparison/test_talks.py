@@ -28,6 +28,8 @@ from evaluations import RIGHT, evaluation_of, judge, library_of, speaker, taken
 from fakes import scripted
 from roles import fenced, said
 
+pytestmark = pytest.mark.sample_of_file(6)
+
 BY_TURN = ("contradiction", "boundary", "whole_contradiction", "personality")
 VALUE = re.compile(r"my (?P<what>[\w ]+?) is (?:called )?(?!called)(?P<value>\w+)\.")
 ASKED = re.compile(r"(?:what my|number of my) (?P<what>[\w ]+?)(?: is called)?\.")

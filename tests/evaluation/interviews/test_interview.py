@@ -39,6 +39,8 @@ from passage_samples import quick
 from roles import fenced, run_settings, said, small_role
 from stub_endpoint import Endpoint
 
+pytestmark = pytest.mark.sample_of_file(13)
+
 SHARED = os.environ.get("DRAMATURG_SHARED_DATA")
 FOUR = instrument("four-letters", "en")
 ASKED = {item.question: item for item in FOUR.items}

@@ -17,6 +17,8 @@ from dramaturg.testing import ScriptedChatModel
 
 from scripted_judges import NamedJudge, a_coin, always_yes, length_lover, perfect, place_lover
 
+pytestmark = pytest.mark.sample_of_file(3)
+
 LINES = hidden_speakers(play(), "play", "ko")
 FEW = 12
 """Questions in each language, short ones and long ones."""

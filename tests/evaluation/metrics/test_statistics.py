@@ -274,6 +274,12 @@ def test_the_smallest_difference_in_deviations_is_that_of_the_power_of_student_s
     assert found.detectable == pytest.approx(detectable_sds(n) * np.std(np.arange(n) / n, ddof=1))
 
 
+def test_no_smallest_difference_is_named_that_the_scale_does_not_allow() -> None:
+    apart = by_role([1.0, 0.0, 1.0, 0.0]), by_role([0.0, 1.0, 0.0, 0.0])
+    assert paired_test(*apart, seed=0).detectable > 1
+    assert paired_test(*apart, seed=0, largest=1).detectable is None
+
+
 def test_where_no_p_is_small_enough_no_difference_is_found() -> None:
     assert detectable_sds(8, 0.05 / 10) is None  # 2 / 2**8 is more than that
     assert detectable_sds(1) is None

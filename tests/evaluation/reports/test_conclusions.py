@@ -15,6 +15,8 @@ from dramaturg.evaluation.reports.reach import reach_lines
 from dramaturg.evaluation.reports.tables import tables
 from dramaturg.stores.errors import RoleFileError
 
+pytestmark = pytest.mark.sample_of_file(4)
+
 EIGHT = tuple(f"role-{at}" for at in range(8))
 
 
@@ -73,6 +75,7 @@ def test_what_differs_on_every_role_is_found_and_said_in_two_sentences(tmp_path:
     ("roles", "methods", "said"),
     [
         (1, 2, ["nothing will be concluded beyond it"]),
+        (2, 2, ["sign flips reach no p below 0.5", "of shares none is found"]),
         (4, 2, ["sign flips reach no p below 0.125", "Student's t", "2.13 standard deviations"]),
         (8, 2, ["the smallest p is 0.0078, 0.0078 after", "1.16 standard deviations", "of a share at least 0.20"]),
         (8, 14, ["0.1 after Holm's correction of 13 comparisons", "No difference can be found: it takes 10 roles"]),

@@ -19,6 +19,8 @@ from dramaturg.models.errors import UnusableAnswer
 
 from evaluations import RIGHT, evaluation_of, judge, library_of, speaker, taken
 
+pytestmark = pytest.mark.sample_of_file(4)
+
 ROLES = tuple(f"ada{number}" for number in range(12))
 
 

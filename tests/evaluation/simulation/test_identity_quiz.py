@@ -23,6 +23,8 @@ from measured_runs import CANDIDATES, SHORT, STEPS, examiner, log_of, measure_se
 from property_settings import property_settings
 from roles import WordEmbeddings
 
+pytestmark = pytest.mark.sample_of_file(2)
+
 PROFESSION = "Alice is by profession an urban planner."
 VALUES = "Alice holds dear a culture that goes on unbroken and old buildings that stay, more than new technology."
 

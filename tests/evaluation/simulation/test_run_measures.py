@@ -33,6 +33,8 @@ from measured_runs import CANDIDATES, SHORT, STEPS, events_of, examiner, log_of,
 from property_settings import property_settings
 from roles import fenced
 
+pytestmark = pytest.mark.sample_of_file(6)
+
 ALL = STEPS * len(CANDIDATES) * SHORT
 HEAD = {
     "step": 1,

@@ -28,6 +28,8 @@ from measured_runs import EXAMINED, asked_for, examined_townspeople
 from roles import WordEmbeddings, fenced
 from townspeople import BY_ALICE, asked, of_kind
 
+pytestmark = pytest.mark.sample_of_file(6)
+
 WANTED = {"high_priority": ["profession"], "medium_priority": ["values", "believes", "supports"], "keywords": []}
 CHANGE = {
     "evidence": "She walked.",

@@ -35,6 +35,8 @@ from passage_samples import quick
 from roles import WordEmbeddings, fenced, run_settings
 from scope_roles import player, reasoned, shown
 
+pytestmark = pytest.mark.sample_of_file(12)
+
 FILE = "dialogues/scenes.jsonl"
 SCORES = {"scores": True}
 REBUILD = {"rebuild": True}

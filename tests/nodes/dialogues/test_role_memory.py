@@ -15,6 +15,8 @@ from fakes import ScriptedChatModel
 from roles import fenced
 from scope_roles import Answer, player, shown
 
+pytestmark = pytest.mark.sample_of_file(5)
+
 PARCEL, LAMP, SOUP = "Where is the parcel from Leith?", "Who sold the lamp?", "How is the soup at supper?"
 ONE_EACH = {"memory_dialogues": 1, "recalled_dialogues": 7}
 LONG = "This is what I remember of him, at some length and with all that has happened between the two of us: part"

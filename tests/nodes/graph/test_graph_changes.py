@@ -15,6 +15,8 @@ from graph_roles import DOG, LIFE, WORK, asked, graph_actor, graph_role, index, 
 from passage_samples import quick
 from roles import fenced
 
+pytestmark = pytest.mark.sample_of_file(2)
+
 DOCUMENTS = {
     "boat": "# Boat\n\nTom sails the Petrel to Gull Rock. The keeper waves to Tom. Kit barks at the Petrel.\n",
     "dog": DOG,

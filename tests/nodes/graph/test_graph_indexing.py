@@ -36,6 +36,8 @@ from graph_roles import (
 from passage_samples import quick
 from roles import fenced
 
+pytestmark = pytest.mark.sample_of_file(4)
+
 SPLITTINGS: list[dict[str, Any]] = [
     {},
     {"splitter": "acts", "descriptions": "quoted"},

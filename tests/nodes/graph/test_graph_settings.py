@@ -29,6 +29,8 @@ from graph_roles import (
 from passage_samples import quick
 from roles import fenced, said
 
+pytestmark = pytest.mark.sample_of_file(2)
+
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:

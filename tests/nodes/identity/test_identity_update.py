@@ -51,6 +51,8 @@ from identity_roles import (
 from property_settings import property_settings
 from roles import fenced
 
+pytestmark = pytest.mark.sample_of_file(11)
+
 ALL = [KEEPER, LIGHT, SILENCE, STORMS, CALM]
 TEA = "Ada Quill likes tea."
 ON: dict[str, Any] = {"update": True, "identity": "full", "gate": False}

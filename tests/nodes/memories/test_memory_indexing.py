@@ -57,6 +57,8 @@ from memory_roles import (
 from passage_samples import quick
 from roles import MEMORIES, WordEmbeddings, mood, run_settings, small_role, write_memories
 
+pytestmark = pytest.mark.sample_of_file(12)
+
 NEW = "The zanzibark sang in the rigging."
 EMOTIONS = ("joy", "acceptance", "fear", "surprise", "sadness", "disgust", "anger", "anticipation")
 

@@ -14,6 +14,8 @@ from dramaturg.nodes.text.splitter import Passage, Window, longest_paragraph, sp
 
 from property_settings import property_settings
 
+pytestmark = pytest.mark.sample_of_file(2)
+
 PIECES = ["a ", "bb. ", "ccc ", "d\n", "\n\n", "# H\n", "## K x\n", "eeeeeeee ", "。", "  "]
 text = st.lists(st.sampled_from(PIECES), max_size=80).map("".join)
 

@@ -16,6 +16,8 @@ from fakes import ScriptedChatModel
 from roles import fenced
 from townspeople import asked, by_hour, comes, hour, of_kind, played, timeless, townspeople
 
+pytestmark = pytest.mark.sample_of_file(4)
+
 AGENTS = ["alice", "bob", "charlie", "dorothy", "ellen"]
 WHARF = """\
 name: The wharf
