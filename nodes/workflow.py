@@ -140,10 +140,10 @@ class Workflow(StateGraph[StateT, ContextT, InputT, OutputT]):
     def _require(self, name: str) -> None:
         if name in self.nodes:
             return
-        for node, spec in self.nodes.items():
-            if getattr(getattr(spec.runnable, "afunc", None), "__name__", "") == name:
-                raise ValueError(f"The graph has no node {name!r}: the function of this name is its node {node!r}.")
-        raise ValueError(f"The graph has no node {name!r}{did_you_mean(name, self.nodes) or '.'}")
+        of = {getattr(getattr(one.runnable, "afunc", None), "__name__", ""): node for node, one in self.nodes.items()}
+        if name in of:
+            raise ValueError(f"The graph has no node {name!r}: the function of this name is its node {of[name]!r}.")
+        raise ValueError(f"The graph has no node {name!r}{did_you_mean(name, {*self.nodes, *of}) or '.'}")
 
     def compile(self, *args: Any, **kwargs: Any) -> CompiledStateGraph[StateT, ContextT, InputT, OutputT]:
         """Compile as `StateGraph.compile` does."""

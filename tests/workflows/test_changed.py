@@ -128,6 +128,8 @@ async def test_every_method_can_be_changed_and_plays_on(name: str, tmp_path: Pat
 def test_who_names_the_function_of_a_node_is_told_its_node() -> None:
     with pytest.raises(ValueError, match="the function of this name is its node 'draft'"):
         amadeus.build(replace={"draft_with_attributes": louder})
+    with pytest.raises(ValueError, match="did you mean 'draft_with_attributes' or"):
+        amadeus.build(replace={"draft_with_atributes": louder})
 
 
 @pytest.mark.parametrize(
