@@ -1,5 +1,6 @@
 """RoleRAG over several turns: questions made self-contained, and what was declined stays declined."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,12 @@ def test_no_follow_up_question_is_taken_to_stand_by_itself() -> None:
     assert [one.asked for one in marks if stands_alone(one.asked)] == []
     assert sum(map(refers_back, (one.asked for one in marks))) >= len(marks) - 2
     assert sum(map(stands_alone, (one.question for one in marks))) >= len(marks) / 4
+
+
+def test_most_questions_of_the_examples_are_taken_to_stand_by_themselves() -> None:
+    files = (Path(__file__).parents[2] / "examples").glob("*/questions.jsonl")
+    asked = [json.loads(line)["question"] for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    assert (sum(map(stands_alone, asked)), len(asked)) == (100, 175)
 
 
 @pytest.mark.parametrize(("recent", "first"), [(2, "user: 2?"), (4, "user: 1?"), (3, "Ada Quill: I keep the light.")])
