@@ -17,6 +17,8 @@ from dramaturg.stores.library import Library
 from commands import Command
 from stub_endpoint import Endpoint
 
+pytestmark = pytest.mark.sample_of_file(12)
+
 
 def test_a_question_is_answered_with_evidence_and_usage(run: Command) -> None:
     code, out, _ = run("ask", "ada", "Do storms frighten you?", "--evidence")

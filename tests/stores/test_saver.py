@@ -31,6 +31,8 @@ from dramaturg.stores.saver.rows import Line, as_channels, as_keys, channels_in
 from dramaturg.stores.saver.schema import create_tables
 from dramaturg.stores.saver.serde import FORMER_DICTIONARY, StrictSerializer, compressed, expanded
 
+pytestmark = pytest.mark.sample_of_file(16)
+
 WINDOW = 4
 
 

@@ -29,6 +29,8 @@ from mood_models import feeler, feelings
 from roles import EMOTIONS, MEMORIES, WordEmbeddings, fenced, mood, run_settings, small_role, write_memories
 from scope_roles import shown
 
+pytestmark = pytest.mark.sample_of_file(12)
+
 STRATEGIES = ("semantic", "C-A", "C-M", "S-S", "S-E")
 WORDS = ("lamp", "storm", "boat", "flour", "letter", "sea", "light", "log", "ship", "rock", "wind", "tea")
 STORM, DROWNED, MASTER = "great storm", "They drowned", "harbour master"

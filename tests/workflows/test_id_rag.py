@@ -36,6 +36,8 @@ from identity_roles import (
 from roles import fenced, run_settings, write_memories
 from scope_roles import player
 
+pytestmark = pytest.mark.sample_of_file(16)
+
 ALL = [KEEPER, LIGHT, SILENCE, STORMS, CALM]
 STORM = {"text": "The lamp burned all night in the great storm.", "when": "2024-09-01"}
 HOUR: dict[str, Any] = {"scene": "The gallery.", "observations": ["The sea is calm."], "now": "2024-10-01T09:00"}

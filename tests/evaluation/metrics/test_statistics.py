@@ -34,6 +34,8 @@ from dramaturg.evaluation.metrics.paired_tests import (
 
 from property_settings import property_settings
 
+pytestmark = pytest.mark.sample_of_file(23)
+
 NO_SPREAD = "nothing says how roles vary"
 
 

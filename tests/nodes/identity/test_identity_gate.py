@@ -37,6 +37,8 @@ from identity_roles import (
 )
 from roles import fenced
 
+pytestmark = pytest.mark.sample_of_file(12)
+
 SEEN: dict[str, Any] = {"observations": ["It is dark."]}
 
 
