@@ -11,6 +11,7 @@ from functools import cache
 from itertools import count
 
 os.environ["LANGGRAPH_STRICT_MSGPACK"] = "true"  # read when langgraph is imported
+gc.disable()  # until all is collected: what is imported stays
 
 import pytest
 import typer.main
@@ -70,6 +71,7 @@ def pytest_collection_finish() -> None:
     """
     gc.freeze()
     gc.set_threshold(10_000, 20, 20)
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)
