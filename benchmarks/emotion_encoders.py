@@ -31,8 +31,8 @@ from dramaturg.nodes.memories.emotions import (
     ModelEncoder,
     SimilarityEncoder,
 )
+from dramaturg.nodes.memories.index import memory_unit
 from dramaturg.nodes.memories.remembering import Exchange
-from dramaturg.nodes.memories.units import memory_unit
 from dramaturg.stores.documents.forms import CARD, parse_card
 from dramaturg.stores.documents.memories import read_memory_files
 from dramaturg.stores.index.memories import Mood

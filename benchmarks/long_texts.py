@@ -19,7 +19,7 @@ from dramaturg.models.asking import without_control
 from dramaturg.models.extracted import Extracted, read_extracted, whole_sentences
 from dramaturg.models.reading import object_in, word_answer
 from dramaturg.nodes.graph.naming import named_in
-from dramaturg.nodes.memories.units import words_of
+from dramaturg.nodes.memories.index import words_of
 from dramaturg.nodes.slips import slip_in
 from dramaturg.nodes.text.boundaries import sentences
 from dramaturg.nodes.text.splitter import split_document

@@ -12,6 +12,7 @@ from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 from pydantic import SecretStr
 
+from dramaturg.models.asking import EMBEDDING_SHARE, TurnClock, within
 from dramaturg.models.environment import Environment, environment
 from dramaturg.models.errors import (
     ModelRefused,
@@ -22,7 +23,6 @@ from dramaturg.models.errors import (
     provider_errors,
 )
 from dramaturg.models.reading import encodable
-from dramaturg.models.turn_clock import EMBEDDING_SHARE, TurnClock, within
 from dramaturg.models.weights import find
 
 if TYPE_CHECKING:

@@ -24,8 +24,7 @@ from dramaturg.nodes.turn import clipped
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, StaleDraft
 from dramaturg.stores.index.answers import answer_key
 from dramaturg.stores.index.builder import IndexBuilder
-from dramaturg.stores.index.folder import S
-from dramaturg.stores.index.manifest import Done
+from dramaturg.stores.index.folder import Done, S
 from dramaturg.stores.index.opened import Index
 from dramaturg.stores.index.records import R
 from dramaturg.stores.index.vectors import with_direction

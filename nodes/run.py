@@ -16,13 +16,11 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, PrivateAttr, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
-from dramaturg.models.chat import Account, ChatModel, Usage, chat_model
-from dramaturg.models.client import slots
+from dramaturg.models.asking import TurnClock
+from dramaturg.models.chat import Account, ChatModel, PerLoop, Usage, chat_model, slots
 from dramaturg.models.embeddings import Embedder, embedder, embedder_name
 from dramaturg.models.environment import environment
-from dramaturg.models.per_loop import PerLoop
 from dramaturg.models.telemetry import note
-from dramaturg.models.turn_clock import TurnClock
 from dramaturg.nodes.open_settings import Closed, Open
 from dramaturg.prompts import Prompt, load, prompts_in
 from dramaturg.stores.library import Library, is_address, library_at, open_role

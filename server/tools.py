@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.opening import open_conversation
 from dramaturg.nodes.dialogues.cast import cast_of
-from dramaturg.nodes.dialogues.edge_scores import edge_key, edges_of, score_in
+from dramaturg.nodes.dialogues.index import edge_key, edges_of, score_in
 from dramaturg.nodes.dialogues.relations import clique_of, relation, scored_pairs
 from dramaturg.nodes.dialogues.role_memory import of_user
 from dramaturg.nodes.reply import joined

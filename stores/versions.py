@@ -11,9 +11,16 @@ from dramaturg.stores.documents.merges import DECISIONS, digest_of_decisions, dr
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, StorageError, did_you_mean
 from dramaturg.stores.files import remove
 from dramaturg.stores.index.answers import FOLDER as ANSWERS_FOLDER
-from dramaturg.stores.index.folder import IndexFolder, IndexKind, drop_documents, published_names
+from dramaturg.stores.index.folder import (
+    IndexFolder,
+    IndexKind,
+    Manifest,
+    Published,
+    decisions_in,
+    drop_documents,
+    published_names,
+)
 from dramaturg.stores.index.kinds import KINDS, kind_named
-from dramaturg.stores.index.manifest import Manifest, Published, decisions_in
 from dramaturg.stores.locks import copies, role_lock
 from dramaturg.stores.role import Role
 

@@ -11,7 +11,6 @@ from functools import cache
 from itertools import count
 
 os.environ["LANGGRAPH_STRICT_MSGPACK"] = "true"  # read when langgraph is imported
-gc.disable()  # until all is collected: what is imported stays
 
 import pytest
 import typer.main
@@ -25,6 +24,8 @@ from dramaturg.stores.conversations import item_store
 from dramaturg.stores.saver import file as saver_file
 
 from commands import run, stub  # noqa: F401
+
+gc.disable()  # until all is collected: what is imported stays
 
 # A few examples of each property, all of them with `--hypothesis-profile ci`. In CI the same ones every time: a new
 # counterexample is found at a desk, where it can be looked into.

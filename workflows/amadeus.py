@@ -7,14 +7,16 @@ from typing_extensions import TypedDict
 
 from dramaturg.nodes.drafts import next_step, revise, speak
 from dramaturg.nodes.open_settings import Closed
-from dramaturg.nodes.passages.attributes import AttributeMemory, AttributeState, extract_attributes
-from dramaturg.nodes.passages.index import IndexingSettings, PassagesCheckState, check_index, passages_outcome
-from dramaturg.nodes.passages.reply import (
+from dramaturg.nodes.passages.attributes import (
     AttributedDraftState,
+    AttributeMemory,
+    AttributeState,
     VerifiedReplySettings,
     draft_with_attributes,
+    extract_attributes,
     ground_passages,
 )
+from dramaturg.nodes.passages.index import IndexingSettings, PassagesCheckState, check_index, passages_outcome
 from dramaturg.nodes.passages.retrieval import RetrievalState, retrieve
 from dramaturg.nodes.passages.selection import (
     SelectionSettings,

@@ -8,17 +8,15 @@ from typing_extensions import TypedDict
 from dramaturg.nodes.memories.index import MemoriesCheckState, MemoriesVersion, check_memories, encoding_outcomes
 from dramaturg.nodes.memories.recall import (
     MemoryRecallState,
-    encode_meaning,
-    encode_mood,
-    recall_memories,
-)
-from dramaturg.nodes.memories.remembering import Remembered, RememberedState, remember
-from dramaturg.nodes.memories.reply import (
     MemoryReplySettings,
     MemoryReplyState,
+    encode_meaning,
+    encode_mood,
     ground_memories,
+    recall_memories,
     respond_from_memories,
 )
+from dramaturg.nodes.memories.remembering import Remembered, RememberedState, remember
 from dramaturg.nodes.reply import GroundsInput, GroundsOutput
 from dramaturg.nodes.turn import (
     SummarySettings,

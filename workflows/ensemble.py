@@ -17,8 +17,8 @@ from dramaturg.nodes.identity.decision import DecisionState, decline
 from dramaturg.nodes.identity.episodes import remember_episode
 from dramaturg.nodes.identity.gate import validate
 from dramaturg.nodes.identity.update import UpdateState, approve, reflect, update_identity, update_outcome
+from dramaturg.nodes.memories.index import memories_in
 from dramaturg.nodes.memories.remembering import RememberedState, remember
-from dramaturg.nodes.memories.units import memories_in
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.part import OwnSettings, part
 from dramaturg.nodes.run import RoleContext, library_of, needs, open_run

@@ -4,8 +4,7 @@ from langgraph.graph import END, START
 from pydantic import Field
 
 from dramaturg.nodes.graph.index import GraphCheckState, GraphIndexSettings, check_graph, graph_outcome
-from dramaturg.nodes.graph.recall import search_locally
-from dramaturg.nodes.graph.reply import LocalReplySettings, LocalReplyState, respond_from_graph
+from dramaturg.nodes.graph.recall import LocalReplySettings, LocalReplyState, respond_from_graph, search_locally
 from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.turn import SummarySettings, TurnInput, TurnOutput, TurnState, read_turn, summarize, window_outcome
 from dramaturg.nodes.workflow import Workflow, changeable

@@ -5,8 +5,13 @@ from pydantic import Field
 
 from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.passages.index import IndexingSettings, PassagesCheckState, check_index, passages_outcome
-from dramaturg.nodes.passages.reply import GroundedReplySettings, KnowledgeState, respond_from_knowledge
-from dramaturg.nodes.passages.retrieval import RetrievalState, retrieve
+from dramaturg.nodes.passages.retrieval import (
+    GroundedReplySettings,
+    KnowledgeState,
+    RetrievalState,
+    respond_from_knowledge,
+    retrieve,
+)
 from dramaturg.nodes.text.splitter import Method
 from dramaturg.nodes.turn import (
     SummarySettings,

@@ -10,22 +10,20 @@ from typing_extensions import TypedDict
 from dramaturg.nodes.graph.boundaries import Boundaries, BoundarySettings, BoundaryState, keep_boundaries
 from dramaturg.nodes.graph.index import GraphCheckState, GraphIndexSettings, check_graph, graph_outcome
 from dramaturg.nodes.graph.recall import (
+    LocalReplySettings,
+    LocalReplyState,
     RecallSettings,
+    ScopedReplyState,
     SentenceSettings,
+    ground_scope,
     note_out_of_scope,
     recall_general,
     recall_nearest,
     recall_sentences,
     recall_specific,
-    search_locally,
-)
-from dramaturg.nodes.graph.reply import (
-    LocalReplySettings,
-    LocalReplyState,
-    ScopedReplyState,
-    ground_scope,
     respond_from_graph,
     respond_in_scope,
+    search_locally,
 )
 from dramaturg.nodes.graph.scoping import HypotheticalSettings, hypothesize, scope_entities, scope_outcomes
 from dramaturg.nodes.open_settings import Open

@@ -26,7 +26,7 @@ from dramaturg.cli.options import (
 )
 from dramaturg.cli.output import note, one_line, print_json, screen, table_of
 from dramaturg.nodes.dialogues.cast import UserRole, cast_of
-from dramaturg.nodes.dialogues.edge_scores import edge_key, edges_of, score_in
+from dramaturg.nodes.dialogues.index import edge_key, edges_of, score_in
 from dramaturg.nodes.dialogues.relations import (
     RelationSettings,
     RoleRelation,

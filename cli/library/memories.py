@@ -25,8 +25,8 @@ from dramaturg.cli.output import excerpt, print_json, screen, table_of
 from dramaturg.conversations.opening import memories_of_thread
 from dramaturg.nodes.dialogues.cast import letters_of
 from dramaturg.nodes.memories.emotions import EMOTIONS
+from dramaturg.nodes.memories.index import memory_unit
 from dramaturg.nodes.memories.remembering import exchange_text
-from dramaturg.nodes.memories.units import memory_unit
 from dramaturg.nodes.run import RoleContext, run_of
 from dramaturg.stores.documents import memories as memory_files
 from dramaturg.stores.documents.memories import read_memory_files

@@ -24,7 +24,7 @@ from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import rate
 from dramaturg.nodes.dialogues.cast import Cast, cast_of
-from dramaturg.nodes.dialogues.edge_scores import DialogueEdge, edges_of
+from dramaturg.nodes.dialogues.index import DialogueEdge, edges_of
 from dramaturg.nodes.dialogues.recall import DialogueRecallSettings, conversation_text, nearest_of_both, ranked
 from dramaturg.nodes.dialogues.relations import best_clique
 from dramaturg.nodes.dialogues.role_memory import RoleMemorySettings

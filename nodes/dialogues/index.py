@@ -1,7 +1,7 @@
 """The index of dialogues (DRMR 3.1): read, embedded, their edges scored if that is wanted now, published."""
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired
@@ -11,15 +11,18 @@ from langgraph.types import Overwrite
 from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
+from dramaturg.models.errors import UNANSWERED
 from dramaturg.nodes.dialogues.cast import Speakers, letters_of
-from dramaturg.nodes.dialogues.edge_scores import EdgeScoring, ask_scores, edge_key, edges_of, score_in
 from dramaturg.nodes.index_steps import (
+    Announce,
+    Answers,
     IndexDraftState,
     IndexingCost,
     LookedAt,
     PublishedVersion,
     Rebuild,
     Wishes,
+    answer_all,
     asked_in_all,
     begin_draft,
     checked,
@@ -35,14 +38,15 @@ from dramaturg.nodes.index_steps import (
     unless_overtaken,
     with_embedding,
 )
-from dramaturg.nodes.judgement import AppraisalSettings
+from dramaturg.nodes.judgement import Appraisal, AppraisalSettings, Appraising
 from dramaturg.nodes.open_settings import Closed, Open
-from dramaturg.nodes.run import RoleContext, needs, open_run, run_of
+from dramaturg.nodes.run import RoleContext, Run, needs, open_run, run_of
 from dramaturg.stores.documents.forms import DialogueLine, RoleCard
 from dramaturg.stores.documents.memories import read_dialogue_files
 from dramaturg.stores.errors import MissingIndex
 from dramaturg.stores.files import canonical, sha256
-from dramaturg.stores.index.dialogues import DIALOGUE_KIND, SpokenLine, StoredDialogue, dialogue_graph
+from dramaturg.stores.index.answers import answer_key
+from dramaturg.stores.index.dialogues import DIALOGUE_KIND, Pair, SpokenLine, StoredDialogue, dialogue_graph
 
 
 class DialogueSettings(RoleContext):
@@ -327,3 +331,76 @@ async def cost_of_dialogues(context: DialogueIndexSettings, wishes: Wishes) -> I
         left = []
     texts = [one.embedding_text for one in dialogues]
     return await with_embedding(cost_of_texts("edges", len(edges), left, later), run, builder, texts, anew=anew)
+
+
+class DialogueEdge(NamedTuple):
+    """Two roles who speak with each other in a dialogue."""
+
+    pair: Pair
+    dialogue: StoredDialogue
+
+
+class EdgeScoring(NamedTuple):
+    """Who scores the edges of a role's dialogues."""
+
+    run: Run[AppraisalSettings]
+    card: RoleCard
+    """As it was when the edges were looked for."""
+
+
+async def ask_scores(
+    scoring: EdgeScoring,
+    left: Mapping[str, DialogueEdge],
+    keep: Callable[[Answers], Awaitable[None]],
+    announce: Announce,
+) -> dict[str, str]:
+    """Have the scores s_ij of edges, 1 … 5 with a reason, by their keys.
+
+    Returns:
+        Why there is none, by the keys of the edges that have none.
+
+    Raises:
+        ModelError: the model cannot be reached or refuses every question; what came before is kept.
+    """
+    (run, card), chat = scoring, scoring.run.chat
+    errors: dict[str, str] = {}
+
+    async def asked(edge: DialogueEdge) -> Answers:
+        key = edge_key(edge, card)
+        question = Appraising(
+            together="score_edge",
+            score="rate_edge",
+            reason="why_edge",
+            values={},
+            data={"dialogue": edge.dialogue.text, "pair": "\n".join(edge.pair)},
+            prompt=partial(run.prompt, language=card.language),
+        )
+        try:
+            found = await (question.rated_by if run.settings.scores_apart(chat) else question.together_by)(chat)
+        except UNANSWERED as error:
+            errors[key] = str(error)
+            return {}
+        cut: dict[str, JsonValue] = {"dropped": list(found.dropped)} if found.dropped else {}
+        return {key: {"score": found.score, "reason": found.reason, **cut}}
+
+    await answer_all(left, asked, keep=keep, announce=announce)
+    return errors
+
+
+def edge_key(edge: DialogueEdge, card: RoleCard) -> str:
+    """What the score of an edge is kept by: the two roles and the text; not the model that gave it."""
+    return answer_key("edge", list(edge.pair), edge.dialogue.text, card.language)
+
+
+def edges_of(dialogues: Iterable[StoredDialogue]) -> list[DialogueEdge]:
+    """All edges that dialogues give, dialogue by dialogue."""
+    return [DialogueEdge(pair, dialogue) for dialogue in dialogues for pair in dialogue.pairs]
+
+
+def score_in(answers: Mapping[str, JsonValue], key: str) -> Appraisal | None:
+    """A score that is kept."""
+    match answers.get(key):
+        case {"score": int() | float() as score, "reason": str(reason), **more}:
+            dropped = more.get("dropped")
+            return Appraisal(float(score), reason, tuple(map(str, dropped)) if isinstance(dropped, list) else ())
+    return None

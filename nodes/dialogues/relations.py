@@ -11,7 +11,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from dramaturg.nodes.dialogues.cast import Cast, cast_of
-from dramaturg.nodes.dialogues.edge_scores import DialogueEdge, EdgeScoring, ask_scores, edge_key, edges_of, score_in
+from dramaturg.nodes.dialogues.index import DialogueEdge, EdgeScoring, ask_scores, edge_key, edges_of, score_in
 from dramaturg.nodes.dialogues.recall import DialogueRecallState, DialogueRevisionSettings
 from dramaturg.nodes.index_steps import progress
 from dramaturg.nodes.judgement import Appraisal, AppraisalSettings

@@ -1,4 +1,4 @@
-"""Attribute extractor: beliefs, values and psychological traits from the selected passages (AMADEUS 3.3)."""
+"""Attribute extractor: beliefs, values and traits from the selected passages (AMADEUS 3.3), and the reply from them."""
 
 import re
 import unicodedata
@@ -24,20 +24,29 @@ from dramaturg.models.embeddings import Embedder
 from dramaturg.models.errors import ModelTimeout, UnusableAnswer
 from dramaturg.models.extracted import Extracted, key_name
 from dramaturg.models.questions import extract
+from dramaturg.nodes.drafts import DraftState, drafted
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.passages.retrieval import (
+    GroundedReplySettings,
+    KnowledgeState,
     PassageSettings,
     PassagesVersion,
+    RetrievalSettings,
     Selected,
     asked,
     in_context,
+    knowledge_grounds,
     passages_of,
 )
+from dramaturg.nodes.reply import Grounds, grounds_of
 from dramaturg.nodes.run import Run, by_rules, needs, open_run
 from dramaturg.nodes.text.boundaries import sentences
 from dramaturg.nodes.text.similarity import cosines
 from dramaturg.nodes.turn import Question, StandaloneState
+from dramaturg.nodes.verification import VerificationSettings
 from dramaturg.stores.index.passages import PassageStore, StoredPassage
+
+__all__ = ["draft_with_attributes", "ground_passages", "passage_grounds"]
 
 Kind = Literal["belief_and_value", "psychological_trait"]
 
@@ -51,6 +60,10 @@ KINDS = {
     "psychological_traits": re.compile("trait|psycholog|心理|性格|심리|성격", re.IGNORECASE),
 }
 """How an answer may name the two kinds of attribute."""
+
+
+SHOWN = ("knowledge", "selection", "selection_error", "attributes", "attributes_error", "role_memory")
+"""What the evidence of a turn shows of it."""
 
 
 class AttributeSettings(PassageSettings):
@@ -329,3 +342,56 @@ def updated_memory(memory: Sequence[Attribute], found: Sequence[Attribute], most
         merged.pop(one["attribute"].casefold(), None)
         merged[one["attribute"].casefold()] = one
     return list(merged.values())[-most:] if most else []
+
+
+class PassageGroundsSettings(RetrievalSettings, AttributeSettings):
+    """Grounds of passages and attributes."""
+
+
+class VerifiedReplySettings(GroundedReplySettings, VerificationSettings, PassageGroundsSettings):
+    """A reply that rests on passages and attributes, and may be verified."""
+
+
+class AttributedDraftState(KnowledgeState, DraftState, StandaloneState):
+    """What a reply in AMADEUS reads: knowledge from retrieval, attributes from selection and extraction."""
+
+    selected: Selected
+    attributes: Attributes
+    role_memory: NotRequired[AttributeMemory]
+
+
+@needs(question="read_turn", candidates="retrieve", selected="judge", attributes="extract_attributes")
+async def draft_with_attributes(state: AttributedDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Draft the reply from passages as knowledge and from GS and AE as attributes (AMADEUS, Figure 2).
+
+    A draft that is verified must be consistent with all of it and with the role's profile.
+    """
+    run = await open_run(runtime, VerifiedReplySettings)
+    grounds, empty = await passage_grounds(run, state), {"attributes": "", "knowledge": ""}
+    checkers = ["verifier"] if run.settings.verify else []
+    written = await drafted(run, state, "respond_with_attributes", grounds, checkers=checkers, data=empty)
+    memory = await remembered(run, state)
+    return {**written, **memory, "evidence": {**written["evidence"], **memory.get("evidence", {})}}
+
+
+@needs(candidates="retrieve", selected="judge", attributes="extract_attributes")
+async def ground_passages(state: AttributedDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Gather what a reply can rest on, for who makes it; see `passage_grounds`."""
+    run = await open_run(runtime, PassageGroundsSettings)
+    return {"gathered": {"passages": await passage_grounds(run, state)}, **await remembered(run, state)}
+
+
+async def passage_grounds(run: Run[PassageGroundsSettings], state: AttributedDraftState) -> Grounds:
+    """What a reply can rest on in AMADEUS: "knowledge", and as "attributes" what was found and what shows it.
+
+    A passage that is knowledge and was selected too stands there once, as knowledge. What this turn found stands there
+    before what the role memory has that is near to the question.
+    """
+    knowledge = await knowledge_grounds(run, state)
+    store = await passages_of(run, state.get("passages_version"))
+    known = state["candidates"][: run.settings.knowledge]
+    selected = [in_context(store.get(one["passage"])) for one in state["selected"] if one not in known]
+    attributes = [*state["attributes"], *await reminders(run, state)]
+    listed = "\n".join(f"- {one['attribute']}" for one in attributes)
+    texts = {"attributes": [listed, *selected], **knowledge["texts"]}
+    return grounds_of(state, texts, shown=SHOWN)

@@ -10,15 +10,15 @@ from langgraph.runtime import Runtime
 from pydantic import Field, InstanceOf
 from pydantic.json_schema import SkipJsonSchema
 
+from dramaturg.models.asking import TurnClock
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import write
 from dramaturg.models.reading import encodable
-from dramaturg.models.turn_clock import TurnClock
 from dramaturg.nodes.open_settings import Closed, Open
 from dramaturg.nodes.passages.relevance import RelevanceSettings, Strip, refined, relevances, strips_of
-from dramaturg.nodes.passages.reply import GroundedReplySettings
 from dramaturg.nodes.passages.retrieval import (
     Candidates,
+    GroundedReplySettings,
     PassageEvidence,
     PassagesVersion,
     RetrievalSettings,

@@ -31,8 +31,7 @@ from dramaturg.nodes.index_steps import (
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.passages.retrieval import PassageSettings, PassagesVersion, under_headings
 from dramaturg.nodes.run import needs, open_run, run_of
-from dramaturg.nodes.text.resplit import kept_length, split_again
-from dramaturg.nodes.text.splitter import Passage, Window, longest_paragraph, split_document
+from dramaturg.nodes.text.splitter import Passage, Window, kept_length, longest_paragraph, split_again, split_document
 from dramaturg.stores.documents.forms import Document, document
 from dramaturg.stores.documents.originals import unread_sentence
 from dramaturg.stores.errors import MissingIndex

@@ -1,4 +1,4 @@
-"""Passages by similarity to the question: what a role knows from its persona document."""
+"""Passages by similarity to the question: what a role knows from its persona document, and the reply of naive RAG."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired
@@ -8,10 +8,13 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from dramaturg.nodes.open_settings import Closed, Open
+from dramaturg.nodes.reply import AskedState, Grounds, ReplySettings, grounds_of, spoken
 from dramaturg.nodes.run import RoleContext, Run, by_rules, needs, open_run
 from dramaturg.nodes.text.splitter import Method
-from dramaturg.nodes.turn import Question, StandaloneState
+from dramaturg.nodes.turn import EvidenceState, Question, StandaloneState
 from dramaturg.stores.index.passages import PassageStore, StoredPassage, passage_kind
+
+__all__ = ["knowledge_grounds", "respond_from_knowledge", "retrieve"]
 
 
 class PassageSettings(RoleContext):
@@ -129,3 +132,30 @@ def in_context(passage: StoredPassage) -> str:
 def under_headings(headings: Sequence[str], text: str) -> str:
     """A chunk with its hierarchical context (ĉ = c + H, AMADEUS Eq. 5)."""
     return "\n".join([" > ".join(headings), text]).strip()
+
+
+class GroundedReplySettings(ReplySettings, RetrievalSettings):
+    """A reply that rests on passages."""
+
+
+class KnowledgeState(AskedState, EvidenceState):
+    """What a reply from knowledge alone reads."""
+
+    passages_version: NotRequired[PassagesVersion]
+    candidates: Candidates
+
+
+@needs(question="read_turn", candidates="retrieve")
+async def respond_from_knowledge(state: KnowledgeState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Answer from the retrieved passages alone (naive RAG, the baseline of AMADEUS Table 6)."""
+    run = await open_run(runtime, GroundedReplySettings)
+    grounds = await knowledge_grounds(run, state)
+    reply, slips = await spoken(run, state, "respond_from_knowledge", grounds, data={"knowledge": ""})
+    return {"messages": [reply], "evidence": slips, "usage": {"respond_from_knowledge": run.usage}}
+
+
+async def knowledge_grounds(run: Run[RetrievalSettings], state: KnowledgeState) -> Grounds:
+    """What a reply can rest on without attributes: "knowledge", the passages nearest to the question."""
+    store = await passages_of(run, state.get("passages_version"))
+    texts = [in_context(store.get(one["passage"])) for one in state["candidates"][: run.settings.knowledge]]
+    return grounds_of(state, {"knowledge": texts}, shown=("knowledge",))

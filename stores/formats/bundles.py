@@ -163,9 +163,8 @@ def _indexes(role: Role) -> dict[str, bytes]:
 
 def _indexes_in(files: Mapping[str, bytes], sources: Mapping[str, bytes]) -> tuple[dict[str, bytes], tuple[str, ...]]:
     """The files of indexes where they will lie in the role, and their kinds; each is read once."""
-    from dramaturg.stores.index.folder import MANIFEST, POINTERS
+    from dramaturg.stores.index.folder import MANIFEST, POINTERS, Manifest, Pointer, Published
     from dramaturg.stores.index.kinds import kind_named
-    from dramaturg.stores.index.manifest import Manifest, Pointer, Published
     from dramaturg.stores.index.parts import record_of
     from dramaturg.stores.index.vectors import packed_again
 

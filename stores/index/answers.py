@@ -11,8 +11,7 @@ from pydantic import JsonValue
 
 from dramaturg.stores.errors import DamagedIndex
 from dramaturg.stores.files import canonical, inside, remove_file, sha256, sweep, write_bytes
-from dramaturg.stores.index.folder import IndexFolder
-from dramaturg.stores.index.manifest import Published
+from dramaturg.stores.index.folder import IndexFolder, Published
 
 ANSWERS = "answers.jsonl"
 FOLDER = "answers"

@@ -26,9 +26,18 @@ from dramaturg.stores.index.draft import (
     key,
     remove_drafts,
 )
-from dramaturg.stores.index.folder import IndexFolder, IndexKind, drop_documents
+from dramaturg.stores.index.folder import (
+    Done,
+    EmbeddingRecord,
+    IndexFolder,
+    IndexKind,
+    Manifest,
+    Published,
+    decisions_in,
+    drop_documents,
+    version_id,
+)
 from dramaturg.stores.index.kinds import KINDS
-from dramaturg.stores.index.manifest import Done, EmbeddingRecord, Manifest, Published, decisions_in, version_id
 from dramaturg.stores.index.records import R, encode_records
 from dramaturg.stores.index.vectors import Vectors, pack, unit_rows
 from dramaturg.stores.locks import role_lock

@@ -15,8 +15,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError
 from dramaturg.stores.files import inside, move_folder, remove, remove_file, sha256, write_bytes
-from dramaturg.stores.index.folder import IndexFolder
-from dramaturg.stores.index.manifest import Manifest, Published, version_id
+from dramaturg.stores.index.folder import IndexFolder, Manifest, Published, version_id
 from dramaturg.stores.index.parts import Digest
 from dramaturg.stores.index.records import R, decode_records, encode_records
 from dramaturg.stores.index.vectors import Vectors

@@ -11,8 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from dramaturg.stores.documents.merges import Why
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.files import canonical
-from dramaturg.stores.index.folder import IndexKind, IndexStore
-from dramaturg.stores.index.manifest import Manifest
+from dramaturg.stores.index.folder import IndexKind, IndexStore, Manifest
 from dramaturg.stores.index.passages import PASSAGES_FILE, StoredPassage
 from dramaturg.stores.index.records import decode_records
 from dramaturg.stores.index.vectors import nearest, query_row, unpack

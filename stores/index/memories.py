@@ -5,8 +5,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dramaturg.stores.index.folder import IndexKind, IndexStore
-from dramaturg.stores.index.manifest import Manifest
+from dramaturg.stores.index.folder import IndexKind, IndexStore, Manifest
 from dramaturg.stores.index.records import Record, decode_records
 from dramaturg.stores.index.vectors import unpack
 

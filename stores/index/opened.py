@@ -11,8 +11,7 @@ from dramaturg.stores.files import left_aside
 from dramaturg.stores.index.answers import kept_files
 from dramaturg.stores.index.builder import IndexBuilder
 from dramaturg.stores.index.draft import in_work
-from dramaturg.stores.index.folder import IndexFolder, IndexKind, S
-from dramaturg.stores.index.manifest import Manifest, Pointer, Published
+from dramaturg.stores.index.folder import IndexFolder, IndexKind, Manifest, Pointer, Published, S
 from dramaturg.stores.index.records import R
 
 

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from dramaturg.stores.errors import RoleError
-from dramaturg.stores.index.folder import IndexKind, IndexStore
-from dramaturg.stores.index.manifest import Manifest
+from dramaturg.stores.index.folder import IndexKind, IndexStore, Manifest
 from dramaturg.stores.index.records import Record, decode_records
 from dramaturg.stores.index.vectors import nearest, query_row, unpack
 

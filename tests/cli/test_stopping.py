@@ -20,11 +20,11 @@ CHAT, EMBEDDINGS = "chat", "embeddings"
 PATIENCE = 3.0
 STARTING = """
 import pathlib, time
-from dramaturg.models import client
+from dramaturg.models import chat
 def build(*_):
     pathlib.Path("held").touch()
     time.sleep(60)
-client.build = build
+chat.new_client = build
 """
 PULLING = """
 import pathlib

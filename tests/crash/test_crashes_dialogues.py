@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.nodes import index_steps as asked_answers
-from dramaturg.nodes.dialogues.edge_scores import edge_key, edges_of
+from dramaturg.nodes.dialogues.index import edge_key, edges_of
 from dramaturg.stores.errors import MissingIndex, StorageError
 from dramaturg.stores.index.answers import ANSWERS
 from dramaturg.stores.index.dialogues import DIALOGUE_KIND, DIALOGUES_FILE, VECTORS_FILE

@@ -15,7 +15,7 @@ import pytest
 
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.nodes import index_steps as asked_answers
-from dramaturg.nodes.memories.units import memory_unit
+from dramaturg.nodes.memories.index import memory_unit
 from dramaturg.stores.documents.memories import edit, read_memory_files, remove
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, StorageError
 from dramaturg.stores.index.answers import ANSWERS

@@ -13,12 +13,11 @@ from langchain_openai import ChatOpenAI
 from langgraph.graph import START, MessagesState, StateGraph
 from pydantic import BaseModel, SecretStr
 
-from dramaturg.models import client, embedded
-from dramaturg.models.chat import chat_model
-from dramaturg.models.client import chat_client
+from dramaturg.models import chat as chats
+from dramaturg.models import embedded
+from dramaturg.models.chat import PerLoop, chat_client, chat_model
 from dramaturg.models.connections import connections
 from dramaturg.models.errors import ModelRefused, WeightsError
-from dramaturg.models.per_loop import PerLoop
 from dramaturg.models.questions import decide, extract, write, write_message
 
 from fakes import ScriptedChatModel, scripted
@@ -38,7 +37,7 @@ def server() -> Iterator[FaultServer]:
 
 @pytest.fixture(autouse=True)
 def no_clients(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "_clients", {})
+    monkeypatch.setattr(chats, "_clients", {})
 
 
 @pytest.fixture
@@ -51,7 +50,7 @@ def endpoint(monkeypatch: pytest.MonkeyPatch, server: FaultServer) -> str:
 def test_auto_is_the_endpoint_of_the_environment(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
     chat = chat_client("auto")
     assert isinstance(chat, ChatOpenAI)
-    assert (chat.openai_api_base, chat.model_name) == (endpoint, client.DEFAULT_MODEL)
+    assert (chat.openai_api_base, chat.model_name) == (endpoint, chats.DEFAULT_MODEL)
     assert chat.max_retries == 0  # its connections send a request again
     assert chat.stream_usage
     monkeypatch.setenv("DRAMATURG_CHAT_MODEL", "other")
@@ -197,7 +196,7 @@ def test_things_of_closed_loops_are_forgotten() -> None:
 
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 def test_a_client_outlives_an_event_loop(server: FaultServer) -> None:
-    model = client.openai_compatible("m", server.url("kept alive", "extract"), KEY, retries=0)
+    model = chats.openai_compatible("m", server.url("kept alive", "extract"), KEY, retries=0)
     for _ in range(3):
         assert asyncio.run(extract(chat_model(model), MESSAGES, Person)).born == 1770
     connections(0)._pools._things.clear()

@@ -10,12 +10,12 @@ import openai
 import pytest
 from langchain_core.messages import HumanMessage
 
+from dramaturg.models.asking import TurnClock, within
 from dramaturg.models.chat import chat_model
 from dramaturg.models.connections import Pace
 from dramaturg.models.embeddings import embedder
 from dramaturg.models.errors import ModelError, ModelUnavailable, model_error, retry_after
 from dramaturg.models.questions import write
-from dramaturg.models.turn_clock import TurnClock, within
 
 from stub_endpoint import Endpoint, Handler, endpoint
 

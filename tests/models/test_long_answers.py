@@ -11,10 +11,9 @@ from langchain_core.outputs import ChatGenerationChunk
 from pydantic import Field
 
 from dramaturg.models.chat import chat_model
-from dramaturg.models.curtain import Curtain
 from dramaturg.models.errors import UnusableAnswer
 from dramaturg.models.extracted import Extracted, cut_text, read_extracted, whole_sentences
-from dramaturg.models.questions import write_message
+from dramaturg.models.questions import Curtain, write_message
 from dramaturg.models.reading import (
     MAX_CHARACTERS,
     InvalidAnswer,

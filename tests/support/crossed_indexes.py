@@ -7,9 +7,8 @@ from typing import Any
 
 from dramaturg.stores.files import sha256
 from dramaturg.stores.index.dialogues import SpokenLine, StoredDialogue
-from dramaturg.stores.index.folder import MANIFEST, IndexFolder, IndexKind
+from dramaturg.stores.index.folder import MANIFEST, IndexFolder, IndexKind, Manifest, Published
 from dramaturg.stores.index.graph import GRAPH_FILE, Entity, encode_graph, graph_of
-from dramaturg.stores.index.manifest import Manifest, Published
 from dramaturg.stores.index.memories import MOODS_FILE, Mood, StoredMemory
 from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.index.records import Record, encode_records

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import faiss
 import numpy as np
 
+from dramaturg.stores.index.folder import EmbeddingRecord, Manifest
 from dramaturg.stores.index.graph import TYPES, Entity, KnowledgeGraph, Relation, Statement, graph_of
-from dramaturg.stores.index.manifest import EmbeddingRecord, Manifest
 from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.index.vectors import pack, unit_rows, unpack
 

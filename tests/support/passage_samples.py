@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.files import remove
-from dramaturg.stores.index.folder import IndexFolder
-from dramaturg.stores.index.manifest import EmbeddingRecord, Manifest
+from dramaturg.stores.index.folder import EmbeddingRecord, IndexFolder, Manifest
 from dramaturg.stores.index.passages import PassageStore, StoredPassage, passage_kind
 from dramaturg.stores.index.vectors import pack, unit_rows, unpack
 from dramaturg.stores.library import Library

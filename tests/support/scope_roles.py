@@ -14,8 +14,8 @@ from dramaturg.nodes.graph.index import recipe
 from dramaturg.nodes.graph.merging import NormalizationSettings
 from dramaturg.nodes.passages.index import split_documents
 from dramaturg.stores.documents.forms import Document
+from dramaturg.stores.index.folder import Manifest
 from dramaturg.stores.index.graph import GRAPH_FILE, Entity, EntityType, Relation, Statement, encode_graph, graph_of
-from dramaturg.stores.index.manifest import Manifest
 from dramaturg.stores.library import open_role
 
 from fakes import ScriptedChatModel

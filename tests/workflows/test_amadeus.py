@@ -66,7 +66,7 @@ async def test_a_role_is_indexed_when_it_is_first_asked_and_answers_with_its_rea
     }
 
 
-async def test_a_turn_on_an_indexed_role_opens_it_once_and_enters_34_files(
+async def test_a_turn_on_an_indexed_role_opens_it_once_and_enters_28_files(
     library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph = build().compile()
@@ -94,7 +94,7 @@ async def test_a_turn_on_an_indexed_role_opens_it_once_and_enters_34_files(
         sys.setprofile(before)
         threading.setprofile(None)  # type: ignore[arg-type]
     assert opened == ["ada"]
-    assert len(entered) <= 34, sorted(entered)
+    assert len(entered) <= 28, sorted(entered)
 
 
 async def test_whose_events_are_streamed_is_indexed_and_nobody_else(library: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from dramaturg.nodes.graph.reply import ALL, within
+from dramaturg.nodes.graph.recall import ALL, within
 from dramaturg.workflows.role_rag import RoleRagContext, build
 
 from fakes import ScriptedChatModel

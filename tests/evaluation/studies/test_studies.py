@@ -46,7 +46,7 @@ from dramaturg.evaluation.studies.study import (
     gold,
     spaced,
 )
-from dramaturg.nodes.memories.units import memory_unit
+from dramaturg.nodes.memories.index import memory_unit
 from dramaturg.stores.documents.memories import read_memory_files
 from dramaturg.stores.library import Library
 

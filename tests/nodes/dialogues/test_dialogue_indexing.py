@@ -14,8 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import JsonValue
 
 from dramaturg.models.errors import ModelRefused, ModelUnavailable
-from dramaturg.nodes.dialogues.edge_scores import edge_key, edges_of, score_in
-from dramaturg.nodes.dialogues.index import recipe
+from dramaturg.nodes.dialogues.index import edge_key, edges_of, recipe, score_in
 from dramaturg.nodes.index_steps import current
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, RoleFileError, StaleDraft
 from dramaturg.stores.index.answers import ANSWERS, decode_answers

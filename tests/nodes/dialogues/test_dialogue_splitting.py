@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dramaturg.nodes.dialogues.cast import letters_of
-from dramaturg.nodes.dialogues.edge_scores import edges_of
-from dramaturg.nodes.dialogues.index import dialogues_of
+from dramaturg.nodes.dialogues.index import dialogues_of, edges_of
 from dramaturg.stores.documents.forms import DialogueLine, RoleCard
 from dramaturg.stores.index.dialogues import StoredDialogue, dialogue_graph
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dramaturg.nodes.graph import reply
+from dramaturg.nodes.graph import recall
 from dramaturg.stores.role import Role
 from dramaturg.workflows import role_rag
 from dramaturg.workflows.role_rag import RoleRagContext
@@ -71,7 +71,7 @@ async def test_what_cannot_be_known_has_no_sentences(role: Role) -> None:
 
 
 async def test_sentences_have_a_share_of_what_is_shown(role: Role, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reply, "ALL", 400)
+    monkeypatch.setattr(recall, "ALL", 400)
     knowledge, _ = await turn(role, "Does Tom swim with the harbour master, Jory Penrose and Petrel?")
     assert SWIM in knowledge
     assert len(knowledge) <= 400 + 20  # lines between texts

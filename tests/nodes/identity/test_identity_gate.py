@@ -222,7 +222,7 @@ async def test_apart_each_triple_is_asked_of_and_the_first_that_does_not_fit_say
     assert [one["probability"] for one in gate(output)["attempts"]] == [1.0, None]
     assert gate(output)["attempts"][0]["reason"] == "It goes out."
     asked = [fenced("statement", text) for text in shown(model, "contradicts")]
-    assert asked == [KEEPER, LIGHT, SILENCE] * 2
+    assert {*asked[:3]} == {*asked[3:]} == {KEEPER, LIGHT, SILENCE}  # at once: which is heard first is chance
     assert counted(model) == {"query": 1, "reply": 2, "contradicts": 6, "why": 1}
 
 

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dramaturg.nodes.dialogues.cast import letters_of
-from dramaturg.nodes.memories.units import memory_unit
+from dramaturg.nodes.memories.index import memory_unit
 from dramaturg.stores.documents.forms import DialogueLine, Memory, RoleCard
 from dramaturg.stores.documents.memories import Lines
 from dramaturg.stores.index.memories import StoredMemory

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from dramaturg.nodes.passages.index import split_one, stored
 from dramaturg.nodes.passages.retrieval import PassageSettings
 from dramaturg.nodes.text.boundaries import Unit, ruler
-from dramaturg.nodes.text.resplit import kept_length, split_again
-from dramaturg.nodes.text.splitter import Passage, Window, longest_paragraph, split_document
+from dramaturg.nodes.text.splitter import Passage, Window, kept_length, longest_paragraph, split_again, split_document
 
 from property_settings import property_settings
 
