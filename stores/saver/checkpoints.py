@@ -11,7 +11,7 @@ from langgraph.checkpoint.base import WRITES_IDX_MAP, Checkpoint, CheckpointTupl
 from dramaturg.stores.saver import entries as saver_entries
 from dramaturg.stores.saver import rows as saver_rows
 from dramaturg.stores.saver.config import Place, at
-from dramaturg.stores.saver.entries import Entry
+from dramaturg.stores.saver.entries import Entry, Verified
 from dramaturg.stores.saver.rows import (
     MESSAGES,
     VERSION,
@@ -110,8 +110,14 @@ def pack(serializer: StrictSerializer, checkpoint: Checkpoint, checkpoint_ns: st
     return Packed(checkpoint["id"], channels, metadata, *serializer.dumps_typed(checkpoint))
 
 
-def put(connection: sqlite3.Connection, place: Place, packed: Packed) -> None:
+def put(connection: sqlite3.Connection, place: Place, packed: Packed, last: Verified | None = None) -> None:
     """Write a checkpoint and make it the head; one with the same id is replaced and keeps its parent.
+
+    Args:
+        connection: of the file.
+        place: of the checkpoint that it continues.
+        packed: the checkpoint.
+        last: the entries that were read last, which are not looked for again; see `entries.store`.
 
     Raises:
         ValueError: the checkpoint that it continues is not there.
@@ -119,7 +125,7 @@ def put(connection: sqlite3.Connection, place: Place, packed: Packed) -> None:
     line = saver_rows.ensure_line(connection, place.thread_id, place.checkpoint_ns)
     old = saver_rows.find(connection, line, packed.checkpoint_id)
     parent = _parent(connection, line, place, packed) if old is None else old.parent
-    channels = {name: saver_entries.store(connection, line, one) for name, one in packed.channels.items()}
+    channels = {name: saver_entries.store(connection, line, one, last) for name, one in packed.channels.items()}
     window = channels.get(MESSAGES)
     link = Link(
         saver_rows.next_key(connection) if old is None else old.key,

@@ -2,10 +2,10 @@
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import chain
-from typing import Any
+from struct import pack
+from typing import Any, NamedTuple
 
 import ormsgpack
 from langchain_core.messages import BaseMessage
@@ -15,14 +15,14 @@ from dramaturg.stores.saver.serde import LARGEST, StrictSerializer, compressed, 
 
 LONG = 4096  # bytes of a list of entries: a shorter one costs less whole, and changes whole at each turn
 _COLUMNS = "key, line, message_id, hash, type, message, checksum"
-_PLAIN = (str, int, float, bool, type(None))
+_PLAIN = frozenset((str, int, float, bool, type(None)))
+_TEXT = frozenset((str,))
 _MAPPING = "mapping"  # the kind of an entry that is no message: msgpack of nothing but plain values
 # Rows that were read, by key and checksum: line, id, kind and bytes. A row that changed has another checksum.
 Verified = dict[tuple[int, bytes], tuple[int, str, str, bytes]]
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """A message, or a mapping with an id, as bytes: the same content under the same id is the same entry."""
 
     entry_id: str
@@ -50,9 +50,25 @@ def taken_apart(serializer: StrictSerializer, values: Mapping[str, Any]) -> dict
     return found
 
 
-def store(connection: sqlite3.Connection, line: Line, entries: Sequence[Entry]) -> list[int]:
-    """Write those entries that are not there yet; return the keys of all, in order."""
-    named, known = [(one.entry_id, one.hash) for one in entries], {}
+def store(
+    connection: sqlite3.Connection, line: Line, entries: Sequence[Entry], last: Verified | None = None
+) -> list[int]:
+    """Write those entries that are not there yet; return the keys of all, in order.
+
+    Args:
+        connection: of the file.
+        line: whose they are.
+        entries: in their order.
+        last: what the last `load` found: an entry of the same bytes is not looked for if its row is still as it was.
+    """
+    read = {
+        Entry(entry_id, kind, data): row for row, (of, entry_id, kind, data) in (last or {}).items() if of == line.key
+    }
+    rows = {one: read[one] for one in entries if one in read}
+    there = set(_rows(connection, "key, checksum", (key for key, _ in rows.values()))) if rows else set()
+    known = {one: row[0] for one, row in rows.items() if row in there}
+    others = {one: (one.entry_id, one.hash) for one in dict.fromkeys(entries) if one not in known}
+    found, named = dict[tuple[str, bytes], int](), [*others.values()]
     for at in range(0, len(named), 250):  # bound one by one, since JSON in sqlite ends a text at a NUL
         some = named[at : at + 250]
         values = ", ".join(["(?, ?)"] * len(some))
@@ -61,11 +77,12 @@ def store(connection: sqlite3.Connection, line: Line, entries: Sequence[Entry]) 
             " JOIN messages ON line = ? AND message_id = named.column1 AND hash = named.column2"
         )
         for entry_id, content, key in connection.execute(query, (*chain.from_iterable(some), line.key)):
-            known[entry_id, content] = int(key)
-    for name, one in zip(named, entries, strict=True):
-        if name not in known:
-            known[name] = _insert(connection, line, *name, *compressed(one.kind, one.data))
-    return [known[name] for name in named]
+            found[entry_id, content] = int(key)
+    for one, name in others.items():
+        if name not in found:
+            found[name] = _insert(connection, line, *name, *compressed(one.kind, one.data))
+        known[one] = found[name]
+    return [known[one] for one in entries]
 
 
 def load(
@@ -100,7 +117,7 @@ def load(
     if last is not None:
         last.clear()
         last.update(verified)
-    return {key: _revived(serializer, line, found) for (key, _), found in verified.items()}
+    return _revived(serializer, line, verified)
 
 
 def copy(connection: sqlite3.Connection, source: Line, target: Line) -> dict[int, int]:
@@ -146,8 +163,12 @@ def _mappings(value: list[Any]) -> list[Entry] | None:
 
 def _is_plain(value: Any) -> bool:
     if type(value) is dict:
-        return all(type(key) is str and _is_plain(one) for key, one in value.items())
-    return all(map(_is_plain, value)) if type(value) is list else type(value) in _PLAIN
+        if not _TEXT.issuperset(map(type, value)):
+            return False
+        value = value.values()
+    elif type(value) is not list:
+        return type(value) in _PLAIN
+    return _PLAIN.issuperset(map(type, value)) or all(map(_is_plain, value))
 
 
 def _rows(connection: sqlite3.Connection, columns: str, keys: Iterable[int]) -> list[Any]:
@@ -155,16 +176,27 @@ def _rows(connection: sqlite3.Connection, columns: str, keys: Iterable[int]) -> 
     return connection.execute(f"SELECT {columns} FROM messages WHERE {where}", (as_json(keys),)).fetchall()  # noqa: S608
 
 
-def _revived(serializer: StrictSerializer, line: int, found: tuple[int, str, str, bytes]) -> Any:
-    owner, entry_id, kind, data = found
-    try:
-        entry = ormsgpack.unpackb(data) if kind == _MAPPING else revive(serializer, kind, data)
-    except ormsgpack.MsgpackDecodeError as error:
-        raise Unreadable("holds a value that cannot be loaded") from error
-    own_id = entry.id if isinstance(entry, BaseMessage) else entry.get("id") if isinstance(entry, dict) else None
-    if (owner, entry_id) != (line, own_id):
-        raise Unreadable("holds a message that is none")
-    return entry
+def _revived(serializer: StrictSerializer, line: int, rows: Verified) -> dict[int, Any]:
+    """Decode entries by their keys; messages all at once, for a call of the serializer takes longer than a message."""
+    entries: dict[int, Any] = {}
+    for wanted in {kind for _, _, kind, _ in rows.values()}:
+        blobs = {key: data for (key, _), (_, _, kind, data) in rows.items() if kind == wanted}
+        try:
+            if wanted == _MAPPING:
+                values = [ormsgpack.unpackb(data) for data in blobs.values()]
+            else:
+                values = revive(serializer, wanted, b"".join((b"\xdd", pack(">I", len(blobs)), *blobs.values())))
+        except ormsgpack.MsgpackDecodeError as error:
+            raise Unreadable("holds a value that cannot be loaded") from error
+        if not isinstance(values, list) or len(values) != len(blobs):
+            raise Unreadable("holds a message that is none")
+        entries |= zip(blobs, values, strict=True)
+    for (key, _), (owner, entry_id, *_) in rows.items():
+        entry = entries[key]
+        own_id = entry.get("id") if isinstance(entry, dict) else entry.id if isinstance(entry, BaseMessage) else None
+        if (owner, entry_id) != (line, own_id):
+            raise Unreadable("holds a message that is none")
+    return entries
 
 
 def _insert(connection: sqlite3.Connection, line: Line, entry_id: str, content: bytes, kind: str, data: bytes) -> int:

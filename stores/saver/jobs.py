@@ -131,7 +131,7 @@ def put(
     packed = saver_checkpoints.pack(serializer, checkpoint, place.checkpoint_ns, metadata_text(config, metadata))
 
     def job(connection: sqlite3.Connection) -> RunnableConfig:
-        saver_checkpoints.put(connection, place, packed)
+        saver_checkpoints.put(connection, place, packed, serializer.last_read)
         return place.config(packed.checkpoint_id)
 
     return job

@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from itertools import chain
 from typing import Any
 
 from dramaturg.stores.errors import DamagedConversations
@@ -115,9 +116,10 @@ def channels_in(text: str | None) -> dict[str, list[int]]:
 
 def _keys(runs: Any) -> list[int]:
     try:
-        if sum(last - first + 1 for first, last in runs) <= _LONGEST:
-            return [key for first, last in runs for key in range(first, last + 1)]
-    except (TypeError, ValueError) as error:
+        ranges = [range(first, last + 1) for first, last in runs]
+        if sum(map(len, ranges)) <= _LONGEST:
+            return [*chain.from_iterable(ranges)]
+    except (TypeError, ValueError, OverflowError) as error:
         raise Unreadable("holds a checkpoint without its messages") from error
     raise Unreadable("holds a checkpoint with too many messages")
 
