@@ -115,8 +115,13 @@ def relation_data(relation: Relation, number: Mapping[str, int], passages: Passa
 
 def statement_data(statement: Statement, passages: Passages) -> dict[str, Any]:
     """A statement and the sentence that it was taken from."""
-    shown = statement.model_dump(include={"text", "source", "start", "end"})
-    return {**shown, "quote": quote(statement, passages.get(statement.passage))}
+    return {
+        "text": statement.text,
+        "source": statement.source,
+        "start": statement.start,
+        "end": statement.end,
+        "quote": quote(statement, passages.get(statement.passage)),
+    }
 
 
 def quote(statement: Statement, passage: StoredPassage | None) -> str:

@@ -1,6 +1,7 @@
 """What is recalled from the knowledge graph: RoleRAG's strategies, a node each (3.4), and GraphRAG's local search."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import Annotated, Any, Literal, NotRequired
 
 from langgraph.runtime import Runtime
@@ -221,7 +222,7 @@ def entity_evidence(entity: Entity) -> dict[str, Any]:
         "type": entity.type,
         "names": list(entity.names),
         "description": entity.description,
-        "statements": [one.model_dump() for one in entity.statements],
+        "statements": [asdict(one) for one in entity.statements],
     }
 
 

@@ -2,11 +2,14 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
+from pydantic.dataclasses import dataclass
 
 from dramaturg.stores.documents.merges import Why
 from dramaturg.stores.errors import RoleError
@@ -25,8 +28,12 @@ class _GraphRecord(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Statement(_GraphRecord):
-    """A description as it was extracted, and where it comes from: `document[start:end]` is the sentence."""
+@dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
+class Statement:
+    """A description as it was extracted, and where it comes from: `document[start:end]` is the sentence.
+
+    A graph has dozens for each document: a model of pydantic takes ten times the memory, for what was set of it.
+    """
 
     text: str
     passage: str
@@ -75,6 +82,8 @@ class Relation(_GraphRecord):
         """Return the end that is not `name`."""
         return self.target if name == self.source else self.source
 
+
+_statements = TypeAdapter(tuple[Statement, ...])
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -208,15 +217,25 @@ def graph_of(entities: Iterable[Entity], relations: Iterable[Relation], sentence
 
 
 def encode_graph(graph: Graph) -> bytes:
-    """Return the node-link JSON of a graph."""
-    import networkx as nx
+    """Return the node-link JSON of a graph, with sorted keys; in memory there is one element as JSON at a time.
 
-    plain: Graph = nx.Graph()
-    plain.add_nodes_from((name, data["entity"].model_dump(mode="json")) for name, data in graph.nodes(data=True))
-    plain.add_edges_from((a, b, data["relation"].model_dump(mode="json")) for a, b, data in graph.edges(data=True))
-    plain.graph["sentences"] = [one.model_dump(mode="json") for one in graph.graph.get("sentences", ())]
-    # The ends of an edge are `a` and `b` there: `source` and `target` of a relation have an order.
-    return canonical(nx.node_link_data(plain, name="id", source="a", target="b", edges="edges")) + b"\n"
+    The ends of an edge are `a` and `b` there: `source` and `target` of a relation have an order.
+    """
+    nodes = ({"id": name, **data["entity"].model_dump(mode="json")} for name, data in graph.nodes(data=True))
+    edges = ({"a": a, "b": b, **data["relation"].model_dump(mode="json")} for a, b, data in graph.edges(data=True))
+    sentences = map(asdict, graph.graph.get("sentences", ()))
+    parts: list[tuple[bytes, Iterable[JsonValue]]] = [
+        (b'{"directed":false,"edges":[', edges),
+        (b'],"graph":{"sentences":[', sentences),
+        (b']},"multigraph":false,"nodes":[', nodes),
+    ]
+    written = BytesIO()
+    for begin, elements in parts:
+        written.write(begin)
+        for at, one in enumerate(elements):
+            written.write(b"," * bool(at) + canonical(one))
+    written.write(b"]}\n")
+    return written.getvalue()
 
 
 def decode_graph(data: bytes) -> Graph:
@@ -229,7 +248,7 @@ def decode_graph(data: bytes) -> Graph:
         found = json.loads(data)
         entities = [Entity.model_validate(_without(node, "id")) for node in found["nodes"]]
         relations = [Relation.model_validate(_without(edge, "a", "b")) for edge in found["edges"]]
-        sentences = [Statement.model_validate(one) for one in found["graph"].get("sentences", ())]
+        sentences = _statements.validate_python(found["graph"].get("sentences", ()))
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError("This is no knowledge graph.") from error
     return graph_of(entities, relations, sentences)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from dramaturg.nodes.text.boundaries import sentences
 from dramaturg.stores.errors import DamagedIndex, RoleError
+from dramaturg.stores.files import canonical
 from dramaturg.stores.index.graph import (
     GRAPH_KIND,
     TYPES,
@@ -102,7 +103,7 @@ def test_a_graph_is_the_same_after_a_file(made: tuple[list[Entity], list[Relatio
     assert [found["entity"] for _, found in graph.nodes(data=True)] == entities
     found = [edge["relation"] for _, _, edge in graph.edges(data=True)]
     assert {(one.source, one.target): one for one in found} == {(one.source, one.target): one for one in relations}
-    assert encode_graph(graph) == data
+    assert encode_graph(graph) == data == canonical(json.loads(data)) + b"\n"
     assert len(json.loads(data)["nodes"]) == len(entities)
 
 
