@@ -102,9 +102,12 @@ def current(index: Index[R, S], embedding: str, same: Callable[[S], bool]) -> S 
 
 
 def whole_version(index: Index[R, S]) -> S | None:
-    """The version that is read now, for those who make a new one: a damaged index counts as missing."""
+    """The version that is read now, for those who make a new one: a damaged index counts as missing.
+
+    It is not kept open beside the new one.
+    """
     try:
-        return index.open()
+        return index.open(hold=False)
     except (DamagedIndex, MissingIndex):
         return None
 

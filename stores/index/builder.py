@@ -316,13 +316,28 @@ class IndexBuilder(Generic[R]):
         own = _texts(draft) if texts is None else texts
         first, *_, last = self._kind.store.FILES
         content = {first: encode_records(draft.records), **files}
+        rows = self._rows(draft, own)
+        manifest = Manifest(
+            kind=draft.recipe.kind,
+            version=draft.version,
+            created=datetime.now(UTC),
+            embedding=EmbeddingRecord(name=draft.recipe.embedding, dimension=len(rows[0])),
+            settings=draft.recipe.settings,
+            sources=draft.recipe.sources,
+            counts=dict(counts),
+            files={},
+            done=done,
+        )
+        # Before there are vectors as bytes, so that what is decoded here is gone when they are.
+        if not self._kind.store.holds(manifest, content, len(own)):
+            names = ", ".join(self._kind.store.FILES)
+            raise RoleError(f"{names} do not fit each other: make them from the records of the draft.")
         if used is not None:
             content[ANSWERS] = encode_answers(used)
         known = {*own}
         if beside := [text for text in dict.fromkeys(compared) if text not in known]:
             content[COMPARED] = encode_vectors(beside, self._rows(draft, beside))
-        rows = self._rows(draft, own)
-        content[last], dimension = pack(rows), len(rows[0])
+        content[last] = pack(rows)
         del rows
         self._known_for(draft)[0].forget()  # the file is read back below, beside the vectors that it was made from
         version = draft.version
@@ -330,23 +345,9 @@ class IndexBuilder(Generic[R]):
             version = version_id({"draft": version, "files": {name: sha256(data) for name, data in content.items()}})
             if (there := self._whole(version)) is not None:
                 return self._folder.marked(there, draft.version, done)
-        new, records = self._folder.divided(content, dimension, share=not draft.fresh)
-        manifest = Manifest(
-            kind=draft.recipe.kind,
-            version=version,
-            created=datetime.now(UTC),
-            embedding=EmbeddingRecord(name=draft.recipe.embedding, dimension=dimension),
-            settings=draft.recipe.settings,
-            sources=draft.recipe.sources,
-            counts=dict(counts),
-            files=records,
-            done=done,
-        )
-        try:
-            self._kind.store.read(manifest, content)
-        except ValueError as error:
-            names = ", ".join(self._kind.store.FILES)
-            raise RoleError(f"{names} do not fit each other: make them from the records of the draft.") from error
+        new, records = self._folder.divided(content, manifest.embedding.dimension, share=not draft.fresh)
+        del content
+        manifest = manifest.model_copy(update={"version": version, "files": records})
         return self._folder.put(draft.version, manifest, new)
 
     def _serve(self, published: Published, *, done: str) -> None:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.index.folder import IndexKind, IndexStore, Manifest
 from dramaturg.stores.index.records import Record, decode_records
-from dramaturg.stores.index.vectors import query_row, unpack
+from dramaturg.stores.index.vectors import query_row
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -81,10 +81,10 @@ class DialogueStore(IndexStore):
         self._by_id: Mapping[str, StoredDialogue] = {one.id: one for one in self.dialogues}
 
     @classmethod
-    def decode(cls, manifest: Manifest, files: Sequence[bytes]) -> Self:
+    def decode(cls, manifest: Manifest, files: Sequence[bytes], index: Any) -> Self:
         """Return the version that these files hold; ValueError: they are not what was written."""
-        dialogues, vectors = files
-        return cls(manifest, decode_records(dialogues, StoredDialogue), unpack(vectors))
+        (dialogues,) = files
+        return cls(manifest, decode_records(dialogues, StoredDialogue), index)
 
     def __contains__(self, dialogue: object) -> bool:
         """Whether this version has a dialogue of this id."""

@@ -17,7 +17,7 @@ from dramaturg.stores.errors import DamagedIndex, EmbeddingMismatch, MissingInde
 from dramaturg.stores.files import canonical, move_folder, read_if_there, remove, remove_file, sha256, write_bytes
 from dramaturg.stores.index.parts import Digest, FileRecord, Piece, divided, record_of
 from dramaturg.stores.index.records import R
-from dramaturg.stores.index.vectors import Vectors
+from dramaturg.stores.index.vectors import Vectors, unpack
 from dramaturg.stores.locks import copies
 
 VersionId = Annotated[str, Field(pattern=r"^[0-9a-f]{24}$")]
@@ -186,8 +186,8 @@ class IndexStore(ABC):
 
     @classmethod
     @abstractmethod
-    def decode(cls, manifest: Manifest, files: Sequence[bytes]) -> Self:
-        """Return the version that these files hold, or raise a ValueError."""
+    def decode(cls, manifest: Manifest, files: Sequence[bytes], index: Any) -> Self:
+        """Return the version that these files and an index of their vectors hold, or raise a ValueError."""
 
     @abstractmethod
     def embedded_texts(self) -> list[str]:
@@ -196,10 +196,19 @@ class IndexStore(ABC):
     @classmethod
     def read(cls, manifest: Manifest, files: Mapping[str, bytes]) -> Self:
         """Return the version that these files hold, by their names; ValueError: they are not what was written."""
-        store = cls.decode(manifest, [files[name] for name in cls.FILES])
+        *others, vectors = cls.FILES
+        store = cls.decode(manifest, [files[name] for name in others], unpack(files[vectors]))
         if (store._index.ntotal, store._index.d) != (len(store.embedded_texts()), manifest.embedding.dimension):
             raise ValueError("There is not one vector for each text.")
         return store
+
+    @classmethod
+    def holds(cls, manifest: Manifest, files: Mapping[str, bytes], texts: int) -> bool:
+        """Whether files make a version with so many texts, as `read` would find once they have vectors."""
+        try:
+            return len(cls.decode(manifest, [files[name] for name in cls.FILES[:-1]], None).embedded_texts()) == texts
+        except ValueError:
+            return False
 
     @classmethod
     def open(cls, folder: "IndexFolder", published: Published) -> Self:

@@ -17,7 +17,7 @@ from dramaturg.stores.files import canonical
 from dramaturg.stores.index.folder import IndexKind, IndexStore, Manifest
 from dramaturg.stores.index.passages import PASSAGES_FILE, StoredPassage
 from dramaturg.stores.index.records import decode_records
-from dramaturg.stores.index.vectors import nearest, query_row, unpack
+from dramaturg.stores.index.vectors import nearest, query_row
 from dramaturg.stores.names import normal_name
 
 EntityType = Literal["character", "location", "organization", "event", "time", "object", "concept", "other"]
@@ -111,10 +111,10 @@ class KnowledgeGraph(IndexStore):
         self._by_name = name_table(self.entities())
 
     @classmethod
-    def decode(cls, manifest: Manifest, files: Sequence[bytes]) -> Self:
+    def decode(cls, manifest: Manifest, files: Sequence[bytes], index: Any) -> Self:
         """Return the version that these files hold; ValueError: they are not what was written."""
-        passages, graph, vectors = files
-        return cls(manifest, decode_graph(graph), decode_records(passages, StoredPassage), unpack(vectors))
+        passages, graph = files
+        return cls(manifest, decode_graph(graph), decode_records(passages, StoredPassage), index)
 
     def entities(self) -> list[Entity]:
         """Return all entities, in their order."""

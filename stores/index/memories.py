@@ -7,7 +7,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dramaturg.stores.index.folder import IndexKind, IndexStore, Manifest
 from dramaturg.stores.index.records import Record, decode_records
-from dramaturg.stores.index.vectors import unpack
 
 MEMORIES_FILE = "memories.jsonl"
 MOODS_FILE = "moods.jsonl"
@@ -66,10 +65,10 @@ class MemoryStore(IndexStore):
         self.moods: Sequence[Mood] = tuple(moods)
 
     @classmethod
-    def decode(cls, manifest: Manifest, files: Sequence[bytes]) -> Self:
+    def decode(cls, manifest: Manifest, files: Sequence[bytes], index: Any) -> Self:
         """Return the version that these files hold; ValueError: they are not what was written."""
-        memories, moods, vectors = files
-        store = cls(manifest, decode_records(memories, StoredMemory), decode_records(moods, Mood), unpack(vectors))
+        memories, moods = files
+        store = cls(manifest, decode_records(memories, StoredMemory), decode_records(moods, Mood), index)
         if len(store.moods) != len(store.memories):
             raise ValueError("There is not one mood for each memory.")
         return store

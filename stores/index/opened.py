@@ -42,8 +42,8 @@ class Index(Generic[R, S]):
         """Return a named version that this process has open; it waits for nothing."""
         return next((one for one in tuple(self._stores.values()) if one.version == version), None)
 
-    def open(self, version: str | None = None) -> S:
-        """Return the current or the named version, verified.
+    def open(self, version: str | None = None, *, hold: bool = True) -> S:
+        """Return the current or the named version, verified; `hold`: and keep it open for the next who reads it.
 
         A current version that is damaged is stood in for by the last one that is whole; its `warning` says so. A named
         version that this process has open is given also when it was removed meanwhile.
@@ -57,7 +57,7 @@ class Index(Generic[R, S]):
                 return opened
         for _ in range(3):
             current = self.folder.pointer()
-            store, error = self._first_whole(current, version)
+            store, error = self._first_whole(current, version, hold=hold)
             if error is not None and self.folder.pointer() != current:
                 continue  # a builder has removed the version since the pointer was read
             if store is None and version and (restored := self.folder.restored(version)):
@@ -102,7 +102,7 @@ class Index(Generic[R, S]):
         self.builder.forget()
 
     def _first_whole(
-        self, current: Pointer | None, version: str | None
+        self, current: Pointer | None, version: str | None, *, hold: bool
     ) -> tuple[S | None, DamagedIndex | MissingIndex | None]:
         """The first version that can be read, and why the one before it could not."""
         trouble: DamagedIndex | MissingIndex | None = None
@@ -114,7 +114,8 @@ class Index(Generic[R, S]):
                 with self._lock:
                     store = self._stores.get(published) or self.kind.store.open(self.folder, published)
                     self._stores = {one: open_ for one, open_ in self._stores.items() if one in kept}
-                    self._stores[published] = store
+                    if hold:
+                        self._stores[published] = store
                     return store, trouble
             except (DamagedIndex, MissingIndex) as error:
                 trouble = trouble or error

@@ -112,9 +112,9 @@ def _runs(data: bytes, before: bytes, row: int) -> Iterator[tuple[int, int, int]
     if data == before:
         yield 0, 0, len(data)
         return
-    places: dict[bytes, int] = {}
+    places: dict[int, int] = {}  # by the hash, so that the file is not in memory once more
     for start, end in _atoms(before, row):
-        places.setdefault(before[start:end], start)
+        places.setdefault(hash(before[start:end]), start)
     begin = there = length = 0
     for start, end in _atoms(data, row):
         atom = data[start:end]
@@ -123,8 +123,8 @@ def _runs(data: bytes, before: bytes, row: int) -> Iterator[tuple[int, int, int]
             continue
         if length:
             yield begin, there, length
-        begin, there, length = start, places.get(atom, -1), len(atom)
-        length = length if there >= 0 else 0
+        begin, there = start, places.get(hash(atom), -1)
+        length = len(atom) if there >= 0 and before.startswith(atom, there) else 0
     if length:
         yield begin, there, length
 

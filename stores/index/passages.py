@@ -10,7 +10,7 @@ from pydantic import Field
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.index.folder import IndexKind, IndexStore, Manifest
 from dramaturg.stores.index.records import Record, decode_records
-from dramaturg.stores.index.vectors import nearest, query_row, unpack
+from dramaturg.stores.index.vectors import nearest, query_row
 
 PASSAGES_FILE = "passages.jsonl"
 VECTORS_FILE = "vectors.faiss"
@@ -47,10 +47,10 @@ class PassageStore(IndexStore):
         self._by_id: Mapping[str, StoredPassage] = {passage.id: passage for passage in self.passages}
 
     @classmethod
-    def decode(cls, manifest: Manifest, files: Sequence[bytes]) -> Self:
+    def decode(cls, manifest: Manifest, files: Sequence[bytes], index: Any) -> Self:
         """Return the version that these files hold; ValueError: they are not what was written."""
-        passages, vectors = files
-        store = cls(manifest, decode_records(passages, StoredPassage), unpack(vectors))
+        (passages,) = files
+        store = cls(manifest, decode_records(passages, StoredPassage), index)
         if len(store._by_id) != len(store.passages):
             raise ValueError("Two passages have one id.")
         return store
