@@ -207,7 +207,9 @@ async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
         done=None if left else done_with(await all_told(build.run), report),
         sources=role.persona,
     )
-    del made, graph, entities, groups, plan, answers, chunks  # what is published is read back beside them
+    # What is published is read back beside what is left here: nothing is, nor of what earlier steps had at hand.
+    del made, described, graph, entities, groups, plan, answers, chunks
+    build.run.opened.at_hand.clear()
     manifest = await asyncio.to_thread(publish, build.draft, counts)
     return published(runtime, {**report, "version": manifest.version}, "graph", "rebuild", "retry")
 

@@ -134,12 +134,12 @@ class KnownVectors:
         for published in self._index.published():
             if published in self._read:
                 return
-            store = self._index.whole(published)
-            if store is None:
+            try:
+                manifest, texts, rows = self._index.kind.store.embedded(self._index, published)
+            except (DamagedIndex, MissingIndex):
                 continue
-            manifest = store.manifest
             if manifest.embedding.name == embedding and manifest.embedding.normalized:
-                self._vectors.update(zip(map(key, store.embedded_texts()), store.vectors(), strict=True))
+                self._vectors.update(zip(map(key, texts), rows, strict=True))
                 with suppress(DamagedIndex, MissingIndex, ValueError):
                     if COMPARED in manifest.files:
                         data = self._index.content(published, manifest, COMPARED)

@@ -17,7 +17,7 @@ from dramaturg.stores.errors import DamagedIndex, EmbeddingMismatch, MissingInde
 from dramaturg.stores.files import canonical, move_folder, read_if_there, remove, remove_file, sha256, write_bytes
 from dramaturg.stores.index.parts import Digest, FileRecord, Piece, divided, record_of
 from dramaturg.stores.index.records import R
-from dramaturg.stores.index.vectors import Vectors, unpack
+from dramaturg.stores.index.vectors import Vectors, rows_of, unpack
 from dramaturg.stores.locks import copies
 
 VersionId = Annotated[str, Field(pattern=r"^[0-9a-f]{24}$")]
@@ -217,6 +217,19 @@ class IndexStore(ABC):
         files = {name: folder.content(published, manifest, name) for name in cls.FILES}
         try:
             return cls.read(manifest, files)
+        except ValueError as error:
+            raise folder.damaged(" or ".join(cls.FILES)) from error
+
+    @classmethod
+    def embedded(cls, folder: "IndexFolder", published: Published) -> tuple[Manifest, list[str], Vectors]:
+        """Read and verify what was embedded, and its vectors as they lie in the file; nothing else is kept of it."""
+        manifest = folder.manifest(published)
+        *others, vectors = cls.FILES
+        try:
+            files = [folder.content(published, manifest, name) for name in others]
+            texts = cls.decode(manifest, files, None).embedded_texts()
+            data = folder.content(published, manifest, vectors)
+            return manifest, texts, rows_of(data, len(texts), manifest.embedding.dimension)
         except ValueError as error:
             raise folder.damaged(" or ".join(cls.FILES)) from error
 

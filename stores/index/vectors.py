@@ -55,6 +55,18 @@ def rows_in(data: bytes) -> bytes:
     return data[_HEAD.size :]
 
 
+def rows_of(data: bytes, number: int, dimension: int) -> Vectors:
+    """Return the vectors of such a file, of shape (number, dimension), where they lie in it.
+
+    Raises:
+        ValueError: the file has others.
+    """
+    made = _HEAD.unpack_from(data) if len(data) >= _HEAD.size else ()
+    if made[:3] != (b"IxFI", dimension, number) or made[-1] != number * dimension:
+        raise ValueError(f"These are not {number:,} vectors of {dimension:,} numbers.")
+    return np.frombuffer(data, "<f4", number * dimension, _HEAD.size).reshape(number, dimension)
+
+
 def packed_again(rows: bytes, dimension: int) -> bytes:
     """Return the FAISS file of vectors as `rows_in` gives them, from wherever they come.
 
