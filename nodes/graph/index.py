@@ -208,7 +208,8 @@ async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
         sources=role.persona,
     )
     # What is published is read back beside what is left here: nothing is, nor of what earlier steps had at hand.
-    del made, described, graph, entities, groups, plan, answers, chunks
+    del made, graph, entities, groups, plan, answers, chunks
+    described.clear()
     build.run.opened.at_hand.clear()
     manifest = await asyncio.to_thread(publish, build.draft, counts)
     return published(runtime, {**report, "version": manifest.version}, "graph", "rebuild", "retry")
