@@ -19,7 +19,7 @@ from dramaturg.nodes.run import RoleContext, run_of
 from dramaturg.stores.errors import RoleError, did_you_mean
 from dramaturg.stores.files import sha256
 from dramaturg.stores.formats.characters import texts_of
-from dramaturg.stores.library import Library, example_card, example_files, examples, find_card, find_role
+from dramaturg.stores.library import Library, example_card, example_files, examples, find_card, find_role, written
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
 from dramaturg.stores.shared_library import SharedLibrary
@@ -99,7 +99,7 @@ class Rooms:
         """The methods that are listed, each with what it reads and the role has none of; it may block.
 
         Returns:
-            Of each, its name and `lacks`: of "persona", "memories" and "dialogues".
+            Of each, its name and `lacks`: of "persona", "memories", "dialogues" and "chronicle".
         """
         opened = self.library.open(role)
         there = {"persona": opened.persona, "memories": opened.memory_files, "dialogues": opened.dialogue_files}
@@ -108,7 +108,8 @@ class Rooms:
         for name in self.listed:
             context = self.context(Model(role, name), {})
             kinds = {one.kind.sources for one in flow(self.methods[name]).preparations(context).values()}
-            shown.append({"id": name, "lacks": sorted(kinds & lacking)})
+            own = name == "id-rag" and "chronicle" not in written(opened.root)
+            shown.append({"id": name, "lacks": sorted(kinds & lacking) + ["chronicle"] * own})
         return shown
 
     @property

@@ -11,11 +11,12 @@ import typer
 from dramaturg.cli.options import AMADEUS, LibraryOption, MethodOption, RoleArgument, context_for, shelf_of
 from dramaturg.cli.output import note, require_place, write_whole
 from dramaturg.cli.talk.transcripts import named, taken_out
+from dramaturg.stores.documents.forms import CHRONICLE, MEMORIES
 from dramaturg.stores.formats.books import book_of_graph, books_of
 from dramaturg.stores.formats.bounds import dumped
 from dramaturg.stores.formats.bundles import bundled
 from dramaturg.stores.formats.cards import as_charx, as_json, as_png
-from dramaturg.stores.formats.characters import card_of
+from dramaturg.stores.formats.characters import EXAMPLES, card_of
 from dramaturg.stores.formats.lorebooks import Book, written_alone, written_as_world
 from dramaturg.stores.role import Role
 
@@ -76,6 +77,14 @@ def export(
             data = dumped(value, indent=4)
     write_whole(file, data, private=wanted == "bundle" and bool(threads))
     note(f"Wrote {len(data):,} bytes to {file}.")
+    if wanted == "card" and (left := _not_in_card(opened)):
+        note(f"A card has no place for {', '.join(left)}: a bundle ({role}.role.zip) holds everything.")
+
+
+def _not_in_card(role: Role) -> list[str]:
+    """The files of a role that its card leaves out."""
+    own = [name for name in role.dialogue_files.names() if name != EXAMPLES]
+    return [*own, *(name for name in (MEMORIES, CHRONICLE) if (role.root / name).exists())]
 
 
 def kind_of(file: Path | None, given: str = "") -> Kind:
@@ -97,7 +106,9 @@ def kind_of(file: Path | None, given: str = "") -> Kind:
         return "bundle"
     if suffix == ".json":
         return "world" if "world" in name else "book" if "book" in name else "card"
-    return "chat" if suffix == ".jsonl" and name.startswith("chat") else "conversation"
+    if suffix in ("", ".jsonl"):
+        return "chat" if suffix and name.startswith("chat") else "conversation"
+    raise ValueError(f"The name {name!r} does not say what to write: take {KINDS}, or say it with --as.")
 
 
 def _talk_out(role: str, file: Path | None, kind: str, thread: str, method: str, library: str | None) -> None:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 CARD_ONLY = "Card only: a role for you to play (--user-role), or one that answers by --method profile."
 METHODS_OF = {
     "persona": ("amadeus", "role-rag"),
-    "dialogues": ("drmr",),
+    "dialogues": ("emotional-rag", "drmr"),
     "memories": ("emotional-rag",),
     "chronicle": ("id-rag",),
 }
@@ -55,7 +55,7 @@ def roles(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     for row in rows:
         own = listed.get(row["role"])
         kinds = own.written if own else example_files(row["role"])
-        row["methods"] = [method for kind in kinds for method in METHODS_OF[kind]]
+        row["methods"] = [*dict.fromkeys(method for kind in kinds for method in METHODS_OF[kind])]
     if as_json:
         print_json(rows)
         return

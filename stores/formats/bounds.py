@@ -78,7 +78,9 @@ def parse_json(data: bytes) -> Any:
     except UnicodeDecodeError as error:
         raise Refused(f"is not text in UTF-8 (byte {error.start:,}): save it as UTF-8") from error
     except json.JSONDecodeError as error:
-        raise Refused(f"is no JSON ({error.msg}, line {error.lineno}): export it again") from error
+        raise Refused(
+            f"is no JSON ({error.msg}, line {error.lineno}, column {error.colno}): mend it there, or export it again"
+        ) from error
     return _whole(value)
 
 

@@ -205,6 +205,17 @@ def test_a_bundle_answers_elsewhere_without_being_indexed(
     assert stub.asked == []
 
 
+def test_a_card_names_what_it_leaves_out_and_a_name_that_says_no_form_is_asked_for_one(
+    run: Command, tmp_path: Path
+) -> None:
+    code, _, err = run("export", "alice", str(tmp_path / "alice.json"))
+    assert code == 0
+    assert "A card has no place for memories.jsonl, chronicle.yaml" in " ".join(err.split())
+    code, _, err = run("export", "ada", str(tmp_path / "ada.txt"))
+    assert (code, "ada.txt" in err, "--as" in err) == (2, True, True)
+    assert not (tmp_path / "ada.txt").exists()
+
+
 @pytest.mark.parametrize("name", ["elsewhere/x.png", "x.charx", "x.json"])
 def test_a_role_is_written_by_the_name_of_its_file(name: str, run: Command, tmp_path: Path) -> None:
     code, _, err = run("export", "ada", str(tmp_path / name))

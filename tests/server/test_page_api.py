@@ -99,6 +99,7 @@ async def test_roles_are_listed_by_their_cards_and_methods_with_what_they_lack(t
         assert lacks["amadeus"] == lacks["role-rag"] == ["persona"]
         assert lacks["emotional-rag"] == ["memories"]
         assert lacks["drmr"] == ["dialogues"]
+        assert lacks["id-rag"] == ["chronicle"]
         assert (await http.get("/v1/roles/nobody")).status_code == 404
 
 

@@ -13,7 +13,7 @@ export default {
   away: "The server does not answer. What you have written is kept; this page says when the server is there again.",
   back: "The server is there again.", failed: "That did not work: {message}", try_again: "Try again",
   further: "This talk went on in another window.", show_it: "Show it", lacks: "has nothing to read: {what}",
-  lacks_persona: "a persona", lacks_memories: "memories", lacks_dialogues: "dialogues",
+  lacks_persona: "a persona", lacks_memories: "memories", lacks_dialogues: "dialogues", lacks_chronicle: "a chronicle",
   welcome: "Whom do you want to talk to?", nobody: "There is no role yet: dramaturg new makes one.",
   embedded: "A small model in this computer plays the roles: no key is needed and nothing leaves the machine. It speaks English best, in short talks, and plays blandly. Set OPENAI_API_KEY or OPENAI_BASE_URL for a large one.",
   talk_to: "Talk", example: "example", broken: "cannot be read: {message}", no_talks: "None yet.",

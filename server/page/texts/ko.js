@@ -13,7 +13,7 @@ export default {
   away: "서버가 응답하지 않습니다. 쓰신 글은 남아 있고, 서버가 다시 연결되면 이 페이지가 알려 줍니다.",
   back: "서버가 다시 연결되었습니다.", failed: "되지 않았습니다: {message}", try_again: "다시 시도",
   further: "이 대화는 다른 창에서 계속되었습니다.", show_it: "보기", lacks: "읽을 것이 없음: {what}",
-  lacks_persona: "인물 자료", lacks_memories: "기억", lacks_dialogues: "대사",
+  lacks_persona: "인물 자료", lacks_memories: "기억", lacks_dialogues: "대사", lacks_chronicle: "연대기",
   welcome: "누구와 이야기할까요?", nobody: "아직 역할이 없습니다. dramaturg new로 만드세요.",
   embedded: "이 컴퓨터 안의 작은 모델이 역할을 맡습니다. 키가 필요 없고 아무것도 밖으로 나가지 않습니다. 짧은 영어 대화에 가장 알맞고 연기는 밋밋합니다. 큰 모델을 쓰려면 OPENAI_API_KEY나 OPENAI_BASE_URL을 설정하세요.",
   talk_to: "대화", example: "예시", broken: "읽을 수 없음: {message}", no_talks: "아직 없습니다.",

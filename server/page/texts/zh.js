@@ -13,7 +13,7 @@ export default {
   away: "服务器没有回应。你写的内容已保留；服务器恢复时本页会告诉你。",
   back: "服务器已恢复。", failed: "没有成功：{message}", try_again: "重试",
   further: "这个对话在另一个窗口里继续了。", show_it: "显示", lacks: "没有可读的：{what}",
-  lacks_persona: "人物资料", lacks_memories: "记忆", lacks_dialogues: "对白",
+  lacks_persona: "人物资料", lacks_memories: "记忆", lacks_dialogues: "对白", lacks_chronicle: "编年史",
   welcome: "你想和谁说话？", nobody: "还没有角色：用 dramaturg new 创建一个。",
   embedded: "角色由本机内的小模型扮演：不需要密钥，也没有内容离开这台电脑。它最擅长英语短对话，表演比较平淡。要用大模型，请设置 OPENAI_API_KEY 或 OPENAI_BASE_URL。",
   talk_to: "对话", example: "示例", broken: "无法读取：{message}", no_talks: "还没有。",
