@@ -229,6 +229,10 @@ class MissingInput(ValueError):
     """A node reads something that no node before it has written."""
 
 
+class MissingSettings(TypeError, ValueError):
+    """The context of a graph lacks the settings of one of its nodes."""
+
+
 N = TypeVar("N", bound=Callable[..., Any])
 C = TypeVar("C", bound=RunContext)
 S = TypeVar("S", bound=RoleContext)
@@ -301,7 +305,7 @@ async def open_run(runtime: Runtime[Any], kind: type[S]) -> Run[S]:
 
     Raises:
         RoleError: the library has no such role, or its files cannot be read.
-        TypeError: the context has not these settings.
+        MissingSettings: the context has not these settings.
     """
     return await run_of(settings(runtime, kind))
 
@@ -327,13 +331,13 @@ def settings(runtime: Runtime[Any], kind: type[C]) -> C:
     A graph that is no `Workflow` and is called without `context=` has none: then they are the defaults of these.
 
     Raises:
-        TypeError: the context has not these settings.
+        MissingSettings: the context has not these settings.
     """
     if runtime.context is None:
         return kind()
     if not isinstance(runtime.context, kind):
         msg = f"The context {type(runtime.context).__name__} lacks settings of a node: inherit {kind.__name__} too."
-        raise TypeError(msg)
+        raise MissingSettings(msg)
     return runtime.context
 
 

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, nullcontext
 from copy import copy
+from dataclasses import replace as replaced
 from functools import cache, wraps
 from typing import Any, Self, TypeVar, cast, get_type_hints
 
@@ -26,6 +27,10 @@ __all__ = ["CompiledWorkflow", "Workflow"]
 
 Node = Any
 """A coroutine function of state and runtime, or a compiled graph."""
+
+
+class UndeclaredChannel(ValueError):
+    """A node writes something that the state of its graph does not keep."""
 
 
 class Workflow(StateGraph[StateT, ContextT, InputT, OutputT]):
@@ -122,6 +127,20 @@ class Workflow(StateGraph[StateT, ContextT, InputT, OutputT]):
             self._require(name)
             self._insert(name, node)
 
+    def _declared(self, name: str, node: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(node)
+        async def declared(*given: Any, **named: Any) -> Any:
+            written = await node(*given, **named)
+            if isinstance(written, Mapping) and (lost := [key for key in written if key not in self.channels]):
+                near = did_you_mean(str(lost[0]), self.channels) or "."
+                raise UndeclaredChannel(
+                    f"The node {name!r} writes {', '.join(map(repr, lost))}, and the state has no such channel{near} "
+                    f"Declare it in a class that inherits {self.state_schema.__name__}, and build with state=…."
+                )
+            return written
+
+        return declared
+
     def _insert(self, name: str, node: Node) -> None:
         """Put a node between another one and all that follows it."""
         graph = getattr(node, "graph", node)  # a part goes by its graph
@@ -146,8 +165,19 @@ class Workflow(StateGraph[StateT, ContextT, InputT, OutputT]):
         raise ValueError(f"The graph has no node {name!r}{did_you_mean(name, {*self.nodes, *of}) or '.'}")
 
     def compile(self, *args: Any, **kwargs: Any) -> CompiledStateGraph[StateT, ContextT, InputT, OutputT]:
-        """Compile as `StateGraph.compile` does."""
-        compiled = super().compile(*args, **kwargs)
+        """Compile as `StateGraph.compile` does; a node of somebody else's may write only what the state has.
+
+        LangGraph leaves out what has no channel, without a word. Nodes of this package may write what a flow does not
+        keep, such as role memory.
+        """
+        checked = self.copy()
+        for name, spec in self.nodes.items():
+            runnable: Any = copy(spec.runnable)
+            node: Any = getattr(runnable, "afunc", None)
+            if inspect.iscoroutinefunction(node) and not node.__module__.startswith("dramaturg."):
+                runnable.afunc = checked._declared(name, node)
+                checked.nodes[name] = replaced(spec, runnable=runnable)
+        compiled = super(Workflow, checked).compile(*args, **kwargs)
         compiled.__class__ = CompiledWorkflow  # `StateGraph.compile` names the class that it makes
         return compiled
 

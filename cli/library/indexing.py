@@ -90,9 +90,7 @@ def index(
         for title, one in preparations(method, context).items()
     }
     if not parts:
-        raise ValueError(
-            f"The method {method!r} has no index: nothing is prepared for it, ask it as it is."
-        )
+        raise ValueError(f"The method {method!r} has no index: ask it as it is, there is nothing to prepare.")
     wishes = {"plan": plan, "apply": apply, "retry": retry, "scores": scores}
     for wish in (wish for wish, wanted in wishes.items() if wanted and not takes(parts, wish)):
         have = " or ".join(other for other in METHODS if takes(preparations(other, context_type(other)()), wish))

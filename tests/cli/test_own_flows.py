@@ -184,6 +184,18 @@ def test_a_flow_answers_by_its_name(run: Command, here: Path, name: str) -> None
     assert second["evidence"]["loud"]["turns"] == 2
 
 
+def test_a_flow_without_the_settings_of_a_node_is_refused_in_a_sentence(run: Command, here: Path) -> None:
+    (here / "grounded.py").write_text(
+        "from dramaturg.nodes.drafts import draft_from_grounds\nfrom dramaturg.workflows import amadeus\n"
+        "def build():\n    return amadeus.build(replace={'draft': draft_from_grounds})\n",
+        encoding="utf-8",
+    )
+    code, _, err = run("ask", "ada", "Who?", "--method", "grounded.py:build")
+    said = " ".join(err.split())
+    assert (code, "lacks settings of a node: inherit GroundedDraftSettings too" in said) == (2, True)
+    assert "Traceback" not in err
+
+
 def test_a_path_from_the_root_is_a_name_too(run: Command, here: Path) -> None:
     code, out, _ = run("ask", "ada", "Who?", "--method", f"{here}/shows/loud.py:build", "--json")
     assert (code, json.loads(out)["evidence"]["loud"]["turns"]) == (0, 1)

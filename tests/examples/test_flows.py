@@ -10,7 +10,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
 from dramaturg.nodes.open_settings import mark
-from dramaturg.testing import ScriptedChatModel, WordEmbeddings, write_role
+from dramaturg.testing import Rule, ScriptedChatModel, WordEmbeddings, write_role
 
 from commands import Command
 from fakes import ScriptedChatModel as ScriptedFake
@@ -18,7 +18,7 @@ from flow_models import answered
 from stub_endpoint import Endpoint
 
 FLOWS = Path(__file__).parents[2] / "examples" / "flows"
-MOST = {"all_five": 80, "own_judge": 20, "two_roles": 40}
+MOST = {"all_five": 80, "own_judge": 20, "two_roles": 40, "weather": 45}
 THREAD: Any = {"configurable": {"thread_id": "t"}}
 ASKED: Any = {"messages": [("user", "Do storms frighten you?")]}
 
@@ -56,8 +56,17 @@ async def test_all_five_methods_find_something_for_one_reply(tmp_path: Path) -> 
 async def test_a_judge_and_a_node_of_ones_own(tmp_path: Path) -> None:
     _, output = await played("own_judge", tmp_path, model := ScriptedChatModel())
     assert {one["headings"][-1] for one in output["evidence"]["selection"]["selected"]} == {"Nature"}
-    assert not any(call.kinds == {"decide"} for call in model.calls)
+    assert not any(call.kinds == ("decide",) for call in model.calls)
     assert len(output["evidence"]["attributes"]) <= 2
+
+
+async def test_one_more_fact_stands_beside_what_the_method_finds_and_the_draft_is_verified(tmp_path: Path) -> None:
+    model = ScriptedChatModel(rules=[Rule("How well the line fits", {"reason": "So.", "score": 5}, kind="extract")])
+    _, output = await played("weather", tmp_path, model, weather="It hails.", verify=True)
+    (said,) = {call.text for call in model.calls[-4:] if call.kinds == ("write",)}
+    assert "<weather>\nIt hails.\n</weather>" in said
+    assert "<knowledge>" in said
+    assert [one["score"] for one in output["evidence"]["drafts"]] == [5]
 
 
 async def test_two_roles_talk_until_it_is_the_users_turn(tmp_path: Path) -> None:
@@ -95,7 +104,7 @@ def test_each_line_of_a_scene_is_told_with_its_speaker(run: Command, stub: Endpo
     assert told["reply"] == told["lines"][-1]["text"]
 
 
-@pytest.mark.parametrize("name", ["all_five", "own_judge", "two_roles"])
+@pytest.mark.parametrize("name", MOST)
 def test_every_setting_of_a_flow_says_whether_a_caller_of_a_server_may_set_it(name: str) -> None:
     context = import_module(f"dramaturg.examples.flows.{name}").build().context_schema
     assert [one for one, field in context.model_fields.items() if mark(field) is None] == []

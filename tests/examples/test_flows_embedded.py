@@ -19,6 +19,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "all_five": {**SHORT, "revisions": 0, "verify": True, "relations": {"record_tokens": 40}},
     "own_judge": SHORT,
     "two_roles": {"deadline": 600, "other": "ben"},
+    "weather": {**SHORT, "weather": "It hails."},
 }
 
 

@@ -16,12 +16,13 @@ from stub_endpoint import endpoint
 
 pytestmark = pytest.mark.slow
 
-FLOWS = ("all_five", "own_judge", "two_roles")
+FLOWS = ("all_five", "own_judge", "two_roles", "weather")
 QUESTION = {"messages": [{"role": "user", "content": "Do storms frighten you?"}]}
 CONTEXT: dict[str, dict[str, Any]] = {
     "all_five": {"role": "ada", "passages": {"slots": 1}},
     "own_judge": {"role": "ada", "slots": 1},
     "two_roles": {"role": "ada", "other": "ben"},
+    "weather": {"role": "ada", "slots": 1, "weather": "It hails."},
 }
 
 
@@ -51,7 +52,7 @@ async def test_a_flow_is_asked_twice_and_edited(name: str, url: str) -> None:
             assert len(last["evidence"]["selection"]["selected"]) == 1
         history = await client.threads.get_history(thread, limit=100)
         before = next(one for one in history if one["next"] in (["draft"], ["other"]))
-        after = {"all_five": "memories", "own_judge": "shortest", "two_roles": "one"}[name]
+        after = {"all_five": "memories", "own_judge": "shortest", "two_roles": "one", "weather": "look_outside"}[name]
         fork = await client.threads.update_state(
             thread, {"evidence": {"edited": True}}, checkpoint=before["checkpoint"], as_node=after
         )

@@ -194,3 +194,27 @@ async def test_a_thread_that_stopped_before_a_node_that_is_gone_goes_on_at_its_s
     assert (await graph.ainvoke(None, thread))["seen"] == ["before", "new"]  # type: ignore[arg-type]
     assert (await graph.aget_state(thread)).next == ()  # type: ignore[arg-type]
     assert (await graph.ainvoke({}, thread))["seen"] == ["before", "new", "before", "new"]  # type: ignore[arg-type]
+
+
+async def test_what_a_node_of_ones_own_writes_and_the_state_does_not_keep_is_refused() -> None:
+    class Wider(Seen):
+        weather: str
+
+    async def look_outside(state: Seen) -> dict[str, Any]:
+        return {"wether": "hail"}
+
+    builder = inner()
+    builder.change(after={"note": look_outside})
+    with pytest.raises(ValueError, match="The node 'look_outside' writes 'wether', and the state has no such channel"):
+        await builder.compile().ainvoke({"seen": []})
+
+    async def look(state: Seen) -> dict[str, Any]:
+        return {"weather": "hail"}
+
+    builder = inner()
+    builder.change(after={"note": look}, state=Wider)
+    assert (await builder.compile().ainvoke({"seen": []}, output_keys=["weather"])) == {"weather": "hail"}
+    without = inner()
+    without.change(after={"note": look})
+    with pytest.raises(ValueError, match="Declare it in a class that inherits Seen"):
+        await without.compile().ainvoke({"seen": []})
