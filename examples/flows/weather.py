@@ -18,7 +18,7 @@ class WeatherContext(amadeus.AmadeusContext, GroundedDraftSettings):
 
 
 class WeatherState(amadeus.AmadeusState, GroundedDraftState):
-    checkers: list[str]
+    """AMADEUS's turn, with what the draft from gathered grounds reads."""
 
 
 async def begin(state: WeatherState, runtime: Runtime[WeatherContext]) -> dict[str, Any]:
