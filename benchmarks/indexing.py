@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import openai
 import page
 from langchain_core.embeddings import Embeddings
 from langchain_openai import ChatOpenAI, OpenAIEmbeddings
@@ -144,8 +145,10 @@ async def costs(stub: Stub, work: Awaitable[Any]) -> Cost:
 
 async def bare(requests: Sequence[dict[str, Any]], url: str) -> None:
     """Send the same requests by LangChain's clients, as many at once: questions, then texts to embed."""
-    chat, places = ChatOpenAI(model="stub", base_url=url, api_key="stub", max_retries=0), asyncio.Semaphore(AT_ONCE)
-    vectors = OpenAIEmbeddings(model="stub", base_url=url, api_key="stub", check_embedding_ctx_length=False)
+    pool, places = openai.DefaultAsyncHttpxClient(), asyncio.Semaphore(AT_ONCE)
+    how: dict[str, Any] = {"model": "stub", "base_url": url, "api_key": "stub", "max_retries": 0}
+    chat = ChatOpenAI(**how, http_async_client=pool)
+    vectors = OpenAIEmbeddings(**how, http_async_client=pool, check_embedding_ctx_length=False)
 
     async def one(request: dict[str, Any]) -> None:
         async with places:
@@ -158,7 +161,8 @@ async def bare(requests: Sequence[dict[str, Any]], url: str) -> None:
             else:
                 await chat.bind(**rest).ainvoke(request["messages"])
 
-    await asyncio.gather(*map(one, requests))
+    async with pool:  # left to the garbage collector, it takes the next round's connections from the event loop
+        await asyncio.gather(*map(one, requests))
 
 
 async def graphs(number: int, rounds: int, folder: Path, *, write: bool) -> None:
