@@ -37,7 +37,7 @@ from dramaturg.models.errors import (
     model_error,
 )
 from dramaturg.models.reading import InvalidAnswer, NoProbabilities, Undecided, first_token, text_of
-from dramaturg.models.stream_ends import BrokenOff, heeding_ends
+from dramaturg.models.stream_ends import BrokenOff, heeding_ends, is_openai_client
 
 REPLY_SHARE = 1 / 3
 """Of a turn, kept for the reply until there is one."""
@@ -461,11 +461,7 @@ class FormattedCall(Generic[T]):
 
 def speaks_openai(client: BaseChatModel) -> bool:
     """Whether a model takes the parameters of OpenAI's chat completions, or says so of itself."""
-    if getattr(client, "speaks_openai", False):
-        return True
-    from langchain_openai.chat_models.base import BaseChatOpenAI
-
-    return isinstance(client, BaseChatOpenAI)
+    return bool(getattr(client, "speaks_openai", False)) or is_openai_client(client)
 
 
 @cache

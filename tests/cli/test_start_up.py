@@ -92,3 +92,28 @@ def test_a_method_imports_no_client_no_faiss_and_no_graphs_before_they_are_used(
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     later = {"faiss", "langchain_openai", "markdown_it", "matplotlib", "networkx", "openai", "sentence_transformers"}
     assert set(shown.split()) & (later | {"torch", "xllamacpp"}) == set()
+
+
+ONE_TURN = """\
+import asyncio, sys
+from pathlib import Path
+from dramaturg.workflows.amadeus import AmadeusContext, graph
+from roles import actor, run_settings
+
+library = Path(sys.argv[1])
+question = {"messages": [("user", "Who keeps the light?")]}
+output = asyncio.run(graph.ainvoke(question, context=AmadeusContext(**run_settings(library, actor()))))
+print(output["messages"][-1].text, *sorted({"openai", "langchain_openai"} & {*sys.modules}))
+"""
+
+
+def test_a_role_is_indexed_and_answers_by_another_provider_s_client_without_that_of_openai(tmp_path: Path) -> None:
+    small_role(tmp_path)
+    ran = subprocess.run(
+        [sys.executable, "-c", ONE_TURN, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1] / "support")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ran.stdout == "I keep the light.\n"
