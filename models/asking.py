@@ -25,7 +25,7 @@ from langgraph.constants import TAG_NOSTREAM
 from pydantic import TypeAdapter, ValidationError
 
 from dramaturg.models.answer_cache import cache_key
-from dramaturg.models.chat import ChatModel
+from dramaturg.models.chat import ChatModel, is_openai_client
 from dramaturg.models.errors import (
     ModelError,
     ModelTimeout,
@@ -37,7 +37,7 @@ from dramaturg.models.errors import (
     model_error,
 )
 from dramaturg.models.reading import InvalidAnswer, NoProbabilities, Undecided, first_token, text_of
-from dramaturg.models.stream_ends import BrokenOff, heeding_ends, is_openai_client
+from dramaturg.models.stream_ends import BrokenOff, heeding_ends
 
 REPLY_SHARE = 1 / 3
 """Of a turn, kept for the reply until there is one."""

@@ -15,7 +15,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.load import dumpd
 from langchain_core.messages.ai import UsageMetadata
 from pydantic import SecretStr
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict, TypeIs
 
 from dramaturg.models.answer_cache import AnswerCache, open_answers
 from dramaturg.models.environment import Environment, environment
@@ -23,6 +23,7 @@ from dramaturg.models.errors import ModelRefused
 
 if TYPE_CHECKING:
     from langchain_openai import ChatOpenAI
+    from langchain_openai.chat_models.base import BaseChatOpenAI
 
     from dramaturg.models.asking import TurnClock
 
@@ -53,6 +54,15 @@ def chat_client(model: str | BaseChatModel) -> BaseChatModel:
         if key not in _clients:
             _clients[key] = new_client(*key)
         return _clients[key]
+
+
+def is_openai_client(client: BaseChatModel) -> "TypeIs[BaseChatOpenAI]":
+    """Whether a model is LangChain's client of OpenAI's protocol: only who made one has its package imported.
+
+    To import it for this question takes a second.
+    """
+    module = sys.modules.get("langchain_openai.chat_models.base")
+    return isinstance(client, getattr(module, "BaseChatOpenAI", ()))
 
 
 def name_of(model: str | BaseChatModel) -> str:

@@ -6,17 +6,13 @@ JSON is whole, or is no JSON. Messages go out past what OpenAI's client does to 
 """
 
 import re
-import sys
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from typing_extensions import TypeIs
 
+from dramaturg.models.chat import is_openai_client
 from dramaturg.models.reading import InvalidAnswer
-
-if TYPE_CHECKING:
-    from langchain_openai.chat_models.base import BaseChatOpenAI
 
 DONE = re.compile(rb"[\r\n]data: ?\[DONE\]")
 LONGEST = len(b"\ndata: [DONE]")
@@ -24,15 +20,6 @@ LONGEST = len(b"\ndata: [DONE]")
 
 class BrokenOff(InvalidAnswer):
     """A stream closed before the server said that it was done."""
-
-
-def is_openai_client(client: BaseChatModel) -> "TypeIs[BaseChatOpenAI]":
-    """Whether a model is LangChain's client of OpenAI's protocol: only who made one has its package imported.
-
-    To import it for this question takes a second.
-    """
-    module = sys.modules.get("langchain_openai.chat_models.base")
-    return isinstance(client, getattr(module, "BaseChatOpenAI", ()))
 
 
 def heeding_ends(client: BaseChatModel) -> BaseChatModel:
