@@ -210,11 +210,11 @@ def setting(text: str) -> tuple[str, Any]:
         raise ValueError(f"The value of --set {name.strip()} cannot be read: put quotation marks around it.") from error
 
 
-def names_in(option: str, text: str) -> tuple[str, ...]:
-    """The names in an option, with commas between; each once, one at least."""
-    names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+def names_in(option: str, given: Sequence[str]) -> tuple[str, ...]:
+    """The names in an option that may be repeated, with commas between or not; each once, one at least."""
+    names = tuple(dict.fromkeys(part.strip() for text in given for part in text.split(",") if part.strip()))
     if not names:
-        raise ValueError(f"{option} needs a name or more, with commas between.")
+        raise ValueError(f"{option} needs one or more names: separate them by commas, or repeat the option.")
     return names
 
 

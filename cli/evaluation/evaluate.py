@@ -17,6 +17,7 @@ from dramaturg.cli.evaluation.tables import (
     interview_screens,
     number_tables,
     plain,
+    provenance,
 )
 from dramaturg.cli.options import (
     JsonOption,
@@ -57,21 +58,26 @@ from dramaturg.stores.files import make_folder
 from dramaturg.stores.library import Library
 
 MethodsOption = Annotated[
-    str,
+    list[str],
     typer.Option(
         "--methods",
-        help="The methods, separated by commas. Your own: package.module:graph.",
+        help="The methods, separated by commas or each with its own option. Your own: package.module:graph.",
     ),
 ]
 RolesOption = Annotated[
-    str, typer.Option("--role", help="The roles, separated by commas. Default: all roles of a named dataset.")
+    list[str] | None,
+    typer.Option(
+        "--role",
+        help="The roles, separated by commas or each with its own option. Default: all roles of a named dataset.",
+    ),
 ]
 YesOption = Annotated[bool, typer.Option("--yes", help="Make roles and ask questions without asking for confirmation.")]
 MetricsOption = Annotated[
-    str,
+    list[str] | None,
     typer.Option(
         "--metrics",
-        help=f"With commas between: {', '.join(METRICS)}; inventories for interviews: {', '.join(NAMES)}, or a path.",
+        help=f"The metrics, separated by commas or each with its own option: {', '.join(METRICS)}. Inventories for "
+        f"interviews: {', '.join(NAMES)}, or a path. Default: {SIMILARITY}.",
     ),
 ]
 BaselineOption = Annotated[
@@ -84,7 +90,12 @@ LabelsOption = Annotated[
     str, typer.Option("--labels", metavar="PATH", help="A file with the roles' correct labels for the inventories.")
 ]
 SeedsOption = Annotated[
-    str, typer.Option("--seeds", help="Seeds, separated by commas; each question is asked once per seed.")
+    list[str] | None,
+    typer.Option(
+        "--seeds",
+        help="The seeds, separated by commas or each with its own option; each question is asked once per seed. "
+        "Default: 0.",
+    ),
 ]
 WebOption = Annotated[
     str,
@@ -114,8 +125,8 @@ JudgeOption = Annotated[
 
 def evaluate_command(
     methods: MethodsOption,
-    roles: RolesOption = "",
-    metrics: MetricsOption = SIMILARITY,
+    roles: RolesOption = None,
+    metrics: MetricsOption = None,
     dataset: Annotated[
         str,
         typer.Option(
@@ -126,7 +137,7 @@ def evaluate_command(
         ),
     ] = "",
     profiles: ProfilesOption = "",
-    seeds: SeedsOption = "0",
+    seeds: SeedsOption = None,
     limit: Annotated[
         int, typer.Option("--limit", min=0, help="The largest number of questions or talks per role; 0 means all.")
     ] = 0,
@@ -156,13 +167,14 @@ def evaluate_command(
     """Compare methods: each one answers the same questions, and judges score the answers."""
     shelf, named = shelf_of(library), names_in("--role", roles) if roles else ()
     wish = wish_of(dataset, named, profiles)
-    replies = bool(told_apart(names_in("--metrics", metrics))[0])
+    measures = names_in("--metrics", metrics or [SIMILARITY])
+    replies = bool(told_apart(measures)[0])
     production = production_of(wish, shelf, replies=replies) if wish else None
     wanted = Wanted(
         methods=tuple(dict.fromkeys(own_named(name) for name in names_in("--methods", methods))),
-        roles=production.roles if production else names_in("--role", roles),
-        seeds=tuple(map(whole, names_in("--seeds", seeds))),
-        metrics=names_in("--metrics", metrics),
+        roles=production.roles if production else names_in("--role", roles or []),
+        seeds=tuple(map(whole, names_in("--seeds", seeds or ["0"]))),
+        metrics=measures,
         dataset="" if production and not replies else dataset,
         limit=limit,
         turns=turns,
@@ -230,7 +242,10 @@ def notes_of(plan: Plan, known: Records) -> list[str]:
 
 def show_estimate(found: Sequence[Estimate], lines: Sequence[str], *, as_json: bool) -> None:
     """Say what is still to be asked, what was left out, and what the plan can show at all."""
-    print_json([one._asdict() for one in found]) if as_json else screen.print(estimate_table(found))
+    if as_json:
+        print_json({"to_ask": [one._asdict() for one in found], "notes": list(lines)})
+        return
+    screen.print(estimate_table(found))
     for line in lines:
         note(line)
 
@@ -286,7 +301,7 @@ def show_numbers(plan: Plan, records: Records, written: Sequence[Path], *, as_js
     if as_json:
         spent = [one._asdict() for one in costs(plan, records)]
         valid = found.valid and heard.valid
-        print_json({**as_record(found, spent), "valid": valid, "interviews": plain(heard)})
+        print_json({"run": provenance(plan), **as_record(found, spent), "valid": valid, "interviews": plain(heard)})
         return
     differences = [difference_table(plan, found)] * bool(found.planned)
     for one in (*number_tables(found, silent(plan, records)), *differences, *interview_screens(plan, heard)):

@@ -1,7 +1,7 @@
 """`dramaturg judges`: what a judge says of replies whose worth is known, and who it thinks is speaking."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -40,8 +40,14 @@ RolesArgument = Annotated[
         show_default=False,
     ),
 ]
+USUAL = ("accuracy", "refusal")
 MetricsOption = Annotated[
-    str, typer.Option("--metrics", help=f"By what to judge, with commas between: {', '.join(WORTH)}.")
+    list[str] | None,
+    typer.Option(
+        "--metrics",
+        help=f"By what to judge, separated by commas or each with its own option: {', '.join(WORTH)}. "
+        f"Default: {','.join(USUAL)}.",
+    ),
 ]
 
 
@@ -56,7 +62,7 @@ def judges(
             "--scores", metavar="FILE", help="Check the judge with replies that people scored, from a CSV file."
         ),
     ] = None,
-    metrics: MetricsOption = "accuracy,refusal",
+    metrics: MetricsOption = None,
     judge: Annotated[
         list[str] | None,
         typer.Option("--judge", help="The model that judges; may be repeated. Default: that of --model."),
@@ -77,7 +83,7 @@ def judges(
     Answers are kept for all runs: stopped, killed or capped, the same command goes on, and more metrics or lines ask
     only for what is new. Reports name how each judge stands here.
     """
-    every, wanted = not (roles or with_anchors or scores), metrics_in(metrics, with_scores=bool(scores))
+    every, wanted = not (roles or with_anchors or scores), metrics_in(metrics or USUAL, with_scores=bool(scores))
     if scores and with_anchors:
         raise ValueError("A judge is checked against one of the two at a time: leave out --anchors, or --scores.")
     given = scored(scores, wanted[0]) if scores else Scored([], [], ())
@@ -107,9 +113,9 @@ def judges(
     show(done, as_json=as_json)
 
 
-def metrics_in(text: str, *, with_scores: bool) -> tuple[str, ...]:
+def metrics_in(given: Sequence[str], *, with_scores: bool) -> tuple[str, ...]:
     """The metrics that are meant: one for a file of scores, else those that anchors say something of."""
-    names, known = names_in("--metrics", text), JUDGES if with_scores else WORTH
+    names, known = names_in("--metrics", given), JUDGES if with_scores else WORTH
     for name in names:
         if name not in known:
             near = did_you_mean(name, known) or f"; there are: {', '.join(known)}."

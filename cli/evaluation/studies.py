@@ -50,7 +50,10 @@ NamesArgument = Annotated[
     list[str] | None,
     typer.Argument(help=f"Which, of {', '.join(STUDIES)}; none: all but {', '.join(DEAR)}.", show_default=False),
 ]
-RolesOption = Annotated[str, typer.Option("--role", help="The roles, separated by commas.")]
+RolesOption = Annotated[
+    list[str] | None,
+    typer.Option("--role", help=f"The roles, separated by commas or each with its own option. Default: {ROLES}."),
+]
 OutOption = Annotated[
     Path | None, typer.Option("--out", help="Write the tables into this page, between their marker lines.")
 ]
@@ -66,7 +69,7 @@ DryRunOption = Annotated[
 
 def studies(
     names: NamesArgument = None,
-    roles: RolesOption = ROLES,
+    roles: RolesOption = None,
     out: OutOption = None,
     model: ModelOption = "embedded",
     library: LibraryOption = None,
@@ -79,7 +82,7 @@ def studies(
     require_extra("evaluate", *NUMBERS)
     page = page_at(out) if out else ""
     given = known_settings(wanted, settings_of(settings))
-    named = names_in("--role", roles)
+    named = names_in("--role", roles or [ROLES])
     bench = Bench(environment().cache / "studies", named, model, settings=given, play=played)
     if dry_run:
         tell(wanted, bench, shelf_of(library), as_json=as_json)

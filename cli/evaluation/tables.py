@@ -8,6 +8,7 @@ from pydantic import BaseModel
 from rich.table import Column, Table
 
 from dramaturg.cli.output import table_of
+from dramaturg.evaluation.comparison.contestants import rules_of
 from dramaturg.evaluation.comparison.estimates import Estimate
 from dramaturg.evaluation.comparison.interviews import Inventory
 from dramaturg.evaluation.comparison.plan import Plan
@@ -107,6 +108,21 @@ def agreement_table(title: str, found: Sequence[LabelAgreement]) -> Table:
         _, *cells, _ = agreement_cells(one)  # what is left out is in the report
         table.add_row(*cells)
     return table
+
+
+def provenance(plan: Plan) -> dict[str, Any]:
+    """What a run's numbers are of: what was asked, of whom, by which rules, and with which models."""
+    of_plan = ("roles", "seeds", "metrics", "model", "judges", "dataset", "licence", "dramaturg", "turns", "user")
+    return {
+        "methods": {name: {"rules": rules_of(name) or None} for name in plan.methods},
+        "compared_with": plan.compared_with,
+        **{name: plain(getattr(plan, name)) for name in of_plan},
+        "embedding_models": dict(plan.embedders),
+        "inventories": [one.metric for one in plan.inventories],
+        "questions": {role: len(of) for role, of in plan.questions.items()},
+        "left_out": plain(plan.left_out),
+        "begun_from": plan.taken_from or None,
+    }
 
 
 def as_record(found: Tables, spent: list[dict[str, Any]]) -> dict[str, Any]:

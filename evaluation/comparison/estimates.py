@@ -12,6 +12,7 @@ from dramaturg.evaluation.comparison.run import Evaluation, unanswered, unheld, 
 from dramaturg.evaluation.interviews.state import InterviewOutput
 from dramaturg.evaluation.judging.measures import is_measured, may_apply
 from dramaturg.evaluation.judging.scales import UNJUDGED
+from dramaturg.models.chat import slots
 from dramaturg.workflows.methods import preparations
 
 CALLS: Mapping[str, int] = {
@@ -87,12 +88,14 @@ def of_replies(evaluation: Evaluation, known: Records) -> Iterator[Estimate]:
     plan = evaluation.plan
     if not plan.metrics:
         return
+    turns, speaker = evaluation.settings.concurrency, evaluation.settings.chat_model
     unasked = unanswered(evaluation.asked, known).values()
     left = [one.contestant.name for one in unasked]
     for name in plan.methods:
         had = replies_of(name, known)
         basis = f"{len(had)} replies of this run" if had else BY_METHOD
-        yield priced(f"replies of {name}", left.count(name), len(had), mean_of(had) if had else guess(name), basis)
+        each = side_by_side(mean_of(had), turns) if had else side_by_side(guess(name), min(turns, slots(speaker)))
+        yield priced(f"replies of {name}", left.count(name), len(had), each, basis)
     for name in dict.fromkeys(one.contestant.name for one in evaluation.asked):
         if name not in plan.methods:  # the floor and the ceiling
             yield priced(f"replies of {name}", left.count(name), len(replies_of(name, known)), NOTHING, NO_MODEL)
@@ -106,7 +109,14 @@ def of_replies(evaluation: Evaluation, known: Records) -> Iterator[Estimate]:
             yield priced(metric, waiting.count(metric) + later, done, NOTHING, NO_MODEL)
         else:
             to_judge = waiting.count(metric) + later * max(len(plan.judges), 1)
-            yield priced(metric, to_judge, done, JUDGED, GUESSED)
+            judge = next(iter(evaluation.settings.judges), speaker)
+            yield priced(metric, to_judge, done, side_by_side(JUDGED, min(turns, slots(judge))), GUESSED)
+
+
+def side_by_side(each: Price, turns: int) -> Price:
+    """What one costs of those that are asked for at once, each of which waits for the others in its seconds."""
+    calls, tokens, seconds = each
+    return calls, tokens, seconds / turns
 
 
 def guess(contestant: str) -> Price:

@@ -21,8 +21,9 @@ COSINE: Ends = (-1.0, 1.0)
 POSITIVE: Ends = (0.0, inf)
 """Of what is counted or timed."""
 ANY: Ends = (-inf, inf)
-SAME = 1e-12
-"""A spread that is no larger, as a share of the mean or of the scale, is rounding."""
+SAME = 1e-6
+"""A spread that is no larger, as a share of the mean or of the scale, is rounding: a cosine of 32-bit vectors has seven
+digits."""
 
 
 class Interval(NamedTuple):
@@ -124,7 +125,7 @@ def cluster_interval(
     if same:
         rests = (
             f"so that each {unit} counts as one yes-or-no answer"
-            if within <= SAME
+            if within <= SAME**2
             else "so that the interval is taken from their answers"
         )
         reason = f"all {n} {unit}s have the same mean, {rests}"
@@ -186,7 +187,7 @@ def effective_interval(
         freedom = 2 / (excess / n + 2 / (n - 1))
         found = np.clip(found, n - 1, most if most is not None else 1e9)
         smaller = (stdtrit(np.maximum(found - 1, 1), upper) / stdtrit(np.clip(freedom, 1, n - 1), upper)) ** 2
-    nothing = same & (variance <= SAME)
+    nothing = same & (variance <= SAME**2)
     return clopper_pearson(mean, np.where(nothing, n, found * smaller), covered)
 
 

@@ -73,9 +73,9 @@ HEADS = ("metric", "judge", "measure", "value", "95 % interval", "right answers"
 
 
 def checks(plan: Plan, records: Records) -> Iterator[Check]:
-    """Check each judge by each metric for which it is known which reply deserves more."""
+    """Check each judge by each metric for which it is known which reply deserves more; likeness has no judge."""
     for metric in plan.metrics:
-        if metric in YES or scale_of(metric).better == "higher":
+        if metric not in UNJUDGED and (metric in YES or scale_of(metric).better == "higher"):
             for judge in judges_of(plan, records, metric):
                 if found := check(plan, records, metric, judge):
                     yield found

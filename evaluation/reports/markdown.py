@@ -54,7 +54,7 @@ def markdown(plan: Plan, records: Records, found: Tables) -> str:
         *([conclusion(plan, found)] if plan.metrics else []),
         *mark_lines(plan, records, *plan.metrics),
         *summary_table(plan, found, costs(plan, records)),
-        *about(plan, found),
+        *about(plan, records, found),
         *interview_parts(plan),
         *metric_tables(plan, records, found),
         *difference_table(plan, found),
@@ -69,7 +69,7 @@ def markdown(plan: Plan, records: Records, found: Tables) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def about(plan: Plan, found: Tables) -> Iterator[str]:
+def about(plan: Plan, records: Records, found: Tables) -> Iterator[str]:
     """What was done, and whether it counts."""
     if not found.valid:
         yield (
@@ -94,6 +94,7 @@ def about(plan: Plan, found: Tables) -> Iterator[str]:
     for rules, whose in (("paper", "the papers' rules"), ("ours", "our rules where we deviate from the papers")):
         if names := [name for name in plan.methods if rules_of(name) == rules]:
             yield f"By {whose}: {', '.join(names)}."
+    yield from emotion_lines(plan, records)
     if judging and set(plan.judges) == {plan.model}:
         yield "The judge is the model that spoke: models like what they write. Name another one by `--judge`."
     if plan.bounds:
@@ -108,6 +109,21 @@ def about(plan: Plan, found: Tables) -> Iterator[str]:
         yield (
             f"There is one role: intervals and tests are over its {found.units}, and nothing is concluded beyond it, "
             "not even for a role that is like it."
+        )
+
+
+def emotion_lines(plan: Plan, records: Records) -> Iterator[str]:
+    """Which methods had moods that the chat model did not score, as the paper of Emotional RAG has it (II.B.2)."""
+    scored: dict[str, list[str]] = {}
+    for name in plan.methods:
+        replies = (records.replies[one.key] for one in plan.of(name) if one.key in records.replies)
+        encoders = {str(dict(one.evidence.get("mood") or {}).get("encoder", "")) for one in replies}
+        for encoder in sorted(encoders - {"", "model"}):
+            scored.setdefault(encoder, []).append(name)
+    for encoder, names in scored.items():
+        yield (
+            f"Emotions in {', '.join(names)} were scored by {encoder} and not, as in the paper, by the chat model: "
+            "`emotion_encoder` has no value under `rules`."
         )
 
 
@@ -259,7 +275,11 @@ def judge_notes(plan: Plan, records: Records) -> Iterator[str]:
         elif metric == RECALL:
             lines.append(f"- {metric}: whether the reply holds a fact that the user told before; no judge.")
         else:
-            lines.append(f"- {metric}: the cosine of the reply with the right answer, or the nearest of several.")
+            lines.append(
+                f"- {metric}: the cosine of the reply with the right answer, or the nearest of several. It rewards the "
+                "words and the length of the right answer, and sees neither a wrong fact nor an invented one. It has "
+                "no check above, because the ceiling is the right answer itself."
+            )
     if lines:
         yield "## Measures\n\n" + "\n".join(lines)
 

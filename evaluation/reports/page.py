@@ -91,7 +91,7 @@ def page(plan: Plan, records: Records, found: Tables) -> str:
         *summary_section(plan, found, spent),
     ]
     sections = {
-        "What was done": map(as_html, about(plan, found)),
+        "What was done": map(as_html, about(plan, records, found)),
         "Interviews": interview_sections(plan, as_html),
         "Metrics": metric_sections(plan, records, found),
         "Talks": map(as_html, talk_lines(plan, records)),

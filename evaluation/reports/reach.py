@@ -5,58 +5,79 @@ from statistics import fmean
 
 from dramaturg.evaluation.comparison.plan import Plan
 from dramaturg.evaluation.comparison.records import Records
+from dramaturg.evaluation.judging.measures import may_apply
 from dramaturg.evaluation.judging.scales import scale_of
-from dramaturg.evaluation.metrics.paired_tests import FEWEST_FLIPPED, LEVEL, detectable_sds, least_p
-from dramaturg.evaluation.reports.tables import PARTS, judges_of, tables
+from dramaturg.evaluation.metrics.paired_tests import (
+    FEWEST_FLIPPED,
+    LEVEL,
+    detectable_sds,
+    least_p,
+    smallest_difference,
+)
+from dramaturg.evaluation.reports.tables import PARTS, judges_of, tables, unit
 
 DISCORDANT = 0.3
 """The share of questions that one of two methods has right and the other has not, where nothing is known."""
 
 
 def reach_lines(plan: Plan, records: Records) -> Iterator[str]:
-    """What the comparisons of a plan can show, in sentences; nothing where nothing is compared."""
-    tests = number_of_tests(plan, records)
+    """What the comparisons of a plan can show, in sentences."""
+    tests, roles = number_of_tests(plan, records), len(plan.roles)
     if not tests:
+        if plan.metrics:
+            yield "There is one method: its scores have intervals, and nothing is compared."
         return
-    n, baseline = len(plan.roles), plan.compared_with
-    if n == 1:
+    if roles == 1:
         yield f"There is one role, {plan.roles[0]}: nothing will be concluded beyond it, whatever it shows."
+    n = roles if roles > 1 else max(len(applicable(plan, metric)) for metric in plan.metrics)
+    units = f"{unit(plan)}{'s' * (n != 1)}"
+    if n < 2:
+        yield f"The metrics apply to {n} {units}: no test is possible."
         return
-    level = LEVEL / tests
-    many = f"{tests} comparison{'s' * (tests > 1)} with {baseline}"
+    many = f"{tests} comparison{'s' * (tests > 1)} with {plan.compared_with}"
     if n < FEWEST_FLIPPED:
+        by = "by Student's t" if roles > 1 else "by McNemar's test (yes or no) or by Student's t (scores)"
         yield (
-            f"{n} roles: sign flips reach no p below {least_p(n):.3g}, so that {many} use Student's t, which assumes "
-            f"that the differences of roles are normal; with {FEWEST_FLIPPED} roles or more this is not assumed."
+            f"{n} {units}: sign flips reach no p below {least_p(n):.3g}, so that {many} would be tested {by}. "
+            f"Student's t assumes that the differences of {units} are normal; from {FEWEST_FLIPPED} on nothing is "
+            "assumed of them but symmetry."
         )
     else:
-        enough = next(size for size in range(n, 1000) if least_p(size) <= level)
+        enough = next(size for size in range(n, 1000) if least_p(size) <= LEVEL / tests)
         corrected = min(1.0, least_p(n) * tests)
-        yield f"{n} roles: the smallest p is {least_p(n):.2g}, {corrected:.2g} after Holm's correction of {many}."
+        yield f"{n} {units}: the smallest p is {least_p(n):.2g}, {corrected:.2g} after Holm's correction of {many}."
         if enough > n:
-            yield f"No difference can be found: it takes {enough} roles, or fewer methods, metrics or judges."
-    sds = detectable_sds(n, level)
-    if sds is None:
-        return
+            yield f"No difference can be found: it takes {enough} {units}, or fewer methods, metrics or judges."
     known = [one.detectable for one in tables(plan, records).planned if one.detectable is not None]
     if known:
         yield (
-            "The smallest difference that is found 80 times of 100, as roles differ in what is there already: from "
+            f"The smallest difference that is found 80 times of 100, as {units} differ in what is there already: from "
             f"{min(known):.3f} to {max(known):.3f} by metric."
         )
-        return
-    told = f"The smallest difference that is found 80 times of 100 is {sds:.2f} standard deviations over roles"
-    if any(scale_of(metric)[:2] == (0, 1) for metric in plan.metrics):
-        asked = fmean(len(of) for of in plan.questions.values()) if plan.questions else 0
-        least = sds * (DISCORDANT / asked) ** 0.5 if asked else 0.0
-        if least > 1:
-            told += f"; of shares none is found, if two methods differ on {DISCORDANT:.0%} of {asked:.0f} questions"
-        else:
-            told += (
-                f"; of a share at least {least:.2f}, if two methods differ on {DISCORDANT:.0%} of {asked:.0f} "
-                "questions, and more if they differ more on one role than on another"
-            )
-    yield f"{told}."
+    elif sds := detectable_sds(n, LEVEL / tests):
+        told = f"The smallest difference that is found 80 times of 100 is {sds:.2f} standard deviations over {units}"
+        shares = any(scale_of(metric)[:2] == (0, 1) for metric in plan.metrics)
+        yield f"{told}{share_in_words(plan, n, sds, LEVEL / tests) if shares else ''}."
+
+
+def share_in_words(plan: Plan, n: int, sds: float, level: float) -> str:
+    """The smallest difference of shares that is found, of n roles or of n questions to one role."""
+    one_role = len(plan.roles) == 1
+    asked = n if one_role else fmean(len(of) for of in plan.questions.values())
+    differ = f"if two methods differ on {DISCORDANT:.0%} of {asked:.0f} questions"
+    if one_role:  # McNemar's test
+        least = smallest_difference(n, DISCORDANT, level=level).difference
+    else:
+        least = sds * (DISCORDANT / asked) ** 0.5
+    if least is None or least > 1:
+        return f"; of shares none is found, {differ}"
+    more = "" if one_role else ", and more if they differ more on one role than on another"
+    return f"; of a share at least {least:.2f}, {differ}{more}"
+
+
+def applicable(plan: Plan, metric: str) -> set[str]:
+    """The questions of one role, or its talks, that a metric may apply to."""
+    return {plan.together(one) for one in plan.of(plan.compared_with) if may_apply(metric, plan.question(one))}
 
 
 def number_of_tests(plan: Plan, records: Records) -> int:

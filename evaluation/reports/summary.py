@@ -133,26 +133,22 @@ def conclusion(plan: Plan, found: Tables) -> str:
     """What can be concluded, in two sentences."""
     planned, n = found.planned, len(plan.roles)
     if found.problems:
-        number = len(found.problems)
         return (
-            f"Nothing is concluded: the run is invalid, as {number} thing{'s' * (number > 1)} that "
-            f"{'were' if number > 1 else 'was'} planned {'are' if number > 1 else 'is'} missing. The numbers below are "
-            "of what is there."
+            "Nothing is concluded: the run is invalid, because results that were planned are missing. They are named "
+            "below; the numbers are of what is there."
         )
     if not planned:
         return "Nothing is compared: there is one method, or nothing that two have. Its numbers stand below."
-    if n == 1:
-        return (
-            f"With one role, {plan.roles[0]}, nothing is concluded beyond it. Tests and intervals are over its "
-            "questions: they say what holds for more of such questions to this role."
-        )
     differ = [one for one in planned if is_found(one)]
+    over = f"{n} roles" if n > 1 else f"the {found.units} of one role, {plan.roles[0]}"
     first = (
-        f"Of {len(planned)} planned comparison{'s' * (len(planned) > 1)} with {plan.compared_with} over {n} roles, "
+        f"Of {len(planned)} planned comparison{'s' * (len(planned) > 1)} with {plan.compared_with} over {over}, "
         f"{len(differ) or 'none'} differ{'s' * (len(differ) == 1)} after Holm's correction"
     )
     if differ:
         first += f": {found_in_words(differ)}"
+    if n == 1:
+        return f"{first}. This is about more {found.units} of this kind to this role: nothing is concluded beyond it."
     return f"{first}. {reach(planned, n)}"
 
 

@@ -303,8 +303,9 @@ def gaps(plan: Plan, what: str, wanted: Sequence[Entry], gone: Sequence[Entry]) 
     if not gone:
         return
     if len(gone) == len(wanted):
-        yield f"{what}: all {len(wanted)} are missing"
+        yield f"{what}: {'the only one is' if len(wanted) == 1 else f'all {len(wanted)} are'} missing"
         return
+    missing_of = f"{len(gone)} of {len(wanted)} are missing"
     axes: Mapping[str, Callable[[Entry], str]] = {
         "method": lambda one: one.contestant,
         "role": lambda one: one.role,
@@ -315,7 +316,8 @@ def gaps(plan: Plan, what: str, wanted: Sequence[Entry], gone: Sequence[Entry]) 
         whole, lacking = Counter(map(name_of, wanted)), Counter(map(name_of, gone))
         empty = [name for name, number in lacking.items() if number == whole[name]]
         if empty and len(whole) > 1:
-            yield f"{what}: nothing for {axis} {', '.join(empty[:NAMED])}{more(len(empty) - NAMED)}"
+            named = f"{', '.join(empty[:NAMED])}{more(len(empty) - NAMED)}"
+            yield f"{what}: {missing_of}, and there is nothing for {axis} {named}"
             gone = [one for one in gone if name_of(one) not in empty]
 
 

@@ -50,22 +50,39 @@ def out(tmp_path: Path) -> str:
 def test_a_dry_run_asks_nothing_and_leaves_nothing(run: Command, out: str, asked: list[Any]) -> None:
     wishes = ("--metrics", "accuracy", "--seeds", "0,1", "--out", out, "--dry-run", "--json")
     code, text, _ = run("evaluate", *METHODS, *wishes)
-    found = {one["what"]: (one["left"], one["done"]) for one in json.loads(text)}
+    told = json.loads(text)
+    found = {one["what"]: (one["left"], one["done"]) for one in told["to_ask"]}
     assert code == 0
+    assert told["notes"][0] == "There is one role, ada: nothing will be concluded beyond it, whatever it shows."
     # Two of three questions have an answer; floor and ceiling are judged too, and cost no call themselves.
     bounds = {"replies of always-declines": (3, 0), "replies of right-answers": (2, 0)}
     methods = {"replies of vanilla": (6, 0), "replies of profile": (6, 0)}
     assert found == {**methods, **bounds, "accuracy": (8 + 2 + 2, 0)}
     _, text, _ = run("evaluate", *METHODS, *wishes, "--no-bounds")
-    assert {one["what"]: one["left"] for one in json.loads(text)}["accuracy"] == 8
+    assert {one["what"]: one["left"] for one in json.loads(text)["to_ask"]}["accuracy"] == 8
     assert chats(asked) == []
     assert not Path(out).exists()
+
+
+def test_names_are_separated_by_commas_or_each_has_its_own_option(run: Command, out: str, tmp_path: Path) -> None:
+    shutil.copytree(tmp_path / "ada", tmp_path / "bea")
+    together = ("--methods", "vanilla,profile", "--role", "ada,bea", "--metrics", "accuracy,refusal", "--seeds", "0,1")
+    apart = [
+        part
+        for name, of in zip(together[::2], together[1::2], strict=True)
+        for one in of.split(",")
+        for part in (name, one)
+    ]
+    found = [run("evaluate", *one, "--out", out, "--dry-run", "--json")[:2] for one in (together, apart)]
+    assert found[0] == found[1]
+    assert found[0][0] == 0
+    assert "2 roles" in json.loads(found[0][1])["notes"][0]
 
 
 def test_a_dry_run_counts_what_indexes_ask(run: Command, out: str, asked: list[Any]) -> None:
     index = json.loads(run("index", "ada", "--method", "role-rag", "--dry-run", "--json")[1])
     wishes = ("--methods", "role-rag,vanilla", "--role", "ada", "--out", out, "--dry-run")
-    found = {one["what"]: one for one in json.loads(run("evaluate", *wishes, "--json")[1])}
+    found = {one["what"]: one for one in json.loads(run("evaluate", *wishes, "--json")[1])["to_ask"]}
     assert found["index of role-rag"]["left"] == found["index of role-rag"]["calls"] == index["questions"] > 0
     assert found["index of role-rag"]["tokens"] == pytest.approx(300 * index["questions"] + index["characters"] / 3)
     assert "index of vanilla" not in found
@@ -78,16 +95,23 @@ def test_a_dry_run_counts_what_indexes_ask(run: Command, out: str, asked: list[A
 def test_a_run_writes_its_report_and_shows_its_numbers(run: Command, out: str, asked: list[Any]) -> None:
     code, text, err = run("evaluate", *METHODS, "--out", out)
     assert code == 0
-    assert "by similarity is not shown (AUC 1.000, 2 questions)" in " ".join(err.split())
     assert len(chats(asked)) == 6
     assert "similarity" in text
+    assert "right answers" not in err  # likeness is no judge
     assert {path.name for path in Path(out).iterdir()} >= {"plan.json", "records.jsonl", "report.md", "report.html"}
     assert "By the papers' rules: vanilla, profile." in (Path(out) / "report.md").read_text(encoding="utf-8")
 
 
+def test_a_judge_that_says_yes_to_everything_is_named(run: Command, out: str, stub: Endpoint) -> None:
+    stub.model = ScriptedChatModel(reply=lambda of: '{"answer": "yes"}' if '"answer"' in said(of) else "So it is.")
+    _, _, err = run("evaluate", *METHODS, "--metrics", "accuracy", "--out", out)
+    assert "stub does not tell right answers from a sentence that declines by accuracy" in " ".join(err.split())
+
+
 def test_talks_are_counted_before_and_told_after(run: Command, out: str, asked: list[Any]) -> None:
     wishes = (*METHODS, "--metrics", "recall", "--turns", "3", "--no-bounds", "--out", out)
-    found = {one["what"]: one["left"] for one in json.loads(run("evaluate", *wishes, "--dry-run", "--json")[1])}
+    to_ask = json.loads(run("evaluate", *wishes, "--dry-run", "--json")[1])["to_ask"]
+    found = {one["what"]: one["left"] for one in to_ask}
     assert found == {"replies of vanilla": 9, "replies of profile": 9, "recall": 4}
     assert chats(asked) == []
     assert run("evaluate", *wishes)[0] == 0
@@ -106,13 +130,17 @@ def test_a_report_is_made_again_without_a_model(run: Command, out: str, asked: l
     numbers = [(one["contestant"], one["interval"]["n_values"]) for one in found["rows"]]
     assert numbers == [("vanilla", 2), ("profile", 2), ("always-declines", 2), ("right-answers", 2)]
     assert found["valid"]
+    of = found["run"]
+    assert of["methods"] == {"vanilla": {"rules": "paper"}, "profile": {"rules": "paper"}}
+    assert (of["roles"], of["questions"], of["seeds"], of["compared_with"]) == (["ada"], {"ada": 3}, [0], "vanilla")
+    assert all((of["dramaturg"], of["model"], of["embedding_models"]))
     assert (Path(out) / "report.html").is_file()
 
 
 def test_what_was_done_is_known_to_the_next_dry_run(run: Command, out: str) -> None:
     run("evaluate", *METHODS, "--out", out, "--limit", "1")
     _, text, _ = run("evaluate", *METHODS, "--from", out, "--out", f"{out}2", "--dry-run", "--json")
-    found = {one["what"]: one for one in json.loads(text)}
+    found = {one["what"]: one for one in json.loads(text)["to_ask"]}
     assert (found["replies of vanilla"]["left"], found["replies of vanilla"]["done"]) == (2, 1)
     assert found["replies of vanilla"]["basis"] == "1 replies of this run"
     assert found["replies of vanilla"]["calls"] == 2
@@ -131,7 +159,7 @@ def test_a_run_stops_at_its_cap_and_goes_on(run: Command, out: str, asked: list[
     ("arguments", "told"),
     [
         (("--methods", "vanila", "--role", "ada"), "did you mean 'vanilla'"),
-        (("--methods", ",", "--role", "ada"), "--methods needs a name or more"),
+        (("--methods", ",", "--role", "ada"), "--methods needs one or more names"),
         (("--methods", "vanilla", "--role", "nobody"), "nobody"),
         ((*METHODS, "--metrics", "acuracy"), "did you mean 'accuracy'"),
         ((*METHODS, "--seeds", "one"), "--seeds takes whole numbers"),
@@ -172,7 +200,7 @@ def test_inventories_are_metrics(run: Command, out: str, asked: list[Any], inter
     command = ("evaluate", *METHODS, "--metrics", inventory, "--labels", labels, "--judge", "wise", "--out", out)
     code, text, _ = run(*command, "--dry-run", "--json")
     assert code == 0
-    assert {one["what"]: one["left"] for one in json.loads(text)} == {
+    assert {one["what"]: one["left"] for one in json.loads(text)["to_ask"]} == {
         "items of tiny in interviews": 2,
         "judgements of tiny in interviews": 2,
     }

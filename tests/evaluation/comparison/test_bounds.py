@@ -225,11 +225,11 @@ async def test_a_score_is_checked_by_whether_it_puts_right_answers_above(library
     assert found.blind  # six questions do not tell that from a half
 
 
-async def test_likeness_puts_right_answers_above_and_none_past_one(library: Path) -> None:
+async def test_likeness_is_no_judge_as_the_ceiling_is_what_it_measures_by(library: Path) -> None:
     evaluation = compared(library, metrics=(SIMILARITY,))
     records = await taken(evaluation)
-    (found,) = checks(evaluation.plan, records)
-    assert (found.kind, found.value) == ("AUC", 1.0)
+    assert list(checks(evaluation.plan, records)) == []
+    assert "It has no check above" in report_of(evaluation, records)
     assert max(one.value for one in records.judged.values() if one.value is not None) <= 1
 
 
@@ -386,6 +386,23 @@ async def test_crag_without_a_search_tool_says_so_in_the_table(library: Path, se
     text = report_of(evaluation, records._replace(replies=replies))
     assert f"| profile{note} |" in text
     assert "| vanilla |" in text
+
+
+async def test_moods_that_the_chat_model_did_not_score_are_told_beside_the_rules(library: Path) -> None:
+    evaluation = compared(library, metrics=(SIMILARITY,))
+    records = await taken(evaluation)
+
+    def with_moods(encoder: str) -> str:
+        replies = {
+            key: one.model_copy(update={"evidence": {"mood": {"encoder": encoder}}})
+            if one.contestant == "profile"
+            else one
+            for key, one in records.replies.items()
+        }
+        return report_of(evaluation, records._replace(replies=replies))
+
+    assert "Emotions in profile were scored by embedding:minilm and not" in with_moods("embedding:minilm")
+    assert "Emotions in" not in with_moods("model")
 
 
 async def test_each_embedding_model_measures_the_roles_of_its_language(library: Path) -> None:

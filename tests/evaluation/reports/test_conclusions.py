@@ -57,8 +57,11 @@ def test_below_six_roles_no_p_of_sign_flips_is_printed(tmp_path: Path) -> None:
 
 def test_with_one_role_nothing_is_concluded_beyond_it(tmp_path: Path) -> None:
     report = report_of(made_run(tmp_path / "run", lambda method, *_: float(method == "profile"), questions=30))
-    assert report.splitlines()[2].startswith("With one role, ada, nothing is concluded beyond it.")
-    assert "differs" not in report.splitlines()[2]
+    assert report.splitlines()[2] == (
+        "Of 1 planned comparison with vanilla over the questions of one role, ada, 1 differs after Holm's correction: "
+        "profile is better by accuracy. This is about more questions of this kind to this role: nothing is concluded "
+        "beyond it."
+    )
 
 
 def test_what_differs_on_every_role_is_found_and_said_in_two_sentences(tmp_path: Path) -> None:
@@ -74,7 +77,8 @@ def test_what_differs_on_every_role_is_found_and_said_in_two_sentences(tmp_path:
 @pytest.mark.parametrize(
     ("roles", "methods", "said"),
     [
-        (1, 2, ["nothing will be concluded beyond it"]),
+        (1, 2, ["nothing will be concluded beyond it", "10 questions: the smallest p is 0.002", "of shares none"]),
+        (1, 1, ["There is one method", "nothing is compared"]),
         (2, 2, ["sign flips reach no p below 0.5", "of shares none is found"]),
         (4, 2, ["sign flips reach no p below 0.125", "Student's t", "2.13 standard deviations"]),
         (8, 2, ["the smallest p is 0.0078, 0.0078 after", "1.16 standard deviations", "of a share at least 0.20"]),
@@ -127,8 +131,14 @@ def test_a_judge_that_was_replaced_leaves_tables_and_correction(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("gone", "named"),
     [
-        (lambda method, role, question: method == "profile", "replies: nothing for method profile"),
-        (lambda method, role, question: role == "role-3", "replies: nothing for role role-3"),
+        (
+            lambda method, role, question: method == "profile",
+            "replies: 320 of 640 are missing, and there is nothing for method profile",
+        ),
+        (
+            lambda method, role, question: role == "role-3",
+            "replies: 80 of 640 are missing, and there is nothing for role role-3",
+        ),
         (lambda method, role, question: question == 7 and role == "role-1", "question “Question 7?” of role-1"),
     ],
 )
@@ -149,6 +159,14 @@ def test_a_little_that_is_missing_is_bounded_and_no_more(tmp_path: Path) -> None
 
 
 # On the scale (V3)
+
+
+def test_equal_cosines_are_equal_though_rounded(tmp_path: Path) -> None:
+    def value(method: str, role: str, question: int, judge: str) -> float:
+        return 1.0 - 1.2e-7 * (question % 2)
+
+    report = report_of(made_run(tmp_path / "run", value, metrics=("similarity",), judges=("minilm",)))
+    assert "Where all 3 questions have the same mean, so that each question counts as one yes-or-no answer." in report
 
 
 @pytest.mark.parametrize(
