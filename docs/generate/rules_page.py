@@ -29,6 +29,9 @@ published methods and the baselines follow the papers' rules. `amadeus-ours`, `r
 `id-rag-ours` and `drmr-ours` follow ours, and so does `ensemble`. To compare a method with one setting changed,
 evaluate [a flow of your own](../how-to/composing.md) whose context has another default.
 
+`rules` does not set everything: see [the papers' values](papers_values.md). With the embedded chat model, emotions are
+scored by the embedding model, under both rules.
+
 [Studies](../research/studies.md) compare the two in measurements. `make docs` writes this page from the code.
 """
 
