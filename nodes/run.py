@@ -68,8 +68,8 @@ class RunContext(BaseModel):
         default=None,
         ge=0,
         le=2**31 - 1,
-        description="The seed for the model. A server that supports seeds gives the same text for it; the embedded model "
-        "may give another. none: no seed is sent.",
+        description="The seed for the model. A server that supports seeds gives the same text for it; the embedded "
+        "model may give another. none: no seed is sent.",
     )
     answer_cache: Closed[bool] = Field(
         default=False, description="Keep answers on disk and reuse them for the same question (for development)."

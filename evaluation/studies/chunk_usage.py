@@ -95,18 +95,18 @@ def findings(records: Sequence[Used]) -> StudyFindings:
     return StudyFindings(
         (usage_rows(records, roles), histogram_rows(records, roles), failure_rows(records, judged)),
         how=(
-            f"Algorithm 1 with N = {N}, K = {K} and its fallback of K + 1, over the questions in scope. Judge: the "
-            "embedded cross-encoder from the threshold in `models/chat.py`; the 1.5B model would take hours.",
-            "Usage: passages given for one question or more, of all passages of the role. By chance: the same sets "
-            "drawn at random. Gini: 0 where all passages are given as often; entropy: 1 there.",
+            f"Algorithm 1 with N = {N}, K = {K} and its fallback of K + 1, on the questions in scope. The judge is the "
+            "embedded cross-encoder with the threshold in `models/chat.py`; the 1.5B model would take hours.",
+            "Usage is the share of the role's passages that were given for at least one question. By chance: the same "
+            "numbers of passages, drawn at random. Gini is 0, and entropy 1, if all passages are given equally often.",
         ),
         limits=(
-            *(f"{role}: no guided selection, the cross-encoder reads English only." for role in left_out),
-            f"Guided selection was had for {len(judged)} roles: their mean has no interval that is of use. Of a role, "
-            "a usage rate is one number: it has no n but its questions and passages, which are stated.",
-            "The cross-encoder is not the paper's judge: on the most similar passages it agrees with the 1.5B model on "
-            "three of four (docs/concepts/guided_selection.md). Neither is checked by people.",
-            "A higher usage is not better by itself: passages at random have the highest.",
+            *(f"{role}: no guided selection, because the cross-encoder reads English only." for role in left_out),
+            f"Guided selection was possible for {len(judged)} roles, so the interval of their mean is useless. The "
+            "usage rate of one role is a single number; it rests on its questions and passages, which are stated.",
+            "The cross-encoder is not the paper's judge. On the most similar passages it agrees with the 1.5B model in "
+            "three of four cases (docs/concepts/guided_selection.md). People have checked neither.",
+            "A higher usage is not better in itself: passages chosen at random have the highest.",
         ),
     )
 

@@ -161,19 +161,21 @@ def findings(records: Sequence[Chosen]) -> StudyFindings:
     return StudyFindings(
         (bearing_rows(records), weight_rows(records), role_rows(records)),
         how=(
-            f"For two questions of each of four users a role (`gold/relations.yaml`), the {RECALLED} nearest dialogues "
-            f"come back; of these the K = {K} nearest on the edges of the clique (what DRMR makes its record from) are "
-            f"compared with the K nearest. A dialogue bears on the relation if people marked its scene.",
-            f"Edge scores from 1 to 5 by the probabilities of the chat model, as in DRMR with a small model; where the "
-            f"two do not speak with each other, 1. {unscored} scores could not be had and weigh nothing.",
+            f"The {RECALLED} nearest dialogues are recalled for two questions by each of four users for each role "
+            f"(`gold/relations.yaml`). Of these, the K = {K} nearest on the edges of the clique (from which DRMR "
+            "writes its record) are compared with the K nearest. A dialogue is relevant to the relation if a person "
+            "marked its scene.",
+            "Edge scores from 1 to 5 are taken from the probabilities of the chat model, as DRMR does with a small "
+            f"model. The score is 1 if the two do not speak with each other. {unscored} scores were not available and "
+            "count nothing.",
             f"For {same} of {len(records)} questions both ways chose the same dialogues.",
         ),
         limits=(
-            "The marks are one reader's. Mostly they are scenes in which the two speak with each other, and the clique "
-            "takes those by its making: scenes in which others speak of the two are few.",
-            "The clique is chosen by edge scores, so the scores of what it chooses are not independent of it; the "
-            "marks are. One turn of a conversation is measured; in a longer one the graph grows.",
-            "Questions of one user are alike.",
+            "One reader made the marks. Most marked scenes are those in which the two speak with each other, which the "
+            "clique prefers by construction; there are few scenes in which others speak about the two.",
+            "The clique is chosen by edge scores, so the scores of its dialogues are not independent of it; the marks "
+            "are. One turn of a conversation is measured. In a longer conversation the graph grows.",
+            "The questions of one user resemble each other.",
             few(len({one.role for one in records})),
         ),
     )

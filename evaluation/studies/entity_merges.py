@@ -183,19 +183,21 @@ def findings(records: Sequence[Merging]) -> StudyFindings:
     return StudyFindings(
         (pair_rows(records), role_rows(records), separation_rows(records)),
         how=(
-            f"Of the names in `evaluation/studies/gold/aliases.yaml`, {MOST} a role at most, in groups evenly spaced "
-            "in the file. In a fixed order at random they go through Algorithm 1 with "
-            f"k = {NEIGHBOURS}: each is compared with its nearest before it, by name and sentence; the model is asked "
-            f"of each pair whether both are one, by names and types alone. One from P(same) ≥ {above}.",
-            "Precision, recall and F1 count pairs of names in one group. Merging what shares a word of four letters "
-            "asks no model and is the floor; a judge without a fault on the pairs that k lets through is the ceiling.",
-            f"{failed} of {pairs} pairs had no answer; they count as not the same.",
+            f"At most {MOST} names of each role, in groups that are evenly spaced in "
+            "`evaluation/studies/gold/aliases.yaml`. They pass through Algorithm 1 in a fixed random order with "
+            f"k = {NEIGHBOURS}. Each name is compared with the nearest names before it, by name and sentence. For each "
+            "pair the model is asked, by names and types alone, whether both are the same entity. They are merged if "
+            f"P(same) ≥ {above}.",
+            "Precision, recall and F1 count pairs of names in one group. The floor merges names that share a word of "
+            "four letters and asks no model. The ceiling is a judge that makes no mistake on the pairs that k leaves.",
+            f"{failed} of {pairs} pairs had no answer and count as different.",
         ),
         limits=(
-            "The threshold was chosen on Beethoven's pairs (benchmarks/graph_judges.py): his row is not a test of it. "
-            "The hindsight row is chosen on each role's own answers, and is no result.",
-            "Names were picked to be hard, one sentence each, not taken from an extraction: real text has more easy "
-            "pairs, and more mentions. Pairs of one group are not independent, so Wilson intervals are too narrow.",
+            "The threshold was chosen on Beethoven's pairs (benchmarks/graph_judges.py), so his row does not test it. "
+            "The hindsight row is chosen on each role's own answers, so it is not a result.",
+            "The names were picked to be hard, with one sentence each, and not taken from an extraction. Real text has "
+            "more easy pairs and more mentions. Pairs in one group are not independent, so Wilson intervals are too "
+            "narrow.",
             few(len(records)),
         ),
     )

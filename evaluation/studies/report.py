@@ -79,9 +79,9 @@ def markdown(done: Sequence[Finished], roles: Sequence[str], picture: str = "", 
         new: whether all was indexed and asked in this run, which says what its minutes mean.
     """
     minutes = sum(one.seconds for one in done) / 60
-    made = "all indexed and asked anew" if new else "with what earlier runs had indexed and asked"
+    made = "with nothing from earlier runs" if new else "with indexes and answers from earlier runs"
     head = (
-        f"Roles: {', '.join(roles)}. {minutes:.1f} minutes by the clock on the wall, {made}. An interval in brackets "
+        f"Roles: {', '.join(roles)}. The run took {minutes:.1f} minutes, {made}. An interval in brackets "
         "is at 95 %: over roles by the effective n (docs/concepts/statistics.md), Wilson's of hits, DeLong's of an AUC."
     )
     return "\n\n".join([head, *(section(one, picture) for one in done)])

@@ -117,20 +117,21 @@ def findings(records: Sequence[Scoped]) -> StudyFindings:
     return StudyFindings(
         (separation_rows(records), rate_rows(answered), calibration_rows(bins, answered)),
         how=(
-            "P(known): the model names the entities of a question (`name_entities`) and is asked of each whether the "
-            "role can know it (`judge_scope`), as `nodes/graph/scoping.py` does for small models; a question is as "
-            f"known as its least known entity. Out of scope below {above}, the default for the model. Left out, as "
-            "they take the embedded model minutes: the hypothetical context, and the notes of a knowledge graph.",
-            f"The model was asked about {ASKED} questions of each scope a role, evenly spaced in questions.jsonl "
-            f"({len(asked)} in all; {len(asked) - len(answered)} without an answer are left out). The similarity of "
-            "the nearest passage, which asks no model, is of all questions.",
+            "P(known): the model names the entities of a question (`name_entities`) and judges for each whether the "
+            "role can know it (`judge_scope`), as `nodes/graph/scoping.py` does for small models. A question is as "
+            f"known as its least known entity, and out of scope below {above}, the default for the model. Two parts "
+            "are left out because they take the embedded model minutes: the hypothetical context and the notes of a "
+            "knowledge graph.",
+            f"The model was asked about {ASKED} questions of each scope for each role, evenly spaced in "
+            f"questions.jsonl ({len(asked)} in all; {len(asked) - len(answered)} without an answer are left out). The "
+            "similarity of the nearest passage, which needs no model, uses all questions.",
         ),
         limits=(
             few(len({one.role for one in records})),
-            "Questions were written to be in scope or out: rates for what users ask will differ. "
-            "The threshold was measured on entities of Beethoven's.",
-            "With a knowledge graph there are notes on what the persona names; how much they help is not measured.",
-            "Questions were chosen half and half: P(known) is calibrated for such a half at best.",
+            "The questions were written to be in scope or out of scope. Rates for users' questions will differ. The "
+            "threshold was measured on entities from Beethoven's documents.",
+            "A knowledge graph has notes on the names in the documents; how much they help is not measured.",
+            "Half of the questions are out of scope, so P(known) is calibrated for such a half at best.",
         ),
         calibration=tuple((mean, share) for _, mean, share in bins),
     )

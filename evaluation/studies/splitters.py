@@ -165,23 +165,24 @@ def findings(records: Sequence[Retrieved]) -> StudyFindings:
     return StudyFindings(
         (similarity_rows(records), recall_rows(records), role_rows(records), difference_rows(records)),
         how=(
-            "Questions: those in scope of each role's questions.jsonl. Similarity: the cosine of the question with the "
+            "Questions: those in scope in each role's questions.jsonl. Similarity: the cosine of the question with the "
             f"first k = {K} passages, as in Table 1 of AMADEUS, which does not state its k.",
-            "Answer recall at k: whether one of the first k passages holds, whole, the sentence of the persona that is "
-            "nearest to the written answer by cosine; which sentence that is does not depend on the splitter. Beside "
-            "it what as many passages at random would hold.",
-            f"Recall in {ROOM} characters: the same within the nearest passages that are together no longer than that, "
-            "since a longer passage holds more. Overlapping: passages that begin before the one before them ends.",
-            "Words: the share of the different words of the written answer (three letters or more, or one Chinese "
-            f"character) that stand in the first {K} passages.",
+            "Answer recall at k: whether one of the first k passages contains the whole sentence of the persona that "
+            "is nearest to the written answer by cosine. That sentence does not depend on the splitter. By chance: "
+            "what as many random passages would contain.",
+            f"Recall in {ROOM} characters: the same in the nearest passages that together have at most {ROOM} "
+            "characters, because a longer passage contains more. Overlapping: passages that begin before the previous "
+            "one ends.",
+            "Words: the share of the different words of the written answer (from three letters, or one Chinese "
+            f"character) that are in the first {K} passages.",
         ),
         limits=(
             few(len({one.role for one in records})),
-            "That a sentence is near to the answer does not say that it answers: no reply was made, nobody judged one, "
-            "and an answer that needs several sentences counts by one. One embedding model per language finds both the "
-            "sentence and the passages, so that what it cannot see is missed twice.",
-            "Splitters differ in how much text k passages are: a longer one holds more, and dilutes its similarity. "
-            "Similarities of two embedding models (English and Chinese roles) are on different scales.",
+            "A sentence near the answer need not answer the question. No reply was made and nobody judged one, and an "
+            "answer that needs several sentences counts by one of them. One embedding model per language finds both "
+            "the sentence and the passages, so both miss what it cannot represent.",
+            "Splitters differ in how much text k passages have: a longer passage contains more, and its similarity is "
+            "lower. Similarities by different embedding models (English and Chinese roles) are on different scales.",
         ),
     )
 

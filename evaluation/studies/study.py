@@ -237,7 +237,7 @@ def spaced(items: Sequence[T], most: int) -> list[T]:
 
 def few(roles: int) -> str:
     """The limit that holds for numbers of so few roles."""
-    return f"Numbers of {roles} roles say little about others: an interval over them is wide, and no test is worth it."
+    return f"{roles} roles say little about others: intervals over them are wide, and no test is made."
 
 
 def over_roles(values: Mapping[str, Sequence[float]], scale: Ends = SHARE) -> Interval:

@@ -352,7 +352,7 @@ def test_shares_are_of_questions_and_differences_of_those_with_both() -> None:
     assert rows(bearing, "on the clique's edges")[0][1].mean == 1.0
     assert rows(bearing, "the nearest")[0][1].mean == pytest.approx(0.25)
     assert rows(bearing, "clique − nearest")[0][1].mean == pytest.approx(0.5)
-    assert any("2 scores could not be had" in line for line in found.how)
+    assert any("2 scores were not available" in line for line in found.how)
 
 
 # --- runs on a small role
