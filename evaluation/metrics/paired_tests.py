@@ -116,10 +116,11 @@ def paired_test(
     sds = detectable_sds(n, level)
     found = None if sds is None or np.ptp(gaps) <= SAME else sds * float(gaps.std(ddof=1))
     found = None if found is not None and found > largest else found
+    if n == 1:
+        return PairedTest(mean, 1.0, least, n, None, f"none: there is one {unit}", found)
     if n < FEWEST_FLIPPED:
         method = f"Student's t over {n} {unit}s, taking their differences for normal; sign flips reach {least:.3g}"
-        p = float(student_p(gaps)) if n > 1 else 1.0
-        return PairedTest(mean, p, least, n, None, method, found)
+        return PairedTest(mean, float(student_p(gaps)), least, n, None, method, found)
     exact = n <= MOST_EXACT
     ways = f"exact, {2**n} ways" if exact else f"{DRAWN} ways at random"
     method = f"sign flips over {unit}s, {ways}"

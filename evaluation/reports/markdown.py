@@ -152,6 +152,8 @@ def metric_tables(plan: Plan, records: Records, found: Tables) -> Iterator[str]:
         yield from metric_lines(metric, found)
         if of := [one for one in found.rows if one.metric == metric]:
             yield table(HEADS, *map(row_cells, of))
+            if any(one.missing and one.missing.missing for one in of):
+                yield "Worst case: the means between which the whole would lie, whatever the missing values were."
             yield from interval_lines(of)
 
 

@@ -64,6 +64,13 @@ def test_with_one_role_nothing_is_concluded_beyond_it(tmp_path: Path) -> None:
     )
 
 
+def test_one_question_has_no_test(tmp_path: Path) -> None:
+    folder = made_run(tmp_path / "run", lambda method, *_: 5.0, questions=1, metrics=("accuracy_level",))
+    assert "none: there is one question" in report_of(folder)
+    lines = list(reach_lines(read_plan(folder), RecordFile(folder).read()))
+    assert lines[-1] == "The metrics apply to 1 question: no test is possible."
+
+
 def test_what_differs_on_every_role_is_found_and_said_in_two_sentences(tmp_path: Path) -> None:
     report = report_of(made_run(tmp_path / "run", spread_over_roles, roles=EIGHT, questions=10))
     said = report.splitlines()[2]
@@ -156,6 +163,7 @@ def test_a_little_that_is_missing_is_bounded_and_no_more(tmp_path: Path) -> None
     report = report_of(made_run(tmp_path / "run", value, roles=EIGHT, questions=10))
     assert "This run is invalid" not in report
     assert "1 of 80 | 0.988 to 1.000" in report
+    assert "Worst case: the means between which the whole would lie" in report
 
 
 # On the scale (V3)
