@@ -152,6 +152,7 @@ def test_evidence_shows_what_was_noted_of_the_past(run: Command) -> None:
     assert "Noted of what has left the window: Reply" in out
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_a_turn_and_not_the_chat(run: Command, stub: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     replied = stub.model.reply
 
@@ -164,13 +165,7 @@ def test_ctrl_c_ends_a_turn_and_not_the_chat(run: Command, stub: Endpoint, monke
     run("ask", "ada", "Zero?")
     stub.model.reply = interrupting
     say(monkeypatch, "First?", "Second?")
-    before = signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # tests in the background inherit one that ignores
-    try:
-        code, out, _ = run("chat", "ada")
-    finally:
-        signal.signal(signal.SIGINT, before)
+    code, out, _ = run("chat", "ada")
     assert (code, "Stopped" in out) == (0, True)
     questions = [json.loads(line).get("question") for line in run("export", "ada")[1].splitlines()]
     assert questions == [None, "Second?"]

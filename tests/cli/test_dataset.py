@@ -139,7 +139,7 @@ def test_roles_are_named_as_the_dataset_names_them(run: Command, tmp_path: Path,
     code, _, err = run(*command, "--role", "tom")
     assert (code, "coser-tom" in err, "coser-ada" in err) == (0, True, False)
     code, _, err = run("evaluate", "--methods", "vanilla", "--out", str(tmp_path / "other"))
-    assert (code, "--role needs a name or more" in err) == (2, True)
+    assert (code, "--role needs one or more names" in err) == (2, True)
 
 
 def test_incharacter_brings_labels_for_an_inventory(run: Command, tmp_path: Path) -> None:

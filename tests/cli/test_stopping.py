@@ -15,6 +15,7 @@ import pytest
 from roles import small_role
 from stub_endpoint import Endpoint, Handler
 
+pytestmark = pytest.mark.usefixtures("ctrl_c")
 MAIN = "from dramaturg.cli.app import main; main()"
 CHAT, EMBEDDINGS = "chat", "embeddings"
 PATIENCE = 3.0
