@@ -52,9 +52,12 @@ test: $(VENV)/.dev
 test-crash: $(VENV)/.dev
 	$(PYTEST) -n auto --dist worksteal -m "(crash or hypothesis) and not slow" --hypothesis-profile ci --durations 10
 
+# The embedded model computes on every core, so what asks it runs alone; the rest are servers, browsers and simulations.
+EMBEDDED := $(wildcard tests/*/test_*embedded*.py)
 test-slow: $(VENV)/.dev
 	$(BIN)/dramaturg models pull --all
-	$(PYTEST) -m slow --durations 10
+	$(PYTEST) -n $(WORKERS) --dist loadfile -m slow $(EMBEDDED:%=--ignore %) --durations 10
+	$(PYTEST) -m slow $(EMBEDDED) --durations 10
 
 # Two servers of the graphs on one Postgres and one Redis, as deploy/compose.yaml has them; skipped without redis-server.
 JS_CLIENT := $(abspath build/js/node_modules/@langchain/langgraph-sdk)

@@ -348,7 +348,7 @@ def test_flows_are_compared_with_methods(run: Command, here: Path, tmp_path: Pat
         (anchor,) = {part.split('"')[0] for part in page.split('href="#')[1:] if part.split('"')[0].endswith(name)}
         assert f'id="{anchor}"' in page
     left = json.loads(run(*asked, "--dry-run", "--json")[1])
-    assert {one["what"]: one["left"] for one in left if "replies" in one["what"]} == dict.fromkeys(
+    assert {one["what"]: one["left"] for one in left["to_ask"] if "replies" in one["what"]} == dict.fromkeys(
         (f"replies of {name}" for name in ("vanilla", *flows)), 0
     )
     del sys.modules["shows.loud"]
