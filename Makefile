@@ -52,12 +52,10 @@ test: $(VENV)/.dev
 test-crash: $(VENV)/.dev
 	$(PYTEST) -n auto --dist worksteal -m "(crash or hypothesis) and not slow" --hypothesis-profile ci --durations 10
 
-# The embedded model computes on every core, so what asks it runs alone; the rest are servers, browsers and simulations.
-EMBEDDED := $(wildcard tests/*/test_*embedded*.py)
+# One worker asks the embedded model, which has one thread in tests: two models at once take twice the time each.
 test-slow: $(VENV)/.dev
 	$(BIN)/dramaturg models pull --all
-	$(PYTEST) -n $(WORKERS) --dist loadfile -m slow $(EMBEDDED:%=--ignore %) --durations 10
-	$(PYTEST) -m slow $(EMBEDDED) --durations 10
+	$(PYTEST) -n $(WORKERS) --dist loadgroup --no-loadscope-reorder -m slow --durations 10
 
 # Two servers of the graphs on one Postgres and one Redis, as deploy/compose.yaml has them; skipped without redis-server.
 JS_CLIENT := $(abspath build/js/node_modules/@langchain/langgraph-sdk)

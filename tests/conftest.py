@@ -35,6 +35,12 @@ settings.register_profile(
 settings.load_profile("quick")
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Under `--dist loadgroup` a worker has whole files, and one of them all tests of the embedded model."""
+    group = "embedded" if "embedded" in item.path.name else item.nodeid.split("::")[0]
+    item.add_marker(pytest.mark.xdist_group(group))
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave a sample of enumerations and of whole runs to the quick tests, and give those of crashes more time.
 
@@ -42,8 +48,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     others have the marker `crash`. Which ones goes by a checksum of their names: the same in every run, and others in
     other tests, so that what many tests enumerate, as the methods, is all in the sample of some.
 
-    Workers take whole files in the order of their tests, so what is dearest comes first: the crashes, whose few tests
-    are long, then files with many tests. At the end nobody waits for a long file of somebody else's.
+    Workers take whole files in the order of their tests, so what is dearest comes first: the crashes and the embedded
+    model, whose few tests are long, then files with many tests. At the end nobody waits for somebody else's long file.
     """
     quick = [item for item in items if isinstance(item, pytest.Function) and not item.get_closest_marker("crash")]
     for name, names in ("sample", ("path", "originalname", "name")), ("sample_of_file", ("path", "originalname")):
@@ -62,7 +68,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.timeout(1800))
     if hasattr(config, "workerinput"):
         sizes = Counter(item.path for item in items)
-        items.sort(key=lambda item: (item.path.parent.name != "crash", -sizes[item.path]))
+        items.sort(
+            key=lambda item: ("crash" not in item.path.parts and "embedded" not in item.path.name, -sizes[item.path])
+        )
 
 
 def pytest_collection_finish() -> None:
