@@ -52,10 +52,10 @@ test: $(VENV)/.dev
 test-crash: $(VENV)/.dev
 	$(PYTEST) -n auto --dist worksteal -m "(crash or hypothesis) and not slow" --hypothesis-profile ci --durations 10
 
-# One worker asks the embedded model, which has one thread in tests: two models at once take twice the time each.
+# One worker asks the embedded model (tests/conftest.py), which has one thread in tests, and the others do the rest.
 test-slow: $(VENV)/.dev
 	$(BIN)/dramaturg models pull --all
-	$(PYTEST) -n $(WORKERS) --dist loadgroup --no-loadscope-reorder -m slow --durations 10
+	$(PYTEST) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m slow --durations 10
 
 # Two servers of the graphs on one Postgres and one Redis, as deploy/compose.yaml has them; skipped without redis-server.
 JS_CLIENT := $(abspath build/js/node_modules/@langchain/langgraph-sdk)

@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
 from itertools import count
+from typing import Any
 
 os.environ["LANGGRAPH_STRICT_MSGPACK"] = "true"  # read when langgraph is imported
 
@@ -18,6 +19,7 @@ from databases import postgres, postgres_server  # noqa: F401
 from hypothesis import settings
 from langgraph._internal import _serde
 from langgraph.graph import state
+from xdist.scheduler import LoadFileScheduling
 
 from dramaturg.models.environment import VARIABLES
 from dramaturg.stores.conversations import item_store
@@ -35,10 +37,16 @@ settings.register_profile(
 settings.load_profile("quick")
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Under `--dist loadgroup` a worker has whole files, and one of them all tests of the embedded model."""
-    group = "embedded" if "embedded" in item.path.name else item.nodeid.split("::")[0]
-    item.add_marker(pytest.mark.xdist_group(group))
+class OneModel(LoadFileScheduling):
+    """A worker takes whole files, and one of them all of the embedded model's: two at once take twice the time each."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = str(super()._split_scope(nodeid))
+        return "embedded" if "embedded" in file else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
+    return OneModel(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
