@@ -57,7 +57,7 @@ async def test_whoever_waits_too_long_is_told_and_goes_on_when_the_other_is_gone
         with pytest.raises(ThreadBusy, match="'tea' is in use elsewhere"):
             await other.take_turn("one")
         with psycopg.connect(postgres, autocommit=True) as admin:  # as a server does when a machine is gone
-            admin.execute("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted")
+            admin.execute("SELECT pg_terminate_backend(pid, 10000) FROM pg_locks WHERE locktype = 'advisory'")
         await other.take_turn("one")
     assert await questions(one) == ["one"]
 

@@ -312,7 +312,7 @@ def stopped_at(monkeypatch: pytest.MonkeyPatch, place: int, how: str, postgres: 
                 raise psycopg.errors.DiskFull("no space left")
             with psycopg.connect(postgres, autocommit=True) as admin:
                 pid = cursor.connection.info.backend_pid
-                psycopg.ClientCursor(admin).execute("SELECT pg_terminate_backend(%s)", [pid])
+                psycopg.ClientCursor(admin).execute("SELECT pg_terminate_backend(%s, 10000)", [pid])
         return execute(cursor, *given, **more)
 
     for name in ("execute", "executemany"):
