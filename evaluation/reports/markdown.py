@@ -203,12 +203,15 @@ def difference_table(plan: Plan, found: Tables, tests: int | None = None) -> Ite
         return
     yield f"### Differences from {plan.compared_with}"
     yield table(DIFFERENCE_HEADS, *map(difference_cells, found.planned))
-    number = tests or len(found.planned)
+    number = tests or sum(one.p is not None for one in found.planned)
+    minus = f"Planned: each method minus {plan.compared_with}, the baseline"
     yield (
-        f"Planned: each method minus {plan.compared_with}. Holm's correction is over "
+        f"{minus}. Holm's correction is over "
         f"{f'all {number} tests' if number > 1 else 'this one test'}; a p (Holm) below 0.05 is marked by *. Intervals "
         f"are over {found.units}. The smallest difference to be seen is found in 80 of 100 such runs, where "
         f"{found.units} differ as they do here and p has to come below 0.05 / {number}; — where none would be."
+        if number
+        else f"{minus}. There is no test."
     )
     if others := [one for one in found.differences if not one.planned]:
         yield "### Other pairs"

@@ -140,6 +140,8 @@ def conclusion(plan: Plan, found: Tables) -> str:
     if not planned:
         return "Nothing is compared: there is one method, or nothing that two have. Its numbers stand below."
     differ = [one for one in planned if is_found(one)]
+    if all(one.p is None for one in planned):
+        return f"Nothing is tested, and nothing can be concluded: {planned[0].test.removeprefix('none: ')}."
     over = f"{n} roles" if n > 1 else f"the {found.units} of one role, {plan.roles[0]}"
     first = (
         f"Of {len(planned)} planned comparison{'s' * (len(planned) > 1)} with {plan.compared_with} over {over}, "

@@ -242,7 +242,8 @@ def differences(
         else:
             least, most = scale[:2]
             told = paired_test(one, other, seed=SEED, level=level, unit=unit(plan), largest=most - least)
-            yield made(True, told.p, told.least, told.method, uncorrected(told.p), told.detectable)
+            p = told.p if told.n > 1 else None
+            yield made(True, p, told.least, told.method, p if p is None else uncorrected(p), told.detectable)
 
 
 def exact_test(

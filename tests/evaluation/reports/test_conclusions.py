@@ -66,7 +66,10 @@ def test_with_one_role_nothing_is_concluded_beyond_it(tmp_path: Path) -> None:
 
 def test_one_question_has_no_test(tmp_path: Path) -> None:
     folder = made_run(tmp_path / "run", lambda method, *_: 5.0, questions=1, metrics=("accuracy_level",))
-    assert "none: there is one question" in report_of(folder)
+    report = report_of(folder)
+    assert report.splitlines()[2] == "Nothing is tested, and nothing can be concluded: there is one question."
+    (told,) = [line for line in report.splitlines() if "none: there is one question" in line]
+    assert "1.000" not in told  # nor p, nor one that Holm corrected
     lines = list(reach_lines(read_plan(folder), RecordFile(folder).read()))
     assert lines[-1] == "The metrics apply to 1 question: no test is possible."
 
