@@ -76,9 +76,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.timeout(1800))
     if hasattr(config, "workerinput"):
         sizes = Counter(item.path for item in items)
-        items.sort(
-            key=lambda item: ("crash" not in item.path.parts and "embedded" not in item.path.name, -sizes[item.path])
-        )
+        long = {path for path in sizes if path.parent.name == "crash" or "embedded" in path.name}
+        items.sort(key=lambda item: (item.path not in long, -sizes[item.path]))
 
 
 def pytest_collection_finish() -> None:

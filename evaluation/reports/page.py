@@ -203,7 +203,7 @@ def metric_sections(plan: Plan, records: Records, found: Tables) -> Iterator[str
             yield image(interval_figure(title, named, low, high), f"{title}: the means and intervals of the table")
             yield from map(as_html, attribute_table(plan, records, metric, judge))
         only = found._replace(differences=tuple(one for one in found.differences if one.metric == metric))
-        yield from map(as_html, difference_table(plan, only, len(found.planned)))
+        yield from map(as_html, difference_table(plan, only, sum(one.p is not None for one in found.planned)))
         if metric == REFUSAL:
             yield from map(as_html, refusal_lines(plan, records))
         if known:
