@@ -85,7 +85,8 @@ def attribute_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
     if "attributes" in evidence:
         yield attributes_table(evidence["attributes"], evidence.get("attributes_error", ""))
     if remembered := [a for a in evidence.get("role_memory", []) if a not in evidence.get("attributes", [])]:
-        yield Text("Remembered from earlier turns: " + "; ".join(a["attribute"] for a in remembered), style="dim")
+        said = "; ".join(a["attribute"].removesuffix(".") for a in remembered)
+        yield Text(f"Remembered from earlier turns: {said}.", style="dim")
 
 
 def noted_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:

@@ -11,6 +11,7 @@ from dramaturg.evaluation.comparison.plan import read_plan
 from dramaturg.evaluation.comparison.records import Indexed, RecordFile
 from dramaturg.evaluation.metrics.chunks import chunk_duplication
 from dramaturg.evaluation.reports.chunk_usage import passage_use
+from dramaturg.evaluation.reports.page import written_report
 from dramaturg.evaluation.reports.reach import reach_lines
 from dramaturg.evaluation.reports.tables import tables
 from dramaturg.stores.errors import RoleFileError
@@ -70,6 +71,9 @@ def test_one_question_has_no_test(tmp_path: Path) -> None:
     assert report.splitlines()[2] == "Nothing is tested, and nothing can be concluded: there is one question."
     (told,) = [line for line in report.splitlines() if "none: there is one question" in line]
     assert "1.000" not in told  # nor p, nor one that Holm corrected
+    for path in written_report(folder):
+        text = path.read_text(encoding="utf-8")
+        assert ("There is no test." in text, "Holm's correction is over" in text) == (True, False)
     lines = list(reach_lines(read_plan(folder), RecordFile(folder).read()))
     assert lines[-1] == "The metrics apply to 1 question: no test is possible."
 
