@@ -170,6 +170,8 @@ def evaluate_command(
     measures = names_in("--metrics", metrics or [SIMILARITY])
     replies = bool(told_apart(measures)[0])
     production = production_of(wish, shelf, replies=replies) if wish else None
+    if not (production or roles):
+        raise ValueError("--role needs one or more names: dramaturg roles lists those of the library.")
     wanted = Wanted(
         methods=tuple(dict.fromkeys(own_named(name) for name in names_in("--methods", methods))),
         roles=production.roles if production else names_in("--role", roles or []),
@@ -233,11 +235,12 @@ def costs_of(evaluation: Evaluation, known: Records) -> list[Estimate]:
 
 
 def notes_of(plan: Plan, known: Records) -> list[str]:
-    """What was left out, and what the plan can show at all."""
+    """What the methods are compared with, what was left out, and what the plan can show at all."""
+    compared = [f"The others are compared with {plan.compared_with} (--baseline)."] if plan.methods[1:] else []
     try:
-        return [*left_out_lines(plan), *reach_lines(plan, known)]
+        return [*compared, *left_out_lines(plan), *reach_lines(plan, known)]
     except ModuleNotFoundError:
-        return ["What the plan can show is said with more packages: pip install 'dramaturg[evaluate]'"]
+        return [*compared, "What the plan can show is said with more packages: pip install 'dramaturg[evaluate]'"]
 
 
 def show_estimate(found: Sequence[Estimate], lines: Sequence[str], *, as_json: bool) -> None:

@@ -22,7 +22,8 @@ class PairedTest(NamedTuple):
 
     difference: float
     """The first minus the second."""
-    p: float
+    p: float | None
+    """None where there is one unit, which nothing can be tested on."""
     least: float
     """The smallest p that sign flips of so many roles can have."""
     n: int
@@ -117,7 +118,7 @@ def paired_test(
     found = None if sds is None or np.ptp(gaps) <= SAME else sds * float(gaps.std(ddof=1))
     found = None if found is not None and found > largest else found
     if n == 1:
-        return PairedTest(mean, 1.0, least, n, None, f"none: there is one {unit}", found)
+        return PairedTest(mean, None, least, n, None, f"none: there is one {unit}", found)
     if n < FEWEST_FLIPPED:
         method = f"Student's t over {n} {unit}s, taking their differences for normal; sign flips reach {least:.3g}"
         return PairedTest(mean, float(student_p(gaps)), least, n, None, method, found)

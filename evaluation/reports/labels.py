@@ -77,9 +77,9 @@ class Apart(NamedTuple):
     first: str
     second: str
     interval: Interval
-    p: float
+    p: float | None
     test: str
-    corrected: Corrected
+    corrected: Corrected | None
     detectable: float | None
     """The smallest difference that would be found 80 times of 100; None where none would."""
 

@@ -26,6 +26,7 @@ from dramaturg.evaluation.reports.tables import (
     by_reply,
     comparison_cells,
     costs,
+    has_judges,
     judges_of,
     overall_refusals,
     signed,
@@ -83,8 +84,7 @@ def about(plan: Plan, records: Records, found: Tables) -> Iterator[str]:
         number = sum(map(len, plan.questions.values()))
         what = f"Talks: {plan.talks} of {number} turns" if plan.talks else f"Questions: {number}"
         asked = f"{what}, from {plan.dataset}{licence}. "
-    judging = bool(plan.inventories) or any(one in JUDGES for one in plan.metrics)
-    judges = f"Judges: {', '.join(plan.judges)}. " if judging else ""
+    judges = f"Judges: {', '.join(plan.judges)}. " if has_judges(plan) else ""
     yield (
         f"Methods: {', '.join(plan.methods)}. Roles: {', '.join(plan.roles)}. {asked}Seeds: "
         f"{', '.join(map(str, plan.seeds))}. Speaker: {plan.model}. {judges}Dramaturg {plan.dramaturg}."
@@ -95,7 +95,7 @@ def about(plan: Plan, records: Records, found: Tables) -> Iterator[str]:
         if names := [name for name in plan.methods if rules_of(name) == rules]:
             yield f"By {whose}: {', '.join(names)}."
     yield from emotion_lines(plan, records)
-    if judging and set(plan.judges) == {plan.model}:
+    if has_judges(plan) and set(plan.judges) == {plan.model}:
         yield "The judge is the model that spoke: models like what they write. Name another one by `--judge`."
     if plan.bounds:
         yield (

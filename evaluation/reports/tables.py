@@ -10,7 +10,7 @@ from dramaturg.evaluation.comparison.contestants import BOUNDS, CEILING, FLOOR
 from dramaturg.evaluation.comparison.plan import Entry, Plan
 from dramaturg.evaluation.comparison.records import Judged, Records
 from dramaturg.evaluation.judging.measures import is_measured, refusal_rates
-from dramaturg.evaluation.judging.scales import NOBODY, RECALL, SIMILARITY, scale_of
+from dramaturg.evaluation.judging.scales import NOBODY, RECALL, SIMILARITY, UNJUDGED, scale_of
 from dramaturg.evaluation.metrics.intervals import Interval, Missing, cluster_interval, missing, paired_interval
 from dramaturg.evaluation.metrics.paired_tests import (
     LEVEL,
@@ -242,13 +242,12 @@ def differences(
         else:
             least, most = scale[:2]
             told = paired_test(one, other, seed=SEED, level=level, unit=unit(plan), largest=most - least)
-            p = told.p if told.n > 1 else None
-            yield made(True, p, told.least, told.method, p if p is None else uncorrected(p), told.detectable)
+            yield made(True, told.p, told.least, told.method, uncorrected(told.p), told.detectable)
 
 
 def exact_test(
     first: Sequence[bool], second: Sequence[bool], *, level: float
-) -> tuple[float, float, str, Corrected, float | None]:
+) -> tuple[float, float, str, Corrected | None, float | None]:
     """McNemar's test of one role's hits: p, the smallest it can be, its name, p uncorrected, the smallest difference.
 
     The questions of one role count as independent: nothing is said of another.
@@ -259,9 +258,9 @@ def exact_test(
     return exact.p, least_p(exact.n), exact.method, uncorrected(exact.p), smallest
 
 
-def uncorrected(p: float) -> Corrected:
-    """A p-value before it is known how many there are."""
-    return Corrected(p, p, False, 1, None, "none")
+def uncorrected(p: float | None) -> Corrected | None:
+    """A p-value before it is known how many there are; None where nothing was tested."""
+    return None if p is None else Corrected(p, p, False, 1, None, "none")
 
 
 def together(tests: Sequence[D]) -> list[D]:
@@ -337,6 +336,11 @@ def overall_refusals(plan: Plan, records: Records, contestant: str, judge: str) 
 def entries_of(plan: Plan, contestant: str, scope: str) -> Iterator[Entry]:
     """What a contestant is asked of a scope; all, where the scope is empty."""
     return (one for one in plan.of(contestant) if scope in ("", plan.question(one).scope))
+
+
+def has_judges(plan: Plan) -> bool:
+    """Whether a model judges anything; the numbers that are counted or embedded have no judge."""
+    return bool(plan.inventories) or any(one not in UNJUDGED for one in plan.metrics)
 
 
 def judges_of(plan: Plan, records: Records, metric: str) -> list[str]:

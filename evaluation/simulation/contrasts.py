@@ -22,7 +22,8 @@ class Contrast(NamedTuple):
     interval: Interval
     """Of the mean of steps that both runs of a pair have; of costs, what a step costs."""
     test: PairedTest
-    corrected: Corrected
+    corrected: Corrected | None
+    """None where there is one pair, and so no test."""
     alone: tuple[str, ...]
     """What has no partner in the other condition, and is left out."""
 
@@ -54,10 +55,9 @@ def contrasts(readings: Mapping[str, Sequence[Reading]], order: Sequence[str] = 
                 interval = paired_interval(ours, theirs, scale=scale, unit="pair")
                 told = paired_test(ours, theirs, seed=SEED, unit="pair")
                 found.append((measure, first, baseline, interval, told, alone))
-    if not found:
-        return []
-    fixed = holm({f"{at}": one[4].p for at, one in enumerate(found)})
-    return [Contrast(*one[:5], fixed[f"{at}"], one[5]) for at, one in enumerate(found)]
+    tested = {f"{at}": one[4].p for at, one in enumerate(found) if one[4].p is not None}
+    fixed = holm(tested) if tested else {}
+    return [Contrast(*one[:5], fixed.get(f"{at}"), one[5]) for at, one in enumerate(found)]
 
 
 def steps_of(readings: Iterable[Reading], scale: tuple[float, float]) -> dict[str, dict[int, float]]:

@@ -374,7 +374,9 @@ def over_runs(readings: Iterable[Reading], condition: str, measure: str) -> Inte
 def difference_rows(compared: Sequence[Contrast], tested: Sequence[str]) -> list[tuple[Cell, ...]]:
     """The rows of the differences; a p where there are six pairs or more."""
     p_values = {
-        f"{at}": one.test.p for at, one in enumerate(compared) if one.measure in tested and one.test.n >= FEWEST_FLIPPED
+        f"{at}": one.test.p
+        for at, one in enumerate(compared)
+        if one.measure in tested and one.test.p is not None and one.test.n >= FEWEST_FLIPPED
     }
     fixed = holm(p_values) if p_values else {}
     return [

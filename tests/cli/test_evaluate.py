@@ -53,7 +53,10 @@ def test_a_dry_run_asks_nothing_and_leaves_nothing(run: Command, out: str, asked
     told = json.loads(text)
     found = {one["what"]: (one["left"], one["done"]) for one in told["to_ask"]}
     assert code == 0
-    assert told["notes"][0] == "There is one role, ada: nothing will be concluded beyond it, whatever it shows."
+    assert told["notes"][:2] == [
+        "The others are compared with vanilla (--baseline).",
+        "There is one role, ada: nothing will be concluded beyond it, whatever it shows.",
+    ]
     # Two of three questions have an answer; floor and ceiling are judged too, and cost no call themselves.
     bounds = {"replies of always-declines": (3, 0), "replies of right-answers": (2, 0)}
     methods = {"replies of vanilla": (6, 0), "replies of profile": (6, 0)}
@@ -134,6 +137,7 @@ def test_a_report_is_made_again_without_a_model(run: Command, out: str, asked: l
     assert of["methods"] == {"vanilla": {"rules": "paper"}, "profile": {"rules": "paper"}}
     assert (of["roles"], of["questions"], of["seeds"], of["compared_with"]) == (["ada"], {"ada": 3}, [0], "vanilla")
     assert all((of["dramaturg"], of["model"], of["embedding_models"]))
+    assert of["judges"] == []  # similarity is embedded
     assert (Path(out) / "report.html").is_file()
 
 
@@ -161,6 +165,7 @@ def test_a_run_stops_at_its_cap_and_goes_on(run: Command, out: str, asked: list[
         (("--methods", "vanila", "--role", "ada"), "did you mean 'vanilla'"),
         (("--methods", ",", "--role", "ada"), "--methods needs one or more names"),
         (("--methods", "vanilla", "--role", "nobody"), "nobody"),
+        (("--methods", "vanilla"), "--role needs one or more names: dramaturg roles lists those of the library"),
         ((*METHODS, "--metrics", "acuracy"), "did you mean 'accuracy'"),
         ((*METHODS, "--seeds", "one"), "--seeds takes whole numbers"),
         ((*METHODS, "--dataset", "/nowhere.jsonl"), "nowhere.jsonl"),

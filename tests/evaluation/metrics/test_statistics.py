@@ -238,12 +238,19 @@ def test_a_gain_in_two_of_eight_roles_is_no_finding_however_many_questions_they_
     assert paired_test(first, second, seed=0).p == 0.5
 
 
-@pytest.mark.parametrize(("n", "p"), [(1, 1.0), (2, 0.5), (4, 0.125), (6, 1 / 32), (16, 2 / 2**16), (17, 1e-5)])
+@pytest.mark.parametrize(("n", "p"), [(2, 0.5), (4, 0.125), (6, 1 / 32), (16, 2 / 2**16), (17, 1e-5)])
 def test_the_smallest_p_of_sign_flips_is_two_by_all_ways(n: int, p: float) -> None:
     found = paired_test(by_role([1.0] * n), by_role([0.0] * n), seed=0)
     assert found.p == pytest.approx(p, abs=3e-5)
     assert found.least == pytest.approx(p)
     assert least_p(n) == pytest.approx(p)
+
+
+def test_one_role_is_not_tested() -> None:
+    found = paired_test(by_role([[1.0, 0.0, 1.0]]), by_role([[0.0, 0.0, 1.0]]), seed=0)
+    assert (found.p, found.method) == (None, "none: there is one role")
+    assert found.difference == pytest.approx(1 / 3)
+    assert found.least == least_p(1) == 1.0
 
 
 def test_below_six_roles_stands_student_s_t_with_what_it_assumes() -> None:

@@ -324,6 +324,15 @@ def test_all_conditions_are_corrected_together_and_one_has_no_partner() -> None:
     assert compared({"full": [1.0, 2.0]}) == []
 
 
+def test_one_pair_of_runs_has_no_p_and_is_not_counted_among_the_tests() -> None:
+    (found,) = compared({"baseline": [1.0], "full": [2.0]})
+    assert (found.interval.mean, found.test.p, found.corrected) == (1.0, None, None)
+    found, alone = compared({"baseline": [1.0, 2.0], "full": [3.0], "id-rag": [2.0, 4.0]})
+    assert (alone.test.p, alone.corrected) == (None, None)
+    assert found.corrected
+    assert found.corrected.n == 1
+
+
 def test_steps_that_one_run_lacks_are_not_compared() -> None:
     def at(condition: str, *values: float) -> list[Reading]:
         return [Reading(condition, condition, "", step, one, pair="seed 0") for step, one in enumerate(values, 1)]
