@@ -178,10 +178,11 @@ def test_every_change_that_is_stopped_at_any_write_or_statement(
         assert left.served in (before.served, after.served), (at, left)
         assert all(name in {*before.documents, *after.documents} for name in left.documents), (at, left)
         on_machine(cache, operation, database.address)
-        assert database.read() == after, at
-        folder = database.read().folder
-        assert leftovers(folder) == [], at
-        assert operation is not erase or b"grey dog" not in everything(folder) + b"".join(database_bytes(database))
+        again = database.read()
+        assert again == after, at
+        assert leftovers(again.folder) == [], at
+        there = everything(again.folder) + b"".join(database_bytes(database))
+        assert operation is not erase or b"grey dog" not in there
 
 
 def database_bytes(database: Database) -> list[bytes]:
