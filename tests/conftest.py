@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 os.environ["LANGGRAPH_STRICT_MSGPACK"] = "true"  # read when langgraph is imported
@@ -38,7 +39,7 @@ settings.load_profile("quick")
 
 
 class OneModel(LoadFileScheduling):
-    """A worker takes whole files, and one of them all of the embedded model's: two at once take twice the time each."""
+    """A worker takes whole files, and one of them all of the embedded model's, which others work beside."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = str(super()._split_scope(nodeid))
@@ -56,8 +57,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     others have the marker `crash`. Which ones goes by a checksum of their names: the same in every run, and others in
     other tests, so that what many tests enumerate, as the methods, is all in the sample of some.
 
-    Workers take whole files in the order of their tests, so what is dearest comes first: the crashes and the embedded
-    model, whose few tests are long, then files with many tests. At the end nobody waits for somebody else's long file.
+    Workers take whole files in the order of their tests, so what is dearest comes first: the embedded model and the
+    crashes, whose few tests are long, other slow tests, then files with many. At the end nobody waits for a long file.
     """
     quick = [item for item in items if isinstance(item, pytest.Function) and not item.get_closest_marker("crash")]
     for name, names in ("sample", ("path", "originalname", "name")), ("sample_of_file", ("path", "originalname")):
@@ -76,8 +77,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.timeout(1800))
     if hasattr(config, "workerinput"):
         sizes = Counter(item.path for item in items)
-        long = {path for path in sizes if path.parent.name == "crash" or "embedded" in path.name}
-        items.sort(key=lambda item: (item.path not in long, -sizes[item.path]))
+        slow = {item.path for item in items if item.get_closest_marker("slow")}
+
+        def order(path: Path) -> tuple[bool, bool, bool, int]:
+            return "embedded" not in path.name, path.parent.name != "crash", path not in slow, -sizes[path]
+
+        items.sort(key=lambda item: order(item.path))
 
 
 def pytest_collection_finish() -> None:
