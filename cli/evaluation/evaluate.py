@@ -235,12 +235,12 @@ def costs_of(evaluation: Evaluation, known: Records) -> list[Estimate]:
 
 
 def notes_of(plan: Plan, known: Records) -> list[str]:
-    """What the methods are compared with, what was left out, and what the plan can show at all."""
+    """What was left out, what the plan can show at all, and what the methods are compared with."""
     compared = [f"The others are compared with {plan.compared_with} (--baseline)."] if plan.methods[1:] else []
     try:
-        return [*compared, *left_out_lines(plan), *reach_lines(plan, known)]
+        return [*left_out_lines(plan), *reach_lines(plan, known), *compared]
     except ModuleNotFoundError:
-        return [*compared, "What the plan can show is said with more packages: pip install 'dramaturg[evaluate]'"]
+        return ["What the plan can show is said with more packages: pip install 'dramaturg[evaluate]'", *compared]
 
 
 def show_estimate(found: Sequence[Estimate], lines: Sequence[str], *, as_json: bool) -> None:

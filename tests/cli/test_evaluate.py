@@ -53,10 +53,8 @@ def test_a_dry_run_asks_nothing_and_leaves_nothing(run: Command, out: str, asked
     told = json.loads(text)
     found = {one["what"]: (one["left"], one["done"]) for one in told["to_ask"]}
     assert code == 0
-    assert told["notes"][:2] == [
-        "The others are compared with vanilla (--baseline).",
-        "There is one role, ada: nothing will be concluded beyond it, whatever it shows.",
-    ]
+    assert told["notes"][0] == "There is one role, ada: nothing will be concluded beyond it, whatever it shows."
+    assert told["notes"][-1] == "The others are compared with vanilla (--baseline)."
     # Two of three questions have an answer; floor and ceiling are judged too, and cost no call themselves.
     bounds = {"replies of always-declines": (3, 0), "replies of right-answers": (2, 0)}
     methods = {"replies of vanilla": (6, 0), "replies of profile": (6, 0)}
