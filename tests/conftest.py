@@ -46,6 +46,7 @@ class OneModel(LoadFileScheduling):
         return "embedded" if "embedded" in file else file
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
     return OneModel(config, log) if config.getvalue("dist") == "loadfile" else None
 

@@ -283,7 +283,7 @@ def test_a_command_is_over_within_the_deadline_of_a_turn(run: Command, stub: End
     try:
         begun = time.monotonic()
         code, _, err = run("ask", "ada", "Do storms frighten you?", "--set", "turn_deadline=0.5")
-        assert time.monotonic() - begun < 2.5
+        assert time.monotonic() - begun < 10  # the endpoint is silent for 20 s
     finally:
         stub.faults = {}
     assert code == 3

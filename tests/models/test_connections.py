@@ -156,7 +156,7 @@ async def test_time_stands_still_while_a_role_is_prepared() -> None:
 
 
 async def test_a_turn_waits_for_a_pause_that_fits_into_it_and_for_no_other() -> None:
-    clock, server, begun = TurnClock(1.5), object(), time.monotonic()
+    clock, server, begun = TurnClock(20), object(), time.monotonic()
 
     async def ask(lasts: float) -> None:
         async with within(clock, 60, server, "m"):
@@ -172,4 +172,4 @@ async def test_a_turn_waits_for_a_pause_that_fits_into_it_and_for_no_other() -> 
     for lasts in (30, 0, 0):
         with pytest.raises(ModelUnavailable, match="Busy"):
             await ask(lasts)
-    assert time.monotonic() - begun < 1
+    assert time.monotonic() - begun < 10

@@ -14,7 +14,7 @@ from dramaturg.models.chat import ChatModel, chat_model, openai_compatible
 from dramaturg.models.errors import ModelError, ModelRefused, ModelTimeout, ModelUnavailable, UnusableAnswer
 from dramaturg.models.questions import Decision, Rating, choose, decide, extract, rate, write
 
-from fault_server import ENDS, FAULTS, SECRET, FaultServer, serving
+from fault_server import ENDS, FAULTS, FOREVER, SECRET, FaultServer, serving
 
 # The client library warns of messages that are not made as they should be, before it fails on them.
 pytestmark = [
@@ -156,13 +156,13 @@ async def test_an_answer_can_be_stored(server: FaultServer, fault: str, kind: st
 )
 @pytest.mark.parametrize("fault", ["hang", "drip", "drip of tokens"])
 async def test_the_deadline_bounds_all_attempts(server: FaultServer, fault: str, kind: str) -> None:
-    begun = time.monotonic()
     asked = asked_of(server, fault, kind, retries=2, deadline=0.3, attempts=3)
+    begun = time.monotonic()  # the client's modules are imported by now
     error = await error_of(ASK[kind](asked))
     assert isinstance(error, ModelTimeout)
     assert asked.account.usage()["failures"] == asked.account.usage()["calls"] == 1
     assert "0.3 s" in str(error)
-    assert 0.3 <= time.monotonic() - begun < 1.3
+    assert 0.3 <= time.monotonic() - begun < FOREVER / 2
 
 
 async def test_no_server(server: FaultServer, unused_tcp_port: int) -> None:
