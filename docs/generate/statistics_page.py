@@ -147,7 +147,7 @@ def gap_covered(mean: float, spread: float, gain: float, dice: np.random.Generat
 def flips_err(mean: float, spread: float, dice: np.random.Generator, roles: int, runs: int) -> float:
     """How often sign flips find a difference at 5 % where there is none."""
     apart, _, _ = gaps(mean, spread, 0.0, dice, roles, runs)
-    found = [flipped_p(part, SEED) <= LEVEL for part in np.array_split(apart, 1 + runs // 50)]
+    found = [flipped_p(part, SEED) <= LEVEL for part in np.array_split(apart, 1 + runs // 20)]
     return float(np.concatenate(found).mean())
 
 

@@ -6,6 +6,7 @@ was not answered is finished when the endpoint is well. Turns keep their deadlin
 
 import asyncio
 import io
+import re
 import sys
 import time
 import traceback
@@ -169,10 +170,16 @@ def test_a_sample(house: House, method: str, fault: str, door: str, monkeypatch:
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("fault", ALL_FAULTS)
 def test_every_method(house: House, fault: str, door: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each method meets each fault at one of the doors, and each fault half of the methods at each."""
+    """Each method meets each fault at one of the doors, and each fault half of the methods at each.
+
+    HTTP's statuses are sixty of the faults and differ in what our client makes of them, which tests/models tell: each
+    method meets a third of these, and each of these a third of the methods.
+    """
     failed = {}
-    first = ([*ALL_FAULTS].index(fault) + [*DOORS].index(door)) % 2
-    for method in [*METHODS][first::2]:
+    at, status = [*ALL_FAULTS].index(fault), re.search(r"\b[45]\d\d\b", fault)
+    for number, method in enumerate(METHODS):
+        if (number + at + [*DOORS].index(door)) % 2 or (status and (number // 2 + at) % 3):
+            continue
         house.prepare(method, monkeypatch)
         try:
             DOORS[door](house, method, fault)

@@ -148,11 +148,18 @@ def test_a_message_names_address_status_and_setting_and_no_secret(
     assert bool(made.lasts) == lasts
 
 
-async def test_time_stands_still_while_a_role_is_prepared() -> None:
-    clock = TurnClock(0.2)
-    with clock.stopped(), clock.stopped():
-        await asyncio.sleep(0.3)
-    assert 0 < clock.rest(0) <= 0.2
+def test_time_stands_still_while_a_role_is_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    clock = TurnClock(5)
+    now[0] += 1
+    with clock.stopped():
+        now[0] += 60
+        with clock.stopped():
+            now[0] += 60
+        assert clock.rest(0) == 4
+    now[0] += 1
+    assert clock.rest(0) == 3
 
 
 async def test_a_turn_waits_for_a_pause_that_fits_into_it_and_for_no_other() -> None:

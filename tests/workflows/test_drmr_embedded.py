@@ -29,8 +29,10 @@ async def test_a_friend_and_an_enemy_who_ask_the_same_are_remembered_differently
             user_role=user,
             deadline=600,
             reply_tokens=60,
-            record_tokens=80,
-            revisions=1,
+            recalled_dialogues=2,
+            memory_dialogues=1,
+            record_tokens=60,
+            revisions=0,
         )
         output: Any = await graph.ainvoke({"messages": [("user", "Can I trust you now?")]}, context=context)
         evidence = output["evidence"]

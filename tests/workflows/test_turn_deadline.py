@@ -23,6 +23,7 @@ pytestmark = pytest.mark.sample_of_file(3)
 
 SECONDS = 0.6  # of a turn
 PATIENCE = 20.0  # of a server that says nothing
+IN_TIME = PATIENCE / 2  # far from that, and from what a busy machine adds to a second
 
 
 def silent(handler: Handler) -> None:
@@ -98,7 +99,7 @@ CASES = [
 @pytest.mark.parametrize(("method", "fault"), CASES)
 async def test_a_turn_is_over_within_its_deadline(stage: Any, method: str, fault: str) -> None:
     output, seconds = await timed(stage, method, faults=FAULTS[fault], turn_deadline=SECONDS)
-    assert seconds < SECONDS + 2
+    assert seconds < IN_TIME
     if isinstance(output, Exception):
         assert isinstance(output, ModelTimeout)
         assert "turn_deadline" in str(output)
@@ -109,7 +110,7 @@ async def test_a_turn_is_over_within_its_deadline(stage: Any, method: str, fault
 @pytest.mark.parametrize("method", ["amadeus", "emotional-rag"])
 async def test_embeddings_obey_the_deadline_of_a_question(stage: Any, method: str) -> None:
     output, seconds = await timed(stage, method, faults={"embeddings": silent}, deadline=0.2)
-    assert seconds < 1.5
+    assert seconds < IN_TIME
     assert isinstance(output, ModelTimeout)
 
 
@@ -126,7 +127,7 @@ SLOW = [pytest.param(one, marks=[] if one == "amadeus" else [pytest.mark.crash])
 @pytest.mark.parametrize("method", SLOW)
 async def test_what_does_not_fit_is_left_out_and_the_role_replies(stage: Any, method: str, slow: Any) -> None:
     output, seconds = await timed(stage, method, turn_deadline=1.5, attempts=1, concurrency=2, **slow)
-    assert seconds < 1.5 + 2
+    assert seconds < IN_TIME
     assert not isinstance(output, Exception), output
     assert output["messages"][-1].text
     if method == "amadeus" and "faults" in slow:
@@ -188,7 +189,7 @@ async def test_a_reply_that_is_heard_has_what_is_left_of_its_turn(stage: Any, bo
 async def test_a_reply_of_which_nothing_is_heard_has_the_deadline_of_a_question(stage: Any) -> None:
     output, seconds = await timed(stage, "vanilla", faults={"chat": dripping}, redraws=0, deadline=0.3)
     assert isinstance(output, ModelTimeout)
-    assert seconds < 2
+    assert seconds < IN_TIME
 
 
 def gone(status: int, **headers: str) -> Callable[[Handler], None]:
@@ -253,7 +254,7 @@ async def test_a_servers_wish_for_a_pause_is_kept_and_fewer_are_sent_at_once(sta
 async def test_a_pause_beyond_the_turn_is_not_waited_for(stage: Any) -> None:
     error, seconds = await timed(stage, "amadeus", faults={"chat": gone(429, Retry_After="3600")}, concurrency=1)
     assert isinstance(error, ModelError)
-    assert seconds < 2
+    assert seconds < IN_TIME
     assert len([body for body in stage[0].asked if "messages" in body]) == 1
     assert "3600 s" in str(error)
     stage[0].faults = {}
