@@ -228,13 +228,18 @@ def test_a_server_process_that_is_killed(database: Database, indexed: Contents, 
         database.begin(indexed)
         library = SharedLibrary(database.address, database.fresh())
         library.role("ada")
-        with psycopg.connect(database.address) as session:
+        connected = partial(psycopg.connect, database.address, autocommit=True)
+        with connected() as session, connected() as other:
             victim = session.info.backend_pid
             killer = threading.Timer(chance.uniform(0, 0.02), os.kill, (victim, signal.SIGKILL))
             killer.start()
             with suppress(StorageError):
                 learn_two(library.root)
             killer.join()
+            with suppress(psycopg.OperationalError):
+                for _ in range(1000):  # until the server has noticed, and ends all the others
+                    other.execute("SELECT 1")
+                    time.sleep(0.01)
         library.close()
         for _ in range(200):
             try:
