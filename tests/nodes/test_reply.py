@@ -200,7 +200,7 @@ SENTENCE = ("I ", "keep ", "the ", "light, ", "and ", "no more. ", "It ", "burns
 async def test_only_the_first_sentence_waits(words: tuple[str, ...], waits_at: int, first: str, library: Path) -> None:
     model, begun = Waiting(words=words, waits_at=waits_at), ""
     parts = build().compile().astream(QUESTION, context=context(library, model), stream_mode="messages")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         async for message, _ in parts:
             begun += message.text
             if begun.startswith(first) and not model._let.is_set():

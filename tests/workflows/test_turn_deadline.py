@@ -247,7 +247,7 @@ async def test_a_servers_wish_for_a_pause_is_kept_and_fewer_are_sent_at_once(sta
     output, _ = await timed(stage, "amadeus", faults={"chat": busy}, concurrency=4)
     assert not isinstance(output, Exception), output
     first, *rest = times
-    assert not any(first + 0.2 < one < first + 0.95 for one in rest)
+    assert all(one > first + 0.95 for one in rest[3:])  # three may have been on their way
     assert len([one for one in times if one > first + 0.9]) <= 2, most
 
 

@@ -79,7 +79,7 @@ async def test_an_endpoint_is_sent_as_many_calls_for_vectors_as_questions(
         nonlocal opened
         opened += 1
         at_once.append(opened)
-        time.sleep(0.01)
+        time.sleep(0.05)
         opened -= 1
         handler.answer(handler.body)
 
