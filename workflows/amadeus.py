@@ -5,7 +5,7 @@ from typing import Any
 from langgraph.graph import END, START
 from typing_extensions import TypedDict
 
-from dramaturg.nodes.drafts import next_step, revise, speak
+from dramaturg.nodes.drafts import speak
 from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.passages.attributes import (
     AttributedDraftState,
@@ -29,19 +29,10 @@ from dramaturg.nodes.passages.selection import (
 from dramaturg.nodes.reply import GroundsInput, GroundsOutput
 from dramaturg.nodes.run import by_rules
 from dramaturg.nodes.self_contained import SelfContainedSettings, SelfContainedState, make_self_contained
-from dramaturg.nodes.turn import (
-    SummarySettings,
-    SummaryState,
-    TurnInput,
-    TurnOutput,
-    TurnState,
-    read_turn,
-    summarize,
-    window_outcome,
-)
-from dramaturg.nodes.verification import verify
+from dramaturg.nodes.turn import SummarySettings, SummaryState, TurnInput, TurnOutput, TurnState
 from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.workflows.amadeus_index import graph as amadeus_index
+from dramaturg.workflows.wiring import wire_beginning, wire_drafts, wire_end, wire_index
 
 
 class AmadeusContext(
@@ -93,18 +84,13 @@ class PassagesState(AmadeusState, GroundsOutput):
 
 def wire_grounds(builder: Workflow[Any, Any, Any, Any]) -> None:
     """Wire what a reply rests on (Figure 2): from the index to the attributes."""
-    builder.add_node(check_index)
-    builder.add_node("amadeus_index", amadeus_index)
+    wire_index(builder, check_index, passages_outcome, amadeus_index, "make_self_contained")
     builder.add_node(make_self_contained)
     builder.add_node(retrieve)
     builder.add_node(begin_selection)
     builder.add_node(judge)
     builder.add_node(fall_back)
     builder.add_node(extract_attributes)
-    builder.add_conditional_edges(
-        "check_index", passages_outcome, {"current": "make_self_contained", "stale": "amadeus_index"}
-    )
-    builder.add_edge("amadeus_index", "make_self_contained")
     builder.add_edge("make_self_contained", "retrieve")
     builder.add_edge("retrieve", "begin_selection")
     builder.add_edge("begin_selection", "judge")
@@ -120,21 +106,12 @@ def build() -> Workflow[AmadeusState, AmadeusContext, TurnInput, TurnOutput]:
     builder = Workflow(AmadeusState, AmadeusContext, input_schema=TurnInput, output_schema=TurnOutput)
     builder.former_channels = {"version": "passages_version", "stale": "passages_stale", "note": ""}
     builder.former_nodes = {"respond": "draft"}
-    builder.add_node(read_turn)
+    wire_beginning(builder, "check_index")
     wire_grounds(builder)
-    builder.add_node("draft", draft_with_attributes)
-    builder.add_node(verify)
-    builder.add_node(revise)
-    builder.add_node(speak)
-    builder.add_node(summarize)
-    builder.add_edge(START, "read_turn")
-    builder.add_edge("read_turn", "check_index")
     builder.add_edge("extract_attributes", "draft")
-    builder.add_conditional_edges("draft", next_step, {"verifier": "verify", "settled": "speak"})
-    builder.add_conditional_edges("verify", next_step, {"settled": "speak", "revise": "revise"})
-    builder.add_edge("revise", "draft")
-    builder.add_conditional_edges("speak", window_outcome, {"room": END, "full": "summarize"})
-    builder.add_edge("summarize", END)
+    wire_drafts(builder, draft_with_attributes)
+    builder.add_node(speak)
+    wire_end(builder, "speak")
     return builder
 
 

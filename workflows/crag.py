@@ -1,6 +1,5 @@
 """CRAG (Corrective RAG, Yan et al. 2024), a baseline of AMADEUS: passages are judged, refined, or searched beyond."""
 
-from langgraph.graph import END, START
 from pydantic import Field
 
 from dramaturg.nodes.open_settings import Closed
@@ -19,18 +18,10 @@ from dramaturg.nodes.passages.corrective import (
 from dramaturg.nodes.passages.index import IndexingSettings, PassagesCheckState, check_index, passages_outcome
 from dramaturg.nodes.passages.retrieval import RetrievalState, retrieve
 from dramaturg.nodes.text.splitter import Method
-from dramaturg.nodes.turn import (
-    SummarySettings,
-    SummaryState,
-    TurnInput,
-    TurnOutput,
-    TurnState,
-    read_turn,
-    summarize,
-    window_outcome,
-)
+from dramaturg.nodes.turn import SummarySettings, SummaryState, TurnInput, TurnOutput, TurnState
 from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.workflows.amadeus_index import graph as amadeus_index
+from dramaturg.workflows.wiring import wire_beginning, wire_end, wire_index
 
 
 class CragContext(CorrectiveReplySettings, IndexingSettings, SummarySettings):
@@ -51,20 +42,14 @@ def build() -> Workflow[CragState, CragContext, TurnInput, TurnOutput]:
     """Wire the graph."""
     builder = Workflow(CragState, CragContext, input_schema=TurnInput, output_schema=TurnOutput)
     builder.former_channels = {"version": "passages_version", "stale": "passages_stale"}
-    builder.add_node(read_turn)
-    builder.add_node(check_index)
-    builder.add_node("amadeus_index", amadeus_index)
+    wire_beginning(builder, "check_index")
+    wire_index(builder, check_index, passages_outcome, amadeus_index, "retrieve")
     builder.add_node(retrieve)
     builder.add_node(evaluate_passages)
     builder.add_node(refine_knowledge)
     builder.add_node(rewrite_query)
     builder.add_node(search_web)
     builder.add_node(respond_from_strips)
-    builder.add_node(summarize)
-    builder.add_edge(START, "read_turn")
-    builder.add_edge("read_turn", "check_index")
-    builder.add_conditional_edges("check_index", passages_outcome, {"current": "retrieve", "stale": "amadeus_index"})
-    builder.add_edge("amadeus_index", "retrieve")
     builder.add_edge("retrieve", "evaluate_passages")
     builder.add_conditional_edges(
         "evaluate_passages",
@@ -76,8 +61,7 @@ def build() -> Workflow[CragState, CragContext, TurnInput, TurnOutput]:
     )
     builder.add_edge("rewrite_query", "search_web")
     builder.add_edge("search_web", "respond_from_strips")
-    builder.add_conditional_edges("respond_from_strips", window_outcome, {"room": END, "full": "summarize"})
-    builder.add_edge("summarize", END)
+    wire_end(builder, "respond_from_strips")
     return builder
 
 

@@ -36,21 +36,12 @@ from dramaturg.nodes.dialogues.role_memory import (
     condense_memory,
     memory_outcome,
 )
-from dramaturg.nodes.drafts import next_step, revise, speak
+from dramaturg.nodes.drafts import speak
 from dramaturg.nodes.reply import GroundsInput, GroundsOutput
-from dramaturg.nodes.turn import (
-    SummarySettings,
-    SummaryState,
-    TurnInput,
-    TurnOutput,
-    TurnState,
-    read_turn,
-    summarize,
-    window_outcome,
-)
-from dramaturg.nodes.verification import verify
+from dramaturg.nodes.turn import SummarySettings, SummaryState, TurnInput, TurnOutput, TurnState
 from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.workflows.drmr_index import graph as drmr_index
+from dramaturg.workflows.wiring import wire_beginning, wire_drafts, wire_end, wire_index
 
 
 class DrmrContext(DialogueIndexSettings, RelatedReplySettings, SummarySettings):
@@ -86,16 +77,11 @@ class RelationsState(DrmrState, GroundsOutput):
 
 def wire_relations(builder: Workflow[Any, Any, Any, Any]) -> None:
     """Wire what is recalled and related (Figure 2): from the dialogues to the clique."""
-    builder.add_node(check_dialogues)
-    builder.add_node("drmr_index", drmr_index)
+    wire_index(builder, check_dialogues, dialogues_outcome, drmr_index, "recall_dialogues")
     builder.add_node(recall_dialogues)
     builder.add_node(score_edges)
     builder.add_node(find_clique)
     builder.add_node(build_memory)
-    builder.add_conditional_edges(
-        "check_dialogues", dialogues_outcome, {"current": "recall_dialogues", "stale": "drmr_index"}
-    )
-    builder.add_edge("drmr_index", "recall_dialogues")
     builder.add_edge("score_edges", "find_clique")
     builder.add_edge("find_clique", "build_memory")
 
@@ -105,25 +91,17 @@ def build() -> Workflow[DrmrState, DrmrContext, TurnInput, TurnOutput]:
     """Wire the graph (Figure 2)."""
     builder = Workflow(DrmrState, DrmrContext, input_schema=TurnInput, output_schema=TurnOutput)
     builder.former_channels = {"version": "dialogues_version", "stale": "dialogues_stale", "note": ""}
-    builder.add_node(read_turn)
+    wire_beginning(builder, "check_dialogues")
     wire_relations(builder)
-    builder.add_node("draft", draft_related)
-    builder.add_node(verify)
-    builder.add_node(revise)
+    wire_drafts(builder, draft_related, again="recall_more")
     builder.add_node(recall_more)
     builder.add_node(tell_why)
     builder.add_node(speak)
     builder.add_node(condense_memory)
-    builder.add_node(summarize)
-    builder.add_edge(START, "read_turn")
-    builder.add_edge("read_turn", "check_dialogues")
     builder.add_conditional_edges(
         "recall_dialogues", relating_outcome, {"relate": "score_edges", "as they are": "draft"}
     )
     builder.add_conditional_edges("build_memory", drafting_outcome, {"new": "draft", "nothing new": "tell_why"})
-    builder.add_conditional_edges("draft", next_step, {"verifier": "verify", "settled": "speak"})
-    builder.add_conditional_edges("verify", next_step, {"settled": "speak", "revise": "revise"})
-    builder.add_edge("revise", "recall_more")
     builder.add_conditional_edges(
         "recall_more",
         more_outcome,
@@ -131,9 +109,8 @@ def build() -> Workflow[DrmrState, DrmrContext, TurnInput, TurnOutput]:
     )
     builder.add_conditional_edges("tell_why", telling_outcome, {"told": "draft", "nothing new": "speak"})
     builder.add_conditional_edges("speak", memory_outcome, {"room": END, "long": "condense_memory"})
-    builder.add_conditional_edges("speak", window_outcome, {"room": END, "full": "summarize"})
     builder.add_edge("condense_memory", END)
-    builder.add_edge("summarize", END)
+    wire_end(builder, "speak")
     return builder
 
 

@@ -18,18 +18,10 @@ from dramaturg.nodes.memories.recall import (
 )
 from dramaturg.nodes.memories.remembering import Remembered, RememberedState, remember
 from dramaturg.nodes.reply import GroundsInput, GroundsOutput
-from dramaturg.nodes.turn import (
-    SummarySettings,
-    SummaryState,
-    TurnInput,
-    TurnOutput,
-    TurnState,
-    read_turn,
-    summarize,
-    window_outcome,
-)
+from dramaturg.nodes.turn import SummarySettings, SummaryState, TurnInput, TurnOutput, TurnState
 from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.workflows.emotional_rag_index import graph as emotional_rag_index
+from dramaturg.workflows.wiring import wire_beginning, wire_end
 
 
 class EmotionalRagContext(MemoryReplySettings, SummarySettings):
@@ -88,18 +80,14 @@ def build() -> Workflow[EmotionalRagState, EmotionalRagContext, TurnInput, TurnO
         "stale": "memories_stale",
         "recalled": "recalled_memories",
     }
-    builder.add_node(read_turn)
+    wire_beginning(builder, "check_memories")
     wire_grounds(builder)
     builder.add_node(respond_from_memories)
     builder.add_node(remember)
-    builder.add_node(summarize)
-    builder.add_edge(START, "read_turn")
-    builder.add_edge("read_turn", "check_memories")
     builder.add_edge("recall_memories", "respond_from_memories")
     builder.add_edge("respond_from_memories", "remember")
-    builder.add_conditional_edges("respond_from_memories", window_outcome, {"room": END, "full": "summarize"})
     builder.add_edge("remember", END)
-    builder.add_edge("summarize", END)
+    wire_end(builder, "respond_from_memories")
     return builder
 
 

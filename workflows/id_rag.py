@@ -48,8 +48,9 @@ from dramaturg.nodes.identity.update import (
     update_outcome,
 )
 from dramaturg.nodes.reply import GroundsInput, GroundsOutput
-from dramaturg.nodes.turn import SummarySettings, TurnOutput, TurnState, read_turn, summarize, window_outcome
+from dramaturg.nodes.turn import SummarySettings, TurnOutput, TurnState, read_turn
 from dramaturg.nodes.workflow import Workflow, changeable
+from dramaturg.workflows.wiring import wire_end
 
 
 class IdRagContext(DecisionSettings, EpisodeSettings, UpdateSettings, SummarySettings):
@@ -128,7 +129,6 @@ def build(taken: type[EpisodeInput] = EpisodeInput) -> Workflow[IdRagState, IdRa
     builder.add_node(reflect)
     builder.add_node(approve)
     builder.add_node(update_identity)
-    builder.add_node(summarize)
     builder.add_edge(START, "perceive")
     builder.add_edge("perceive", "read_turn")
     builder.add_edge("read_turn", "recall_episodes")
@@ -138,11 +138,10 @@ def build(taken: type[EpisodeInput] = EpisodeInput) -> Workflow[IdRagState, IdRa
     builder.add_edge("speak", "remember_episode")
     builder.add_edge("decline", "remember_episode")
     builder.add_conditional_edges("remember_episode", update_outcome, {"reflect": "reflect", "stay": END})
-    builder.add_conditional_edges("remember_episode", window_outcome, {"room": END, "full": "summarize"})
     builder.add_edge("reflect", "approve")
     builder.add_edge("approve", "update_identity")
     builder.add_edge("update_identity", END)
-    builder.add_edge("summarize", END)
+    wire_end(builder, "remember_episode")
     return builder
 
 

@@ -30,9 +30,10 @@ from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.reply import GroundsInput, GroundsOutput
 from dramaturg.nodes.run import needs, settings
 from dramaturg.nodes.self_contained import SelfContainedSettings, SelfContainedState, make_self_contained
-from dramaturg.nodes.turn import SummarySettings, TurnInput, TurnOutput, TurnState, read_turn, summarize, window_outcome
+from dramaturg.nodes.turn import SummarySettings, TurnInput, TurnOutput, TurnState
 from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.workflows.role_rag_index import graph as role_rag_index
+from dramaturg.workflows.wiring import wire_beginning, wire_end, wire_index
 
 
 class RoleRagContext(
@@ -124,13 +125,8 @@ def wire_scope(builder: Workflow[Any, Any, Any, Any]) -> None:
 
 def wire_question(builder: Workflow[Any, Any, Any, Any]) -> None:
     """Wire what comes before: the graph is there, and the question is understood on its own."""
-    builder.add_node(check_graph)
-    builder.add_node("role_rag_index", role_rag_index)
+    wire_index(builder, check_graph, graph_outcome, role_rag_index, "make_self_contained")
     builder.add_node(make_self_contained)
-    builder.add_conditional_edges(
-        "check_graph", graph_outcome, {"current": "make_self_contained", "stale": "role_rag_index"}
-    )
-    builder.add_edge("role_rag_index", "make_self_contained")
 
 
 @changeable
@@ -138,25 +134,20 @@ def build() -> Workflow[RoleRagState, RoleRagContext, TurnInput, TurnOutput]:
     """Wire the graph (Figure 2, lower half)."""
     builder = Workflow(RoleRagState, RoleRagContext, input_schema=TurnInput, output_schema=TurnOutput)
     builder.former_channels = {"version": "graph_version", "stale": "graph_stale"}
-    builder.add_node(read_turn)
+    wire_beginning(builder, "check_graph")
     wire_question(builder)
     builder.add_node(choose_retrieval)
     wire_scope(builder)
     builder.add_node(respond_in_scope)
     builder.add_node(search_locally)
     builder.add_node(respond_from_graph)
-    builder.add_node(summarize)
-    builder.add_edge(START, "read_turn")
-    builder.add_edge("read_turn", "check_graph")
     builder.add_edge("make_self_contained", "choose_retrieval")
     builder.add_conditional_edges(
         "choose_retrieval", retrieval_outcome, {"scoped": "hypothesize", "local": "search_locally"}
     )
     builder.add_edge("recall_sentences", "respond_in_scope")
     builder.add_edge("search_locally", "respond_from_graph")
-    for reply in ("respond_in_scope", "respond_from_graph"):
-        builder.add_conditional_edges(reply, window_outcome, {"room": END, "full": "summarize"})
-    builder.add_edge("summarize", END)
+    wire_end(builder, "respond_in_scope", "respond_from_graph")
     return builder
 
 

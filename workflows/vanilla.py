@@ -1,10 +1,9 @@
 """Vanilla, a baseline of RoleRAG (4.1): the role's name and the task, no knowledge."""
 
-from langgraph.graph import END, START
-
 from dramaturg.nodes.reply import AskedState, ReplySettings, respond_by_name
-from dramaturg.nodes.turn import SummarySettings, TurnInput, TurnOutput, TurnState, read_turn, summarize, window_outcome
+from dramaturg.nodes.turn import SummarySettings, TurnInput, TurnOutput, TurnState
 from dramaturg.nodes.workflow import Workflow, changeable
+from dramaturg.workflows.wiring import wire_beginning, wire_end
 
 
 class VanillaContext(ReplySettings, SummarySettings):
@@ -19,13 +18,9 @@ class VanillaState(TurnState, AskedState):
 def build() -> Workflow[VanillaState, VanillaContext, TurnInput, TurnOutput]:
     """Wire the graph."""
     builder = Workflow(VanillaState, VanillaContext, input_schema=TurnInput, output_schema=TurnOutput)
-    builder.add_node(read_turn)
+    wire_beginning(builder, "respond_by_name")
     builder.add_node(respond_by_name)
-    builder.add_node(summarize)
-    builder.add_edge(START, "read_turn")
-    builder.add_edge("read_turn", "respond_by_name")
-    builder.add_conditional_edges("respond_by_name", window_outcome, {"room": END, "full": "summarize"})
-    builder.add_edge("summarize", END)
+    wire_end(builder, "respond_by_name")
     return builder
 
 
