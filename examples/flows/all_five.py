@@ -3,7 +3,6 @@
 from operator import attrgetter
 from typing import Any
 
-from langgraph.graph import END, START
 from langgraph.types import Overwrite
 from pydantic import Field
 
@@ -14,10 +13,11 @@ from dramaturg.nodes.identity.gate import validate
 from dramaturg.nodes.memories.remembering import RememberedState, remember
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.part import part
-from dramaturg.nodes.turn import SummarySettings, TurnInput, TurnOutput, TurnState, read_turn, summarize, window_outcome
+from dramaturg.nodes.turn import SummarySettings, TurnInput, TurnOutput, TurnState
 from dramaturg.nodes.verification import VerificationSettings, verify
 from dramaturg.nodes.workflow import Workflow
 from dramaturg.workflows import amadeus, drmr, emotional_rag, id_rag, role_rag
+from dramaturg.workflows.wiring import wire_beginning, wire_end
 
 METHODS = {"passages": amadeus, "scope": role_rag, "memories": emotional_rag, "relations": drmr, "identity": id_rag}
 
@@ -51,14 +51,13 @@ async def begin(state: AllFiveState) -> dict[str, Any]:
 
 def build() -> Workflow[AllFiveState, AllFiveContext, TurnInput, TurnOutput]:
     builder = Workflow(AllFiveState, AllFiveContext, input_schema=TurnInput, output_schema=TurnOutput)
-    for node in (read_turn, begin, verify, revise, decline, speak, summarize):
+    wire_beginning(builder, "begin")
+    for node in (begin, verify, revise, decline, speak):
         builder.add_node(node)
     builder.add_node("draft", draft_from_grounds)
     builder.add_node("validate", part(validate, attrgetter("identity")))
     builder.add_node("remember", part(remember, attrgetter("memories")))
     builder.add_node("remember_episode", part(remember_episode, attrgetter("identity")))
-    builder.add_edge(START, "read_turn")
-    builder.add_edge("read_turn", "begin")
     for name, method in METHODS.items():
         builder.add_node(name, part(method.build_grounds().compile(name=name), attrgetter(name)))
         builder.add_edge("begin", name)
@@ -69,8 +68,7 @@ def build() -> Workflow[AllFiveState, AllFiveContext, TurnInput, TurnOutput]:
     for said in ("speak", "decline"):
         builder.add_edge(said, "remember")
     builder.add_edge("remember", "remember_episode")
-    builder.add_conditional_edges("remember_episode", window_outcome, {"room": END, "full": "summarize"})
-    builder.add_edge("summarize", END)
+    wire_end(builder, "remember_episode")
     return builder
 
 
