@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
-.PHONY: demo chat studio clients test test-crash test-slow test-long test-replicas test-js lint bench peers studies docs clean
+.PHONY: demo chat studio clients test test-crash test-slow test-long test-sample test-replicas test-js lint bench peers studies docs clean
 .DEFAULT_GOAL := demo
 
 # torch comes first: on its own it is the smallest build for this machine, later it would be the largest.
@@ -57,11 +57,17 @@ test-slow: $(VENV)/.dev
 	$(BIN)/dramaturg models pull --all
 	$(PYTEST) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m slow --durations 10
 
-# Both in one run, as in CI: while one worker asks the embedded model, the others do the rest.
+# Both in one run: while one worker asks the embedded model, the others do the rest.
+LONG := -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "crash or hypothesis or slow" --hypothesis-profile ci
 test-long: $(VENV)/.dev
 	$(BIN)/dramaturg models pull --all
-	$(PYTEST) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "crash or hypothesis or slow" \
-		--hypothesis-profile ci --durations 15
+	$(PYTEST) $(LONG) --durations 15
+
+# The part of it that is in the gate; another SEED takes another part (tests/support/long_sample.py).
+SEED ?= $(shell git rev-parse --short=8 HEAD)
+test-sample: $(VENV)/.dev
+	$(BIN)/dramaturg models pull --all
+	$(PYTEST) $(LONG) --long-sample $(SEED) --durations 10
 
 # Two servers of the graphs on one Postgres and one Redis, as deploy/compose.yaml has them; skipped without redis-server.
 JS_CLIENT := $(abspath build/js/node_modules/@langchain/langgraph-sdk)

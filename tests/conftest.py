@@ -27,6 +27,7 @@ from dramaturg.stores.conversations import item_store
 from dramaturg.stores.saver import file as saver_file
 
 from commands import run, stub  # noqa: F401
+from long_sample import LongSample
 
 gc.disable()  # until all is collected: what is imported stays
 
@@ -36,6 +37,15 @@ settings.register_profile(
     "quick", parent=settings.get_profile("ci" if "CI" in os.environ else "default"), deadline=None, max_examples=20
 )
 settings.load_profile("quick")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long-sample", metavar="SEED", help="of the tests that are left, those that a seed chooses")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if seed := config.getoption("long_sample"):
+        config.pluginmanager.register(LongSample(seed))
 
 
 class OneModel(LoadFileScheduling):

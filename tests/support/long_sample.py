@@ -1,0 +1,50 @@
+"""The sample of the long tests that the gate runs: a seed chooses it, so that nearly all have run after ten commits.
+
+Of most tests a fifth is chosen: kill points, mutations, examples of properties, whole runs. Tests that a whole model
+or a whole server is started for are chosen together: of all methods with the embedded models `METHODS`, and of the
+files whose tests start a LangGraph server one, with all its tests. Whole papers with the embedded model take ten
+minutes each, and are left to `make test-long`.
+"""
+
+import random
+from collections.abc import Collection
+
+import pytest
+
+SHARE = 1 / 5
+METHODS = 2
+ASKED = "tests/cli/test_methods_embedded.py"
+SERVERS = (
+    "tests/examples/test_flows_served.py",
+    "tests/house/test_open_settings_served.py",
+    "tests/house/test_server.py",
+)
+
+
+def chosen(seed: str, ids: Collection[str]) -> set[str]:
+    """The ids of the tests that are in the sample of a seed."""
+    drawn = {one: random.Random(f"{seed} {one}").random() for one in (*ids, *SERVERS)}
+    asked, served, others = set[str](), set[str](), set[str]()
+    server = min(SERVERS, key=lambda path: drawn[path])
+    for one in ids:
+        path = one.partition("::")[0]
+        if path == ASKED:
+            asked.add(one)
+        elif path in SERVERS:
+            served |= {one} if path == server else set()
+        elif not path.endswith("_embedded.py") and drawn[one] < SHARE:
+            others.add(one)
+    return {*sorted(asked, key=lambda one: drawn[one])[:METHODS], *served, *others}
+
+
+class LongSample:
+    """The part of pytest that leaves the sample of a seed, after other parts have left what is asked for by markers."""
+
+    def __init__(self, seed: str) -> None:
+        self.seed = seed
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        kept = chosen(self.seed, [one.nodeid for one in items])
+        config.hook.pytest_deselected(items=[one for one in items if one.nodeid not in kept])
+        items[:] = [one for one in items if one.nodeid in kept]
