@@ -1,192 +1,25 @@
-"""A chat model as the questions use it: its client, bounds, turn and thresholds, and the account of what it costs."""
+"""A chat model as the questions use it: its bounds, turn and thresholds, and the account of what it costs."""
 
 import asyncio
 import hashlib
-import sys
-import threading
-import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, NotRequired, TypeVar, cast
+from typing import Any, NotRequired, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.load import dumpd
 from langchain_core.messages.ai import UsageMetadata
 from pydantic import SecretStr
-from typing_extensions import TypedDict, TypeIs
+from typing_extensions import TypedDict
 
 from dramaturg.models.answer_cache import AnswerCache, open_answers
-from dramaturg.models.environment import Environment, environment
-from dramaturg.models.errors import ModelRefused
-
-if TYPE_CHECKING:
-    from langchain_openai import ChatOpenAI
-    from langchain_openai.chat_models.base import BaseChatOpenAI
-
-    from dramaturg.models.asking import TurnClock
+from dramaturg.models.clients import chat_client, endpoint_name, name_of, slots
+from dramaturg.models.clock import TurnClock
+from dramaturg.models.environment import environment
+from dramaturg.models.shared import Shared, shared
 
 __all__ = ["Account", "ChatModel", "chat_model"]
-
-DEFAULT_MODEL = "gpt-4.1-mini"  # gives log-probabilities and takes a temperature, unlike the reasoning models
-TIMEOUT = 600.0  # seconds for one read; what bounds a question is its deadline
-
-_clients: dict[tuple[str, Environment], BaseChatModel] = {}
-_building = threading.Lock()  # held for seconds where the embedded model starts
-
-
-def chat_client(model: str | BaseChatModel) -> BaseChatModel:
-    """Build the client of a model, or give the one that this process has.
-
-    "auto" is the endpoint of the environment if it names one, else the embedded model; "embedded" starts that model
-    if it does not run yet, which takes seconds; "provider:name" is any provider that LangChain knows; another name is
-    a model at the endpoint of the environment (one with a colon in it is written "openai:name").
-
-    Raises:
-        ModelRefused: there is no key, or the provider's package is missing.
-        WeightsError: the embedded model is not there.
-    """
-    if isinstance(model, BaseChatModel):
-        return model
-    key = (model, environment())
-    with _building:
-        if key not in _clients:
-            _clients[key] = new_client(*key)
-        return _clients[key]
-
-
-def is_openai_client(client: BaseChatModel) -> "TypeIs[BaseChatOpenAI]":
-    """Whether a model is LangChain's client of OpenAI's protocol: only who made one has its package imported.
-
-    To import it for this question takes a second.
-    """
-    module = sys.modules.get("langchain_openai.chat_models.base")
-    return isinstance(client, getattr(module, "BaseChatOpenAI", ()))
-
-
-def name_of(model: str | BaseChatModel) -> str:
-    """The name that reports, thresholds and kept answers go by; no client is built."""
-    if isinstance(model, BaseChatModel):
-        own = getattr(model, "model_name", None) or getattr(model, "model", None)
-        return own if isinstance(own, str) else model._llm_type
-    if name := endpoint_name(model, environment()):
-        return name
-    if ":" in model:
-        return model
-    from dramaturg.models.embedded import EMBEDDED_MODEL
-
-    return EMBEDDED_MODEL
-
-
-def endpoint_name(model: str, surroundings: Environment) -> str | None:
-    """The model's name at the endpoint of the environment, or None if it is not asked there."""
-    if model == "auto":
-        named = surroundings.base_url or surroundings.api_key
-        return (surroundings.chat_model or DEFAULT_MODEL) if named else None
-    if model.startswith("openai:"):
-        return model.removeprefix("openai:")
-    return None if model == "embedded" or ":" in model else model
-
-
-def new_client(model: str, surroundings: Environment) -> BaseChatModel:
-    """Build a new client."""
-    if name := endpoint_name(model, surroundings):
-        if not (surroundings.base_url or surroundings.api_key):
-            msg = f"The model {name!r} needs an endpoint: set OPENAI_API_KEY or OPENAI_BASE_URL, or choose 'embedded'."
-            raise ModelRefused(msg)
-        key = surroundings.api_key.get_secret_value() if surroundings.api_key else "none"
-        return openai_compatible(name, surroundings.base_url, key)
-    if ":" in model:
-        return from_provider(model)
-    from dramaturg.models.embedded import EMBEDDED_MODEL, serve
-
-    # The server is in this process: a new connection costs nothing, and none is left over when a loop ends.
-    return openai_compatible(EMBEDDED_MODEL, serve(), "local", retries=0, default_headers={"Connection": "close"})
-
-
-def slots(model: str | BaseChatModel) -> int:
-    """How many questions a model takes at once, where that is known."""
-    if not is_embedded(model):
-        return sys.maxsize
-    from dramaturg.models.embedded import SLOTS
-
-    return SLOTS
-
-
-def writing_parameters(model: str | BaseChatModel) -> dict[str, Any]:
-    """The parameters with which a model writes free text best, where that was measured."""
-    if not is_embedded(model):
-        return {}
-    from dramaturg.models.embedded import WRITING
-
-    return WRITING
-
-
-def is_embedded(model: str | BaseChatModel) -> bool:
-    """Whether a model is the embedded one."""
-    return not (isinstance(model, BaseChatModel) or ":" in model or endpoint_name(model, environment()))
-
-
-def openai_compatible(
-    model: str, base_url: str | None, key: str, *, retries: int | None = None, **parameters: Any
-) -> "ChatOpenAI":
-    """Build a client of OpenAI or of a server that speaks its protocol; its connections send a request again."""
-    from langchain_openai import ChatOpenAI
-
-    from dramaturg.models.connections import RETRIES, blocking_connections, connections
-
-    retries = RETRIES if retries is None else retries
-    return ChatOpenAI(
-        model=model,
-        base_url=base_url,
-        api_key=SecretStr(key),
-        timeout=TIMEOUT,
-        stream_chunk_timeout=None,
-        stream_usage=True,
-        max_retries=0,
-        http_client=blocking_connections(retries),
-        http_async_client=connections(retries),
-        **parameters,
-    )
-
-
-def from_provider(model: str) -> BaseChatModel:
-    """Build a client of any provider that LangChain knows, from "provider:name"."""
-    from langchain.chat_models import init_chat_model
-
-    try:
-        return init_chat_model(model)
-    except (ImportError, ValueError) as error:
-        cause = type(error).__name__
-        msg = f"The model {model!r} cannot be built ({cause}): install its LangChain provider and set its key."
-        raise ModelRefused(msg) from None
-
-
-T = TypeVar("T")
-
-
-class PerLoop(Generic[T]):
-    """Makes one thing for each running event loop: locks and connections cannot move to another.
-
-    Those of closed loops are dropped.
-    """
-
-    def __init__(self, make: Callable[[], T]) -> None:
-        self._make = make
-        self._things: dict[asyncio.AbstractEventLoop, T] = {}
-        self._lock = threading.Lock()
-
-    def get(self) -> T:
-        """The thing of the running loop."""
-        loop = asyncio.get_running_loop()
-        with self._lock:
-            if loop not in self._things:
-                # A WeakKeyDictionary would keep them: a semaphore that was waited for refers to its loop.
-                for closed in [other for other in self._things if other.is_closed()]:
-                    del self._things[closed]
-                self._things[loop] = self._make()
-            return self._things[loop]
 
 
 class Usage(TypedDict):
@@ -255,22 +88,6 @@ MEASURED: Mapping[tuple[str, str], float] = {
 }
 
 
-@dataclass
-class Shared:
-    """What all chats with one model share: whose turn it is, and which ways of asking its server refuses."""
-
-    limits: dict[int, PerLoop[asyncio.Semaphore]] = field(default_factory=dict)
-    refused: set[str] = field(default_factory=set)
-    client: BaseChatModel | None = None
-    """Of a model that goes by a name, once it was asked; an object is its own."""
-
-
-_shared: dict[tuple[str, Environment] | int, Shared] = {}
-
-
-_lock = threading.Lock()
-
-
 @dataclass(frozen=True)
 class ChatModel:
     """A chat model with the bounds within which it answers, and the account of what that costs."""
@@ -285,7 +102,7 @@ class ChatModel:
     language: str = "en"
     seed: int | None = None
     account: Account = field(default_factory=Account)
-    clock: "TurnClock | None" = None
+    clock: TurnClock | None = None
     """Of the turn in which it is asked; None: its questions are bounded by their deadline alone."""
     replies: bool = False
     """Whether its answer is the turn's reply."""
@@ -298,10 +115,7 @@ class ChatModel:
     @property
     def limit(self) -> asyncio.Semaphore:
         """Lets `concurrency` questions through at once; shared by all that ask this model in this event loop."""
-        with _lock:
-            make = partial(asyncio.Semaphore, self.concurrency)
-            limits = self.shared.limits.setdefault(self.concurrency, PerLoop(make))
-        return limits.get()
+        return self.shared.limit(self.concurrency)
 
     @property
     def identity(self) -> Any:
@@ -365,7 +179,7 @@ def chat_model(
     """Make a chat model with a fresh account. The client is built with the first question.
 
     Args:
-        model: see `dramaturg.models.chat.chat_client`.
+        model: see `dramaturg.models.clients.chat_client`.
         deadline: seconds for one question with all its attempts, from the moment that it has its turn.
         attempts: how often an answer is asked for until it can be used.
         concurrency: questions that are with the model at once in one event loop; the embedded model takes no more than
@@ -390,14 +204,3 @@ def identity_of(model: BaseChatModel) -> Any:
     if known["type"] == "constructor":
         return known
     return [known["id"], {name: repr(value) for name, value in model._identifying_params.items()}]
-
-
-def shared(model: str | BaseChatModel) -> Shared:
-    """Find what all chats with a model share. A model object takes its part with it when it goes."""
-    key = id(model) if isinstance(model, BaseChatModel) else (model, environment())
-    with _lock:
-        if key not in _shared:
-            _shared[key] = Shared()
-            if isinstance(key, int):
-                weakref.finalize(model, _shared.pop, key)
-        return _shared[key]

@@ -14,9 +14,9 @@ from typing import Any, cast
 
 import openai
 
-from dramaturg.models.asking import question_ends
-from dramaturg.models.chat import PerLoop
+from dramaturg.models.clock import question_ends
 from dramaturg.models.errors import OtherOrigin, retry_after
+from dramaturg.models.shared import PerLoop
 
 RETRIES = 2
 MOMENT = 0.5  # seconds before a request is sent again, twice as many before the next time

@@ -12,7 +12,7 @@ from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 from pydantic import SecretStr
 
-from dramaturg.models.asking import EMBEDDING_SHARE, TurnClock, within
+from dramaturg.models.clock import EMBEDDING_SHARE, TurnClock, within
 from dramaturg.models.environment import Environment, environment
 from dramaturg.models.errors import (
     ModelRefused,

@@ -26,13 +26,14 @@ from dramaturg.models.asking import (
     ask,
     ask_formatted,
     counted,
-    is_heard,
     speaks_openai,
     unusable,
     without_control,
 )
 from dramaturg.models.asking import quiet as quietly
-from dramaturg.models.chat import ChatModel, writing_parameters
+from dramaturg.models.chat import ChatModel
+from dramaturg.models.clients import writing_parameters
+from dramaturg.models.clock import is_heard
 from dramaturg.models.errors import UnusableAnswer
 from dramaturg.models.extracted import Form, read_extracted, whole_sentences
 from dramaturg.models.reading import (

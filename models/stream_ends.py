@@ -6,13 +6,17 @@ JSON is whole, or is no JSON. Messages go out past what OpenAI's client does to 
 """
 
 import re
+import sys
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.language_models import BaseChatModel
+from typing_extensions import TypeIs
 
-from dramaturg.models.chat import is_openai_client
 from dramaturg.models.reading import InvalidAnswer
+
+if TYPE_CHECKING:
+    from langchain_openai.chat_models.base import BaseChatOpenAI
 
 DONE = re.compile(rb"[\r\n]data: ?\[DONE\]")
 LONGEST = len(b"\ndata: [DONE]")
@@ -32,6 +36,15 @@ def heeding_ends(client: BaseChatModel) -> BaseChatModel:
     completions = _HeedingEnds(client.async_client)
     root = _Around(client.root_async_client, chat=_Around(client.root_async_client.chat, completions=completions))
     return client.model_copy(update={"async_client": completions, "root_async_client": root})
+
+
+def is_openai_client(client: BaseChatModel) -> "TypeIs[BaseChatOpenAI]":
+    """Whether a model is LangChain's client of OpenAI's protocol: only who made one has its package imported.
+
+    To import it for this question takes a second.
+    """
+    module = sys.modules.get("langchain_openai.chat_models.base")
+    return isinstance(client, getattr(module, "BaseChatOpenAI", ()))
 
 
 def with_messages_as_they_are(request: dict[str, Any]) -> dict[str, Any]:

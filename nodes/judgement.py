@@ -7,7 +7,8 @@ from typing import Annotated, Literal, NamedTuple
 from langchain_core.messages import BaseMessage
 from pydantic import Field, StringConstraints
 
-from dramaturg.models.chat import ChatModel, is_embedded
+from dramaturg.models.chat import ChatModel
+from dramaturg.models.clients import is_embedded
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.extracted import Extracted, WholeNumber
 from dramaturg.models.questions import decide, extract, rate, write

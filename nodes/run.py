@@ -16,10 +16,12 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, PrivateAttr, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
-from dramaturg.models.asking import TurnClock
-from dramaturg.models.chat import Account, ChatModel, PerLoop, Usage, chat_model, slots
+from dramaturg.models.chat import Account, ChatModel, Usage, chat_model
+from dramaturg.models.clients import slots
+from dramaturg.models.clock import TurnClock
 from dramaturg.models.embeddings import Embedder, embedder, embedder_name
 from dramaturg.models.environment import environment
+from dramaturg.models.shared import PerLoop
 from dramaturg.models.telemetry import note
 from dramaturg.nodes.open_settings import Closed, Open
 from dramaturg.prompts import Prompt, load, prompts_in

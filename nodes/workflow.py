@@ -18,7 +18,7 @@ from langgraph.runtime import Runtime, get_runtime
 from langgraph.typing import ContextT, InputT, OutputT, StateT
 from pydantic import BaseModel
 
-from dramaturg.models.asking import TurnClock
+from dramaturg.models.clock import TurnClock
 from dramaturg.nodes.open_settings import require_open
 from dramaturg.nodes.run import Opened, RoleContext
 from dramaturg.stores.errors import did_you_mean

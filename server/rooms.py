@@ -14,7 +14,7 @@ from dramaturg.conversations.alignment import Exchange, as_heard
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.opening import Kept, kept_with, threads_in
 from dramaturg.conversations.turns import Turn
-from dramaturg.models.chat import is_embedded
+from dramaturg.models.clients import is_embedded
 from dramaturg.nodes.run import RoleContext, run_of
 from dramaturg.stores.errors import RoleError, did_you_mean
 from dramaturg.stores.files import sha256

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from dramaturg.evaluation.comparison.external import PACKAGES
 from dramaturg.evaluation.datasets.dataset import DatasetQuestion
-from dramaturg.models.chat import name_of
+from dramaturg.models.clients import name_of
 from dramaturg.models.embeddings import name_of as embeddings_name
 from dramaturg.nodes.run import RoleContext, RunContext, deviations
 from dramaturg.prompts import digest_of

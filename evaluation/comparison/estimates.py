@@ -12,7 +12,7 @@ from dramaturg.evaluation.comparison.run import Evaluation, unanswered, unheld, 
 from dramaturg.evaluation.interviews.state import InterviewOutput
 from dramaturg.evaluation.judging.measures import is_measured, may_apply
 from dramaturg.evaluation.judging.scales import UNJUDGED
-from dramaturg.models.chat import slots
+from dramaturg.models.clients import slots
 from dramaturg.workflows.methods import preparations
 
 CALLS: Mapping[str, int] = {

@@ -29,7 +29,7 @@ from dramaturg.evaluation.datasets.casting import asked_of
 from dramaturg.evaluation.datasets.dataset import Dataset, DatasetQuestion
 from dramaturg.evaluation.datasets.reading import read_dataset
 from dramaturg.evaluation.judging.scales import OF_TALKS, SIMILARITY
-from dramaturg.models.chat import name_of
+from dramaturg.models.clients import name_of
 from dramaturg.models.embeddings import embedder_name
 from dramaturg.nodes.run import RunContext
 from dramaturg.stores.errors import RoleFileError

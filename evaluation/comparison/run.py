@@ -19,7 +19,7 @@ from dramaturg.evaluation.datasets.dataset import DatasetQuestion
 from dramaturg.evaluation.interviews.run import interviewed
 from dramaturg.evaluation.judging.measures import ToJudge, exchange, has_row, is_measured, measured, to_judge
 from dramaturg.evaluation.judging.scales import NOBODY, RECALL, SIMILARITY, UNJUDGED
-from dramaturg.models.chat import name_of
+from dramaturg.models.clients import name_of
 from dramaturg.models.embeddings import embedder
 from dramaturg.nodes.index_steps import Announce, Answers, after, answer_all
 from dramaturg.nodes.open_settings import Closed

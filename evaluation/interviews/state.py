@@ -13,7 +13,8 @@ from typing_extensions import TypedDict
 from dramaturg.evaluation.instruments.files import FOUR_LETTERS, instrument
 from dramaturg.evaluation.instruments.instrument import Instrument, Language, RefusalRule, Tie
 from dramaturg.evaluation.interviews.cleaning import Flag
-from dramaturg.models.chat import Usage, add_usage, name_of
+from dramaturg.models.chat import Usage, add_usage
+from dramaturg.models.clients import name_of
 from dramaturg.nodes.open_settings import Closed, Open
 from dramaturg.nodes.run import Name, RoleContext, run_of
 from dramaturg.prompts import digest_of

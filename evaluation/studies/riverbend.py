@@ -36,7 +36,7 @@ from dramaturg.evaluation.studies.study import (
     StudyTable,
     copy_roles,
 )
-from dramaturg.models.chat import name_of
+from dramaturg.models.clients import name_of
 from dramaturg.models.embeddings import embedder_name
 from dramaturg.nodes.index_steps import after
 from dramaturg.nodes.run import Name

@@ -20,7 +20,8 @@ from pydantic import (
     create_model,
 )
 
-from dramaturg.models.chat import ChatModel, is_embedded
+from dramaturg.models.chat import ChatModel
+from dramaturg.models.clients import is_embedded
 from dramaturg.models.errors import UNANSWERED, UnusableAnswer
 from dramaturg.models.extracted import Extracted, WholeNumber, key_name
 from dramaturg.models.questions import extract

@@ -8,7 +8,8 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from typing_extensions import TypedDict
 
-from dramaturg.models.chat import ChatModel, is_embedded, threshold
+from dramaturg.models.chat import ChatModel, threshold
+from dramaturg.models.clients import is_embedded
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.extracted import Extracted, cut_text
 from dramaturg.models.questions import Decision, decide, extract, write

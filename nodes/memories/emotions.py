@@ -12,7 +12,8 @@ from langchain_core.messages import BaseMessage
 from numpy.typing import NDArray
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, create_model
 
-from dramaturg.models.chat import ChatModel, is_embedded
+from dramaturg.models.chat import ChatModel
+from dramaturg.models.clients import is_embedded
 from dramaturg.models.embeddings import Embedder
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.extracted import Extracted, WholeNumber

@@ -10,7 +10,7 @@ from langgraph.runtime import Runtime
 from pydantic import Field, InstanceOf
 from pydantic.json_schema import SkipJsonSchema
 
-from dramaturg.models.asking import TurnClock
+from dramaturg.models.clock import TurnClock
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import write
 from dramaturg.models.reading import encodable

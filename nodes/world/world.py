@@ -14,7 +14,8 @@ from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 from typing_extensions import TypedDict
 
-from dramaturg.models.chat import ChatModel, Usage, add_usage, name_of
+from dramaturg.models.chat import ChatModel, Usage, add_usage
+from dramaturg.models.clients import name_of
 from dramaturg.models.extracted import Extracted
 from dramaturg.models.reading import normalize_word
 from dramaturg.nodes.identity.chronicle import Condition, IdentityChange

@@ -21,11 +21,11 @@ CHAT, EMBEDDINGS = "chat", "embeddings"
 PATIENCE = 3.0
 STARTING = """
 import pathlib, time
-from dramaturg.models import chat
+from dramaturg.models import clients
 def build(*_):
     pathlib.Path("held").touch()
     time.sleep(60)
-chat.new_client = build
+clients.new_client = build
 """
 PULLING = """
 import pathlib

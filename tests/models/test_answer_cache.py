@@ -13,7 +13,8 @@ from pydantic import BaseModel, Field
 
 from dramaturg.models import answer_cache
 from dramaturg.models.answer_cache import cache_key, open_answers
-from dramaturg.models.chat import chat_model, openai_compatible
+from dramaturg.models.chat import chat_model
+from dramaturg.models.clients import openai_compatible
 from dramaturg.models.errors import UnusableAnswer
 from dramaturg.models.questions import Decision, Rating, choose, decide, extract, rate, write
 

@@ -13,12 +13,13 @@ from langchain_openai import ChatOpenAI
 from langgraph.graph import START, MessagesState, StateGraph
 from pydantic import BaseModel, SecretStr
 
-from dramaturg.models import chat as chats
-from dramaturg.models import embedded
-from dramaturg.models.chat import PerLoop, chat_client, chat_model
+from dramaturg.models import clients, embedded
+from dramaturg.models.chat import chat_model
+from dramaturg.models.clients import chat_client
 from dramaturg.models.connections import connections
 from dramaturg.models.errors import ModelRefused, WeightsError
 from dramaturg.models.questions import decide, extract, write, write_message
+from dramaturg.models.shared import PerLoop
 
 from fakes import ScriptedChatModel, scripted
 from fault_server import FaultServer, serving
@@ -37,7 +38,7 @@ def server() -> Iterator[FaultServer]:
 
 @pytest.fixture(autouse=True)
 def no_clients(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chats, "_clients", {})
+    monkeypatch.setattr(clients, "_clients", {})
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def endpoint(monkeypatch: pytest.MonkeyPatch, server: FaultServer) -> str:
 def test_auto_is_the_endpoint_of_the_environment(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
     chat = chat_client("auto")
     assert isinstance(chat, ChatOpenAI)
-    assert (chat.openai_api_base, chat.model_name) == (endpoint, chats.DEFAULT_MODEL)
+    assert (chat.openai_api_base, chat.model_name) == (endpoint, clients.DEFAULT_MODEL)
     assert chat.max_retries == 0  # its connections send a request again
     assert chat.stream_usage
     monkeypatch.setenv("DRAMATURG_CHAT_MODEL", "other")
@@ -172,7 +173,7 @@ def test_the_deadline_begins_with_the_turn() -> None:
 
 
 def test_what_chat_models_share_goes_with_the_model() -> None:
-    from dramaturg.models.chat import _shared
+    from dramaturg.models.shared import _shared
 
     before = len(_shared)
     asked = [chat_model(scripted("yes")) for _ in range(5)]
@@ -196,7 +197,7 @@ def test_things_of_closed_loops_are_forgotten() -> None:
 
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 def test_a_client_outlives_an_event_loop(server: FaultServer) -> None:
-    model = chats.openai_compatible("m", server.url("kept alive", "extract"), KEY, retries=0)
+    model = clients.openai_compatible("m", server.url("kept alive", "extract"), KEY, retries=0)
     for _ in range(3):
         assert asyncio.run(extract(chat_model(model), MESSAGES, Person)).born == 1770
     connections(0)._pools._things.clear()

@@ -10,8 +10,8 @@ import openai
 import pytest
 from langchain_core.messages import HumanMessage
 
-from dramaturg.models.asking import TurnClock, within
 from dramaturg.models.chat import chat_model
+from dramaturg.models.clock import TurnClock, within
 from dramaturg.models.connections import Pace
 from dramaturg.models.embeddings import embedder
 from dramaturg.models.errors import ModelError, ModelUnavailable, model_error, retry_after

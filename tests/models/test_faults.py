@@ -10,7 +10,8 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langgraph.graph import START, MessagesState, StateGraph
 from pydantic import BaseModel, Field
 
-from dramaturg.models.chat import ChatModel, chat_model, openai_compatible
+from dramaturg.models.chat import ChatModel, chat_model
+from dramaturg.models.clients import openai_compatible
 from dramaturg.models.errors import ModelError, ModelRefused, ModelTimeout, ModelUnavailable, UnusableAnswer
 from dramaturg.models.questions import Decision, Rating, choose, decide, extract, rate, write
 

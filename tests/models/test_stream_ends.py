@@ -12,7 +12,8 @@ from openai.resources.chat.completions import completions
 from openai.types.chat import ChatCompletionChunk
 from pydantic import SecretStr
 
-from dramaturg.models.chat import chat_model, openai_compatible
+from dramaturg.models.chat import chat_model
+from dramaturg.models.clients import openai_compatible
 from dramaturg.models.errors import ModelError, ModelUnavailable, UnusableAnswer
 from dramaturg.models.questions import decide, write, write_message
 from dramaturg.models.stream_ends import heeding_ends

@@ -10,7 +10,7 @@ import pytest
 from langchain_core.messages import AIMessage
 from openai import AsyncOpenAI, BadRequestError, NotFoundError
 
-from dramaturg.models.chat import openai_compatible
+from dramaturg.models.clients import openai_compatible
 from dramaturg.testing import Answer, Call
 
 from fakes import ScriptedChatModel

@@ -21,7 +21,8 @@ from dramaturg.evaluation.judging.judges import (
     prompt_version,
 )
 from dramaturg.evaluation.judging.measures import RefusalRates, refusal_rates
-from dramaturg.models.chat import chat_model, openai_compatible
+from dramaturg.models.chat import chat_model
+from dramaturg.models.clients import openai_compatible
 from dramaturg.models.errors import ModelTimeout, ModelUnavailable, PromptRefused, UnusableAnswer
 from dramaturg.prompts import Prompt, load, parse
 
