@@ -48,7 +48,7 @@ class Shared:
     """Of a model that goes by a name, once it was asked; an object is its own."""
 
     def limit(self, at_once: int) -> asyncio.Semaphore:
-        """Lets so many questions through at once; shared by all that ask this model in this event loop."""
+        """Lets so many questions through at once: one for all chats of this event loop with this bound."""
         with _lock:
             limits = self.limits.setdefault(at_once, PerLoop(partial(asyncio.Semaphore, at_once)))
         return limits.get()
