@@ -43,7 +43,9 @@ def test_a_method_answers(
     options = [word for one in settings for word in ("--set", one)]
     command = ["ask", "ada", "Are you afraid of storms?", "--method", method, "--library", str(tmp_path), "--json"]
     monkeypatch.setattr(sys, "argv", ["dramaturg", *command, *options])
-    main()
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert not ended.value.code
     said = json.loads(capsys.readouterr().out)
     assert said["reply"].strip()
     assert RESTS_ON[method] <= said["evidence"].keys()
