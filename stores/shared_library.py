@@ -15,6 +15,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, LiteralString
 from urllib.parse import urlsplit
+from weakref import finalize
 
 from dramaturg.stores.documents.changes import TAKEN
 from dramaturg.stores.documents.forms import CARD, CHRONICLE, MEMORIES, RoleCard, parse_card
@@ -63,6 +64,7 @@ class SharedLibrary(Library):
         self._keep = keep
         self._lock = Lock()
         self._pool: ConnectionPool[Session] | None = None
+        self._end: Callable[[], object] | None = None
         copies[self.root] = self
 
     # What a library does
@@ -357,14 +359,15 @@ class SharedLibrary(Library):
                 self._pool = ConnectionPool(
                     self.address, min_size=0, max_size=CONNECTIONS, open=True, kwargs={"autocommit": True}, timeout=10
                 )
+                self._end = finalize(self, self._pool.close)  # also as the process ends, while all modules are there
             return self._pool
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections; where nobody does, it is done at the end of the process."""
         with self._lock:
-            if self._pool is not None:
-                self._pool.close()
-            self._pool = None
+            if self._end is not None:
+                self._end()
+            self._pool = self._end = None
 
     @contextmanager
     def _held(self, session: "Session", role: str) -> Iterator[None]:

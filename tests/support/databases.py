@@ -17,7 +17,9 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 
 from dramaturg.stores.conversations.item_store import ItemStore
+from dramaturg.stores.locks import copies
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
+from dramaturg.stores.shared_library import SharedLibrary
 
 Saver = BaseCheckpointSaver[Any]
 NUMBERS = count()
@@ -72,6 +74,9 @@ def postgres(postgres_server: str) -> Iterator[str]:
         with psycopg.connect(postgres_server, autocommit=True) as admin:
             admin.execute(f"CREATE DATABASE {name} TEMPLATE set_up STRATEGY FILE_COPY".encode())
     yield named(postgres_server, name)
+    for library in copies.values():  # commands share theirs until the process ends
+        if isinstance(library, SharedLibrary) and library.address == named(postgres_server, name):
+            library.close()
     with psycopg.connect(named(postgres_server, name)) as admin:
         others = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid != pg_backend_pid()"
         if tables_of(admin) == TABLES and not admin.execute(others).fetchone():
