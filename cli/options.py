@@ -17,7 +17,8 @@ from dramaturg.cli.output import note
 from dramaturg.models.environment import Environment, environment
 from dramaturg.stores.documents.reading import read_yaml
 from dramaturg.stores.errors import did_you_mean
-from dramaturg.stores.library import Library, is_address, library_at
+from dramaturg.stores.library import is_address, library_at
+from dramaturg.stores.library_folder import Library
 from dramaturg.workflows.names import METHODS
 
 if TYPE_CHECKING:

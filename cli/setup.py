@@ -23,7 +23,7 @@ from dramaturg.models.catalogue import CATALOGUE
 from dramaturg.models.environment import KEY_FILE, VARIABLES, environment
 from dramaturg.models.weights import check, pull, status
 from dramaturg.stores.errors import StorageError
-from dramaturg.stores.library import examples
+from dramaturg.stores.library_folder import examples
 
 EXTRAS = {
     "xllamacpp": "local",

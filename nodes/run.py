@@ -25,7 +25,8 @@ from dramaturg.models.shared import PerLoop
 from dramaturg.models.telemetry import note
 from dramaturg.nodes.open_settings import Closed, Open
 from dramaturg.prompts import Prompt, load, prompts_in
-from dramaturg.stores.library import Library, is_address, library_at, open_role
+from dramaturg.stores.library import is_address, library_at, open_role
+from dramaturg.stores.library_folder import Library
 from dramaturg.stores.role import Role
 
 if TYPE_CHECKING:

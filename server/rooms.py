@@ -19,7 +19,8 @@ from dramaturg.nodes.run import RoleContext, run_of
 from dramaturg.stores.errors import RoleError, did_you_mean
 from dramaturg.stores.files import sha256
 from dramaturg.stores.formats.characters import texts_of
-from dramaturg.stores.library import Library, example_card, example_files, examples, find_card, find_role, written
+from dramaturg.stores.library import find_card, find_role
+from dramaturg.stores.library_folder import Library, example_card, example_files, examples, written
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
 from dramaturg.stores.shared_library import SharedLibrary

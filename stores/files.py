@@ -238,6 +238,15 @@ def left_aside(folder: Path, name: str = "") -> list[Path]:
     return [path for path in folder.glob(f".{glob.escape(name)}*.tmp") if _ASIDE.fullmatch(path.name)]
 
 
+def files_in(folder: Path) -> list[str]:
+    """The paths of the files of a role, sorted; what begins with a dot is a lock, or was not finished."""
+    found = list[str]()
+    for where, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += [Path(where, name).relative_to(folder).as_posix() for name in names if not name.startswith(".")]
+    return sorted(found)
+
+
 def _make(folder: Path) -> None:
     if not folder.is_dir():
         _make(folder.parent)

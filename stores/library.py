@@ -1,224 +1,22 @@
-"""Libraries: folders of roles, and how a role is had by its id."""
+"""A library by its place, a folder or a database, and a role by its id or its name, from anywhere in the process."""
 
-import os
-import re
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import suppress
 from datetime import timedelta
-from functools import cache, partial
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from functools import partial
 from pathlib import Path
-from threading import RLock
-from typing import NamedTuple
-from uuid import uuid4
+from threading import Lock
 
-from dramaturg.stores.documents.forms import CARD, CHRONICLE, MEMORIES, RoleCard, card_text, parse_card
-from dramaturg.stores.documents.originals import originals, taken
-from dramaturg.stores.errors import RoleError, StorageError, did_you_mean
-from dramaturg.stores.files import inside, make_folder, move_folder, put_in_place, remove, written_aside
-from dramaturg.stores.locks import copies, role_lock
+from dramaturg.stores.documents.forms import RoleCard
+from dramaturg.stores.errors import RoleError
+from dramaturg.stores.library_folder import Library, example_card, examples
+from dramaturg.stores.locks import copies
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
 
 __all__ = ["Library", "examples", "library_at", "open_role"]
 
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-_RESERVED = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]", re.IGNORECASE)  # device names on Windows
-_lock = RLock()
-_roles: dict[Path, Role] = {}
-_databases: dict[str, "Library"] = {}
-
-
-def check_id(role: str) -> str:
-    """Return the id of a role if it may be the name of a folder on every system."""
-    if _may_be_id(role):
-        return role
-    raise RoleError(
-        f"{role!r} can't be the id of a role: take 1 to 64 of the letters a-z, A-Z, digits, - and _, the first a "
-        "letter or digit, and no device name of Windows such as con or nul."
-    )
-
-
-def _may_be_id(role: object) -> bool:
-    return isinstance(role, str) and bool(_ID.fullmatch(role)) and not _RESERVED.fullmatch(role)
-
-
-class UnknownRole(RoleError):
-    """A library has no such role."""
-
-
-WRITTEN = {
-    "persona": re.compile(r"persona/[^/]+\.md"),
-    "dialogues": re.compile(r"dialogues/[^/]+\.jsonl"),
-    "memories": re.compile(re.escape(MEMORIES)),
-    "chronicle": re.compile(re.escape(CHRONICLE)),
-}
-"""What methods look things up in, each with the paths of its files in a role's folder."""
-
-
-class Listed(NamedTuple):
-    """What a list of roles says of one, without opening it."""
-
-    card: Callable[[], RoleCard]
-    """Its card; RoleError: it cannot be read."""
-    written: tuple[str, ...]
-    """Which kinds of files it has beside its card: of `WRITTEN`."""
-    unread: int
-    """Files in persona/ of which no document was made."""
-
-
-class Library:
-    """A folder of roles; it need not exist yet."""
-
-    is_copy = False
-    """Whether the folder is this machine's copy of a library in a database."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = Path(root).expanduser().resolve()
-        self.name = str(self.root)
-
-    def roles(self) -> list[str]:
-        """Return the ids of the roles, sorted; folders that are no role are left out."""
-        return sorted(name for name in self._names() if _may_be_id(name) and not self._refusal(name))
-
-    def cards(self) -> dict[str, Callable[[], RoleCard]]:
-        """Return how the card of each role is had, by its id; RoleError: that one cannot be read."""
-        return {role: partial(_card, self, role) for role in self.roles()}
-
-    def listed(self) -> dict[str, Listed]:
-        """Return what a list says of each role, by its id."""
-        found = {}
-        for role, card in self.cards().items():
-            folder = self.root / role
-            waiting = {one.name for one in originals(folder)} - {*taken(folder)}
-            found[role] = Listed(card, written(folder), len(waiting))
-        return found
-
-    def create(self, role: str, card: RoleCard) -> Role:
-        """Make a new role: a commented `role.yaml`, and a folder for its persona.
-
-        Raises:
-            RoleError: the id may not be used, or is taken (also in another case: some systems see no difference).
-        """
-        taken = [name for name in self._names() if name.lower() == check_id(role).lower()]
-        if taken:
-            raise RoleError(f"There is {taken[0]!r} in {self.name} already: take another id, or edit that role.")
-        self.replace({role: {CARD: card_text(card).encode()}}, new=True)
-        made = self.role(role)
-        make_folder(made.root / "persona", within=made.root)
-        return made
-
-    def role(self, role: str) -> Role:
-        """Return a role; all callers in the process share one object.
-
-        Raises:
-            RoleError: the id may not be used, there is no such role, or its folder leads out of the library.
-        """
-        if check_id(role) not in self._names():
-            raise self._unknown(role)
-        return self._opened(role)
-
-    def open(self, role: str) -> Role:
-        """Return a role; an example that the library lacks is copied first."""
-        try:
-            return self.role(role)
-        except UnknownRole:
-            if role not in examples():
-                raise
-            return self.adopt(role)
-
-    def adopt(self, example: str) -> Role:
-        """Return a role, copied from the examples unless the library has it; the copy belongs to the user."""
-        with _lock:
-            if example not in self._names():
-                try:
-                    self.replace({example: dict(_files_of(_examples() / example))}, new=True)
-                except (RoleError, StorageError):
-                    if example not in self._names():  # else another process was faster
-                        raise
-        return self.role(example)
-
-    def _opened(self, role: str) -> Role:
-        refusal = self._refusal(role)
-        if refusal:
-            raise RoleError(refusal)
-        root = self.root / role
-        with _lock:
-            return _roles.setdefault(root, Role(root))
-
-    def contents(self, role: str) -> dict[str, bytes]:
-        """Return the files of a role by their paths, as they are at one moment; what begins with a dot is left out.
-
-        Raises:
-            RoleError: there is no such role, or a link in it leads out of it.
-        """
-        folder = self.role(role).root
-        with role_lock(folder):
-            return {path: inside(folder / path, folder).read_bytes() for path in files_in(folder)}
-
-    def replace(self, roles: Mapping[str, Mapping[str, bytes]], *, new: bool = False) -> None:
-        """Put whole roles there, by their ids and the paths of their files; of each, all files or none.
-
-        Args:
-            roles: the bytes of each file. All are written before the first is put in its place.
-            new: whether none of them may be there yet.
-
-        Raises:
-            RoleError: a role is there.
-            StorageError: the file system refuses.
-        """
-        if new and (there := sorted(roles.keys() & {*self._names()})):
-            raise RoleError(f"There is {there[0]!r} in {self.name} already: take another id, or edit that role.")
-        with ExitStack() as stack:
-            written = {role: stack.enter_context(self._aside(role)) for role in roles}
-            for role, folder in written.items():
-                with written_aside({folder / path: data for path, data in roles[role].items()}, within=folder) as aside:
-                    put_in_place(aside)
-            for role, folder in written.items():
-                place, former = self.root / role, stack.enter_context(self._aside(role))
-                if new or not place.exists():
-                    move_folder(folder, place, within=self.root)
-                    continue
-                stack.enter_context(role_lock(place))
-                move_folder(place, former, within=self.root)
-                try:
-                    move_folder(folder, place, within=self.root)
-                except StorageError:
-                    move_folder(former, place, within=self.root)
-                    raise
-
-    def _names(self) -> list[str]:
-        try:
-            return os.listdir(self.root)  # noqa: PTH208 (as they are written, also where the system ignores case)
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-
-    def _refusal(self, role: str) -> str:
-        """Return why a folder is no role; empty if it is one."""
-        root = self.root / role
-        if root.is_symlink() or root.resolve() != root:
-            return f"{role!r} is a link: put a copy of the role in its place."
-        if not (root / CARD).is_file():
-            return f"{role!r} has no {CARD}: write one, or begin with `dramaturg new`."
-        return ""
-
-    @contextmanager
-    def _aside(self, role: str) -> Iterator[Path]:
-        """Give a folder to write in; a reader never sees half a role."""
-        folder = self.root / f".{role}.{uuid4().hex}.tmp"
-        try:
-            yield folder
-        finally:
-            remove(folder)
-
-    def _unknown(self, role: str) -> "UnknownRole":
-        known = sorted({*self.roles(), *examples()})
-        near = did_you_mean(role, known) or "."
-        return UnknownRole(
-            f"There is no role {role!r} in {self.name}{near} There are: {', '.join(known) or 'none'}. "
-            f"`dramaturg new {role}` begins a new one."
-        )
+_lock = Lock()
+_databases: dict[str, Library] = {}
 
 
 def library_at(place: str | Path, cache: Path | None = None, *, keep: int | None = None) -> Library:
@@ -248,46 +46,6 @@ def library_at(place: str | Path, cache: Path | None = None, *, keep: int | None
 def is_address(place: str | Path) -> bool:
     """Whether this is the address of a database, and no folder."""
     return str(place).startswith(("postgresql://", "postgres://"))
-
-
-def files_in(folder: Path) -> list[str]:
-    """The paths of the files of a role, sorted; what begins with a dot is a lock, or was not finished."""
-    found = list[str]()
-    for where, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        found += [Path(where, name).relative_to(folder).as_posix() for name in names if not name.startswith(".")]
-    return sorted(found)
-
-
-def examples() -> list[str]:
-    """Return the ids of the roles that come with the package."""
-    return sorted(entry.name for entry in _examples().iterdir() if (entry / CARD).is_file())
-
-
-def written(role: Traversable) -> tuple[str, ...]:
-    """Which kinds of files there are of a role beside its card: of `WRITTEN`."""
-    there = set[str]()
-    for name in ("persona", "dialogues"):
-        if (folder := role / name).is_dir():
-            there |= {f"{name}/{entry.name}" for entry in folder.iterdir()}
-    return kinds_of({*there, *(name for name in (MEMORIES, CHRONICLE) if (role / name).is_file())})
-
-
-def kinds_of(paths: Collection[str]) -> tuple[str, ...]:
-    """Which kinds of files of a role some paths in its folder are: of `WRITTEN`."""
-    return tuple(kind for kind, form in WRITTEN.items() if any(map(form.fullmatch, paths)))
-
-
-def example_files(role: str) -> tuple[str, ...]:
-    """Which kinds of files there are of a role that comes with the package, beside its card: of `WRITTEN`."""
-    return written(_examples() / role)
-
-
-@cache
-def example_card(role: str) -> RoleCard:
-    """Return the card of a role that comes with the package."""
-    folder = Path(role)
-    return parse_card((_examples() / role / CARD).read_bytes(), folder)
 
 
 def open_role(role: str, library: str | Path | Library) -> Role:
@@ -328,20 +86,3 @@ def find_role(name: str, library: Path, *, taken: bool = False) -> tuple[str, Ro
             if normal_name(name) in map(normal_name, (found.name, *aliases)):
                 return role, found
     return None
-
-
-def _card(library: Library, role: str) -> RoleCard:
-    return library.role(role).card
-
-
-def _examples() -> Traversable:
-    return files("dramaturg.examples")
-
-
-def _files_of(folder: Traversable, path: str = "") -> Iterator[tuple[str, bytes]]:
-    """The files in a folder and in those below, by their paths from it."""
-    for entry in folder.iterdir():
-        if entry.is_dir():
-            yield from _files_of(entry, f"{path}{entry.name}/")
-        else:
-            yield f"{path}{entry.name}", entry.read_bytes()

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from dramaturg.stores.files import remove_file, write_bytes
-from dramaturg.stores.library import files_in
+from dramaturg.stores.files import files_in, remove_file, write_bytes
 
 
 class _Seen(NamedTuple):

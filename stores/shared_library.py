@@ -21,9 +21,9 @@ from dramaturg.stores.documents.changes import TAKEN
 from dramaturg.stores.documents.forms import CARD, CHRONICLE, MEMORIES, RoleCard, parse_card
 from dramaturg.stores.documents.originals import taken_in
 from dramaturg.stores.errors import RoleBusy, RoleError, StorageError
-from dramaturg.stores.files import make_folder, remove_file, sha256, write_bytes
+from dramaturg.stores.files import files_in, make_folder, remove_file, sha256, write_bytes
 from dramaturg.stores.index.folder import POINTERS
-from dramaturg.stores.library import Library, Listed, check_id, files_in, kinds_of
+from dramaturg.stores.library_folder import Library, Listed, check_id, kinds_of
 from dramaturg.stores.locks import PATIENCE, copies, file_lock
 from dramaturg.stores.role import Role
 from dramaturg.stores.role_copy import Copy

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dramaturg.stores.documents.forms import RoleCard
-from dramaturg.stores.library import Library
+from dramaturg.stores.library_folder import Library
 
 LIFE = """# Ada Quill
 

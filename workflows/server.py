@@ -28,7 +28,7 @@ from dramaturg.models.environment import environment
 from dramaturg.nodes.open_settings import SettingRefused
 from dramaturg.nodes.run import RoleContext, RunContext
 from dramaturg.stores.files import canonical
-from dramaturg.stores.library import UnknownRole
+from dramaturg.stores.library_folder import UnknownRole
 from dramaturg.workflows.methods import INDEXES, AnyGraph, Flow, flow
 from dramaturg.workflows.names import METHODS
 from dramaturg.workflows.server_forms import ServerError, advice, as_at_home, as_sent, changes, sent, shown, unreachable

@@ -10,7 +10,7 @@ from dramaturg.models import errors as model_errors
 from dramaturg.nodes.open_settings import SettingRefused
 from dramaturg.nodes.run import RunContext
 from dramaturg.stores import errors as store_errors
-from dramaturg.stores.library import UnknownRole
+from dramaturg.stores.library_folder import UnknownRole
 
 
 class ServerError(RuntimeError):

@@ -25,7 +25,7 @@ from dramaturg.evaluation.reports.consistency import MEASURES, steadiness
 from dramaturg.evaluation.reports.ratings import LOOKS, Rated, rated, read_ratings
 from dramaturg.nodes.run import RunContext
 from dramaturg.stores.errors import MissingIndex, RoleError
-from dramaturg.stores.library import Library
+from dramaturg.stores.library_folder import Library
 from dramaturg.workflows.methods import index_kinds
 
 RunArgument = Annotated[Path, typer.Argument(help="The folder of a run of dramaturg evaluate.", show_default=False)]

@@ -55,7 +55,7 @@ from dramaturg.evaluation.reports.summary import conclusion
 from dramaturg.evaluation.reports.tables import costs, tables
 from dramaturg.models.environment import environment
 from dramaturg.stores.files import make_folder
-from dramaturg.stores.library import Library
+from dramaturg.stores.library_folder import Library
 
 MethodsOption = Annotated[
     list[str],

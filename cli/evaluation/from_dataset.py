@@ -16,7 +16,7 @@ from dramaturg.evaluation.datasets.cast import Cast, Placed, placed, put_into
 from dramaturg.evaluation.datasets.casting import cast_of
 from dramaturg.evaluation.datasets.catalogue import known
 from dramaturg.evaluation.datasets.folders import Wish
-from dramaturg.stores.library import Library
+from dramaturg.stores.library_folder import Library
 
 
 class Production(NamedTuple):

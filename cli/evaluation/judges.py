@@ -27,7 +27,7 @@ from dramaturg.evaluation.studies.study import DEADLINE
 from dramaturg.models.environment import environment
 from dramaturg.stores.errors import did_you_mean
 from dramaturg.stores.files import sha256
-from dramaturg.stores.library import Library
+from dramaturg.stores.library_folder import Library
 
 EXAMPLES = ("beethoven", "wukong", "silver")
 """The roles whose dialogues are asked about where none is named, and the play in Korean."""

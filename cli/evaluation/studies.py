@@ -37,7 +37,7 @@ from dramaturg.evaluation.studies.report import (
 )
 from dramaturg.evaluation.studies.study import Bench, Study, copy_roles
 from dramaturg.models.environment import environment
-from dramaturg.stores.library import Library
+from dramaturg.stores.library_folder import Library
 
 if TYPE_CHECKING:
     from dramaturg.nodes.world.world import Event

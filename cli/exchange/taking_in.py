@@ -23,7 +23,8 @@ from dramaturg.stores.formats.chats import Chat
 from dramaturg.stores.formats.lorebooks import Book
 from dramaturg.stores.formats.personas import People, Persona
 from dramaturg.stores.formats.told import Conversation, Told, read_file
-from dramaturg.stores.library import Library, check_id, find_role
+from dramaturg.stores.library import find_role
+from dramaturg.stores.library_folder import Library, check_id
 from dramaturg.stores.names import normal_name
 
 Files = Annotated[

@@ -10,7 +10,8 @@ from dramaturg.cli.options import JsonOption, LibraryOption, shelf_of
 from dramaturg.cli.output import print_json, screen
 from dramaturg.cli.progress import waiting
 from dramaturg.stores.errors import RoleError
-from dramaturg.stores.library import Library, is_address
+from dramaturg.stores.library import is_address
+from dramaturg.stores.library_folder import Library
 
 app = typer.Typer(help="Copy roles into a database that several machines share, and back.", no_args_is_help=True)
 Address = Annotated[str, typer.Argument(help="The database: postgresql://user@host/name.", show_default=False)]

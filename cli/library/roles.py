@@ -24,7 +24,7 @@ from dramaturg.cli.output import errors, print_json, screen
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.documents.originals import unread
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError
-from dramaturg.stores.library import example_card, example_files, examples, written
+from dramaturg.stores.library_folder import example_card, example_files, examples, written
 from dramaturg.stores.role import Role
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from dramaturg.evaluation.datasets.dataset import Dataset, DatasetTurn
 from dramaturg.stores.documents.forms import CARD, LONGEST_NAME, LONGEST_TEXT, MEMORIES, RoleCard, card_text
 from dramaturg.stores.errors import RoleError, did_you_mean
-from dramaturg.stores.library import Library
+from dramaturg.stores.library_folder import Library
 from dramaturg.stores.names import normal_name
 
 PROFILE = 500

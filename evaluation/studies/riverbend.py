@@ -42,7 +42,7 @@ from dramaturg.nodes.index_steps import after
 from dramaturg.nodes.run import Name
 from dramaturg.stores.documents.forms import CHRONICLE, Chronicle
 from dramaturg.stores.files import canonical, write_bytes
-from dramaturg.stores.library import Library
+from dramaturg.stores.library_folder import Library
 from dramaturg.workflows.riverbend_agents import RiverbendContext, most_questions
 
 AGENTS = ("alice", "bob", "charlie", "dorothy", "ellen")

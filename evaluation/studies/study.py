@@ -24,7 +24,7 @@ from dramaturg.nodes.run import RoleContext
 from dramaturg.nodes.world.world import Event
 from dramaturg.stores.conversations.kept_run import alone
 from dramaturg.stores.index.graph import EntityType
-from dramaturg.stores.library import Library, examples
+from dramaturg.stores.library_folder import Library, examples
 from dramaturg.stores.role import Role
 
 INDEX = "index"

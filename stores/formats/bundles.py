@@ -26,7 +26,7 @@ from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleFileError
 from dramaturg.stores.files import sha256
 from dramaturg.stores.formats.archives import zipped
 from dramaturg.stores.formats.bounds import Refused, dumped, parse_json
-from dramaturg.stores.library import Library
+from dramaturg.stores.library_folder import Library
 from dramaturg.stores.role import Role
 
 HEAD = "bundle.json"

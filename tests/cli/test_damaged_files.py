@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from damaged_files import NUMBER, Case, cases
 
+from dramaturg.stores.files import files_in
 from dramaturg.stores.formats.told import read_file
-from dramaturg.stores.library import Library, files_in
+from dramaturg.stores.library import Library
 
 from commands import Command
 

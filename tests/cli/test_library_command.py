@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dramaturg.stores import library
+from dramaturg.stores import library_folder
 from dramaturg.stores.errors import RoleError, StorageError
 from dramaturg.stores.library import Library, examples, library_at
 
@@ -68,14 +68,14 @@ def test_a_role_that_cannot_be_put_in_its_place_leaves_the_one_before(
 ) -> None:
     run("library", "push", postgres, "ada")
     (tmp_path / "ada" / "persona" / "dog.md").write_text("# The dog\n\nKit is grey.\n")
-    before, move = files(tmp_path), library.move_folder
+    before, move = files(tmp_path), library_folder.move_folder
 
     def refused(source: Path, target: Path, *, within: Path) -> None:
         if target.name == "ada" and not (source / "persona" / "dog.md").exists():
             raise StorageError("The disk is full.")
         move(source, target, within=within)
 
-    monkeypatch.setattr(library, "move_folder", refused)
+    monkeypatch.setattr(library_folder, "move_folder", refused)
     assert run("library", "pull", postgres, "ada", "--replace")[0] == 2
     assert files(tmp_path) == before
 

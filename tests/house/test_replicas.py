@@ -24,7 +24,7 @@ from dramaturg.evaluation.comparison.run import Evaluation, EvaluationSettings, 
 from dramaturg.nodes.open_settings import SettingRefused
 from dramaturg.stores.index.graph import GRAPH_KIND
 from dramaturg.stores.learning import learn
-from dramaturg.stores.library import UnknownRole
+from dramaturg.stores.library_folder import UnknownRole
 from dramaturg.testing import WordEmbeddings
 from dramaturg.workflows.amadeus import AmadeusContext
 from dramaturg.workflows.drmr import DrmrContext

@@ -12,7 +12,7 @@ from commands import Command
 HELD = """\
 import atexit, sys
 
-# Registered first, this runs last. What is held so is taken down late and in no order that suits it, as under a debugger.
+# Registered first, this runs last: modules that are held are taken down late, and in no order that suits them.
 atexit.register(lambda: setattr(sys, "held", [*sys.modules.values()]))
 """
 LISTED = f"""{HELD}

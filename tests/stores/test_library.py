@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dramaturg.stores import library as library_module
+from dramaturg.stores import library_folder
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.errors import RoleError, StorageError
 from dramaturg.stores.library import Library, examples, open_role
@@ -163,18 +163,18 @@ def small_examples(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest
     (folder / "__init__.py").write_text("")
     made = Library(folder).create("nell", RoleCard(name="Nell"))
     (made.root / "persona" / "life.md").write_text("# Life")
-    monkeypatch.setattr(library_module, "_examples", lambda: folder)
+    monkeypatch.setattr(library_folder, "_examples", lambda: folder)
     return folder
 
 
 def test_an_example_is_copied_once(tmp_path: Path, small_examples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    copies, move = list[Path](), library_module.move_folder
+    copies, move = list[Path](), library_folder.move_folder
 
     def counted(source: Path, target: Path, *, within: Path) -> None:
         copies.append(target)
         move(source, target, within=within)
 
-    monkeypatch.setattr(library_module, "move_folder", counted)
+    monkeypatch.setattr(library_folder, "move_folder", counted)
     found = list[Role]()
     threads = [threading.Thread(target=lambda: found.append(open_role("nell", tmp_path))) for _ in range(6)]
     for thread in threads:
@@ -196,14 +196,14 @@ def test_the_copy_belongs_to_the_user(tmp_path: Path, small_examples: Path) -> N
 
 
 def test_another_process_may_be_faster(tmp_path: Path, small_examples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    move = library_module.move_folder
+    move = library_folder.move_folder
 
     def late(source: Path, target: Path, *, within: Path) -> None:
         (target / "persona").mkdir(parents=True)
         (target / "role.yaml").write_text("name: Theirs")
         move(source, target, within=within)
 
-    monkeypatch.setattr(library_module, "move_folder", late)
+    monkeypatch.setattr(library_folder, "move_folder", late)
     assert open_role("nell", tmp_path).card.name == "Theirs"
     assert names_in(tmp_path) == ["nell"]
 
@@ -215,7 +215,7 @@ def test_a_copy_that_fails_leaves_nothing(
         raise StorageError("no space")
 
     with monkeypatch.context() as patch:
-        patch.setattr(library_module, "move_folder", full)
+        patch.setattr(library_folder, "move_folder", full)
         with pytest.raises(StorageError):
             open_role("nell", tmp_path)
         with pytest.raises(StorageError):

@@ -16,8 +16,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.json_lines import exported, imported
 from dramaturg.models.errors import ModelUnavailable
-from dramaturg.stores import library as libraries
-from dramaturg.stores import locks
+from dramaturg.stores import library_folder, locks
 from dramaturg.stores.index.dialogues import DIALOGUE_KIND
 from dramaturg.stores.library import open_role
 from dramaturg.stores.role import Role
@@ -70,7 +69,7 @@ async def test_another_conversation_asks_only_what_none_has_asked(role: Role) ->
 
 async def test_another_process_asks_only_what_none_has_asked(role: Role, monkeypatch: pytest.MonkeyPatch) -> None:
     await take(role, player(), PARCEL, user_role="tom")
-    monkeypatch.setattr(libraries, "_roles", {})
+    monkeypatch.setattr(library_folder, "_roles", {})
     again = open_role("ada", role.root.parent)
     assert again is not role
     await take(again, model := player(), PARCEL, user_role="tom")
@@ -195,7 +194,7 @@ async def test_the_memory_of_turn_one_is_used_after_a_restart(
         talk = Talk(role, saver, user_role="tom", **WHOLE)
         await talk.ask(PARCEL, player(record="He brought me the parcel."))
         await talk.ask(SOUP, second := player())
-    monkeypatch.setattr(libraries, "_roles", {})
+    monkeypatch.setattr(library_folder, "_roles", {})
     async with opened() as saver:
         talk = Talk(open_role("ada", role.root.parent), saver, user_role="tom", **WHOLE)
         assert await talk.records() == ["He brought me the parcel."]

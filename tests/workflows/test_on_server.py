@@ -15,7 +15,7 @@ from dramaturg.evaluation.comparison.contestants import contestant
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.nodes.open_settings import SettingRefused
 from dramaturg.nodes.run import RunContext
-from dramaturg.stores.library import UnknownRole
+from dramaturg.stores.library_folder import UnknownRole
 from dramaturg.workflows import server
 from dramaturg.workflows.amadeus import AmadeusContext
 from dramaturg.workflows.id_rag import IdRagContext
