@@ -11,7 +11,7 @@ from dramaturg.conversations.json_lines import overwriting
 from dramaturg.conversations.thread import last_node
 from dramaturg.conversations.turns import Turn
 from dramaturg.stores.formats.chats import OWN, Chat, Message, new_message, swipes_of, with_swipes
-from dramaturg.stores.formats.macros import Names
+from dramaturg.stores.macros import Names
 from dramaturg.stores.names import normal_name
 
 LINES = "chat_lines"

@@ -19,9 +19,9 @@ from dramaturg.nodes.run import RoleContext, library_of, run_of
 from dramaturg.stores.conversations.item_store import ItemStore
 from dramaturg.stores.conversations.memories import ConversationMemories
 from dramaturg.stores.files import close_to_others, make_folder
-from dramaturg.stores.formats.macros import GREETED
 from dramaturg.stores.library import find_card, library_at
 from dramaturg.stores.library_folder import Library
+from dramaturg.stores.macros import GREETED
 from dramaturg.stores.role import Role
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
 from dramaturg.stores.shared_library import SharedLibrary

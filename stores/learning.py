@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from dramaturg.stores.documents.changes import TAKEN as TAKEN_FILE
+from dramaturg.stores.changes import TAKEN as TAKEN_FILE
 from dramaturg.stores.documents.originals import PACKED, Taken, as_markdown, taken, taken_bytes, unread
 from dramaturg.stores.documents.reading import read_text
 from dramaturg.stores.errors import RoleError, RoleFileError, did_you_mean

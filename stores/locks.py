@@ -7,7 +7,7 @@ from typing import Protocol
 
 from filelock import FileLock, Timeout
 
-from dramaturg.stores.documents.changes import finish_change
+from dramaturg.stores.changes import finish_change
 from dramaturg.stores.errors import RoleBusy, StorageError
 from dramaturg.stores.files import inside, make_folder
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, LiteralString
 from urllib.parse import urlsplit
 from weakref import finalize
 
-from dramaturg.stores.documents.changes import TAKEN
+from dramaturg.stores.changes import TAKEN
 from dramaturg.stores.documents.forms import CARD, CHRONICLE, MEMORIES, RoleCard, parse_card
 from dramaturg.stores.documents.originals import taken_in
 from dramaturg.stores.errors import RoleBusy, RoleError, StorageError

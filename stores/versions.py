@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dramaturg.stores.documents.changes import KeptDocuments, drop_set_aside
+from dramaturg.stores.changes import KeptDocuments, drop_set_aside
 from dramaturg.stores.documents.merges import DECISIONS, digest_of_decisions, drop_plan
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, StorageError, did_you_mean
 from dramaturg.stores.files import remove

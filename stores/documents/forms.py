@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from dramaturg.stores.documents.reading import parse_lines, parse_yaml, read_lines, read_text
 from dramaturg.stores.documents.sources import dialogue_paths, document_paths
 from dramaturg.stores.files import read_bytes, sha256
-from dramaturg.stores.formats.macros import Names, filled
+from dramaturg.stores.macros import Names, filled
 
 LONGEST_NAME = 200
 """Characters of a name, in a card, a line or a triple."""

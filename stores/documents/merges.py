@@ -11,7 +11,7 @@ from typing import Self
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from dramaturg.stores.documents.changes import KeptDocuments
+from dramaturg.stores.changes import KeptDocuments
 from dramaturg.stores.documents.reading import parse_yaml
 from dramaturg.stores.documents.sources import document_paths
 from dramaturg.stores.errors import RoleFileError, StaleDraft, did_you_mean

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from dramaturg.stores.documents.changes import TAKEN
+from dramaturg.stores.changes import TAKEN
 from dramaturg.stores.documents.sources import finish_begun_change
 from dramaturg.stores.errors import RoleError, RoleFileError
 from dramaturg.stores.files import read_bytes, read_if_there, sha256

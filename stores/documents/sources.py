@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from dramaturg.stores.documents.changes import CHANGE, KeptDocuments, change_documents
+from dramaturg.stores.changes import CHANGE, KeptDocuments, change_documents
 from dramaturg.stores.errors import StaleDraft
 from dramaturg.stores.files import read_bytes, sha256
 from dramaturg.stores.locks import role_lock

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dramaturg.stores.documents.forms import CARD, RoleCard, card_text, parse_card, with_card
 from dramaturg.stores.files import read_bytes
 from dramaturg.stores.formats.lorebooks import Book, Entry, Form, as_book_entry
-from dramaturg.stores.formats.macros import STRANGER, Names
 from dramaturg.stores.formats.markdown import as_written, entry_in, entry_text, file_name, title_of
+from dramaturg.stores.macros import STRANGER, Names
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
 

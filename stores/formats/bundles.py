@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from dramaturg.stores.documents.changes import TAKEN
+from dramaturg.stores.changes import TAKEN
 from dramaturg.stores.documents.forms import (
     CARD,
     DialogueLine,

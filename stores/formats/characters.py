@@ -23,7 +23,6 @@ from dramaturg.stores.files import read_bytes
 from dramaturg.stores.formats.books import LONGEST_PROFILE, KeptBook, books_of, kept_books, placed, records_of
 from dramaturg.stores.formats.cards import Card, Said, Version
 from dramaturg.stores.formats.lorebooks import Entry
-from dramaturg.stores.formats.macros import STRANGER, Names, filled, unknown
 from dramaturg.stores.formats.markdown import (
     FIELDS,
     Line,
@@ -36,6 +35,7 @@ from dramaturg.stores.formats.markdown import (
     sections_in,
     title_of,
 )
+from dramaturg.stores.macros import STRANGER, Names, filled, unknown
 from dramaturg.stores.role import Role
 
 PERSONA = "persona/character.md"

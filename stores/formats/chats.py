@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from dramaturg.stores.formats.bounds import Refused, dumped, parse_json, text_of
 from dramaturg.stores.formats.lorebooks import Flag, Text
-from dramaturg.stores.formats.macros import Names, filled
+from dramaturg.stores.macros import Names, filled
 
 MESSAGES = 50_000
 SWIPES = 200

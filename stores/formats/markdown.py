@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from dramaturg.stores.documents.forms import Language
 from dramaturg.stores.formats.lorebooks import Entry
-from dramaturg.stores.formats.macros import Names, filled
+from dramaturg.stores.macros import Names, filled
 from dramaturg.stores.names import normal_name
 
 FIELDS = ("description", "personality", "scenario")

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
-from dramaturg.stores.documents.changes import KeptDocuments
+from dramaturg.stores.changes import KeptDocuments
 from dramaturg.stores.errors import DamagedIndex, EmbeddingMismatch, MissingIndex, RoleError
 from dramaturg.stores.files import canonical, move_folder, read_if_there, remove, remove_file, sha256, write_bytes
 from dramaturg.stores.index.parts import Digest, FileRecord, Piece, divided, record_of

@@ -4,7 +4,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Generic
 
-from dramaturg.stores.documents.changes import KeptDocuments
+from dramaturg.stores.changes import KeptDocuments
 from dramaturg.stores.documents.sources import Sources
 from dramaturg.stores.errors import DamagedIndex, MissingIndex
 from dramaturg.stores.files import left_aside

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dramaturg.stores.documents.changes import CHANGE, KeptDocuments, change_documents, finish_change
+from dramaturg.stores.changes import CHANGE, KeptDocuments, change_documents, finish_change
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError
 from dramaturg.stores.files import put_in_place
 from dramaturg.stores.index.draft import IndexDraft
@@ -124,7 +124,7 @@ def test_a_changed_journal_changes_nothing(root: Path, monkeypatch: pytest.Monke
         put_in_place(aside)  # what is kept before
 
     with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
-        patch.setattr("dramaturg.stores.documents.changes.put_in_place", begun)
+        patch.setattr("dramaturg.stores.changes.put_in_place", begun)
         change_documents(root, {"persona/life.md": b"half done", "persona/more.md": b"more"})
     assert (root / CHANGE).exists()
     for path, _ in mutations(root / "index", seed=5, count=count, only=lambda one: one.name == "change.json"):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dramaturg.stores.documents.changes import CHANGE, change_documents
+from dramaturg.stores.changes import CHANGE, change_documents
 from dramaturg.stores.errors import RoleError, StorageError
 from dramaturg.stores.files import canonical, sha256
 from dramaturg.stores.index.passages import passage_kind

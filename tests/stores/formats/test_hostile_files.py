@@ -25,9 +25,9 @@ from dramaturg.stores.formats.cards import Card, as_charx
 from dramaturg.stores.formats.characters import role_of
 from dramaturg.stores.formats.chats import Chat, written_chat
 from dramaturg.stores.formats.lorebooks import Book
-from dramaturg.stores.formats.macros import LONGEST, Names, filled
 from dramaturg.stores.formats.png import SIGNATURE, blank
 from dramaturg.stores.formats.told import Told, read_file, told
+from dramaturg.stores.macros import LONGEST, Names, filled
 
 CARD = png_of(WILD["w++"])
 HEADER = blank()[8:33]

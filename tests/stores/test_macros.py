@@ -2,7 +2,7 @@
 
 import pytest
 
-from dramaturg.stores.formats.macros import Names, filled, unknown
+from dramaturg.stores.macros import Names, filled, unknown
 
 NAMES = Names("Ada", "Jim", "What was there.")
 
