@@ -7,7 +7,7 @@ hash of the seed, the change and the function's name, so that code that was only
 They are made in a copy of a checkout. There the quick tests run once with a mark in each function that will be changed:
 a mutant is then given to the test files that get there, the nearest first, until a test fails, and fails again alone,
 since on a busy machine tests fail by themselves at times. A mutant outside of functions is given to all files.
-Nothing is random. Ten minutes of a processor for the first run, then about one and a half a mutant.
+Nothing is random. One that nothing catches takes about as long as the quick tests, the others a minute.
 
 Run: python benchmarks/mutants.py [--seed 39] [--count 60] [--root CHECKOUT] [--out results.jsonl] [-n 1]
      [--timeout 900] [--json]
@@ -29,11 +29,11 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass
 from itertools import count, pairwise, takewhile
 from pathlib import Path
 from signal import SIGKILL
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.markup import escape
@@ -41,35 +41,16 @@ from rich.table import Table
 
 FOLDERS = ("nodes", "stores", "models", "conversations", "server")
 NEAR = 5  # so many test files are tried before the others are so much as imported
-HANGS = 120  # seconds of a test; the dearest quick ones take ten on an idle machine
+PYTEST = "-m pytest -q -p no:randomly -p no:cacheprovider -p mutants_seen --timeout 120"
 MEMORY = 8 << 30  # bytes of a process: some mutants fill a list without an end
 ONE_IN = 4  # constants, of which there are too many
 
-OPERATORS: dict[type[ast.AST], tuple[str, ...]] = {
-    ast.Lt: ("<", "<=", ">="),
-    ast.LtE: ("<=", "<", ">"),
-    ast.Gt: (">", ">=", "<="),
-    ast.GtE: (">=", ">", "<"),
-    ast.Eq: ("==", "!="),
-    ast.NotEq: ("!=", "=="),
-    ast.Is: ("is", "is not"),
-    ast.IsNot: ("is not", "is"),
-    ast.In: ("in", "not in"),
-    ast.NotIn: ("not in", "in"),
-    ast.And: ("and", "or"),
-    ast.Or: ("or", "and"),
-    ast.Add: ("+", "-"),
-    ast.Sub: ("-", "+"),
-    ast.Mult: ("*", "/"),
-    ast.Div: ("/", "*"),
-    ast.FloorDiv: ("//", "*"),
-    ast.Mod: ("%", "*"),
-    ast.Pow: ("**", "*"),
-    ast.BitOr: ("|", "&"),
-    ast.BitAnd: ("&", "|"),
-}
+SWAPS = (
+    "< → <=, >=; <= → <, >; > → >=, <=; >= → >, <; == → !=; != → ==; is → is not; is not → is; in → not in; "
+    "not in → in; and → or; or → and; + → -; - → +; * → /; / → *; // → *; % → *; ** → *; | → &; & → |"
+)
+OTHERS = {was: others.split(", ") for was, others in (one.split(" → ") for one in SWAPS.split("; "))}
 """What an operator becomes."""
-
 ASIDE = re.compile(r"^(logger|log|warnings)\.|^(TypeVar|NewType)$|(Error|Warning)$")
 """Functions whose arguments are for people or for a type checker."""
 UNSEEN = {"annotation", "returns", "decorator_list", "description", "title", "examples"}
@@ -134,8 +115,7 @@ class Mutant:
     entry: int
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Where a node stands: in which classes and functions, where the body of the inmost begins, and in a default."""
 
     names: tuple[str, ...] = ()
@@ -145,24 +125,24 @@ class Place:
 
 def mutants(file: str, text: str) -> Iterator[Mutant]:  # noqa: C901
     """All mutants of a file."""
-    lines = text.splitlines()
+    lines = text.split("\n")
 
-    def changed(operator: str, at: Place, line: int, begin: int, end: int, to: str) -> Iterator[Mutant]:
+    def changed(operator: str, at: Place, line: int, begin: int, end: int | None, to: str) -> Mutant:
         whole = lines[line - 1].encode()  # columns are bytes
         after = (whole[:begin] + to.encode() + whole[end:]).decode().strip()
-        yield Mutant(file, line, operator, ".".join(at.names), whole.decode().strip(), after, at.entry)
+        return Mutant(file, line, operator, ".".join(at.names), whole.decode().strip(), after, at.entry)
 
     def replaced(operator: str, at: Place, node: ast.expr | ast.stmt, to: str) -> Iterator[Mutant]:
-        if node.lineno == node.end_lineno and node.end_col_offset:
-            yield from changed(operator, at, node.lineno, node.col_offset, node.end_col_offset, to)
+        if to and node.lineno == node.end_lineno:
+            yield changed(operator, at, node.lineno, node.col_offset, node.end_col_offset, to)
 
-    def between(kind: str, at: Place, left: ast.expr, operator: ast.AST, right: ast.expr) -> Iterator[Mutant]:
-        was, *others = OPERATORS.get(type(operator), ("",))
-        if left.end_lineno == right.lineno and left.end_col_offset:
+    def between(operator: str, at: Place, left: ast.expr, right: ast.expr) -> Iterator[Mutant]:
+        if left.end_lineno == right.lineno:
             begin, end = left.end_col_offset, right.col_offset
             text = lines[right.lineno - 1].encode()[begin:end].decode()  # with parentheses, at times
-            for to in others:
-                yield from changed(kind, at, right.lineno, begin, end, text.replace(was, to, 1))
+            was = text.strip(" ()") if text.strip(" ()") in OTHERS else text.strip(" ()=")
+            for other in OTHERS.get(was, ()):
+                yield changed(operator, at, right.lineno, begin or 0, end, text.replace(was, other, 1))
 
     def of(node: ast.AST, at: Place) -> Iterator[Mutant]:  # noqa: C901
         match node:
@@ -182,21 +162,21 @@ def mutants(file: str, text: str) -> Iterator[Mutant]:  # noqa: C901
             case ast.ClassDef():
                 at = Place((*at.names, node.name))
             case ast.arguments() | ast.keyword(arg="default"):
-                at = replace(at, default=True)
+                at = at._replace(default=True)
             case ast.AnnAssign() if at.names and not at.entry:  # a field of a class
-                at = replace(at, default=True)
+                at = at._replace(default=True)
             case ast.Compare():
-                for (left, right), operator in zip(pairwise([node.left, *node.comparators]), node.ops, strict=True):
-                    yield from between("comparison", at, left, operator, right)
+                for left, right in pairwise([node.left, *node.comparators]):
+                    yield from between("comparison", at, left, right)
             case ast.BoolOp():
                 for left, right in pairwise(node.values):
-                    yield from between("and, or, not", at, left, node.op, right)
+                    yield from between("and, or, not", at, left, right)
             case ast.UnaryOp(op=ast.Not()):
                 yield from replaced("and, or, not", at, node, f"({ast.unparse(node.operand)})")
             case ast.BinOp():
-                yield from between("arithmetic", at, node.left, node.op, node.right)
-            case ast.AugAssign(target=ast.Name() | ast.Attribute() | ast.Subscript()):
-                yield from between("arithmetic", at, node.target, node.op, node.value)
+                yield from between("arithmetic", at, node.left, node.right)
+            case ast.AugAssign():
+                yield from between("arithmetic", at, node.target, node.value)
             case ast.Return(value=ast.expr() as value) if ast.unparse(value) != "None":
                 yield from replaced("return", at, value, "None")
             case ast.Expr(value=ast.Call(func=called) | ast.Await(value=ast.Call(func=called))):
@@ -205,14 +185,11 @@ def mutants(file: str, text: str) -> Iterator[Mutant]:  # noqa: C901
             case ast.Call(func=ast.Name(id="min" | "max") as called):
                 yield from replaced("min, max", at, called, "max" if called.id == "min" else "min")
             case ast.Constant(value=value):
-                to = constant(value, at.default)
-                yield from replaced("default" if at.default else "constant", at, node, to) if to else ()
-        conditions = node.ifs if isinstance(node, ast.comprehension) else [getattr(node, "test", None)]
-        for test in filter(
-            None, conditions
-        ):  # the others are turned round by their operators, and a loop might not end
-            if not isinstance(node, ast.While) and not isinstance(test, ast.Compare | ast.UnaryOp):
-                yield from replaced("condition", at, test, f"not ({ast.unparse(test)})")
+                yield from replaced("default" if at.default else "constant", at, node, constant(value, at.default))
+        if isinstance(node, ast.If | ast.IfExp | ast.comprehension):
+            for test in node.ifs if isinstance(node, ast.comprehension) else [node.test]:
+                if not isinstance(test, ast.Compare | ast.UnaryOp):  # these are turned round by their operators
+                    yield from replaced("condition", at, test, f"not ({ast.unparse(test)})")
         for name, value in ast.iter_fields(node):
             for child in value if isinstance(value, list) else [value]:
                 if isinstance(child, ast.AST) and not {name, getattr(child, "arg", "")} & UNSEEN:
@@ -223,15 +200,15 @@ def mutants(file: str, text: str) -> Iterator[Mutant]:  # noqa: C901
 
 def body_of(function: ast.FunctionDef | ast.AsyncFunctionDef, lines: list[str]) -> int:
     """The line of its first statement after the docstring, where a mark can stand (0: nowhere)."""
-    first, *others = function.body
-    first = others[0] if others and ast.get_docstring(function) is not None else first
+    first = function.body[1 if ast.get_docstring(function) is not None and len(function.body) > 1 else 0]
     if lines[first.lineno - 1][: first.col_offset].strip():
         return 0
-    return min([first.lineno, *(one.lineno for one in getattr(first, "decorator_list", []))])
+    decorators: list[ast.expr] = getattr(first, "decorator_list", [])
+    return min([first.lineno, *(one.lineno for one in decorators)])
 
 
 def constant(value: object, default: bool) -> str:
-    """Another one; none only where it is a default."""
+    """Another one (empty: there is none); one instead of none only where it is a default."""
     match value:
         case bool():
             return repr(not value)
@@ -248,56 +225,44 @@ def sample(root: Path, seed: int, wanted: int) -> list[Mutant]:
     for file in sorted(file for folder in FOLDERS for file in (root / folder).rglob("*.py")):
         for one in mutants(str(file.relative_to(root)), file.read_text(encoding="utf-8")):
             told = repr((seed, one.operator, one.function, one.before, one.after)).encode()
-            rank = int.from_bytes(hashlib.sha256(told).digest()) * (ONE_IN if one.operator == "constant" else 1)
+            rank = int(hashlib.sha256(told).hexdigest(), 16) * (ONE_IN if one.operator == "constant" else 1)
             if (one.file, one.line) not in ranked or rank < ranked[one.file, one.line][0]:
                 ranked[one.file, one.line] = rank, one
     once = dict(ranked.values())  # the same line twice in one function is one mutant
     return [once[rank] for rank in sorted(once)[:wanted]]
 
 
-@dataclass
 class Copy:
-    """A copy of a checkout, named `dramaturg` so that it is the package for what has its folder in the path."""
+    """A copy of a checkout, named `dramaturg`: that is the package where the folder around it is in the path."""
 
-    folder: Path
-    workers: int
-    tree: Path = field(init=False)
-    times: Iterator[int] = field(default_factory=lambda: count(1_000_000_000))
-    left_out: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.tree = self.folder / "dramaturg"
-        (self.folder / "tmp").mkdir()
-        (self.folder / "mutants_seen.py").write_text(PLUGIN, encoding="utf-8")
-
-    def fill(self, root: Path) -> None:
-        """Copy what git has or would take; tests ask git for it again.
-
-        Raises:
-            SystemExit: another copy of the package would be tested.
-        """
+    def __init__(self, root: Path, folder: Path, workers: int) -> None:
+        self.folder, self.tree, self.workers = folder, folder / "dramaturg", workers
+        self.left_out, self.times = list[str](), count(1_000_000_000)
+        paths = {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "", "TMPDIR": str(folder / "tmp")}
+        others = {name: value for name, value in os.environ.items() if not re.search("KEY|TOKEN|PYTEST", name)}
+        self.surroundings = {**others, **paths, "PYTHONHASHSEED": "0", "CI": "true", "HF_HUB_OFFLINE": "1"}
+        (folder / "tmp").mkdir()
+        (folder / "mutants_seen.py").write_text(PLUGIN, encoding="utf-8")
         listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
         for name in subprocess.run(listed, cwd=root, check=True, capture_output=True, text=True).stdout.split("\0"):
             if name and (root / name).is_file():
                 (self.tree / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(root / name, self.tree / name)
-        subprocess.run(["git", "init", "--quiet"], cwd=self.tree, check=True)
-        subprocess.run(["git", "add", "--all"], cwd=self.tree, check=True)
-        program = (
-            f"from dramaturg import {', '.join(FOLDERS)}; print(*(one.__file__ for one in ({', '.join(FOLDERS)})))"
-        )
-        command = [sys.executable, "-c", program]
-        done = subprocess.run(command, cwd="/", env=self.surroundings(), check=True, capture_output=True, text=True)
-        if any(not Path(file).is_relative_to(self.tree) for file in done.stdout.split()):
-            raise SystemExit(f"Another copy of the package would be tested: {done.stdout}")
+        for command in ("git init --quiet", "git add --all"):  # tests ask git for the files
+            subprocess.run(command.split(), cwd=self.tree, check=True)
 
-    def surroundings(self) -> dict[str, str]:
-        """The caller's variables without keys; compiled files are kept."""
-        kept = {
-            name: value for name, value in os.environ.items() if not re.search("KEY|TOKEN|^PYTEST|^DRAMATURG", name)
-        }
-        paths = {"PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "", "TMPDIR": str(self.folder / "tmp")}
-        return {**kept, **paths, "PYTHONHASHSEED": "0", "CI": "true", "HF_HUB_OFFLINE": "1"}
+    def check(self) -> None:
+        """See that its modules are those that a test imports.
+
+        Raises:
+            SystemExit: they are others.
+        """
+        names = ", ".join(FOLDERS)
+        program = f"from dramaturg import {names}\nfor one in ({names}): print(one.__file__)"
+        command = [sys.executable, "-c", program]
+        done = subprocess.run(command, cwd="/", env=self.surroundings, check=True, capture_output=True, text=True)
+        if any(not Path(file).is_relative_to(self.tree) for file in done.stdout.splitlines()):
+            raise SystemExit(f"Another copy of the package would be tested: {done.stdout}")
 
     def write(self, file: str, text: str) -> None:
         """With a time that no compiled file has."""
@@ -309,36 +274,13 @@ class Copy:
         """What pytest ends with (-1: not in time), and what the plugin tells."""
         told = self.folder / "told"
         told.unlink(missing_ok=True)
-        spread = ["-n", str(self.workers), "--dist", "loadfile", "--no-loadscope-reorder"] if self.workers > 1 else []
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-p",
-            "no:randomly",
-            "-p",
-            "no:cacheprovider",
-            "-p",
-            "mutants_seen",
-        ]
-        command += [
-            "-m",
-            "not slow and not crash",
-            "--timeout",
-            str(HANGS),
-            *options,
-            *(spread if len(files) != 1 else []),
-        ]
+        command = [sys.executable, *PYTEST.split(), "-m", "not slow and not crash", *options, *files]
         command += [f"--deselect={one}" for one in self.left_out]
+        if self.workers > 1 and len(files) != 1:
+            command += ["-n", str(self.workers), "--dist", "loadfile", "--no-loadscope-reorder"]
         with (self.folder / "log").open("wb") as log:
             process = subprocess.Popen(
-                [*command, *files],
-                cwd=self.tree,
-                env=self.surroundings(),
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
+                command, cwd=self.tree, env=self.surroundings, stdout=log, stderr=log, start_new_session=True
             )
             try:
                 code = process.wait(max(limit, 1))
@@ -347,8 +289,8 @@ class Copy:
             with suppress(ProcessLookupError):  # and what tests have left
                 os.killpg(process.pid, SIGKILL)
             process.wait()
-        lines = told.read_text(encoding="utf-8").splitlines() if told.exists() else []
-        return code, [line.split("\t") for line in lines]
+        lines = told.read_text(encoding="utf-8").split("\n")[:-1] if told.exists() else []
+        return code, [line.split("\t") for line in dict.fromkeys(lines)]
 
 
 def reached(copy: Copy, chosen: list[Mutant]) -> dict[str, Any]:
@@ -357,26 +299,23 @@ def reached(copy: Copy, chosen: list[Mutant]) -> dict[str, Any]:
     Raises:
         SystemExit: no test ran.
     """
-    entries = {one.file: sorted({it.entry for it in chosen if it.file == one.file and it.entry}) for one in chosen}
-    whole = {file: (copy.tree / file).read_text(encoding="utf-8") for file in entries}
+    whole = {one.file: (copy.tree / one.file).read_text(encoding="utf-8") for one in chosen}
     for file, text in whole.items():
-        lines = text.splitlines(keepends=True)
-        for entry in reversed(entries[file]):
-            indent = re.match(r"\s*", lines[entry - 1])
-            lines.insert(entry - 1, f'{indent and indent[0]}__import__("mutants_seen").mark("{file}:{entry}")\n')
-        copy.write(file, "".join(lines))
+        lines = text.split("\n")
+        for entry in sorted({one.entry for one in chosen if one.file == file and one.entry}, reverse=True):
+            indent = lines[entry - 1].removesuffix(lines[entry - 1].lstrip())
+            lines.insert(entry - 1, f'{indent}__import__("mutants_seen").mark("{file}:{entry}")')
+        copy.write(file, "\n".join(lines))
     _, told = copy.test([], limit=4 * 3600)
     for file, text in whole.items():
         copy.write(file, text)
     files = sorted(words[1] for words in told if words[0] == "file")
     if not files:
         raise SystemExit(f"No test ran: {(copy.folder / 'log').read_text(encoding='utf-8')[-2000:]}")
-    marks: dict[str, set[str]] = {}
-    for words in told:
-        if words[0] == "mark":
-            marks.setdefault(words[1], set()).add(words[2])
-    failed = [words[1] for words in told if words[0] == "failed"]
-    return {"files": files, "marks": {mark: sorted(found) for mark, found in marks.items()}, "left_out": failed}
+    marks: dict[str, list[str]] = {}
+    for _, mark, file in (words for words in told if words[0] == "mark"):
+        marks.setdefault(mark, []).append(file)
+    return {"files": files, "marks": marks, "left_out": [words[1] for words in told if words[0] == "failed"]}
 
 
 def nearest(mutant: Mutant, seen: dict[str, Any]) -> list[str]:
@@ -396,9 +335,9 @@ def tried(mutant: Mutant, copy: Copy, files: list[str], timeout: float) -> dict[
     """Make a mutant, test it, and put back what was there."""
     began, left_out = time.monotonic(), copy.left_out
     text = (copy.tree / mutant.file).read_text(encoding="utf-8")
-    lines = text.splitlines(keepends=True)
+    lines = text.split("\n")
     lines[mutant.line - 1] = lines[mutant.line - 1].replace(mutant.before, mutant.after)
-    copy.write(mutant.file, "".join(lines))
+    copy.write(mutant.file, "\n".join(lines))
     outcome, by, stages = "survived", "", [files[:NEAR], files[NEAR:]]
     while stages and outcome == "survived":
         code, told = copy.test(stages[0], "-x", limit=timeout - (time.monotonic() - began)) if stages[0] else (0, [])
@@ -415,18 +354,8 @@ def tried(mutant: Mutant, copy: Copy, files: list[str], timeout: float) -> dict[
         stages.pop(0)
     copy.write(mutant.file, text)
     copy.left_out = left_out
-    return {
-        "outcome": outcome,
-        "by": by,
-        "files": len(files),
-        "seconds": round(time.monotonic() - began),
-        **asdict(mutant),
-    }
-
-
-def keep(results: Path, found: dict[str, Any]) -> None:
-    with results.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(found) + "\n")
+    found = {"outcome": outcome, "by": by, "files": len(files), "seconds": round(time.monotonic() - began)}
+    return {**found, **asdict(mutant)}
 
 
 def measured(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
@@ -435,26 +364,28 @@ def measured(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
     Raises:
         SystemExit: the file has results of another sample.
     """
-    chosen, root = sample(given.root, given.seed, given.count), given.root
+    chosen = sample(given.root, given.seed, given.count)
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         results = given.out or Path(folder) / "results"
-        kept = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
-        copy = Copy(Path(folder), given.workers)
-        copy.fill(root)
-        if not kept:
-            kept = [{"sample": [asdict(one) for one in chosen], **reached(copy, chosen)}]
-            keep(results, kept[0])
-        seen, *done = kept
-        if seen["sample"] != [asdict(one) for one in chosen]:
-            raise SystemExit(f"{given.out} has results of another sample: name another file.")
-        copy.left_out = seen["left_out"]
-        yield from done
-        for number, one in enumerate(chosen[len(done) :], len(done) + 1):
-            found = tried(one, copy, nearest(one, seen), given.timeout)
-            keep(results, found)
-            what = f"{one.file}:{one.line}: {one.operator}: {one.before} → {one.after}"
-            print(f"{number}/{len(chosen)} {found['outcome']} {found['seconds']} s {what}", file=sys.stderr, flush=True)
-            yield found
+        results.touch()
+        kept = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
+        copy = Copy(given.root, Path(folder), given.workers)
+        copy.check()
+        with results.open("a", encoding="utf-8", buffering=1) as out:
+            if not kept:
+                kept = [{"sample": [asdict(one) for one in chosen], **reached(copy, chosen)}]
+                print(json.dumps(kept[0]), file=out)
+            seen, *done = kept
+            if seen["sample"] != [asdict(one) for one in chosen]:
+                raise SystemExit(f"{results} has results of another sample: name another file.")
+            yield from done
+            copy.left_out = seen["left_out"]
+            for number, one in enumerate(chosen[len(done) :], len(done) + 1):
+                found = tried(one, copy, nearest(one, seen), given.timeout)
+                print(json.dumps(found), file=out)
+                what = f"{found['outcome']} ({found['seconds']} s) {one.file}:{one.line}: {one.before} → {one.after}"
+                print(f"{number}/{len(chosen)} {what}", file=sys.stderr, flush=True)
+                yield found
 
 
 def main(given: argparse.Namespace) -> None:
