@@ -286,9 +286,10 @@ class Copy:
                 code = process.wait(max(limit, 1))
             except subprocess.TimeoutExpired:
                 code = -1
-            with suppress(ProcessLookupError):  # and what tests have left
-                os.killpg(process.pid, SIGKILL)
-            process.wait()
+            finally:
+                with suppress(ProcessLookupError):  # and what tests have left
+                    os.killpg(process.pid, SIGKILL)
+                process.wait()
         lines = told.read_text(encoding="utf-8").split("\n")[:-1] if told.exists() else []
         return code, [line.split("\t") for line in dict.fromkeys(lines)]
 
