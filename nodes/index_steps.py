@@ -6,9 +6,10 @@ A kind has a file of its own with what differs: what its records are, what a cha
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
-from functools import wraps
+from dataclasses import dataclass
+from functools import partial, wraps
 from importlib.metadata import version
-from typing import Annotated, Any, Literal, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast
+from typing import Annotated, Any, Generic, Literal, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast
 
 import numpy as np
 from langgraph.runtime import Runtime
@@ -30,6 +31,7 @@ from dramaturg.stores.index.records import R
 from dramaturg.stores.index.vectors import with_direction
 
 PATIENCE = 50  # times that an index is made again because its sources were changed meanwhile
+BATCH = 64  # texts that are embedded in one call
 AT_ONCE = 32  # answers that are written together
 IN_WORK = 128  # questions that are put into words; more than are ever with a model at once
 TRIED = 16  # texts that are embedded to see how long it takes
@@ -39,6 +41,7 @@ SECONDS = 2.0  # in which an answer is written at the latest
 Knowledge = Literal["passages", "graph", "memories", "dialogues"]
 """The kinds of knowledge that are indexed. In a turn each has channels of its own."""
 
+C_co = TypeVar("C_co", bound=RoleContext, covariant=True)
 P = ParamSpec("P")
 T = TypeVar("T")
 Node: TypeAlias = Callable[P, Coroutine[Any, Any, dict[str, Any]]]
@@ -47,19 +50,22 @@ Announce = Callable[[int], None]
 
 
 Rebuild = Annotated[bool, Field(description="Rebuild everything; the old index is used until the new one is ready.")]
-DraftFolder = Annotated[str, Field(description="Where the draft is on disk.")]
 PublishedVersion = Annotated[
     str, Field(description="The version that was published; empty where none was, or the draft must be made again.")
 ]
-Overtaken = Annotated[int, Field(description="How often the sources have changed meanwhile.")]
 
 
 class IndexDraftState(TypedDict):
     """Indexing under way."""
 
-    draft: DraftFolder
+    draft: Annotated[str, Field(description="Where the draft is on disk.")]
     version: PublishedVersion
-    overtaken: Overtaken
+    overtaken: Annotated[int, Field(description="How often the sources have changed meanwhile.")]
+
+
+class AskingDraftState(IndexDraftState):
+    """Indexing under way that asks a chat model."""
+
     usage: Annotated[
         dict[str, Usage], Field(description="What each node asked the chat model: calls, tokens, seconds."), add_usage
     ]
@@ -117,7 +123,7 @@ async def unchanged(
 ) -> dict[str, Any]:
     """What a recheck node writes: the report of the version that is read now, if indexing would come to it again.
 
-    A wish is always gone into.
+    A wish is always gone into. What an earlier run has asked is no more counted, in any case.
 
     Args:
         run: whose embedding model, which is not loaded for it.
@@ -126,13 +132,14 @@ async def unchanged(
         knowledge: the kind, whose version is written.
         settings: `told` of now.
     """
+    nothing = {"version": "", "usage": Overwrite({})}
     if any(state.get(wish) for wish in WISHES):
-        return {"version": ""}
+        return nothing
     manifest = await asyncio.to_thread(index.unchanged, run.embedding_name, settings)
     if manifest is None or manifest.done is None:
-        return {"version": ""}
+        return nothing
     report = {**manifest.done.report, "version": manifest.version}
-    return {"index": report, "version": manifest.version, f"{knowledge}_version": manifest.version}
+    return {**nothing, "index": report, "version": manifest.version, f"{knowledge}_version": manifest.version}
 
 
 @needs(version="a node that rechecks")
@@ -161,8 +168,8 @@ async def begin_draft(
     records: Sequence[R],
     settings: Mapping[str, JsonValue],
     sources: Mapping[str, str],
-) -> tuple[str, dict[str, Any]]:
-    """Write records down as a draft, or find it again.
+) -> dict[str, Any]:
+    """Write records down as a draft, or find it again; return its id, and what clears the usage of an earlier run.
 
     Args:
         run: whose embedding model.
@@ -171,9 +178,6 @@ async def begin_draft(
         records: all of the version.
         settings: how they were made.
         sources: the checksum of each file, from before it was read.
-
-    Returns:
-        The id of the draft, and what clears the usage of an earlier run.
     """
     again = bool(state.get("overtaken"))
     draft = await asyncio.to_thread(
@@ -185,7 +189,7 @@ async def begin_draft(
         fresh=bool(state.get("rebuild")),
         after=state["draft"] if again else "",
     )
-    return draft, {} if again else {"usage": Overwrite({})}
+    return {"draft": draft, "version": "", **({} if again else {"usage": Overwrite({})})}
 
 
 class NoVector(ValueError):
@@ -246,26 +250,6 @@ async def embed_batches(
         yield done, len(left)
     if without:
         raise NoVector(model.name, without)
-
-
-async def embed_all(
-    run: Run[Any],
-    builder: IndexBuilder[Any],
-    draft: str,
-    size: int,
-    runtime: Runtime[Any],
-    texts: Sequence[str] | None = None,
-) -> None:
-    """Embed all that has no vector yet, and stream how much is done; see `embed_batches`."""
-    whole = texts
-    if whole is None:
-        whole = [one.embedding_text for one in await asyncio.to_thread(builder.records, draft)]
-    left = len(await asyncio.to_thread(builder.unembedded, draft, texts))
-    announce = progress(runtime, "vectors", left, before=len(set(whole)) - left)
-    if left:
-        announce(0)
-    async for done, _ in embed_batches(run, builder, draft, size, texts):
-        announce(done)
 
 
 def progress(runtime: Runtime[Any], what: str, left: int, each: int = 1, before: int = 0) -> Announce:
@@ -365,6 +349,80 @@ async def answer_all(
             await keep(had)
 
 
+@dataclass(frozen=True)
+class IndexBuild(Generic[C_co, R]):
+    """What a step of a build works with: the run, and the draft in which records, answers and vectors are kept."""
+
+    run: Run[C_co]
+    runtime: Runtime[Any]
+    index: Index[R, Any]
+    draft: str
+    read: dict[str, JsonValue] | None = None
+    """Where answers are noted that are read, for a version that keeps what it rests on."""
+
+    async def records(self) -> Sequence[R]:
+        """All records of the draft."""
+        return await asyncio.to_thread(self.index.builder.records, self.draft)
+
+    async def answers(self) -> Mapping[str, JsonValue]:
+        """All answers so far, by the keys that they are kept under."""
+        answers = await asyncio.to_thread(self.index.builder.answers, self.draft)
+        return answers if self.read is None else LookedAt(answers, self.read)
+
+    async def keep(self, answers: Answers) -> None:
+        """Write answers to the draft."""
+        await asyncio.to_thread(self.index.builder.add_answers, self.draft, answers)
+
+    async def embed(self, texts: Sequence[str] | None = None, *, size: int = BATCH) -> None:
+        """Embed all that has no vector yet, and stream how much is done; see `embed_batches`."""
+        whole = [one.embedding_text for one in await self.records()] if texts is None else texts
+        left = len(await asyncio.to_thread(self.index.builder.unembedded, self.draft, texts))
+        announce = progress(self.runtime, "vectors", left, before=len(set(whole)) - left)
+        if left:
+            announce(0)
+        async for done, _ in embed_batches(self.run, self.index.builder, self.draft, size, texts):
+            announce(done)
+
+    async def require_settings(self, wanted: Mapping[str, JsonValue]) -> None:
+        """Refuse to publish a draft that was begun when `role.yaml` said something else.
+
+        Raises:
+            StaleDraft: it was changed meanwhile.
+        """
+        if await asyncio.to_thread(self.index.builder.settings, self.draft) != wanted:
+            raise StaleDraft(f"role.yaml of {self.run.role.id!r} was changed while it was indexed: index it again.")
+
+    async def publish(
+        self,
+        knowledge: Knowledge,
+        report: Mapping[str, Any],
+        counts: Mapping[str, int],
+        *wishes: str,
+        done: Done | None,
+        **more: Any,
+    ) -> dict[str, Any]:
+        """Make the draft the version that is read from now on, unless its sources are no longer what they were.
+
+        Args:
+            knowledge: the kind, whose version is written.
+            report: what the index holds and what it cost; its `version` comes here.
+            counts: what it holds, as it stands with the version.
+            wishes: what is done with it.
+            done: what indexing would come to again, where nothing is left to do.
+            more: see `IndexBuilder.publish`.
+
+        Returns:
+            What a publishing node writes.
+        """
+        publish = partial(self.index.builder.publish, used=self.read, done=done, sources=self.index.sources, **more)
+        version = (await asyncio.to_thread(publish, self.draft, counts)).version
+        report = {**report, "version": version}
+        self.runtime.stream_writer({"event": "published", **report})
+        note(version=version, knowledge=knowledge)
+        versions = {"version": version, f"{knowledge}_version": version}
+        return {"index": report, **versions, "overtaken": 0, **dict.fromkeys(wishes, False)}
+
+
 def unless_overtaken(node: Node[P]) -> Node[P]:
     """Leave a node whose draft is gone: somebody else was faster with the same one, and publishing finds out."""
 
@@ -394,29 +452,10 @@ def made_again_if_stale(publish: Node[P]) -> Node[P]:
     return attempt
 
 
-def refuse_other_settings(run: Run[Any], made: Mapping[str, JsonValue], wanted: Mapping[str, JsonValue]) -> None:
-    """Refuse to publish a draft that was begun when `role.yaml` said something else.
-
-    Raises:
-        StaleDraft: it was changed meanwhile.
-    """
-    if made != wanted:
-        raise StaleDraft(f"role.yaml of {run.role.id!r} was changed while it was indexed: index it again.")
-
-
 def done_with(settings: str, report: Mapping[str, Any]) -> Done:
     """What a version says of itself, once nothing is left to do: the report that indexing would give again."""
     free = {name: 0 for name in ("embedded", "calls", "tokens") if name in report}
     return Done(settings=settings, report={name: one for name, one in {**report, **free}.items() if name != "version"})
-
-
-def published(runtime: Runtime[Any], report: Mapping[str, Any], knowledge: Knowledge, *wishes: str) -> dict[str, Any]:
-    """What a publishing node writes: the report with its `version`, and that wishes are done."""
-    runtime.stream_writer({"event": "published", **report})
-    version = report["version"]
-    note(version=version, knowledge=knowledge)
-    versions = {"version": version, f"{knowledge}_version": version}
-    return {"index": report, **versions, "overtaken": 0, **dict.fromkeys(wishes, False)}
 
 
 @needs(version="a node that publishes")
@@ -460,19 +499,13 @@ def cost_of_texts(unit: str, there: int, left: Sequence[str], later: str = "") -
 
 
 async def with_embedding(
-    cost: IndexingCost, run: Run[Any], builder: IndexBuilder[Any], texts: Sequence[str], *, anew: bool
+    cost: IndexingCost, run: Run[Any], builder: IndexBuilder[R], records: Sequence[R], wishes: Wishes
 ) -> IndexingCost:
-    """A cost with what is embedded, and how long that takes.
-
-    Args:
-        cost: what the chat model would be asked.
-        run: whose embedding model.
-        builder: of the index.
-        texts: of all records.
-        anew: whether everything is rebuilt.
-    """
-    model = await run.embedder()
-    left = list(dict.fromkeys(texts)) if anew else await asyncio.to_thread(builder.to_embed, texts, model.name)
+    """A cost with what of the records is embedded, and how long that takes."""
+    model, texts = await run.embedder(), [one.embedding_text for one in records]
+    left = list(dict.fromkeys(texts))
+    if not wishes.get("rebuild"):
+        left = await asyncio.to_thread(builder.to_embed, texts, model.name)
     few, seconds = left[:: max(1, len(left) // TRIED)], 0.0
     if isinstance(model.embeddings, EndpointEmbeddings):
         return cost._replace(to_embed=len(left))

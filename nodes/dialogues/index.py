@@ -7,7 +7,6 @@ from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 
 from langgraph.runtime import Runtime
-from langgraph.types import Overwrite
 from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
@@ -16,7 +15,8 @@ from dramaturg.nodes.dialogues.cast import Speakers, letters_of
 from dramaturg.nodes.index_steps import (
     Announce,
     Answers,
-    IndexDraftState,
+    AskingDraftState,
+    IndexBuild,
     IndexingCost,
     LookedAt,
     PublishedVersion,
@@ -28,11 +28,8 @@ from dramaturg.nodes.index_steps import (
     checked,
     cost_of_texts,
     done_with,
-    embed_all,
     made_again_if_stale,
     progress,
-    published,
-    refuse_other_settings,
     told,
     unchanged,
     unless_overtaken,
@@ -102,7 +99,7 @@ class DialogueIndexOutput(TypedDict):
     dialogues_version: DialoguesVersion
 
 
-class DialogueDraftState(DialogueIndexInput, DialogueIndexOutput, IndexDraftState):
+class DialogueDraftState(DialogueIndexInput, DialogueIndexOutput, AskingDraftState):
     """Indexing under way."""
 
     failures: Annotated[list[dict[str, str]], Field(description="Edges that have no score, and why.")]
@@ -138,8 +135,7 @@ async def recheck_dialogues(state: DialogueDraftState, runtime: Runtime[Any]) ->
     """Look whether indexing would come to the dialogues that are read now, and to nothing else; see `unchanged`."""
     run = await open_run(runtime, DialogueIndexSettings)
     settings = told(run, DialogueIndexSettings)
-    found = await unchanged(run, run.role.index(DIALOGUE_KIND), state, "dialogues", settings)
-    return {**found, "usage": Overwrite({})}
+    return await unchanged(run, run.role.index(DIALOGUE_KIND), state, "dialogues", settings)
 
 
 async def gather_dialogues(state: DialogueDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
@@ -157,7 +153,7 @@ async def gather_dialogues(state: DialogueDraftState, runtime: Runtime[Any]) -> 
     if not dialogues:
         msg = f"{role.id!r} has no dialogues: write dialogues/*.jsonl into its folder, then index it."
         raise ValueError(msg)
-    draft, cleared = await begin_draft(run, index, state, dialogues, recipe(card, run.settings), sources)
+    begun = await begin_draft(run, index, state, dialogues, recipe(card, run.settings), sources)
     runtime.stream_writer({"event": "gathered", "dialogues": len(dialogues)})
     graph = dialogue_graph(dialogues)
     report = {
@@ -172,7 +168,7 @@ async def gather_dialogues(state: DialogueDraftState, runtime: Runtime[Any]) -> 
         "calls": 0,
         "tokens": 0,
     }
-    return {"draft": draft, "index": report, "version": "", "failures": [], **cleared}
+    return {**begun, "index": report, "failures": []}
 
 
 @needs(draft="gather_dialogues")
@@ -180,8 +176,8 @@ async def gather_dialogues(state: DialogueDraftState, runtime: Runtime[Any]) -> 
 async def embed_dialogues(state: DialogueDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Embed every dialogue that has no vector yet: Emb(U), U in D (Equation 1)."""
     run = await open_run(runtime, DialogueIndexSettings)
-    builder = run.role.index(DIALOGUE_KIND).builder
-    await embed_all(run, builder, state["draft"], run.settings.embedding_batch, runtime)
+    build = IndexBuild(run, runtime, run.role.index(DIALOGUE_KIND), state["draft"])
+    await build.embed(size=run.settings.embedding_batch)
     return {}
 
 
@@ -198,16 +194,15 @@ async def score_all_edges(state: DialogueDraftState, runtime: Runtime[Any]) -> d
     if not state.get("scores"):
         return {}
     run = await open_run(runtime, DialogueIndexSettings)
-    scoring = EdgeScoring(run, run.role.card)
-    builder, draft, errors = run.role.index(DIALOGUE_KIND).builder, state["draft"], dict[str, str]()
-    answers = await asyncio.to_thread(builder.answers, draft)
-    edges = edges_of(await asyncio.to_thread(builder.records, draft))
+    build = IndexBuild(run, runtime, run.role.index(DIALOGUE_KIND), state["draft"])
+    scoring, errors = EdgeScoring(run, run.role.card), dict[str, str]()
+    answers, edges = await build.answers(), edges_of(await build.records())
     left = {key: edge for edge in edges if (key := edge_key(edge, scoring.card)) not in answers}
     with suppress(MissingIndex):  # where somebody else was faster, what was asked has cost no less
         errors = await ask_scores(
             scoring,
             left,
-            lambda had: asyncio.to_thread(builder.add_answers, draft, had),
+            build.keep,
             progress(runtime, "edges", len(left), before=len(edges) - len(left)),
         )
     failures = [
@@ -227,22 +222,18 @@ async def publish_dialogues(state: DialogueDraftState, runtime: Runtime[Any]) ->
         MissingIndex: the draft, or a vector of it, was taken away each time.
     """
     run = await open_run(runtime, DialogueIndexSettings)
-    card, index, draft = run.role.card, run.role.index(DIALOGUE_KIND), state["draft"]
-    dialogues = await asyncio.to_thread(index.builder.records, draft)
-    refuse_other_settings(run, await asyncio.to_thread(index.builder.settings, draft), recipe(card, run.settings))
-    used: dict[str, JsonValue] = {}
-    anew = bool(state.get("rebuild") and state.get("scores"))
-    known = await asyncio.to_thread(lambda: index.builder.answers(draft) if anew else index.builder.known())
-    answers = LookedAt(known, used)
-    scores = [one for edge in edges_of(dialogues) if (one := score_in(answers, edge_key(edge, card)))]
+    card, read = run.role.card, dict[str, JsonValue]()
+    build = IndexBuild(run, runtime, run.role.index(DIALOGUE_KIND), state["draft"], read)
+    await build.require_settings(recipe(card, run.settings))
+    anew = state.get("rebuild") and state.get("scores")
+    answers = await build.answers() if anew else LookedAt(await asyncio.to_thread(build.index.builder.known), read)
+    scores = [one for edge in edges_of(await build.records()) if (one := score_in(answers, edge_key(edge, card)))]
     scored, cut = len(scores), sum(bool(one.dropped) for one in scores)
     counts = {name: state["index"][name] for name in ("dialogues", "speakers", "relations", "edges")}
     report = {**state["index"], "scored": scored, "cut": cut, **asked_in_all(state["usage"])}
     done = done_with(told(run, DialogueIndexSettings), {**report, "failed": []})
-    publish = partial(index.builder.publish, used=used, done=done, sources=index.sources)
-    manifest = await asyncio.to_thread(publish, draft, {**counts, "scored": scored})
-    report |= {"failed": state["failures"], "version": manifest.version}
-    return published(runtime, report, "dialogues", "rebuild", "scores")
+    report["failed"], counts["scored"] = state["failures"], scored
+    return await build.publish("dialogues", report, counts, "rebuild", "scores", done=done)
 
 
 def recipe(card: RoleCard, context: DialogueSettings) -> dict[str, JsonValue]:
@@ -329,8 +320,7 @@ async def cost_of_dialogues(context: DialogueIndexSettings, wishes: Wishes) -> I
     if not scores:
         later = f"missing scores: {len(left):,}; a turn asks for those it needs, --scores for all now" if left else ""
         left = []
-    texts = [one.embedding_text for one in dialogues]
-    return await with_embedding(cost_of_texts("edges", len(edges), left, later), run, builder, texts, anew=anew)
+    return await with_embedding(cost_of_texts("edges", len(edges), left, later), run, builder, dialogues, wishes)
 
 
 class DialogueEdge(NamedTuple):

@@ -1,36 +1,29 @@
 """A knowledge graph that is being built: its state, which chunks it is made of, and what each step works with."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from langgraph.runtime import Runtime
-from pydantic import Field, JsonValue
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.nodes.index_steps import (
     Answers,
-    IndexDraftState,
-    LookedAt,
+    AskingDraftState,
+    IndexBuild,
     PublishedVersion,
     Rebuild,
     answer_all,
-    embed_all,
     progress,
 )
 from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.passages.retrieval import PassageSettings
-from dramaturg.nodes.run import Run, open_run
+from dramaturg.nodes.run import open_run
 from dramaturg.nodes.text.splitter import Method
-from dramaturg.stores.index.builder import IndexBuilder
 from dramaturg.stores.index.folder import IndexKind
 from dramaturg.stores.index.graph import GRAPH_KIND, UNMERGED_GRAPH_KIND, KnowledgeGraph
 from dramaturg.stores.index.passages import StoredPassage
-from dramaturg.stores.index.vectors import Vectors
-
-BATCH = 64  # texts that are embedded in one call
 
 
 class GraphReport(TypedDict):
@@ -77,7 +70,7 @@ class GraphIndexOutput(TypedDict):
     graph_version: GraphVersion
 
 
-class GraphDraftState(GraphIndexInput, GraphIndexOutput, IndexDraftState):
+class GraphDraftState(GraphIndexInput, GraphIndexOutput, AskingDraftState):
     """Indexing under way."""
 
     normalized: Annotated[bool, Field(description="Whether names of one thing are made one.")]
@@ -108,78 +101,46 @@ def graph_kind(context: ChunkSettings) -> IndexKind[StoredPassage, KnowledgeGrap
 
 
 S = TypeVar("S", bound=ChunkSettings)
-S_co = TypeVar("S_co", bound=ChunkSettings, covariant=True)
 Q = TypeVar("Q")
-
-
-@dataclass(frozen=True)
-class GraphBuild(Generic[S_co]):
-    """What a step of the build works with: the run, and the draft in which chunks, answers and vectors are kept."""
-
-    run: Run[S_co]
-    runtime: Runtime[Any]
-    builder: IndexBuilder[StoredPassage]
-    draft: str
-    read: dict[str, JsonValue] | None = None
-    """Where answers are noted that are read, for a version that keeps what it rests on."""
-
-    async def chunks(self) -> Sequence[StoredPassage]:
-        """The chunks D_1 … D_n of the documents."""
-        return await asyncio.to_thread(self.builder.records, self.draft)
-
-    async def answers(self) -> Mapping[str, JsonValue]:
-        """All answers so far, by the keys that they are kept under."""
-        answers = await asyncio.to_thread(self.builder.answers, self.draft)
-        return answers if self.read is None else LookedAt(answers, self.read)
-
-    async def keep(self, answers: Answers) -> None:
-        """Write answers to the draft."""
-        await asyncio.to_thread(self.builder.add_answers, self.draft, answers)
-
-    async def ask_all(
-        self,
-        what: str,
-        questions: Mapping[str, Q],
-        ask: Callable[[Q], Awaitable[Answers]],
-        *,
-        total: int | None = None,
-        each: int = 1,
-        before: int = 0,
-    ) -> None:
-        """Ask all questions and keep the answers; one that has no usable answer is asked again by the next index.
-
-        Args:
-            what: the kind of work, in the progress that is streamed.
-            questions: each under a key of its own.
-            ask: has the answers to a question, by the keys that they are kept under.
-            total: how much work there is, where that is not the number of questions.
-            each: how much of it one question does.
-            before: how much was done by an earlier run.
-
-        Raises:
-            ModelError: the model cannot be reached or refuses every question; what came before is kept.
-        """
-
-        async def answers_to(question: Q) -> Answers:
-            try:
-                return await ask(question)
-            except UNANSWERED:
-                return {}
-
-        announce = progress(self.runtime, what, len(questions) if total is None else total, each, before)
-        await answer_all(questions, answers_to, keep=self.keep, announce=announce)
-
-    async def embed(self, texts: Sequence[str]) -> None:
-        """Embed those texts that the draft has no vector of."""
-        await embed_all(self.run, self.builder, self.draft, BATCH, self.runtime, texts)
-
-    async def embedded(self, texts: Sequence[str]) -> Vectors:
-        """The vectors of texts, shape (n, d); those are embedded now that the draft has no vector of."""
-        await self.embed(texts)
-        return await asyncio.to_thread(self.builder.vectors, self.draft, texts)
+GraphBuild: TypeAlias = IndexBuild[S, StoredPassage]
 
 
 async def open_build(state: GraphDraftState, runtime: Runtime[Any], kind: type[S]) -> GraphBuild[S]:
     """What a step of the build works with; see `open_run`."""
     run = await open_run(runtime, kind)
-    return GraphBuild(run, runtime, run.role.index(graph_kind(run.settings)).builder, state["draft"])
+    return IndexBuild(run, runtime, run.role.index(graph_kind(run.settings)), state["draft"])
+
+
+async def ask_all(
+    build: GraphBuild[Any],
+    what: str,
+    questions: Mapping[str, Q],
+    ask: Callable[[Q], Awaitable[Answers]],
+    *,
+    total: int | None = None,
+    each: int = 1,
+    before: int = 0,
+) -> None:
+    """Ask all questions and keep the answers; one that has no usable answer is asked again by the next index.
+
+    Args:
+        build: in whose draft they are kept.
+        what: the kind of work, in the progress that is streamed.
+        questions: each under a key of its own.
+        ask: has the answers to a question, by the keys that they are kept under.
+        total: how much work there is, where that is not the number of questions.
+        each: how much of it one question does.
+        before: how much was done by an earlier run.
+
+    Raises:
+        ModelError: the model cannot be reached or refuses every question; what came before is kept.
+    """
+
+    async def answers_to(question: Q) -> Answers:
+        try:
+            return await ask(question)
+        except UNANSWERED:
+            return {}
+
+    announce = progress(build.runtime, what, len(questions) if total is None else total, each, before)
+    await answer_all(questions, answers_to, keep=build.keep, announce=announce)

@@ -9,7 +9,7 @@ from pydantic import Field, JsonValue
 
 from dramaturg.models.extracted import cut_text
 from dramaturg.models.questions import write_sentences
-from dramaturg.nodes.graph.build import GraphBuild, GraphDraftState, open_build
+from dramaturg.nodes.graph.build import GraphBuild, GraphDraftState, ask_all, open_build
 from dramaturg.nodes.graph.facts import (
     EntityMention,
     ExtractionSettings,
@@ -83,7 +83,7 @@ async def summarize_facts(state: GraphDraftState, runtime: Runtime[Any]) -> dict
     long = list(filter(needs_summary(build), repeated_in(made)))
     tried: set[str] = set()
     while left := {key: one for key, one in (await questions()).items() if key not in tried}:
-        await build.ask_all("summaries", left, ask)
+        await ask_all(build, "summaries", left, ask)
         tried |= set(left)
     return {"usage": {"summarize_facts": run.usage}}
 
@@ -159,7 +159,7 @@ class Skeleton(NamedTuple):
 
 async def skeleton(build: GraphBuild[NormalizationSettings], plan: MergePlan) -> Skeleton:
     """The skeleton that follows from all answers so far."""
-    mentions = mentions_at_hand(build, await build.chunks(), await build.answers(), plan.splits)
+    mentions = mentions_at_hand(build, await build.records(), await build.answers(), plan.splits)
     return skeleton_of(mentions, plan.groups())
 
 

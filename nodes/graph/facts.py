@@ -26,7 +26,7 @@ from dramaturg.models.errors import UNANSWERED, UnusableAnswer
 from dramaturg.models.extracted import Extracted, WholeNumber, key_name
 from dramaturg.models.questions import extract
 from dramaturg.models.reading import normalize_word
-from dramaturg.nodes.graph.build import ChunkSettings, GraphDraftState, open_build
+from dramaturg.nodes.graph.build import ChunkSettings, GraphDraftState, ask_all, open_build
 from dramaturg.nodes.graph.normalization import Named, in_former_order
 from dramaturg.nodes.index_steps import Answers, unless_overtaken
 from dramaturg.nodes.open_settings import Closed
@@ -220,7 +220,7 @@ async def extract_facts(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
         UnusableAnswer: no chunk has any facts.
     """
     build = await open_build(state, runtime, ExtractionSettings)
-    run, answers, chunks = build.run, await build.answers(), await build.chunks()
+    run, answers, chunks = build.run, await build.answers(), await build.records()
     left = {facts_key(one): one for one in without_answer(chunks, answers, retry=bool(state.get("retry")))}
     chat = replace(run.chat, deadline=run.settings.extraction_deadline)
     most, quoted = run.settings.most(chat), run.settings.quotes(chat)
@@ -242,7 +242,7 @@ async def extract_facts(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
         return {facts_key(chunk): found.model_dump(mode="json")}
 
     before = len({facts_key(one) for one in chunks}) - len(left)
-    await build.ask_all("facts", left, ask, before=before)
+    await ask_all(build, "facts", left, ask, before=before)
     answers = await build.answers()
     if nothing_told(chunks, answers):
         raise without_facts(chunks, answers, run.chat.name, run.role.id)

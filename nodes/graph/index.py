@@ -3,11 +3,9 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Annotated, Any, Literal, NotRequired
 
 from langgraph.runtime import Runtime
-from langgraph.types import Overwrite
 from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
@@ -41,7 +39,6 @@ from dramaturg.nodes.index_steps import (
     cost_of_texts,
     done_with,
     made_again_if_stale,
-    published,
     told,
     unchanged,
     whole_version,
@@ -95,8 +92,7 @@ def graph_outcome(state: GraphCheckState) -> Literal["current", "stale"]:
 async def recheck_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Look whether indexing would come to the graph that is read now, and to nothing else; see `unchanged`."""
     run = await open_run(runtime, GraphIndexSettings)
-    found = await unchanged(run, run.role.index(graph_kind(run.settings)), state, "graph", await all_told(run))
-    return {**found, "usage": Overwrite({})}
+    return await unchanged(run, run.role.index(graph_kind(run.settings)), state, "graph", await all_told(run))
 
 
 async def all_told(run: Run[GraphIndexSettings]) -> str:
@@ -140,12 +136,12 @@ async def chunk_persona(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
     before = None if state.get("rebuild") else await asyncio.to_thread(chunks_like, role, context)
     chunks, lengths, sources = await read_persona(role, context, before)
     made = {**await asyncio.to_thread(recipe, context, role), **lengths}
-    draft, cleared = await begin_draft(run, role.index(graph_kind(context)), state, chunks, made, sources)
+    begun = await begin_draft(run, role.index(graph_kind(context)), state, chunks, made, sources)
     counts = {"documents": len(sources), "chunks": len(chunks)}
     runtime.stream_writer({"event": "chunked", **counts})
     nothing = dict.fromkeys(("entities", "relations", "merges", "cut", "noes", "undescribed", "calls", "tokens"), 0)
     report = {"version": "", **counts, "failed": [], "dropped": [], **nothing, "plan": ""}
-    return {"draft": draft, "index": report, "version": "", "normalized": context.normalization, **cleared}
+    return {**begun, "index": report, "normalized": context.normalization}
 
 
 @needs(normalized="chunk_persona")
@@ -164,14 +160,13 @@ async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
         MissingIndex: the draft was taken away each time.
         UnusableAnswer: no chunk has any facts, so that there is nothing to publish.
     """
-    read: dict[str, JsonValue] = {}
-    build = replace(await open_build(state, runtime, GraphIndexSettings), read=read)
+    build = replace(await open_build(state, runtime, GraphIndexSettings), read={})
     role, chat = build.run.role, build.run.chat
     groups, answers = await groups_of(build), await build.answers()
     plan = groups.plan(answers, role.card)
     made = await skeleton(build, plan)
     described = {said: description_of(said, answers) for said in repeated_in(made)}
-    chunks = await build.chunks()
+    chunks = await build.records()
     graph = put_together(made, lambda said: described.get(said) or " ".join(said.texts), source_sentences(chunks))
     entities: list[Entity] = [data["entity"] for _, data in graph.nodes(data=True)]
     failed = failures(chunks, answers)
@@ -198,21 +193,14 @@ async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
         **asked_in_all(state["usage"]),
     }
     left = counts["undescribed"] or groups.left or groups.unnamed(answers, role.card)
-    publish = partial(
-        build.builder.publish,
-        files={GRAPH_FILE: encode_graph(graph)},
-        texts=texts,
-        used=read,
-        compared=[one.text for one in groups.entities.values()] if build.run.settings.normalization else [],
-        done=None if left else done_with(await all_told(build.run), report),
-        sources=role.persona,
-    )
+    done = None if left else done_with(await all_told(build.run), report)
+    compared = [one.text for one in groups.entities.values()] if build.run.settings.normalization else []
+    kept: dict[str, Any] = {"files": {GRAPH_FILE: encode_graph(graph)}, "texts": texts, "compared": compared}
     # What is published is read back beside what is left here: nothing is, nor of what earlier steps had at hand.
     del made, graph, entities, groups, plan, answers, chunks
     described.clear()
     build.run.opened.at_hand.clear()
-    manifest = await asyncio.to_thread(publish, build.draft, counts)
-    return published(runtime, {**report, "version": manifest.version}, "graph", "rebuild", "retry")
+    return await build.publish("graph", report, counts, "rebuild", "retry", done=done, **kept)
 
 
 def chunks_like(role: Role, context: ChunkSettings) -> KnowledgeGraph | None:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
 
 from dramaturg.models.chat import ChatModel, threshold
 from dramaturg.models.questions import choose, decide, extract
-from dramaturg.nodes.graph.build import ChunkSettings, GraphBuild, GraphDraftState, open_build
+from dramaturg.nodes.graph.build import ChunkSettings, GraphBuild, GraphDraftState, ask_all, open_build
 from dramaturg.nodes.graph.facts import Mentions, entities_in, facts_key, mentions_in
 from dramaturg.nodes.graph.normalization import (
     EntityMatch,
@@ -116,7 +116,7 @@ async def entities_in_order(build: Build) -> tuple[list[Named], JsonValue]:
     before = cast("dict[str, list[str]]", answers.get(ORDER, {}))
     if isinstance(before, list):  # an earlier version has written down the keys of entities, which stay first
         before = {"names": before}
-    chunks = in_former_order(await build.chunks(), before.get("documents", []), lambda chunk: chunk.source)
+    chunks = in_former_order(await build.records(), before.get("documents", []), lambda chunk: chunk.source)
     mentions = mentions_at_hand(build, chunks, answers, decisions.splits if decisions else ())
     found = entities_in(mentions, before.get("names", []))
     there = {entity.key for entity in found}  # the order of before may hold names of a forgotten document
@@ -158,7 +158,9 @@ async def pairs_of(entities: Sequence[Named], build: Build) -> list[Pair]:
     at_hand = build.run.opened.at_hand
     known: tuple[Sequence[Named], list[Pair]] | None = at_hand.get("pairs")
     if not known or known[0] != entities:  # else an earlier step of the run has looked for the nearest of the same ones
-        vectors = await build.embedded([entity.text for entity in entities])
+        texts = [entity.text for entity in entities]
+        await build.embed(texts)
+        vectors = await asyncio.to_thread(build.index.builder.vectors, build.draft, texts)
         known = at_hand["pairs"] = entities, candidate_pairs(entities, vectors, build.run.settings.neighbours)
     settled = await asyncio.to_thread(settled_names, build.run.role)
     return [
@@ -228,8 +230,8 @@ async def ask_pairs(pairs: Sequence[Pair], build: Build, before: int) -> None:
         return answers
 
     batches = {str(start): pairs[start : start + size] for start in range(0, len(pairs), size)}
-    await build.ask_all(
-        "pairs", batches, ask_one if size == 1 else ask_several, total=len(pairs), each=size, before=before
+    await ask_all(
+        build, "pairs", batches, ask_one if size == 1 else ask_several, total=len(pairs), each=size, before=before
     )
 
 
@@ -244,7 +246,7 @@ async def explain(pairs: Sequence[Pair], build: Build) -> None:
         why = await sentence(chat, prompt.messages(data={"one": pair.one.entry, "other": pair.other.entry}))
         return {pair.why_key: why} if why else {}
 
-    await build.ask_all("reasons", left, ask)
+    await ask_all(build, "reasons", left, ask)
 
 
 def matches_in(pairs: Iterable[Pair], answers: Mapping[str, JsonValue], least: float) -> list[EntityMatch]:
@@ -282,7 +284,7 @@ async def name_groups(state: GraphDraftState, runtime: Runtime[Any]) -> dict[str
         messages = run.prompt("choose_name").messages(data={"names": described})
         return {name_key(names): await choose(run.chat, messages, names)}
 
-    await build.ask_all("names", left, ask)
+    await ask_all(build, "names", left, ask)
     return {"usage": {"name_groups": run.usage}}
 
 

@@ -5,20 +5,19 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from dataclasses import replace
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 
 from langgraph.runtime import Runtime
-from langgraph.types import Overwrite
 from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
 from dramaturg.nodes.dialogues.cast import letters_of, spelling
 from dramaturg.nodes.index_steps import (
     Answers,
-    IndexDraftState,
+    AskingDraftState,
+    IndexBuild,
     IndexingCost,
-    LookedAt,
     NoVector,
     PublishedVersion,
     Rebuild,
@@ -29,11 +28,8 @@ from dramaturg.nodes.index_steps import (
     checked,
     cost_of_texts,
     done_with,
-    embed_all,
     made_again_if_stale,
     progress,
-    published,
-    refuse_other_settings,
     told,
     unchanged,
     unless_overtaken,
@@ -168,7 +164,7 @@ class MemoryIndexOutput(TypedDict):
     memories_version: MemoriesVersion
 
 
-class MemoryDraftState(MemoryIndexInput, MemoryIndexOutput, IndexDraftState):
+class MemoryDraftState(MemoryIndexInput, MemoryIndexOutput, AskingDraftState):
     """Indexing under way."""
 
     encoder: Annotated[str, Field(description="What encodes moods.")]
@@ -201,8 +197,7 @@ def encoding_outcomes(state: MemoriesCheckState) -> Sequence[Literal["stale", "m
 async def recheck_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Look whether indexing would come to the memories that are read now, and to nothing else; see `unchanged`."""
     run = await open_run(runtime, MemorySettings)
-    found = await unchanged(run, run.role.index(MEMORY_KIND), state, "memories", told(run, MemorySettings))
-    return {**found, "usage": Overwrite({})}
+    return await unchanged(run, run.role.index(MEMORY_KIND), state, "memories", told(run, MemorySettings))
 
 
 async def gather_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
@@ -220,11 +215,11 @@ async def gather_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> dic
         msg = f"{role.id!r} has no memories: write memories.jsonl or dialogues/*.jsonl into its folder, then index it."
         raise ValueError(msg)
     encoder = await encoder_wanted(run, rebuild=bool(state.get("rebuild")))
-    draft, cleared = await begin_draft(run, role.index(MEMORY_KIND), state, memories, recipe(card, encoder), sources)
-    counts = {"memories": len(memories), "copies": sum(len(memory.places) - 1 for memory in memories)}
+    begun = await begin_draft(run, role.index(MEMORY_KIND), state, memories, recipe(card, encoder), sources)
+    counts = counted(memories)
     runtime.stream_writer({"event": "gathered", **counts})
     report = {"version": "", "encoder": encoder, **counts, "failed": [], "calls": 0, "tokens": 0}
-    return {"draft": draft, "encoder": encoder, "index": report, "version": "", "without_vector": [], **cleared}
+    return {**begun, "encoder": encoder, "index": report, "without_vector": []}
 
 
 @needs(draft="gather_memories")
@@ -238,11 +233,11 @@ async def embed_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> dict
         ValueError: no memory has a vector.
     """
     run = await open_run(runtime, MemorySettings)
-    builder = run.role.index(MEMORY_KIND).builder
+    build = IndexBuild(run, runtime, run.role.index(MEMORY_KIND), state["draft"])
     try:
-        await embed_all(run, builder, state["draft"], run.settings.embedding_batch, runtime)
+        await build.embed(size=run.settings.embedding_batch)
     except NoVector as error:
-        memories = await asyncio.to_thread(builder.records, state["draft"])
+        memories = await build.records()
         lost = [one.id for one in memories if one.embedding_text in error.texts]
         if len(lost) == len(memories):  # not kept as a result: going on embeds them again
             raise no_vectors(run, (await run.embedder()).name) from None
@@ -261,17 +256,15 @@ async def encode_moods(state: MemoryDraftState, runtime: Runtime[Any]) -> dict[s
         ModelError: the model cannot be reached or refuses every question; what came before is kept.
     """
     run = await open_run(runtime, MemorySettings)
-    encoding = await encoding_of(run, state["encoder"])
-    builder, draft = run.role.index(MEMORY_KIND).builder, state["draft"]
-    memories = await asyncio.to_thread(builder.records, draft)
-    answers = await asyncio.to_thread(builder.answers, draft)
+    build = IndexBuild(run, runtime, run.role.index(MEMORY_KIND), state["draft"])
+    encoding, memories, answers = await encoding_of(run, state["encoder"]), await build.records(), await build.answers()
     left = [one for one in memories if wanted(one, encoding, answers, retry=bool(state.get("retry")))]
     at_once = encoding.encoder.at_once
     with suppress(MissingIndex):  # where somebody else was faster, what was asked has cost no less
         await answer_all(
             {str(start): left[start : start + at_once] for start in range(0, len(left), at_once)},
             encoding.moods,
-            keep=lambda had: asyncio.to_thread(builder.add_answers, draft, had),
+            keep=build.keep,
             announce=progress(runtime, "moods", len(left), each=at_once, before=len(memories) - len(left)),
         )
     return {"usage": {"encode_moods": run.usage}}
@@ -289,28 +282,30 @@ async def publish_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> di
     """
     run = await open_run(runtime, MemorySettings)
     encoding = await encoding_of(run, state["encoder"])
-    index, draft, without = run.role.index(MEMORY_KIND), state["draft"], state.get("without_vector", [])
-    lost = [one for one in await asyncio.to_thread(index.builder.records, draft) if one.id in without]
+    build = IndexBuild(run, runtime, run.role.index(MEMORY_KIND), state["draft"], read={})
+    without = state.get("without_vector", [])
+    lost = [one for one in await build.records() if one.id in without]
     if lost and len(lost) == state["index"]["memories"]:
         raise no_vectors(run, (await run.embedder()).name)
-    draft = await asyncio.to_thread(index.builder.without, draft, without) if lost else draft
-    memories = await asyncio.to_thread(index.builder.records, draft)
-    made = await asyncio.to_thread(index.builder.settings, draft)
-    refuse_other_settings(run, made, recipe(encoding.card, state["encoder"]))
-    used: dict[str, JsonValue] = {}
-    answers = LookedAt(await asyncio.to_thread(index.builder.answers, draft), used)
+    if lost:
+        build = replace(build, draft=await asyncio.to_thread(build.index.builder.without, build.draft, without))
+    await build.require_settings(recipe(encoding.card, state["encoder"]))
+    memories, answers = await build.records(), await build.answers()
     moods = [mood_in(answers, memory, encoding) for memory in memories]
     failed = [{"memory": m.id, "error": mood.error} for m, mood in zip(memories, moods, strict=True) if mood.error]
     failed += [{"memory": one.id, "error": f"{one.places[0]} has no {NO_VECTOR}"} for one in lost]
-    had = {"memories": len(memories), "copies": sum(len(one.places) - 1 for one in memories)}
+    had = counted(memories)
     counts = {**had, "failed": len(failed), **({WITHOUT_VECTOR: len(lost)} if lost else {})}
-    files = {MOODS_FILE: encode_records(moods)}
     report = {**state["index"], **had, "failed": failed, **asked_in_all(state["usage"])}
     asked = all(mood.emotions is not None or mood.error != NOT_ASKED for mood in moods)
     done = done_with(told(run, MemorySettings), report) if asked and not lost else None
-    publish = partial(index.builder.publish, files=files, used=used, done=done, sources=index.sources)
-    manifest = await asyncio.to_thread(publish, draft, counts)
-    return published(runtime, {**report, "version": manifest.version}, "memories", "rebuild", "retry")
+    files = {MOODS_FILE: encode_records(moods)}
+    return await build.publish("memories", report, counts, "rebuild", "retry", done=done, files=files)
+
+
+def counted(memories: Sequence[StoredMemory]) -> dict[str, int]:
+    """How many memories there are, and how many lines are joined with another."""
+    return {"memories": len(memories), "copies": sum(len(one.places) - 1 for one in memories)}
 
 
 def no_vectors(run: Run[Any], model: str) -> ValueError:
@@ -403,5 +398,4 @@ async def cost_of_memories(context: MemorySettings, wishes: Wishes) -> IndexingC
         encoding = await encoding_of(run, name)
         answers = {} if anew else await asyncio.to_thread(builder.known)
         left = [one.text for one in memories if wanted(one, encoding, answers, retry=wishes.get("retry", False))]
-    texts = [one.embedding_text for one in memories]
-    return await with_embedding(cost_of_texts("memories", len(memories), left), run, builder, texts, anew=anew)
+    return await with_embedding(cost_of_texts("memories", len(memories), left), run, builder, memories, wishes)

@@ -9,10 +9,10 @@ from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
 from dramaturg.nodes.index_steps import (
-    DraftFolder,
+    IndexBuild,
+    IndexDraftState,
     IndexingCost,
     NoVector,
-    Overtaken,
     PublishedVersion,
     Rebuild,
     Wishes,
@@ -22,7 +22,6 @@ from dramaturg.nodes.index_steps import (
     done_with,
     embed_batches,
     made_again_if_stale,
-    published,
     told,
     unchanged,
     whole_version,
@@ -73,12 +72,10 @@ class IndexOutput(TypedDict):
     passages_version: PassagesVersion
 
 
-class IndexingState(IndexInput, IndexOutput):
+class IndexingState(IndexInput, IndexOutput, IndexDraftState):
     """Indexing under way."""
 
-    draft: DraftFolder
     unembedded: Annotated[int, Field(description="How many passages of the draft have no vector yet.")]
-    overtaken: Overtaken
 
 
 class PassagesCheckState(TypedDict):
@@ -119,17 +116,17 @@ async def split_persona(state: IndexingState, runtime: Runtime[Any]) -> dict[str
     index = run.role.index(passage_kind(run.settings.splitter))
     before = None if state.get("rebuild") else await asyncio.to_thread(passages_like, run.role, run.settings)
     passages, lengths, sources = await read_persona(run.role, run.settings, before)
-    draft, _ = await begin_draft(run, index, state, passages, {**splitting(run.settings), **lengths}, sources)
-    left = len(await asyncio.to_thread(index.builder.unembedded, draft))
+    begun = await begin_draft(run, index, state, passages, {**splitting(run.settings), **lengths}, sources)
+    left = len(await asyncio.to_thread(index.builder.unembedded, begun["draft"]))
     report: IndexReport = {
-        "version": draft,
+        "version": begun["draft"],
         "splitter": run.settings.splitter,
         "documents": len(sources),
         "passages": len(passages),
         "embedded": left + (state["index"]["embedded"] if state.get("overtaken") else 0),
     }
     runtime.stream_writer({"event": "split", **report})
-    return {"draft": draft, "unembedded": left, "index": report}
+    return {**begun, "unembedded": left, "index": report}
 
 
 @needs(draft="split_persona", index="split_persona")
@@ -174,11 +171,10 @@ async def publish_index(state: IndexingState, runtime: Runtime[Any]) -> dict[str
         MissingIndex: the draft, or a vector of it, was taken away each time.
     """
     run = await open_run(runtime, IndexingSettings)
-    index = run.role.index(passage_kind(run.settings.splitter))
-    counts = {"passages": state["index"]["passages"]}
-    done = done_with(told(run, IndexingSettings), state["index"])
-    await asyncio.to_thread(index.builder.publish, state["draft"], counts, done=done, sources=index.sources)
-    return published(runtime, state["index"], "passages", "rebuild")
+    build = IndexBuild(run, runtime, run.role.index(passage_kind(run.settings.splitter)), state["draft"])
+    report, counts = state["index"], {"passages": state["index"]["passages"]}
+    done = done_with(told(run, IndexingSettings), report)
+    return await build.publish("passages", report, counts, "rebuild", done=done)
 
 
 METHODS_WITHOUT_PERSONA: Mapping[str, Callable[[Role], object]] = {
@@ -309,8 +305,8 @@ def documents_after(role: Role, changes: Mapping[str, bytes | None]) -> list[Doc
 
 async def cost_of_passages(context: IndexingSettings, wishes: Wishes) -> IndexingCost:
     """The passages that have no vector; no chat model is asked."""
-    run, anew = await run_of(context), wishes.get("rebuild", False)
-    before = None if anew else await asyncio.to_thread(passages_like, run.role, context)
+    run = await run_of(context)
+    before = None if wishes.get("rebuild") else await asyncio.to_thread(passages_like, run.role, context)
     passages, _ = await asyncio.to_thread(lambda: split_documents(run.role.documents(), context, before))
-    builder, texts = run.role.index(passage_kind(context.splitter)).builder, [one.embedding_text for one in passages]
-    return await with_embedding(cost_of_texts("passages", len(passages), []), run, builder, texts, anew=anew)
+    builder = run.role.index(passage_kind(context.splitter)).builder
+    return await with_embedding(cost_of_texts("passages", len(passages), []), run, builder, passages, wishes)
