@@ -28,7 +28,7 @@ from dramaturg.stores.index.builder import IndexBuilder
 from dramaturg.stores.index.folder import Done, S
 from dramaturg.stores.index.opened import Index
 from dramaturg.stores.index.records import R
-from dramaturg.stores.index.vectors import with_direction
+from dramaturg.stores.index.vectors import Vectors, with_direction
 
 PATIENCE = 50  # times that an index is made again because its sources were changed meanwhile
 BATCH = 64  # texts that are embedded in one call
@@ -373,15 +373,20 @@ class IndexBuild(Generic[C_co, R]):
         """Write answers to the draft."""
         await asyncio.to_thread(self.index.builder.add_answers, self.draft, answers)
 
-    async def embed(self, texts: Sequence[str] | None = None, *, size: int = BATCH) -> None:
+    async def embed(self, texts: Sequence[str] | None = None, *, size: int | None = None) -> None:
         """Embed all that has no vector yet, and stream how much is done; see `embed_batches`."""
         whole = [one.embedding_text for one in await self.records()] if texts is None else texts
         left = len(await asyncio.to_thread(self.index.builder.unembedded, self.draft, texts))
         announce = progress(self.runtime, "vectors", left, before=len(set(whole)) - left)
         if left:
             announce(0)
-        async for done, _ in embed_batches(self.run, self.index.builder, self.draft, size, texts):
+        async for done, _ in embed_batches(self.run, self.index.builder, self.draft, size or BATCH, texts):
             announce(done)
+
+    async def embedded(self, texts: Sequence[str]) -> Vectors:
+        """The vectors of texts, shape (n, d); those are embedded now that the draft has no vector of."""
+        await self.embed(texts)
+        return await asyncio.to_thread(self.index.builder.vectors, self.draft, texts)
 
     async def require_settings(self, wanted: Mapping[str, JsonValue]) -> None:
         """Refuse to publish a draft that was begun when `role.yaml` said something else.

@@ -158,9 +158,7 @@ async def pairs_of(entities: Sequence[Named], build: Build) -> list[Pair]:
     at_hand = build.run.opened.at_hand
     known: tuple[Sequence[Named], list[Pair]] | None = at_hand.get("pairs")
     if not known or known[0] != entities:  # else an earlier step of the run has looked for the nearest of the same ones
-        texts = [entity.text for entity in entities]
-        await build.embed(texts)
-        vectors = await asyncio.to_thread(build.index.builder.vectors, build.draft, texts)
+        vectors = await build.embedded([entity.text for entity in entities])
         known = at_hand["pairs"] = entities, candidate_pairs(entities, vectors, build.run.settings.neighbours)
     settled = await asyncio.to_thread(settled_names, build.run.role)
     return [

@@ -12,7 +12,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatResult
 
 from dramaturg.nodes import index_steps
-from dramaturg.nodes.graph import build, facts
+from dramaturg.nodes.graph import facts
 from dramaturg.testing import ScriptedChatModel
 
 from graph_roles import DOG, LIFE, WORK, graph_actor, graph_role, index
@@ -71,7 +71,7 @@ async def test_the_facts_of_a_chunk_are_read_once_a_run(tmp_path: Path, monkeypa
 async def test_an_endpoint_is_sent_as_many_calls_for_vectors_as_questions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(build, "BATCH", 1)
+    monkeypatch.setattr(index_steps, "BATCH", 1)
     at_once = list[int]()
     opened = 0
 
