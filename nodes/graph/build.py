@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from langgraph.runtime import Runtime
-from pydantic import Field
+from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
 from dramaturg.models.errors import UNANSWERED
@@ -105,10 +105,12 @@ Q = TypeVar("Q")
 GraphBuild: TypeAlias = IndexBuild[S, StoredPassage]
 
 
-async def open_build(state: GraphDraftState, runtime: Runtime[Any], kind: type[S]) -> GraphBuild[S]:
-    """What a step of the build works with; see `open_run`."""
+async def open_build(
+    state: GraphDraftState, runtime: Runtime[Any], kind: type[S], read: dict[str, JsonValue] | None = None
+) -> GraphBuild[S]:
+    """What a step of the build works with; see `open_run` and `IndexBuild`."""
     run = await open_run(runtime, kind)
-    return IndexBuild(run, runtime, run.role.index(graph_kind(run.settings)), state["draft"])
+    return IndexBuild(run, runtime, run.role.index(graph_kind(run.settings)), state["draft"], read)
 
 
 async def ask_all(

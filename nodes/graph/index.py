@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Annotated, Any, Literal, NotRequired
 
 from langgraph.runtime import Runtime
@@ -160,7 +159,7 @@ async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
         MissingIndex: the draft was taken away each time.
         UnusableAnswer: no chunk has any facts, so that there is nothing to publish.
     """
-    build = replace(await open_build(state, runtime, GraphIndexSettings), read={})
+    build = await open_build(state, runtime, GraphIndexSettings, read={})
     role, chat = build.run.role, build.run.chat
     groups, answers = await groups_of(build), await build.answers()
     plan = groups.plan(answers, role.card)
