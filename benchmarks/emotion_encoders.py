@@ -23,7 +23,7 @@ from sklearn.metrics import roc_auc_score
 
 from dramaturg.models.chat import chat_model
 from dramaturg.models.embeddings import embedder
-from dramaturg.nodes.index_steps import Answers, answer_all
+from dramaturg.nodes.asking import Answers, answer_all
 from dramaturg.nodes.memories.emotions import (
     EMOTIONS,
     EmotionEncoder,

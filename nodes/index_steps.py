@@ -5,7 +5,7 @@ A kind has a file of its own with what differs: what its records are, what a cha
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, wraps
 from importlib.metadata import version
@@ -20,6 +20,7 @@ from typing_extensions import TypedDict
 from dramaturg.models.chat import Usage, add_usage
 from dramaturg.models.embeddings import EndpointEmbeddings
 from dramaturg.models.telemetry import note
+from dramaturg.nodes.asking import Answers, progress
 from dramaturg.nodes.run import RoleContext, Run, needs
 from dramaturg.nodes.turn import clipped
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, StaleDraft
@@ -32,21 +33,15 @@ from dramaturg.stores.index.vectors import Vectors, with_direction
 
 PATIENCE = 50  # times that an index is made again because its sources were changed meanwhile
 BATCH = 64  # texts that are embedded in one call
-AT_ONCE = 32  # answers that are written together
-IN_WORK = 128  # questions that are put into words; more than are ever with a model at once
 TRIED = 16  # texts that are embedded to see how long it takes
 WISHES = ("rebuild", "retry", "plan", "apply", "scores")
-SECONDS = 2.0  # in which an answer is written at the latest
 
 Knowledge = Literal["passages", "graph", "memories", "dialogues"]
 """The kinds of knowledge that are indexed. In a turn each has channels of its own."""
 
 C_co = TypeVar("C_co", bound=RoleContext, covariant=True)
 P = ParamSpec("P")
-T = TypeVar("T")
 Node: TypeAlias = Callable[P, Coroutine[Any, Any, dict[str, Any]]]
-Answers = Mapping[str, JsonValue]
-Announce = Callable[[int], None]
 
 
 Rebuild = Annotated[bool, Field(description="Rebuild everything; the old index is used until the new one is ready.")]
@@ -252,29 +247,6 @@ async def embed_batches(
         raise NoVector(model.name, without)
 
 
-def progress(runtime: Runtime[Any], what: str, left: int, each: int = 1, before: int = 0) -> Announce:
-    """Stream how much is done of a kind of work.
-
-    Args:
-        runtime: of the node.
-        what: the kind of work.
-        left: how much there is to do.
-        each: how much of it one question does.
-        before: how much was done by an earlier run.
-    """
-
-    def announce(done: int) -> None:
-        now = before + min(done * each, left)
-        runtime.stream_writer({"event": "asked", "what": what, "done": now, "total": before + left})
-
-    return announce
-
-
-def after(before: int, announce: Announce) -> Announce:
-    """Announce what is done now together with what was done by an earlier run."""
-    return lambda done: announce(before + done)
-
-
 class LookedAt(Mapping[str, JsonValue]):
     """Answers that note which of them are looked at: those that a version rests on."""
 
@@ -294,59 +266,6 @@ class LookedAt(Mapping[str, JsonValue]):
     def __len__(self) -> int:
         """Count them."""
         return len(self._answers)
-
-
-async def answer_all(
-    questions: Mapping[str, T],
-    ask: Callable[[T], Awaitable[Answers]],
-    *,
-    keep: Callable[[Answers], Awaitable[None]],
-    announce: Announce,
-) -> None:
-    """Ask all questions in their order; how many are with the model at once is the chat model's affair.
-
-    No more than `IN_WORK` are begun at a time, so that what waits takes no memory.
-
-    Args:
-        questions: what is asked, each under a key of its own.
-        ask: has the answers to a question, by the keys that they are kept under; none if there is no answer.
-        keep: writes answers down.
-        announce: is told how many questions are done, 0 where they begin.
-
-    Raises:
-        Exception: whatever `ask` raises; the answers that came before it are kept.
-    """
-    left, done, written, keeping = iter(questions.values()), 0, time.monotonic(), False
-    had: dict[str, JsonValue] = {}
-
-    async def work() -> None:
-        nonlocal had, done, written, keeping
-        for question in left:
-            found = await ask(question)
-            had.update(found)  # had of now, which may be another than when it was asked
-            done += 1
-            announce(done)
-            if not keeping and (len(had) >= AT_ONCE or time.monotonic() - written > SECONDS):
-                now, had, written, keeping = had, {}, time.monotonic(), True
-                try:
-                    await keep(now)
-                except BaseException:
-                    had = now | had
-                    raise
-                finally:
-                    keeping = False
-
-    tasks = [asyncio.create_task(work()) for _ in range(min(IN_WORK, len(questions)))]
-    if tasks:
-        announce(0)
-    try:
-        await asyncio.gather(*tasks)
-    finally:
-        for one in tasks:
-            one.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        if had:
-            await keep(had)
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,8 @@ from dramaturg.stores.learning import take_in
 from dramaturg.workflows.names import METHODS
 
 if TYPE_CHECKING:
-    from dramaturg.nodes.index_steps import Answers, IndexingCost
+    from dramaturg.nodes.asking import Answers
+    from dramaturg.nodes.index_steps import IndexingCost
     from dramaturg.nodes.run import RoleContext
     from dramaturg.stores.documents.merges import MergePlan
     from dramaturg.stores.index.graph import KnowledgeGraph
@@ -217,7 +218,7 @@ async def made(
             with bars("Reading") as show:
                 reports[title] = await prepared(one, given, show)
         return reports
-    from dramaturg.nodes.index_steps import answer_all
+    from dramaturg.nodes.asking import answer_all
     from dramaturg.workflows.server import open_server
 
     async with open_server(server) as there:

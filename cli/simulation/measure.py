@@ -39,7 +39,7 @@ from dramaturg.evaluation.simulation.measures import (
     unknown,
 )
 from dramaturg.evaluation.simulation.tasks import QUESTIONS, Measure, MeasureSettings, Task, planned
-from dramaturg.nodes.index_steps import after
+from dramaturg.nodes.asking import after
 
 Logs = Annotated[list[Path], typer.Argument(help="Logs written by dramaturg simulate.", show_default=False)]
 PlotOption = Annotated[Path | None, typer.Option("--plot", help="Draw all measures into this file.")]

@@ -21,7 +21,7 @@ from dramaturg.evaluation.judging.measures import ToJudge, exchange, has_row, is
 from dramaturg.evaluation.judging.scales import NOBODY, RECALL, SIMILARITY, UNJUDGED
 from dramaturg.models.clients import name_of
 from dramaturg.models.embeddings import embedder
-from dramaturg.nodes.index_steps import Announce, Answers, after, answer_all
+from dramaturg.nodes.asking import Announce, Answers, after, answer_all
 from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.passages.corrective import WebSearch
 from dramaturg.nodes.run import Name, RunContext, chat_in, library_of

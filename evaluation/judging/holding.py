@@ -17,7 +17,7 @@ from dramaturg.evaluation.judging.lines import SPEAKER, HiddenSpeaker
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import choose
-from dramaturg.nodes.index_steps import after
+from dramaturg.nodes.asking import after
 from dramaturg.nodes.run import chat_in
 from dramaturg.prompts import load
 from dramaturg.stores.files import make_folder

@@ -12,7 +12,7 @@ from dramaturg.evaluation.metrics.intervals import POSITIVE
 from dramaturg.evaluation.simulation.log import Cost, MeasuredRun
 from dramaturg.evaluation.simulation.tasks import Measure, MeasureScore, MeasureSettings, ScoreFile, Task
 from dramaturg.models.errors import UNANSWERED
-from dramaturg.nodes.index_steps import Announce, Answers, answer_all
+from dramaturg.nodes.asking import Announce, Answers, answer_all
 
 Scores = Mapping[Path, Mapping[str, MeasureScore]]
 """The scores of each log by their keys."""

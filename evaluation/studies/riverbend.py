@@ -38,7 +38,7 @@ from dramaturg.evaluation.studies.study import (
 )
 from dramaturg.models.clients import name_of
 from dramaturg.models.embeddings import embedder_name
-from dramaturg.nodes.index_steps import after
+from dramaturg.nodes.asking import after
 from dramaturg.nodes.run import Name
 from dramaturg.stores.documents.forms import CHRONICLE, Chronicle
 from dramaturg.stores.files import canonical, write_bytes

@@ -11,10 +11,9 @@ from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
 from dramaturg.models.errors import UNANSWERED
+from dramaturg.nodes.asking import Announce, Answers, answer_all, progress
 from dramaturg.nodes.dialogues.cast import Speakers, letters_of
 from dramaturg.nodes.index_steps import (
-    Announce,
-    Answers,
     AskingDraftState,
     IndexBuild,
     IndexingCost,
@@ -22,14 +21,12 @@ from dramaturg.nodes.index_steps import (
     PublishedVersion,
     Rebuild,
     Wishes,
-    answer_all,
     asked_in_all,
     begin_draft,
     checked,
     cost_of_texts,
     done_with,
     made_again_if_stale,
-    progress,
     told,
     unchanged,
     unless_overtaken,

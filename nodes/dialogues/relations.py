@@ -10,10 +10,10 @@ from langgraph.runtime import Runtime
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from dramaturg.nodes.asking import progress
 from dramaturg.nodes.dialogues.cast import Cast, cast_of
 from dramaturg.nodes.dialogues.index import DialogueEdge, EdgeScoring, ask_scores, edge_key, edges_of, score_in
 from dramaturg.nodes.dialogues.recall import DialogueRecallState, DialogueRevisionSettings
-from dramaturg.nodes.index_steps import progress
 from dramaturg.nodes.judgement import Appraisal, AppraisalSettings
 from dramaturg.nodes.run import needs, open_run
 from dramaturg.stores.index.dialogues import DIALOGUE_KIND, Graph, Pair

@@ -8,15 +8,8 @@ from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
 from dramaturg.models.errors import UNANSWERED
-from dramaturg.nodes.index_steps import (
-    Answers,
-    AskingDraftState,
-    IndexBuild,
-    PublishedVersion,
-    Rebuild,
-    answer_all,
-    progress,
-)
+from dramaturg.nodes.asking import Answers, answer_all, progress
+from dramaturg.nodes.index_steps import AskingDraftState, IndexBuild, PublishedVersion, Rebuild
 from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.passages.retrieval import PassageSettings
 from dramaturg.nodes.run import open_run

@@ -9,6 +9,7 @@ from pydantic import Field, JsonValue
 
 from dramaturg.models.extracted import cut_text
 from dramaturg.models.questions import write_sentences
+from dramaturg.nodes.asking import Answers
 from dramaturg.nodes.graph.build import GraphBuild, GraphDraftState, ask_all, open_build
 from dramaturg.nodes.graph.facts import (
     EntityMention,
@@ -19,7 +20,7 @@ from dramaturg.nodes.graph.facts import (
     type_of,
 )
 from dramaturg.nodes.graph.merging import NormalizationSettings, mentions_at_hand, merge_plan
-from dramaturg.nodes.index_steps import Answers, unless_overtaken
+from dramaturg.nodes.index_steps import unless_overtaken
 from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.run import needs
 from dramaturg.stores.documents.merges import Merge, MergePlan, Why

@@ -26,9 +26,10 @@ from dramaturg.models.errors import UNANSWERED, UnusableAnswer
 from dramaturg.models.extracted import Extracted, WholeNumber, key_name
 from dramaturg.models.questions import extract
 from dramaturg.models.reading import normalize_word
+from dramaturg.nodes.asking import Answers
 from dramaturg.nodes.graph.build import ChunkSettings, GraphDraftState, ask_all, open_build
 from dramaturg.nodes.graph.normalization import Named, in_former_order
-from dramaturg.nodes.index_steps import Answers, unless_overtaken
+from dramaturg.nodes.index_steps import unless_overtaken
 from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.passages.retrieval import in_context
 from dramaturg.nodes.run import needs

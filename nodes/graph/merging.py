@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
 
 from dramaturg.models.chat import ChatModel, threshold
 from dramaturg.models.questions import choose, decide, extract
+from dramaturg.nodes.asking import Answers
 from dramaturg.nodes.graph.build import ChunkSettings, GraphBuild, GraphDraftState, ask_all, open_build
 from dramaturg.nodes.graph.facts import Mentions, entities_in, facts_key, mentions_in
 from dramaturg.nodes.graph.normalization import (
@@ -22,7 +23,7 @@ from dramaturg.nodes.graph.normalization import (
     in_former_order,
     merge_groups,
 )
-from dramaturg.nodes.index_steps import Answers, unless_overtaken
+from dramaturg.nodes.index_steps import unless_overtaken
 from dramaturg.nodes.judgement import sentence
 from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.run import by_rules, needs

@@ -11,9 +11,9 @@ from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.extracted import Extracted, WholeNumber
 from dramaturg.models.questions import extract
+from dramaturg.nodes.asking import Announce, Answers, answer_all
 from dramaturg.nodes.graph.facts import numbered, sentences_of
 from dramaturg.nodes.identity.chronicle import triple_key, triple_sentence
-from dramaturg.nodes.index_steps import Announce, Answers, answer_all
 from dramaturg.nodes.passages.index import stored
 from dramaturg.nodes.text.splitter import plain, sections, split_document
 from dramaturg.prompts import load, one_line

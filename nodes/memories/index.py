@@ -12,9 +12,9 @@ from langgraph.runtime import Runtime
 from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
+from dramaturg.nodes.asking import Answers, answer_all, progress
 from dramaturg.nodes.dialogues.cast import letters_of, spelling
 from dramaturg.nodes.index_steps import (
-    Answers,
     AskingDraftState,
     IndexBuild,
     IndexingCost,
@@ -22,14 +22,12 @@ from dramaturg.nodes.index_steps import (
     PublishedVersion,
     Rebuild,
     Wishes,
-    answer_all,
     asked_in_all,
     begin_draft,
     checked,
     cost_of_texts,
     done_with,
     made_again_if_stale,
-    progress,
     told,
     unchanged,
     unless_overtaken,

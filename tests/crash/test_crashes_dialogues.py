@@ -14,7 +14,7 @@ import pytest
 from pydantic import JsonValue
 
 from dramaturg.models.errors import ModelUnavailable
-from dramaturg.nodes import index_steps as asked_answers
+from dramaturg.nodes import asking as asked_answers
 from dramaturg.nodes.dialogues.index import edge_key, edges_of
 from dramaturg.stores.errors import MissingIndex, StorageError
 from dramaturg.stores.index.answers import ANSWERS

@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 import pytest
 
-from dramaturg.nodes import index_steps as asked_answers
+from dramaturg.nodes import asking as asked_answers
 from dramaturg.nodes.graph.merging import ORDER
 from dramaturg.stores.documents.merges import DECISIONS, PLAN, Merge, MergePlan, accept_plan, read_plan, write_plan
 from dramaturg.stores.errors import MissingIndex, StorageError

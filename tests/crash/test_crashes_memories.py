@@ -14,7 +14,7 @@ from unittest.mock import patch
 import pytest
 
 from dramaturg.models.errors import ModelUnavailable
-from dramaturg.nodes import index_steps as asked_answers
+from dramaturg.nodes import asking as asked_answers
 from dramaturg.nodes.memories.index import memory_unit
 from dramaturg.stores.documents.memories import edit, read_memory_files, remove
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, StorageError

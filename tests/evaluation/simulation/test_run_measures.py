@@ -134,7 +134,7 @@ def test_a_measuring_that_was_killed_asks_for_no_score_that_is_in_the_file(
 
     with monkeypatch.context() as dying:
         dying.setattr("dramaturg.evaluation.simulation.measures.ScoreFile", Dying)
-        dying.setattr("dramaturg.nodes.index_steps.AT_ONCE", 5)
+        dying.setattr("dramaturg.nodes.asking.AT_ONCE", 5)
         with pytest.raises(Killed):
             take(played, examiner(), "recall")
     kept = len(ScoreFile(played.path).read())

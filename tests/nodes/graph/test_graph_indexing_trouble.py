@@ -10,7 +10,7 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from dramaturg.models.errors import ModelUnavailable
-from dramaturg.nodes.index_steps import answer_all
+from dramaturg.nodes.asking import answer_all
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
 from dramaturg.workflows.role_rag_index import graph

@@ -11,7 +11,7 @@ import pytest
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatResult
 
-from dramaturg.nodes import index_steps
+from dramaturg.nodes import asking, index_steps
 from dramaturg.nodes.graph import facts
 from dramaturg.testing import ScriptedChatModel
 
@@ -93,7 +93,7 @@ async def test_an_endpoint_is_sent_as_many_calls_for_vectors_as_questions(
 
 
 async def test_no_more_questions_are_begun_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index_steps, "IN_WORK", 3)
+    monkeypatch.setattr(asking, "IN_WORK", 3)
     begun, most, kept, done = set[str](), 0, dict[str, Any](), list[int]()
 
     async def ask(question: str) -> dict[str, Any]:
@@ -108,5 +108,5 @@ async def test_no_more_questions_are_begun_than_there_is_room_for(monkeypatch: p
         kept.update(answers)
 
     questions = {str(at): str(at) for at in range(100)}
-    await index_steps.answer_all(questions, ask, keep=keep, announce=done.append)
+    await asking.answer_all(questions, ask, keep=keep, announce=done.append)
     assert (most, kept, done) == (3, questions, [*range(101)])
