@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from dramaturg.cli.output import note
 from dramaturg.models.environment import Environment, environment
 from dramaturg.stores.documents.reading import read_yaml
-from dramaturg.stores.errors import did_you_mean
+from dramaturg.stores.errors import near_or_all
 from dramaturg.stores.library import is_address, library_at
 from dramaturg.stores.library_folder import Library
 from dramaturg.workflows.names import METHODS
@@ -177,8 +177,7 @@ def require_known(kind: type[BaseModel], given: Mapping[str, Any], of: str, befo
     fields = kind.model_fields
     for name, value in given.items():
         if name not in fields:
-            known = did_you_mean(name, fields) or f"; there are: {', '.join(sorted(fields))}."
-            raise ValueError(f"{of} has no setting {before + name!r}{known}")
+            raise ValueError(f"{of} has no setting {before + name!r}{near_or_all(name, sorted(fields))}")
         types = (fields[name].annotation, *get_args(fields[name].annotation))
         part = next((one for one in types if isinstance(one, type) and issubclass(one, BaseModel)), None)
         if part and isinstance(value, Mapping):

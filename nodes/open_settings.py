@@ -61,7 +61,7 @@ def require_open(kind: type[BaseModel], given: Any, *, opened: Collection[str] |
         field, short = kind.model_fields.get(name), str(name)[:LONGEST_NAME]
         path = f"{within}.{short}" if within else short
         if field is None:
-            raise SettingRefused(f"There is no setting {path!r}{did_you_mean(short, kind.model_fields) or '.'}")
+            raise SettingRefused(f"There is no setting {path!r}{did_you_mean(short, kind.model_fields)}")
         if not (mark(field) or name in opened or "all" in opened):
             raise SettingRefused(
                 f"The setting {path!r} is not open to callers of this server: its operator can open it with "

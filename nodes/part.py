@@ -147,7 +147,7 @@ def part_context(kind: type[RunContext], settings: Settings | None, outer: Any, 
 def _require_known(settings: Mapping[str, Any], kind: type[RunContext], name: str) -> None:
     for one in settings:
         if one not in kind.model_fields:
-            raise ValueError(f"The part {name!r} has no setting {one!r}{did_you_mean(one, kind.model_fields) or '.'}")
+            raise ValueError(f"The part {name!r} has no setting {one!r}{did_you_mean(one, kind.model_fields)}")
 
 
 def _named(settings: Any) -> dict[str, Any]:

@@ -132,7 +132,7 @@ class Workflow(StateGraph[StateT, ContextT, InputT, OutputT]):
         async def declared(*given: Any, **named: Any) -> Any:
             written = await node(*given, **named)
             if isinstance(written, Mapping) and (lost := [key for key in written if key not in self.channels]):
-                near = did_you_mean(str(lost[0]), self.channels) or "."
+                near = did_you_mean(str(lost[0]), self.channels)
                 raise UndeclaredChannel(
                     f"The node {name!r} writes {', '.join(map(repr, lost))}, and the state has no such channel{near} "
                     f"Declare it in a class that inherits {self.state_schema.__name__}, and build with state=…."
@@ -162,7 +162,7 @@ class Workflow(StateGraph[StateT, ContextT, InputT, OutputT]):
         of = {getattr(getattr(one.runnable, "afunc", None), "__name__", ""): node for node, one in self.nodes.items()}
         if name in of:
             raise ValueError(f"The graph has no node {name!r}: the function of this name is its node {of[name]!r}.")
-        raise ValueError(f"The graph has no node {name!r}{did_you_mean(name, {*self.nodes, *of}) or '.'}")
+        raise ValueError(f"The graph has no node {name!r}{did_you_mean(name, {*self.nodes, *of})}")
 
     def compile(self, *args: Any, **kwargs: Any) -> CompiledStateGraph[StateT, ContextT, InputT, OutputT]:
         """Compile as `StateGraph.compile` does; a node of somebody else's may write only what the state has.

@@ -131,7 +131,7 @@ class Rooms:
         """
         role, colon, method = name.removeprefix("role:").partition(":")
         if colon and method not in self.methods:
-            raise UnknownModel(f"There is no method {method!r}{did_you_mean(method, self.methods) or '.'}")
+            raise UnknownModel(f"There is no method {method!r}{did_you_mean(method, self.methods)}")
         wanted = speaker if role == AUTO else role
         found = self.role_named(speaker) if group and speaker else None
         found = found or (self.role_named(wanted) if wanted else None)

@@ -39,10 +39,16 @@ class StorageError(RuntimeError):
     """The file system refused: no space, no permission, a broken disk. What was there before still is."""
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return a clause with the nearest known words, empty when none is near."""
+def did_you_mean(word: str, known: Iterable[str], otherwise: str = ".") -> str:
+    """Return the end of a sentence: the nearest known words, or what is to stand there when none is near."""
     near = get_close_matches(word, list(known), n=3, cutoff=0.6)
-    return f"; did you mean {' or '.join(repr(match) for match in near)}?" if near else ""
+    return f"; did you mean {' or '.join(repr(match) for match in near)}?" if near else otherwise
+
+
+def near_or_all(word: str, known: Iterable[str], more: str = "") -> str:
+    """Return the end of a sentence: the nearest known words, or all of them, and what there is `more`."""
+    every = list(known)
+    return did_you_mean(word, every, f"; there are: {', '.join(every)}{more}.")
 
 
 class DamagedConversations(RuntimeError):

@@ -247,7 +247,7 @@ def the_document(role: Role, name: str | None) -> str:
     there = f"There are: {', '.join(names) or 'none'}."
     if name is None:
         raise RoleError(f"Name one of the documents of {role.id!r}. {there}")
-    raise RoleError(f"{role.id!r} has no document {name!r}{did_you_mean(name, names) or '.'} {there}")
+    raise RoleError(f"{role.id!r} has no document {name!r}{did_you_mean(name, names)} {there}")
 
 
 def _one_file(name: str) -> str:

@@ -182,7 +182,7 @@ def _chosen(folder: IndexFolder, found: Mapping[Published, Manifest], version: s
     near = did_you_mean(version, [one.version for one in ring])
     known = ", ".join(one.version for one in ring) or "none"
     raise MissingIndex(
-        f"{folder.role.name!r} has no version {version!r} ({folder.kind.name}){near or '.'} There are: {known}."
+        f"{folder.role.name!r} has no version {version!r} ({folder.kind.name}){near} There are: {known}."
     )
 
 

@@ -252,7 +252,7 @@ def _imported(name: str) -> AnyGraph:
     where, _, attribute = name.rpartition(":")
     module = _file(where) if where.endswith(".py") else _module(where)
     if not hasattr(module, attribute):
-        raise ValueError(f"{where} has no {attribute!r}{did_you_mean(attribute, vars(module)) or '.'}")
+        raise ValueError(f"{where} has no {attribute!r}{did_you_mean(attribute, vars(module))}")
     found = getattr(module, attribute)
     if callable(found) and not inspect.iscoroutinefunction(found):
         found = _run(name, found)

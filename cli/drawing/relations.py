@@ -144,7 +144,7 @@ def no_clique(known: KnownRelations) -> str:
     if known.user.speaker is not None:
         return apart
     near = did_you_mean(known.user.name, [name for name in known.store.graph if name != known.name])
-    return one_line(f"{apart} No line of the dialogues is by {known.user.name}{near or '.'}")
+    return one_line(f"{apart} No line of the dialogues is by {known.user.name}{near}")
 
 
 def known_relations(context: RelationSettings) -> KnownRelations:

@@ -25,7 +25,7 @@ from dramaturg.evaluation.judging.standing import ANCHORS, Held, Measured, held
 from dramaturg.evaluation.judging.verdicts import SHARED, is_yes_no, keep_standings, standings_of, verdicts
 from dramaturg.evaluation.studies.study import DEADLINE
 from dramaturg.models.environment import environment
-from dramaturg.stores.errors import did_you_mean
+from dramaturg.stores.errors import near_or_all
 from dramaturg.stores.files import sha256
 from dramaturg.stores.library_folder import Library
 
@@ -118,8 +118,8 @@ def metrics_in(given: Sequence[str], *, with_scores: bool) -> tuple[str, ...]:
     names, known = names_in("--metrics", given), JUDGES if with_scores else WORTH
     for name in names:
         if name not in known:
-            near = did_you_mean(name, known) or f"; there are: {', '.join(known)}."
-            raise ValueError(f"There is no {'judge' if with_scores else 'anchor'} by {name!r}{near}")
+            what = "judge" if with_scores else "anchor"
+            raise ValueError(f"There is no {what} by {name!r}{near_or_all(name, known)}")
     if with_scores and len(names) > 1:
         raise ValueError("A file holds scores by one metric: name it, such as --metrics accuracy_level.")
     return names

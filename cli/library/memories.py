@@ -160,7 +160,7 @@ def chosen(wish: Wish, known: KnownMemories) -> Listed:
         many = f"There are {len(found)} memories of {known.whose} whose ids begin with {memory!r}: give more of it."
         raise RoleError(many)
     if not found:
-        near = did_you_mean(memory, [one.memory for one in memories]) or ":"
+        near = did_you_mean(memory, [one.memory for one in memories], ":")
         raise RoleError(f"There is no memory {memory!r} of {known.whose}{near} without --{wish.what} they are listed.")
     return found[0]
 

@@ -15,7 +15,7 @@ from dramaturg.models.clients import name_of
 from dramaturg.models.embeddings import name_of as embeddings_name
 from dramaturg.nodes.run import RoleContext, RunContext, deviations
 from dramaturg.prompts import digest_of
-from dramaturg.stores.errors import did_you_mean
+from dramaturg.stores.errors import near_or_all
 from dramaturg.stores.files import canonical
 from dramaturg.stores.role import Role
 from dramaturg.workflows.methods import context_type
@@ -107,8 +107,7 @@ def contestant(name: str) -> Contestant:
         kind = context_type(method)
         as_published = {"rules": "paper"} if method in PUBLISHED and deviations(kind) else {}
         return Contestant(name, method, {**as_published, **settings}, kind)
-    near = did_you_mean(name, NAMES) or f"; there are: {', '.join(NAMES)}."
-    raise ValueError(f"There is no method {name!r}{near}")
+    raise ValueError(f"There is no method {name!r}{near_or_all(name, NAMES)}")
 
 
 def rules_of(name: str) -> str:

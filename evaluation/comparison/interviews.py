@@ -25,7 +25,7 @@ from dramaturg.evaluation.interviews.run import asked_by, read_interview, so_far
 from dramaturg.evaluation.interviews.state import InterviewContext, InterviewOutput
 from dramaturg.evaluation.judging.scales import METRICS
 from dramaturg.nodes.run import RunContext
-from dramaturg.stores.errors import did_you_mean
+from dramaturg.stores.errors import near_or_all
 from dramaturg.stores.role import Role
 from dramaturg.workflows.methods import file_name, flow
 
@@ -92,8 +92,7 @@ def told_apart(names: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     inventories = tuple(one for one in known if one in NAMES or "/" in one or one.lower().endswith(SUFFIXES))
     others = tuple(one for one in known if one not in inventories)
     if unknown := [one for one in others if one not in METRICS]:
-        there = (*METRICS, *NAMES)
-        near = did_you_mean(unknown[0], there) or f"; there are: {', '.join(there)}, or the path of an inventory."
+        near = near_or_all(unknown[0], (*METRICS, *NAMES), ", or the path of an inventory")
         raise ValueError(f"There is no metric {unknown[0]!r}{near}")
     return others, inventories
 

@@ -80,8 +80,8 @@ class Cast(NamedTuple):
         for name in wanted:
             if normal_name(name) not in by_name:
                 there = [one.name for one in self.members.values()]
-                near = did_you_mean(name, there) or f"; it has {', '.join(there[:20])}{', …' * (len(there) > 20)}."
-                raise ValueError(f"{self.title} has nobody of the name {name!r}{near}")
+                first = f"; it has {', '.join(there[:20])}{', …' * (len(there) > 20)}."
+                raise ValueError(f"{self.title} has nobody of the name {name!r}{did_you_mean(name, there, first)}")
         return [*dict.fromkeys(by_name[normal_name(name)] for name in wanted)] or [*self.members]
 
     def files(self, role: str) -> dict[str, bytes]:

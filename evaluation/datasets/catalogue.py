@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from dramaturg.evaluation.datasets import character_llm, charactereval, coser, incharacter, plain
-from dramaturg.stores.errors import did_you_mean
+from dramaturg.stores.errors import near_or_all
 
 
 class Known(NamedTuple):
@@ -100,5 +100,4 @@ def known(name: str) -> Known:
     """Return a dataset by its name, in which - and _ are the same; a ValueError lists what there is."""
     if found := DATASETS.get(name.strip().lower().replace("-", "_")):
         return found
-    near = did_you_mean(name, DATASETS) or f"; there are: {', '.join(DATASETS)}."
-    raise ValueError(f"There is no dataset {name!r}{near}")
+    raise ValueError(f"There is no dataset {name!r}{near_or_all(name, DATASETS)}")

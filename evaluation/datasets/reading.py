@@ -51,7 +51,7 @@ def read_dataset(path: Path | str, form: Form | Literal["auto"] = "auto") -> Dat
     if form == "auto":
         form = form_of(source)
     elif form not in READERS:
-        near = did_you_mean(form, FORMS) or f"; the forms are {', '.join(FORMS)}"
+        near = did_you_mean(form, FORMS, f"; the forms are {', '.join(FORMS)}")
         raise ValueError(f"There is no form of datasets {form!r}{near}")
     elif not READERS[form].recognised(source):
         raise RoleFileError(f"{source.name} does not have the form {form}: give {READERS[form].looks}.")

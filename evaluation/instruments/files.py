@@ -123,7 +123,7 @@ def instrument(name_or_path: str | Path, language: Language, *, cache: Path | No
             return read_questionnaire(path, language)
         case ".yaml" | ".yml":
             return read_inventory(path, language)
-    near = did_you_mean(str(name_or_path), NAMES) or "."
+    near = did_you_mean(str(name_or_path), NAMES)
     raise InstrumentError(
         f"There is no instrument {str(name_or_path)!r}; there are {' and '.join(NAMES)}, or give a .json or .yaml{near}"
     )

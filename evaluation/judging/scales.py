@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from dramaturg.evaluation.judging.judges import BOUNDS, JUDGES
-from dramaturg.stores.errors import did_you_mean
+from dramaturg.stores.errors import near_or_all
 
 SIMILARITY = "similarity"
 RECALL = "recall"
@@ -33,5 +33,4 @@ def scale_of(metric: str) -> MetricScale:
     if metric in JUDGES:
         low, high = BOUNDS[JUDGES[metric].scale]
         return MetricScale(low, high, JUDGES[metric].better)
-    near = did_you_mean(metric, METRICS) or f"; there are: {', '.join(METRICS)}."
-    raise ValueError(f"There is no metric {metric!r}{near}")
+    raise ValueError(f"There is no metric {metric!r}{near_or_all(metric, METRICS)}")

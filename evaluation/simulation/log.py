@@ -178,7 +178,7 @@ class RunLog(NamedTuple):
         """What concerns an agent (empty: all) and a step (0: all)."""
         agents = self.run.agents
         if agent and agent not in agents:
-            known = did_you_mean(agent, agents) or f": there are {', '.join(agents)}."
+            known = did_you_mean(agent, agents, f": there are {', '.join(agents)}.")
             raise ValueError(f"There is no agent {agent!r} in this run{known}")
         if step and step not in self.steps:
             raise ValueError(f"There is no step {step} in this run: it has come to step {self.steps[-1]}.")

@@ -52,7 +52,7 @@ def studies_of(names: Iterable[str]) -> list[Study]:
     wanted = tuple(dict.fromkeys(names)) or tuple(name for name, one in STUDIES.items() if not one.cost)
     for name in wanted:
         if name not in STUDIES:
-            near = did_you_mean(name, STUDIES) or f"; there are {', '.join(STUDIES)}"
+            near = did_you_mean(name, STUDIES, f"; there are {', '.join(STUDIES)}")
             raise ValueError(f"There is no study {name!r}{near}")
     return [STUDIES[name] for name in wanted]
 

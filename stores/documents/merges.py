@@ -144,7 +144,7 @@ class MergePlan(_Written):
         found = self.merge_of(name)
         if found is None:
             known = [one for merge in self.merges for one in merge.names]
-            raise RoleFileError(f"No merge holds {name!r}{did_you_mean(name, known) or '.'}")
+            raise RoleFileError(f"No merge holds {name!r}{did_you_mean(name, known)}")
         parts = found.parts_without(name)
         called = [
             found.name if normal_name(found.name) != key and at == 0 else part[0] for at, part in enumerate(parts)
@@ -214,7 +214,7 @@ def _check(role: Path, plan: MergePlan, known: Mapping[str, str]) -> None:
     documents = [path.name for path in document_paths(role)]
     for where in (where for one in plan.splits for where in one.where):
         if (document := _place(where)[0]) not in documents:
-            near = did_you_mean(document, documents) or "."
+            near = did_you_mean(document, documents)
             raise RoleFileError(f"{PLAN} of {role.name!r} splits a name where there is no document {document!r}{near}")
     known = {**known, **{normal_name(one.called): one.called for one in plan.splits}}
     merged = {normal_name(name) for merge in plan.merges for name in merge.names}
@@ -222,7 +222,7 @@ def _check(role: Path, plan: MergePlan, known: Mapping[str, str]) -> None:
     split = (one.name for one in plan.splits)
     for name in (*(name for merge in plan.merges for name in merge.names), *plan.alone, *split):
         if normal_name(name) not in known:
-            near = did_you_mean(name, known.values()) or "."
+            near = did_you_mean(name, known.values())
             raise RoleFileError(f"{PLAN} of {role.name!r} names {name!r}, which no document does{near}")
         if normal_name(name) in called:
             raise RoleFileError(

@@ -200,8 +200,8 @@ def explain(error: ValidationError, model: type[BaseModel]) -> str:
     keys = _keys(model, problem)
     match problem["type"]:
         case "extra_forbidden":
-            near = did_you_mean(str(problem["loc"][-1]), keys).rstrip("?")
-            return f"there is no key `{where}`{near or '; the keys are ' + ', '.join(keys)}"
+            near = did_you_mean(str(problem["loc"][-1]), keys, f"; the keys are {', '.join(keys)}").rstrip("?")
+            return f"there is no key `{where}`{near}"
         case "missing":
             return f"`{where}` is missing: add it"
         case "string_type":
