@@ -23,6 +23,7 @@ from dramaturg.workflows.names import METHODS
 
 if TYPE_CHECKING:
     from dramaturg.nodes.run import RoleContext
+    from dramaturg.stores.role import Role
 
 AMADEUS, ROLE_RAG, EMOTIONAL_RAG, DRMR = "amadeus", "role-rag", "emotional-rag", "drmr"
 
@@ -109,6 +110,14 @@ UserRoleOption = Annotated[
         help="The role that you play: one of the library by its id or name, or anybody who speaks in the dialogues.",
     ),
 ]
+JudgesOption = Annotated[
+    list[str] | None, typer.Option("--judge", help="The model that judges; may be repeated. Default: that of --model.")
+]
+MostCallsOption = Annotated[
+    int, typer.Option("--most-calls", min=0, help="Stop after this many calls; 0 means no limit.")
+]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Print what it would cost, and exit.")]
+CountOption = Annotated[bool, typer.Option("--dry-run", help="Print how many questions it would ask, and exit.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -166,6 +175,13 @@ def context_for(
             f"The method {method} has no --{min(missing).replace('_', '-')}: add --method {have}, or leave it out."
         )
     return kind.model_validate({"role": role, "library": str(library_path(library)), **options, **given})
+
+
+def role_for(
+    method: str, role: str, library: str | None, settings: Sequence[str] | None, **named: Any
+) -> "tuple[RoleContext, Role]":
+    """Put the context of a run together, and open its role; see `context_for`."""
+    return context_for(method, role, library, settings, **named), shelf_of(library).open(role)
 
 
 def require_known(kind: type[BaseModel], given: Mapping[str, Any], of: str, before: str = "") -> None:

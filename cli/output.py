@@ -138,4 +138,5 @@ def picture_format(file: Path, refusal: str) -> str:
     form = file.suffix[1:].lower()
     if form not in PICTURES:
         raise ValueError(f"{refusal} as {file.name}: use .png, .svg or .pdf.")
+    require_place(file)
     return form

@@ -32,7 +32,7 @@ from dramaturg.cli.options import (
     StrategyOption,
     context_for,
 )
-from dramaturg.cli.output import note, picture_format, print_json, require_place, screen, write_whole
+from dramaturg.cli.output import note, picture_format, print_json, screen, write_whole
 from dramaturg.evaluation.metrics.figures import new_figure
 from dramaturg.nodes.run import RoleContext
 from dramaturg.workflows.emotional_recall import build
@@ -61,7 +61,6 @@ def emotions(
         raise ValueError("There is no text to look into: give a sentence.")
     if plot is not None:
         picture_format(plot, REFUSAL)  # what cannot be drawn is noticed before the work
-        require_place(plot)
         new_figure()
     context = context_for(EMOTIONAL_RAG, role, library, settings, chat_model=model, strategy=strategy)
     evidence = asyncio.run(recalled(context, text.strip()))

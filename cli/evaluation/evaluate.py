@@ -20,9 +20,12 @@ from dramaturg.cli.evaluation.tables import (
     provenance,
 )
 from dramaturg.cli.options import (
+    DryRunOption,
     JsonOption,
+    JudgesOption,
     LibraryOption,
     ModelOption,
+    MostCallsOption,
     PromptsOption,
     ServerOption,
     carry_to,
@@ -118,9 +121,6 @@ UserOption = Annotated[
 ScriptOption = Annotated[
     Path | None, typer.Option("--script", help="A file with one scripted talk per line, used instead of questions.")
 ]
-JudgeOption = Annotated[
-    list[str] | None, typer.Option("--judge", help="The model that judges; may be repeated. Default: that of --model.")
-]
 
 
 def evaluate_command(
@@ -150,17 +150,15 @@ def evaluate_command(
     ] = Path("run"),
     begin_from: FromOption = None,
     model: ModelOption = "auto",
-    judge: JudgeOption = None,
-    most_calls: Annotated[
-        int, typer.Option("--most-calls", min=0, help="Stop after this many calls; 0 means no limit.")
-    ] = 0,
+    judge: JudgesOption = None,
+    most_calls: MostCallsOption = 0,
     with_bounds: BoundsOption = True,
     labels: LabelsOption = "",
     web_search: WebOption = "off",
     prompts: PromptsOption = None,
     library: LibraryOption = None,
     server: ServerOption = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what it would cost, and exit.")] = False,
+    dry_run: DryRunOption = False,
     yes: YesOption = False,
     as_json: JsonOption = False,
 ) -> None:

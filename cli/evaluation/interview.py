@@ -10,6 +10,7 @@ import typer
 
 from dramaturg.cli.options import (
     AMADEUS,
+    CountOption,
     JsonOption,
     LibraryOption,
     MethodOption,
@@ -73,9 +74,7 @@ def interview(
     library: LibraryOption = None,
     server: ServerOption = "",
     settings: SettingsOption = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print how many questions it would ask, and exit.")
-    ] = False,
+    dry_run: CountOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Interview a role with an inventory, each item in its own conversation. Run it again to continue after a stop."""

@@ -10,7 +10,17 @@ import typer
 from rich.table import Column, Table
 
 from dramaturg.cli.evaluation.tables import estimate_table, plain
-from dramaturg.cli.options import JsonOption, LibraryOption, ModelOption, library_path, names_in, shelf_of
+from dramaturg.cli.options import (
+    DryRunOption,
+    JsonOption,
+    JudgesOption,
+    LibraryOption,
+    ModelOption,
+    MostCallsOption,
+    library_path,
+    names_in,
+    shelf_of,
+)
 from dramaturg.cli.output import NUMBERS, note, print_json, require_extra, screen, table_of
 from dramaturg.cli.progress import bars, counting
 from dramaturg.cli.stopping import stopping
@@ -63,19 +73,14 @@ def judges(
         ),
     ] = None,
     metrics: MetricsOption = None,
-    judge: Annotated[
-        list[str] | None,
-        typer.Option("--judge", help="The model that judges; may be repeated. Default: that of --model."),
-    ] = None,
+    judge: JudgesOption = None,
     model: ModelOption = "auto",
     limit: Annotated[
         int, typer.Option("--limit", min=0, help="The most questions per language, and lines per role; 0 means all.")
     ] = 0,
-    most_calls: Annotated[
-        int, typer.Option("--most-calls", min=0, help="Stop after this many calls; 0 means no limit.")
-    ] = 0,
+    most_calls: MostCallsOption = 0,
     library: LibraryOption = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what it would cost, and exit.")] = False,
+    dry_run: DryRunOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Check judges with anchors, replies that people scored, and who is speaking. Default: all but people's scores.

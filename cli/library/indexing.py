@@ -25,6 +25,7 @@ from dramaturg.cli.options import (
     carry_to,
     command_line,
     context_for,
+    role_for,
     shelf_of,
 )
 from dramaturg.cli.output import note, print_json, screen, table_of
@@ -169,8 +170,7 @@ def unmerge(
     from dramaturg.stores.index.graph import GRAPH_KIND, UNMERGED_GRAPH_KIND
     from dramaturg.workflows.methods import index_kinds
 
-    context = context_for(method, role, library, settings, chat_model=model)
-    opened = shelf_of(library).open(role)
+    context, opened = role_for(method, role, library, settings, chat_model=model)
     graphs = [one for one in index_kinds(method, context) if one in (GRAPH_KIND, UNMERGED_GRAPH_KIND)] or [GRAPH_KIND]
     plan = read_plan(opened.root)
     if plan is None or plan.merge_of(name) is None:  # the model has made it
@@ -273,15 +273,8 @@ def report_view(title: str, report: Mapping[str, Any]) -> RenderableType:
             counted = len(value) if isinstance(value, list) else value
             if name != "plan":
                 table.add_row(name, f"{counted:,}" if isinstance(counted, int) else str(counted))
-    return Group(
-        first,
-        *([failures_table(failed)] if failed else []),
-        *(
-            [first_of(dropped, table_of("Left out of answers", "passage", "what"), "passage", "dropped")]
-            if dropped
-            else []
-        ),
-    )
+    left_out = first_of(dropped, table_of("Left out of answers", "passage", "what"), "passage", "dropped")
+    return Group(first, *([failures_table(failed)] if failed else []), *([left_out] if dropped else []))
 
 
 def failures_table(failed: Sequence[Mapping[str, str]]) -> Table:

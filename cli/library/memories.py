@@ -17,9 +17,8 @@ from dramaturg.cli.options import (
     LibraryOption,
     RoleArgument,
     SettingsOption,
-    context_for,
     one_wish,
-    shelf_of,
+    role_for,
 )
 from dramaturg.cli.output import excerpt, print_json, screen, table_of
 from dramaturg.conversations.opening import memories_of_thread
@@ -106,7 +105,7 @@ def memories(
     as_json: JsonOption = False,
 ) -> None:
     """List the memories of a role, or change one in its file and index it again."""
-    known = KnownMemories(context_for(EMOTIONAL_RAG, role, library, settings), shelf_of(library).open(role), thread)
+    known = KnownMemories(*role_for(EMOTIONAL_RAG, role, library, settings), thread)
     wish = the_wish({"pin": pin, "unpin": unpin, "remove": remove, "edit": edit}, text, question)
     if wish is not None:
         carry_out(wish, known, yes=yes, as_json=as_json)

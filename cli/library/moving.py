@@ -84,9 +84,6 @@ def carry(
         known = {*target.roles()}
         there = {role: target.contents(role) if role in known else None for role in found}
     states = {role: state_of(files, there[role]) for role, files in found.items()}
-    if as_json and dry_run:
-        print_json(states)
-        return
     others = [role for role, state in states.items() if state == "another"]
     if others and not (replace or dry_run):
         raise RoleError(

@@ -23,8 +23,7 @@ from dramaturg.cli.options import (
     ModelOption,
     RoleArgument,
     SettingsOption,
-    context_for,
-    shelf_of,
+    role_for,
 )
 from dramaturg.cli.output import note, print_json, screen
 from dramaturg.cli.progress import waiting
@@ -58,8 +57,7 @@ def learn(
 
     if as_name is not None and len(files) > 1:
         raise ValueError("--as names one document: learn one file at a time.")
-    context = context_for(method, role, library, settings, chat_model=model)
-    opened = shelf_of(library).open(role)
+    context, opened = role_for(method, role, library, settings, chat_model=model)
     found = [read_in(file, as_name) for file in files]
     documents = [(one.name, one.data) for one in found]
     if dry_run:
@@ -102,8 +100,7 @@ def forget(
     """Let a role forget a document: remove it from its persona and its index."""
     from dramaturg.stores.versions import erase_past, holding
 
-    context = context_for(method, role, library, settings, chat_model=model)
-    opened = shelf_of(library).open(role)
+    context, opened = role_for(method, role, library, settings, chat_model=model)
     left = [name for name in opened.persona.names() if name != source]
     there = source in opened.persona.names()
     if not (there or (for_good and holding(opened, source))):
@@ -134,10 +131,7 @@ def edit(
     as_json: JsonOption = False,
 ) -> None:
     """Open a document of a role in your editor ($EDITOR), and index what you changed."""
-    context, opened = (
-        context_for(method, role, library, settings, chat_model=model),
-        shelf_of(library).open(role),
-    )
+    context, opened = role_for(method, role, library, settings, chat_model=model)
     change = edited(opened, learning.the_document(opened, source))
     if change is None:
         print_json({"documents": [], "index": None}) if as_json else screen.print("Nothing was changed.")

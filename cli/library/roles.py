@@ -18,6 +18,7 @@ from dramaturg.cli.options import (
     SettingsOption,
     command_line,
     context_for,
+    role_for,
     shelf_of,
 )
 from dramaturg.cli.output import errors, print_json, screen
@@ -190,8 +191,8 @@ def undo(
     from dramaturg.cli.library.indexing import for_program, indexed
     from dramaturg.stores import versions as stored
 
-    context = context_for(method, role, library, settings, chat_model=model)
-    opened, kind = shelf_of(library).open(role), kind_of(method, context)
+    context, opened = role_for(method, role, library, settings, chat_model=model)
+    kind = kind_of(method, context)
     if to is None and not yes:
         refuse_to_go_forward(role, stored.versions(opened, kind)[:2])
     back = stored.take_back(opened, kind, to)

@@ -9,12 +9,11 @@ import typer
 from rich.table import Table
 
 from dramaturg.cli.evaluation.tables import plain
-from dramaturg.cli.options import JsonOption, LibraryOption, ModelOption, library_path
+from dramaturg.cli.options import CountOption, JsonOption, LibraryOption, ModelOption, library_path
 from dramaturg.cli.output import (
     note,
     picture_format,
     print_json,
-    require_place,
     screen,
     table_of,
     write_whole,
@@ -66,9 +65,7 @@ def measure(
     judge: JudgeOption = "",
     plot: PlotOption = None,
     library: LibraryOption = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print how many questions it would ask, and exit.")
-    ] = False,
+    dry_run: CountOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Measure runs from their logs. Earlier measurements are kept; measuring the cost asks no model."""
@@ -77,7 +74,6 @@ def measure(
     form = ""
     if plot:
         form = picture_format(plot, "Measures cannot be drawn")
-        require_place(plot)
         new_figure()  # a missing package is noticed before the work
     runs = read_runs(logs)
     context = MeasureSettings.model_validate(

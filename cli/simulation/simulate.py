@@ -8,6 +8,7 @@ import typer
 from rich.text import Text
 
 from dramaturg.cli.options import (
+    DryRunOption,
     JsonOption,
     LibraryOption,
     ModelOption,
@@ -51,7 +52,7 @@ def simulate(
     library: LibraryOption = None,
     server: ServerOption = "",
     settings: SettingsOption = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what it would cost, and exit.")] = False,
+    dry_run: DryRunOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Play a scenario hour by hour. If it stops, run it again to continue; the log stays complete."""
