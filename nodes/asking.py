@@ -2,11 +2,13 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from langgraph.runtime import Runtime
 from pydantic import JsonValue
+
+from dramaturg.models.chat import Usage
 
 AT_ONCE = 32  # answers that are written together
 IN_WORK = 128  # questions that are put into words; more than are ever with a model at once
@@ -91,3 +93,10 @@ def progress(runtime: Runtime[Any], what: str, left: int, each: int = 1, before:
 def after(before: int, announce: Announce) -> Announce:
     """Announce what is done now together with what was done by an earlier run."""
     return lambda done: announce(before + done)
+
+
+def asked_in_all(usage: Iterable[Usage]) -> dict[str, Any]:
+    """What all nodes, or one, have asked together: `calls`, and the `tokens` of questions and answers."""
+    used = list(usage)
+    tokens = sum(one["prompt_tokens"] + one["completion_tokens"] for one in used)
+    return {"calls": sum(one["calls"] for one in used), "tokens": tokens}

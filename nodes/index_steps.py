@@ -317,13 +317,7 @@ class IndexBuild(Generic[C_co, R]):
             raise StaleDraft(f"role.yaml of {self.run.role.id!r} was changed while it was indexed: index it again.")
 
     async def publish(
-        self,
-        knowledge: Knowledge,
-        report: Mapping[str, Any],
-        counts: Mapping[str, int],
-        *wishes: str,
-        done: Done | None,
-        **more: Any,
+        self, knowledge: Knowledge, report: Mapping[str, Any], counts: Mapping[str, int], *wishes: str, **more: Any
     ) -> dict[str, Any]:
         """Make the draft the version that is read from now on, unless its sources are no longer what they were.
 
@@ -332,13 +326,12 @@ class IndexBuild(Generic[C_co, R]):
             report: what the index holds and what it cost; its `version` comes here.
             counts: what it holds, as it stands with the version.
             wishes: what is done with it.
-            done: what indexing would come to again, where nothing is left to do.
-            more: see `IndexBuilder.publish`.
+            more: `done`, and what else `IndexBuilder.publish` takes.
 
         Returns:
             What a publishing node writes.
         """
-        publish = partial(self.index.builder.publish, used=self.read, done=done, sources=self.index.sources, **more)
+        publish = partial(self.index.builder.publish, used=self.read, sources=self.index.sources, **more)
         version = (await asyncio.to_thread(publish, self.draft, counts)).version
         report = {**report, "version": version}
         self.runtime.stream_writer({"event": "published", **report})
@@ -386,14 +379,6 @@ def done_with(settings: str, report: Mapping[str, Any]) -> Done:
 def publishing_outcome(state: PublishingState) -> Literal["done", "stale"]:
     """Whether the draft is what is read now, or must be made again from what its sources became meanwhile."""
     return "done" if state["version"] else "stale"
-
-
-def asked_in_all(usage: Mapping[str, Usage]) -> dict[str, int]:
-    """What all nodes together have asked."""
-    return {
-        "calls": sum(used["calls"] for used in usage.values()),
-        "tokens": sum(used["prompt_tokens"] + used["completion_tokens"] for used in usage.values()),
-    }
 
 
 class IndexingCost(NamedTuple):

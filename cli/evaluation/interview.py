@@ -30,6 +30,7 @@ from dramaturg.cli.stopping import stopping
 from dramaturg.evaluation.interviews.asking import respondent_context
 from dramaturg.evaluation.interviews.run import STAGES, interviewed, questions, so_far
 from dramaturg.evaluation.interviews.state import InterviewContext, InterviewOutput
+from dramaturg.nodes.asking import asked_in_all
 from dramaturg.nodes.run import RoleContext
 from dramaturg.workflows.methods import file_name, flow
 
@@ -154,7 +155,7 @@ def number(value: float | None) -> str:
 
 def notes(output: InterviewOutput, file: Path, judge: str) -> Iterator[str]:
     """What a reader of the table has to know."""
-    counts, used = output["counts"], list[Any](output["usage"].values())
+    counts, used = output["counts"], asked_in_all(output["usage"].values())
     if not output["valid"]:
         yield f"Not valid: {output['invalid_because']}"
     flags = ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in counts["flags"].items()) or "none"
@@ -162,9 +163,7 @@ def notes(output: InterviewOutput, file: Path, judge: str) -> Iterator[str]:
     judged = f"{counts['items']} items, judged {counts['repeats']} time{'s' if counts['repeats'] > 1 else ''}"
     missing = f"{counts['missing']} of {counts['wanted']} judgements of items are missing"
     yield f"{judged}: {missing}.{refused} Flagged replies: {flags}."
-    tokens = sum(one["prompt_tokens"] + one["completion_tokens"] for one in used)
-    cost = f"{sum(one['calls'] for one in used):,} calls, {tokens:,} tokens"
-    yield f"{cost}. All that was said is in {file!s}."
+    yield f"{used['calls']:,} calls, {used['tokens']:,} tokens. All that was said is in {file!s}."
     if output["about"]["limit"]:
         yield "Only a part of the inventory was asked: this is a trial and no measurement."
     if not judge and output["about"]["judging"] != "self_report":

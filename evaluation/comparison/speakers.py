@@ -27,6 +27,7 @@ from dramaturg.evaluation.datasets.dataset import DatasetQuestion
 from dramaturg.models.chat import Account
 from dramaturg.models.environment import environment
 from dramaturg.models.errors import UNANSWERED
+from dramaturg.nodes.asking import asked_in_all
 from dramaturg.nodes.run import RunContext
 from dramaturg.stores.files import read_if_there, write_bytes
 from dramaturg.workflows.methods import Flow, chat_graph, flow, preparations
@@ -73,8 +74,7 @@ class MethodSpeakers:
         if method in BOUNDS:
             return None
         if method in PACKAGES:
-            used = await (await self.external(asked)).prepare()
-            calls, tokens = used["calls"], used["prompt_tokens"] + used["completion_tokens"]
+            calls, tokens = asked_in_all([await (await self.external(asked)).prepare()]).values()
         else:
             context = asked.contestant.context(self.shared, asked.role.id, seed=0)
             if self.server:
@@ -132,8 +132,7 @@ class MethodSpeakers:
             **about,
             text=said.text,
             evidence=said.evidence,
-            calls=said.usage["calls"],
-            tokens=said.usage["prompt_tokens"] + said.usage["completion_tokens"],
+            **asked_in_all([said.usage]),
             seconds=round(time.perf_counter() - began, 3),
         )
 

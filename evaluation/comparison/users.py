@@ -6,6 +6,7 @@ from typing import NamedTuple
 from dramaturg.evaluation.comparison.contestants import ToAsk, language_in
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.questions import write
+from dramaturg.nodes.asking import asked_in_all
 from dramaturg.nodes.run import RunContext, chat_in, library_of
 from dramaturg.prompts import load
 from dramaturg.stores.library import find_card
@@ -46,7 +47,6 @@ async def user_line(asked: ToAsk, shared: RunContext) -> UserLine:
         role=asked.role.card.name,
     )
     text = " ".join((await write(chat, messages, max_tokens=LINE_TOKENS, quiet=True)).split())
-    used = chat.account.usage()
     told = question.talk.plants if question.talk else ""
     line = " ".join(filter(None, (told, text)))
-    return UserLine(line, used["calls"], used["prompt_tokens"] + used["completion_tokens"])
+    return UserLine(line, **asked_in_all([chat.account.usage()]))

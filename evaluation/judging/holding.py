@@ -17,7 +17,7 @@ from dramaturg.evaluation.judging.lines import SPEAKER, HiddenSpeaker
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import choose
-from dramaturg.nodes.asking import after
+from dramaturg.nodes.asking import after, asked_in_all
 from dramaturg.nodes.run import chat_in
 from dramaturg.prompts import load
 from dramaturg.stores.files import make_folder
@@ -154,8 +154,7 @@ async def answered(one: ToAsk, chat: ChatModel) -> Judged:
         about |= await asked_of(one, chat)
     except UNANSWERED as error:
         about |= {"value": None, "error": str(error)}
-    used = chat.account.usage()
-    return Judged(**about, calls=used["calls"], tokens=used["prompt_tokens"] + used["completion_tokens"])
+    return Judged(**about, **asked_in_all([chat.account.usage()]))
 
 
 async def asked_of(one: ToAsk, chat: ChatModel) -> dict[str, Any]:

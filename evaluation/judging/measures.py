@@ -12,6 +12,7 @@ from dramaturg.evaluation.judging.recall import recalled
 from dramaturg.evaluation.judging.scales import OF_TALKS, RECALL, SIMILARITY
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.embeddings import Embedder
+from dramaturg.nodes.asking import asked_in_all
 from dramaturg.nodes.text.similarity import cosines
 from dramaturg.stores.role import Role
 
@@ -83,7 +84,6 @@ async def measured(task: ToJudge, judge: ChatModel | None, embedder: Embedder) -
         value = min(max(await cosines(embedder, task.reply.text, right)), 1.0) if right else None
         return Judged(**about, value=value, applicable=bool(right))
     found = await judged(JUDGES[task.metric], judge, await case_of(task, JUDGES[task.metric], embedder))
-    used = judge.account.usage()
     return Judged(
         **about,
         value=found.value,
@@ -91,8 +91,7 @@ async def measured(task: ToJudge, judge: ChatModel | None, embedder: Embedder) -
         applicable=found.state != "not_applicable",
         reason=found.reason if found.state == "judged" else found.error,
         error=found.error if found.state == "missing" else "",
-        calls=used["calls"],
-        tokens=used["prompt_tokens"] + used["completion_tokens"],
+        **asked_in_all([judge.account.usage()]),
     )
 
 

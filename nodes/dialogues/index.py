@@ -11,7 +11,7 @@ from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
 from dramaturg.models.errors import UNANSWERED
-from dramaturg.nodes.asking import Announce, Answers, answer_all, progress
+from dramaturg.nodes.asking import Announce, Answers, answer_all, asked_in_all, progress
 from dramaturg.nodes.dialogues.cast import Speakers, letters_of
 from dramaturg.nodes.index_steps import (
     AskingDraftState,
@@ -21,7 +21,6 @@ from dramaturg.nodes.index_steps import (
     PublishedVersion,
     Rebuild,
     Wishes,
-    asked_in_all,
     begin_draft,
     checked,
     cost_of_texts,
@@ -227,7 +226,7 @@ async def publish_dialogues(state: DialogueDraftState, runtime: Runtime[Any]) ->
     scores = [one for edge in edges_of(await build.records()) if (one := score_in(answers, edge_key(edge, card)))]
     scored, cut = len(scores), sum(bool(one.dropped) for one in scores)
     counts = {name: state["index"][name] for name in ("dialogues", "speakers", "relations", "edges")}
-    report = {**state["index"], "scored": scored, "cut": cut, **asked_in_all(state["usage"])}
+    report = {**state["index"], "scored": scored, "cut": cut, **asked_in_all(state["usage"].values())}
     done = done_with(told(run, DialogueIndexSettings), {**report, "failed": []})
     report["failed"], counts["scored"] = state["failures"], scored
     return await build.publish("dialogues", report, counts, "rebuild", "scores", done=done)

@@ -8,6 +8,7 @@ from langgraph.runtime import Runtime
 from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
+from dramaturg.nodes.asking import asked_in_all
 from dramaturg.nodes.graph.build import ChunkSettings, GraphDraftState, GraphVersion, graph_kind, open_build
 from dramaturg.nodes.graph.construction import (
     DescriptionSettings,
@@ -32,7 +33,6 @@ from dramaturg.nodes.graph.merging import NormalizationSettings, groups_of
 from dramaturg.nodes.index_steps import (
     IndexingCost,
     Wishes,
-    asked_in_all,
     begin_draft,
     checked,
     cost_of_texts,
@@ -189,7 +189,7 @@ async def publish_graph(state: GraphDraftState, runtime: Runtime[Any]) -> dict[s
         **counts,
         "failed": failed,
         "dropped": left_out(chunks, answers),
-        **asked_in_all(state["usage"]),
+        **asked_in_all(state["usage"].values()),
     }
     left = counts["undescribed"] or groups.left or groups.unnamed(answers, role.card)
     done = None if left else done_with(await all_told(build.run), report)

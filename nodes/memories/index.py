@@ -12,7 +12,7 @@ from langgraph.runtime import Runtime
 from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
-from dramaturg.nodes.asking import Answers, answer_all, progress
+from dramaturg.nodes.asking import Answers, answer_all, asked_in_all, progress
 from dramaturg.nodes.dialogues.cast import letters_of, spelling
 from dramaturg.nodes.index_steps import (
     AskingDraftState,
@@ -22,7 +22,6 @@ from dramaturg.nodes.index_steps import (
     PublishedVersion,
     Rebuild,
     Wishes,
-    asked_in_all,
     begin_draft,
     checked,
     cost_of_texts,
@@ -294,7 +293,7 @@ async def publish_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> di
     failed += [{"memory": one.id, "error": f"{one.places[0]} has no {NO_VECTOR}"} for one in lost]
     had = counted(memories)
     counts = {**had, "failed": len(failed), **({WITHOUT_VECTOR: len(lost)} if lost else {})}
-    report = {**state["index"], **had, "failed": failed, **asked_in_all(state["usage"])}
+    report = {**state["index"], **had, "failed": failed, **asked_in_all(state["usage"].values())}
     asked = all(mood.emotions is not None or mood.error != NOT_ASKED for mood in moods)
     done = done_with(told(run, MemorySettings), report) if asked and not lost else None
     files = {MOODS_FILE: encode_records(moods)}

@@ -18,6 +18,7 @@ from dramaturg.models.chat import ChatModel, Usage, add_usage
 from dramaturg.models.clients import name_of
 from dramaturg.models.extracted import Extracted
 from dramaturg.models.reading import normalize_word
+from dramaturg.nodes.asking import asked_in_all
 from dramaturg.nodes.identity.chronicle import Condition, IdentityChange
 from dramaturg.nodes.identity.episodes import Episode
 from dramaturg.nodes.identity.retrieval import SEARCH, IdentitySearchSettings
@@ -279,11 +280,9 @@ async def end_step(state: WorldState, runtime: Runtime[Any]) -> dict[str, Any]:
     before = scenario.polls_at(scenario.clock.at(step - 1))
     closed = scenario.polls_at(now) == "closed" and before != "closed"
     result = [event(step, now, "result", **counted(state["votes"], scenario.candidates))] if closed else []
-    used = state["usage"].values()
     spent = next((one["seconds"] for one in reversed(state["log"]) if one["kind"] == "cost"), 0.0)
     cost = {
-        "calls": sum(one["calls"] for one in used),
-        "tokens": sum(one["prompt_tokens"] + one["completion_tokens"] for one in used),
+        **asked_in_all(state["usage"].values()),
         "lines": sum(one["kind"] == "line" for one in state["log"]),
         "seconds": round(spent + time.time() - state["began"], 3),  # by the wall clock: they differ from run to run
     }
