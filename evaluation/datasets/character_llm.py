@@ -23,7 +23,6 @@ LOOKS = (
 LICENCE = "Character-LLM's data are CC BY-NC 4.0; its profiles are texts of Wikipedia, CC BY-SA"
 BEYOND = "difficult to answer without breaking character"
 """The topic whose questions RoleRAG counts as out of scope: 5 of each of the 9 roles."""
-NO_QUESTION = "an entry without a question"
 NO_REPLY = "an interview without a reply, which alone names its role"
 
 
@@ -117,9 +116,6 @@ def _add_questions(tally: Tally, path: Path, *, alone: bool) -> None:
     role = path.stem.rpartition("_")[2]
     for record in read_content(path).records:
         entry = record.read_as(TopicQuestion)
-        if not entry.question.strip():
-            tally.leave_out(NO_QUESTION)
-            continue
         question = DatasetQuestion(
             id=str(record.number) if alone else f"{path.stem}-{record.number}",
             role=role,
@@ -138,8 +134,8 @@ def _profiles(questions: Path) -> dict[str, Character]:
 
 
 def _add_single(tally: Tally, entry: AnsweredQuestion, record: Located) -> None:
-    if not entry.reply or not entry.question.strip():
-        tally.leave_out(NO_QUESTION if entry.reply else NO_REPLY)
+    if not entry.reply:
+        tally.leave_out(NO_REPLY)
         return
     text = entry.question.strip()
     question = DatasetQuestion(id=str(record.number), role=entry.reply[0].role, text=text, said=_joined(entry.reply))

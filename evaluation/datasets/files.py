@@ -19,6 +19,7 @@ LONGEST = 100_000  # characters of a question, an answer or a line of a dialogue
 SHOWN = 5  # files of a folder that an error names
 JSON = (".json", ".jsonl")
 TEXTS = (".md", ".txt")
+NO_QUESTION = "an entry without a question"
 NO_PERSONA = {"readme", "license", "licence", "notice", "source", "copying"}
 """Texts that lie beside data and are about them."""
 M = TypeVar("M", bound=BaseModel)
@@ -111,7 +112,10 @@ class Tally:
         self._ids: set[str] = set()
 
     def add(self, question: DatasetQuestion, where: str) -> None:
-        """Keep a question."""
+        """Keep a question, or leave it out where nothing is asked."""
+        if not question.text:
+            self.leave_out(NO_QUESTION)
+            return
         if question.id in self._ids:
             raise RoleFileError(f"{where}: the id {question.id!r} is there twice: give each entry its own.")
         self._ids.add(question.id)

@@ -63,7 +63,6 @@ class TextPair(FileEntry, extra="allow"):
 
 ROLEBENCH_LOOKS = "JSON lines with `role`, `question` and `generated`, one file of them at a time"
 ROLEBENCH_LICENCE = "RoleBench names no licence in its repository; its answers were written by GPT models"
-NO_QUESTION = "an entry without a question"
 
 
 class RoleBenchLine(FileEntry):
@@ -165,9 +164,6 @@ def read_rolebench(source: Source) -> Dataset:
     tally = Tally()
     for record in source.content.records:
         entry = record.read_as(RoleBenchLine)
-        if not entry.question.strip():
-            tally.leave_out(NO_QUESTION)
-            continue
         answers = [one.strip() for one in entry.generated if one.strip()] or [""]
         kinds = [entry.type] if isinstance(entry.type, str) else entry.type
         kind = ", ".join(dict.fromkeys(filter(None, kinds)))

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dramaturg.evaluation.datasets import character_llm, charactereval, coser, plain
+from dramaturg.evaluation.datasets import character_llm, charactereval, coser, files
 from dramaturg.evaluation.datasets.dataset import FORMS, DatasetTurn, Label
 from dramaturg.evaluation.datasets.reading import READERS, read_dataset
 from dramaturg.stores.errors import RoleFileError
@@ -160,7 +160,7 @@ def test_a_line_of_rolebench_has_several_answers(tmp_path: Path) -> None:
 def test_a_line_of_rolebench_without_a_question_is_counted(tmp_path: Path) -> None:
     found = read_dataset(put(tmp_path / "test.jsonl", ASKED, ASKED | {"question": "  "}, ASKED | {"generated": []}))
     assert [one.answer for one in found.questions] == ["Ring the bell.", ""]
-    assert found.left_out == {plain.NO_QUESTION: 1}
+    assert found.left_out == {files.NO_QUESTION: 1}
 
 
 def test_questions_of_character_llm_have_their_role_in_the_name_of_the_file(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_questions_of_character_llm_have_their_role_in_the_name_of_the_file(tmp_
     assert found.form == "character_llm"
     assert [(one.id, one.role, one.scope) for one in found.questions] == [("1", "Ada", "in"), ("2", "Ada", "out")]
     assert found.questions[0].labels == {"topic": "interpersonal relationships"}
-    assert found.left_out == {character_llm.NO_QUESTION: 1}
+    assert found.left_out == {files.NO_QUESTION: 1}
 
 
 @pytest.mark.parametrize("given", [".", "questions"])
@@ -185,7 +185,7 @@ def test_what_an_agent_replied_is_no_right_answer(tmp_path: Path) -> None:
     found = read_dataset(put(tmp_path / "i.json", [SINGLE, SINGLE | {"reply": []}, SINGLE | {"question": ""}]))
     (one,) = found.questions
     assert (one.role, one.text, one.answer, one.said) == ("Ada", "Who is Tom?", "", "My brother.")
-    assert found.left_out == {character_llm.NO_REPLY: 1, character_llm.NO_QUESTION: 1}
+    assert found.left_out == {character_llm.NO_REPLY: 1, files.NO_QUESTION: 1}
 
 
 def test_each_question_of_a_long_interview_follows_what_was_said(tmp_path: Path) -> None:
