@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, cast, get_args
 
@@ -156,15 +156,8 @@ def _new_role(
     role = _id_of(made, role, path)
     if not dry_run:
         shelf.replace({role: made.files}, new=not replace)
-    return {
-        "kind": "card",
-        "role": role,
-        "name": made.card.name,
-        "language": made.card.language,
-        "became": [one._asdict() for one in made.became],
-        "macros": made.stand,
-        "then": command_line("chat", role, library=library),
-    }
+    card, then = made.card, command_line("chat", role, library=library)
+    return _told("card", role, card.name, made.became, then, made.stand, language=card.language)
 
 
 def _opened(
@@ -178,14 +171,7 @@ def _opened(
     became = [Became(path, path, f"{len(data):,} bytes") for path, data in bundle.files.items()]
     became += [Became(f"index {kind}", f"index/{kind}", "ready") for kind in bundle.indexed]
     became += [Became(f"conversation {name}", f"--thread {name}", said) for name, said in turns.items()]
-    return {
-        "kind": "bundle",
-        "role": role,
-        "name": bundle.card.name,
-        "became": [one._asdict() for one in became],
-        "macros": [],
-        "then": command_line("chat", role, library=library),
-    }
+    return _told("bundle", role, bundle.card.name, became, command_line("chat", role, library=library))
 
 
 def _talk_in(bundle: Bundle, name: str, role: str, method: str, library: str | None, *, dry_run: bool) -> str:
@@ -213,16 +199,8 @@ def _learned(
     documents, beside, kept = with_book(opened, book)
     if not dry_run:
         opened.persona.change(documents, beside=beside)
-    return {
-        "kind": "lorebook",
-        "role": role,
-        "name": opened.card.name,
-        "became": [
-            {"part": part, "where": where, "size": f"{number:,}"} for part, where, number in kept.counted() if number
-        ],
-        "macros": [],
-        "then": command_line("index", role, library=library),
-    }
+    became = [Became(part, where, f"{number:,}") for part, where, number in kept.counted() if number]
+    return _told("lorebook", role, opened.card.name, became, command_line("index", role, library=library))
 
 
 async def _heard(
@@ -247,17 +225,10 @@ async def _heard(
         async with open_conversation(method, context_for(method, role, library, None), thread) as talk:
             await taken_in(talk, chat, names)
     branches = sum(len(one.swipes) for one in spoken)
-    return {
-        "kind": "chat",
-        "role": role,
-        "name": card.name,
-        "became": [
-            {"part": "messages", "where": f"--thread {thread}", "size": f"{len(spoken):,} turns"},
-            {"part": "swipes", "where": "branches", "size": f"{branches:,}"},
-        ],
-        "macros": [],
-        "then": command_line("chat", role, "--thread", thread, method=method, library=library),
-    }
+    became = [Became("messages", f"--thread {thread}", f"{len(spoken):,} turns")]
+    became.append(Became("swipes", "branches", f"{branches:,}"))
+    then = command_line("chat", role, "--thread", thread, method=method, library=library)
+    return _told("chat", role, card.name, became, then)
 
 
 def _gone_on(
@@ -272,14 +243,16 @@ def _gone_on(
     turns = (
         len(said) if dry_run else asyncio.run(taken_in(method, context_for(method, role, library, None), thread, lines))
     )
-    return {
-        "kind": "conversation",
-        "role": role,
-        "name": role,
-        "became": [{"part": "turns", "where": f"--thread {thread}", "size": f"{turns:,}"}],
-        "macros": [],
-        "then": command_line("chat", role, "--thread", thread, method=method, library=library),
-    }
+    then = command_line("chat", role, "--thread", thread, method=method, library=library)
+    return _told("conversation", role, role, [Became("turns", f"--thread {thread}", f"{turns:,}")], then)
+
+
+def _told(
+    kind: str, role: str, name: str, became: Iterable[Became], then: str, macros: Sequence[str] = (), **more: str
+) -> dict[str, Any]:
+    """What became of a file, for a program."""
+    parts = [one._asdict() for one in became]
+    return {"kind": kind, "role": role, "name": name, **more, "became": parts, "macros": list(macros), "then": then}
 
 
 def _show(path: Path, taken: Mapping[str, Any], *, dry_run: bool) -> None:
