@@ -56,11 +56,6 @@ class IndexDraftState(TypedDict):
     draft: Annotated[str, Field(description="Where the draft is on disk.")]
     version: PublishedVersion
     overtaken: Annotated[int, Field(description="How often the sources have changed meanwhile.")]
-
-
-class AskingDraftState(IndexDraftState):
-    """Indexing under way that asks a chat model."""
-
     usage: Annotated[
         dict[str, Usage], Field(description="What each node asked the chat model: calls, tokens, seconds."), add_usage
     ]

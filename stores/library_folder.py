@@ -209,7 +209,7 @@ class Library:
 
     def _unknown(self, role: str) -> "UnknownRole":
         known = sorted({*self.roles(), *examples()})
-        near = did_you_mean(role, known) or "."
+        near = did_you_mean(role, known)
         return UnknownRole(
             f"There is no role {role!r} in {self.name}{near} There are: {', '.join(known) or 'none'}. "
             f"`dramaturg new {role}` begins a new one."

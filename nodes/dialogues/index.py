@@ -14,8 +14,8 @@ from dramaturg.models.errors import UNANSWERED
 from dramaturg.nodes.asking import Announce, Answers, answer_all, asked_in_all, progress
 from dramaturg.nodes.dialogues.cast import Speakers, letters_of
 from dramaturg.nodes.index_steps import (
-    AskingDraftState,
     IndexBuild,
+    IndexDraftState,
     IndexingCost,
     LookedAt,
     PublishedVersion,
@@ -95,7 +95,7 @@ class DialogueIndexOutput(TypedDict):
     dialogues_version: DialoguesVersion
 
 
-class DialogueDraftState(DialogueIndexInput, DialogueIndexOutput, AskingDraftState):
+class DialogueDraftState(DialogueIndexInput, DialogueIndexOutput, IndexDraftState):
     """Indexing under way."""
 
     failures: Annotated[list[dict[str, str]], Field(description="Edges that have no score, and why.")]

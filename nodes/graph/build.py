@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.nodes.asking import Answers, answer_all, progress
-from dramaturg.nodes.index_steps import AskingDraftState, IndexBuild, PublishedVersion, Rebuild
+from dramaturg.nodes.index_steps import IndexBuild, IndexDraftState, PublishedVersion, Rebuild
 from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.passages.retrieval import PassageSettings
 from dramaturg.nodes.run import open_run
@@ -63,7 +63,7 @@ class GraphIndexOutput(TypedDict):
     graph_version: GraphVersion
 
 
-class GraphDraftState(GraphIndexInput, GraphIndexOutput, AskingDraftState):
+class GraphDraftState(GraphIndexInput, GraphIndexOutput, IndexDraftState):
     """Indexing under way."""
 
     normalized: Annotated[bool, Field(description="Whether names of one thing are made one.")]

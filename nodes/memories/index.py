@@ -15,8 +15,8 @@ from typing_extensions import TypedDict
 from dramaturg.nodes.asking import Answers, answer_all, asked_in_all, progress
 from dramaturg.nodes.dialogues.cast import letters_of, spelling
 from dramaturg.nodes.index_steps import (
-    AskingDraftState,
     IndexBuild,
+    IndexDraftState,
     IndexingCost,
     NoVector,
     PublishedVersion,
@@ -161,7 +161,7 @@ class MemoryIndexOutput(TypedDict):
     memories_version: MemoriesVersion
 
 
-class MemoryDraftState(MemoryIndexInput, MemoryIndexOutput, AskingDraftState):
+class MemoryDraftState(MemoryIndexInput, MemoryIndexOutput, IndexDraftState):
     """Indexing under way."""
 
     encoder: Annotated[str, Field(description="What encodes moods.")]
