@@ -1,4 +1,4 @@
-"""A run has its workflow's settings with and without a context, and opens role and models once."""
+"""A run has its workflow's settings with and without a context, and its role is that of the library at the time."""
 
 import threading
 from pathlib import Path
@@ -11,9 +11,9 @@ from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 from typing_extensions import TypedDict
 
-from dramaturg.nodes import run as runs
 from dramaturg.nodes.run import RoleContext, open_run, run_of, settings
 from dramaturg.nodes.workflow import CompiledWorkflow, Workflow
+from dramaturg.stores.library_folder import UnknownRole
 
 from roles import small_role
 from served_graphs import SERVED
@@ -50,35 +50,24 @@ def outer() -> Workflow[Seen, Outer, Seen, Seen]:
 
 
 @pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
-    """The roles that are opened, one entry each time."""
+def _ada(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A role in the library of the environment."""
     small_role(tmp_path)
-    found: list[str] = []
-    open_role = runs.open_role
-
-    def counted(role: str, library: Any) -> Any:
-        found.append(role)
-        return open_role(role, library)
-
-    monkeypatch.setattr(runs, "open_role", counted)
     monkeypatch.setenv("DRAMATURG_LIBRARY", str(tmp_path))
-    return found
 
 
+@pytest.mark.usefixtures("_ada")
 @pytest.mark.parametrize(
     ("given", "sizes"),
     [(None, [2, 2]), ({}, [2, 2]), ({"size": 5}, [5, 5]), (Outer(size=7, role="ada"), [7, 7])],
 )
-async def test_nodes_and_subgraphs_have_the_settings_of_the_run(
-    given: Any, sizes: list[int], opened: list[str]
-) -> None:
+async def test_nodes_and_subgraphs_have_the_settings_of_the_run(given: Any, sizes: list[int]) -> None:
     if isinstance(given, dict):
         given = {"role": "ada", **given}
     graph = outer().compile()
     if given is None:
         graph = outer_of_ada().compile()
     assert (await graph.ainvoke({"seen": []}, context=given))["seen"] == sizes
-    assert opened == ["ada"]
 
 
 def outer_of_ada() -> Workflow[Seen, Any, Seen, Seen]:
@@ -93,7 +82,8 @@ def outer_of_ada() -> Workflow[Seen, Any, Seen, Seen]:
     return builder
 
 
-async def test_a_subgraph_by_itself_has_its_own_defaults(opened: list[str]) -> None:
+@pytest.mark.usefixtures("_ada")
+async def test_a_subgraph_by_itself_has_its_own_defaults() -> None:
     assert (await inner().compile().ainvoke({"seen": []}, context=Inner(role="ada")))["seen"] == [1]
 
 
@@ -103,19 +93,18 @@ def test_a_graph_is_a_workflow_also_with_another_configuration() -> None:
     assert type(compiled.with_config({"tags": ["a"]})) is type(compiled)
 
 
-@pytest.mark.parametrize("ours", [True, False])
-async def test_a_router_of_this_package_takes_no_thread_and_another_may_block(ours: bool) -> None:
+async def test_a_router_of_ones_own_may_block() -> None:
     seen = set[int]()
 
     def way(state: Seen) -> str:
         seen.add(threading.get_ident())
         return END
 
-    way.__module__ = "dramaturg.nodes.made_up" if ours else "flows.made_up"
+    way.__module__ = "flows.made_up"
     builder: Workflow[Seen, Outer, Seen, Seen] = Workflow(Seen, Outer)
     builder.add_node("begin", begin).add_edge(START, "begin").add_conditional_edges("begin", way, {END: END})
     assert (await builder.compile().ainvoke({"seen": [1]}))["seen"] == [1]
-    assert (seen == {threading.get_ident()}) is ours
+    assert threading.get_ident() not in seen
 
 
 async def begin(state: Seen) -> dict[str, Any]:
@@ -132,12 +121,14 @@ def test_a_run_without_an_event_loop_has_the_defaults_too() -> None:
     assert builder.compile().invoke({"seen": []}) == {"seen": [2]}
 
 
-async def test_each_run_opens_anew_and_a_changed_context_is_another(opened: list[str], tmp_path: Path) -> None:
+@pytest.mark.usefixtures("_ada")
+async def test_each_run_opens_its_role_and_a_changed_context_is_another(tmp_path: Path) -> None:
     graph, context = inner().compile(), Inner(role="ada")
     await graph.ainvoke({"seen": []}, context=context)
-    await graph.ainvoke({"seen": []}, context=context)
-    assert opened == ["ada", "ada"]
-    small_role(tmp_path, role="bea")
+    (tmp_path / "ada").rename(tmp_path / "bea")
+    with pytest.raises(UnknownRole):
+        await graph.ainvoke({"seen": []}, context=context)
+    small_role(tmp_path)
     changed = CompiledWorkflow._context(graph, context)  # type: ignore[arg-type]
     assert (await run_of(changed)).role is (await run_of(changed)).role
     assert (await run_of(changed.model_copy(update={"role": "bea"}))).role.id == "bea"

@@ -9,7 +9,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dramaturg.stores import files
-from dramaturg.stores import role as role_module
 from dramaturg.stores.documents.forms import Chronicle, RoleCard, Triple, card_text, parse_card
 from dramaturg.stores.errors import RoleError, RoleFileError
 from dramaturg.stores.files import sha256
@@ -85,14 +84,11 @@ def test_the_card_is_read_again_when_it_changed(role: Role) -> None:
     assert role.card == RoleCard(name="Ida", aliases=("I", "II"), language="ko")
 
 
-def test_memories_are_parsed_once_and_again_when_they_changed(role: Role, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, parsed = role_module.parse_memories, list[bytes]()
-    monkeypatch.setattr(role_module, "parse_memories", lambda data, root: parsed.append(data) or real(data, root))
+def test_memories_are_parsed_again_when_they_changed(role: Role) -> None:
     write(role, "memories.jsonl", '{"text": "The storm."}\n')
     assert [[one.text for one in role.memories()] for _ in range(2)] == [["The storm."]] * 2
     write(role, "memories.jsonl", '{"text": "The calm."}\n')
     assert [one.text for one in role.with_card_of_now().memories()] == ["The calm."]
-    assert len(parsed) == 2
 
 
 def test_the_chronicle_is_parsed_again_when_it_changed(role: Role) -> None:

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import textwrap
 import zlib
-from collections import Counter
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
@@ -299,38 +298,6 @@ async def test_entries_of_a_long_list_are_kept_once_and_go_with_the_last_that_na
         assert await episodes_at(at("copy")) == episodes(3) + episodes(20, 10)
         assert branch["configurable"]["thread_id"] == "evening"
     assert episodes(1, 35)[0]["text"].encode() not in in_folder(file)
-
-
-async def test_a_step_decodes_a_window_at_once_and_looks_only_for_what_is_new(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    counts, real_hash, real_load = Counter[str](), saver_entries.blake2b, StrictSerializer._load
-
-    def hashing(*given: Any, **named: Any) -> Any:
-        counts["looked for"] += 1
-        return real_hash(*given, **named)
-
-    def loading(serializer: StrictSerializer, kind: str, data: bytes) -> Any:
-        counts["decoded"] += 1
-        return real_load(serializer, kind, data)
-
-    said = [HumanMessage(f"Turn {number}", id=f"m{number}") for number in range(24)]
-    seen = [{"id": f"e{number}", "text": f"What was seen in turn {number}." * 9} for number in range(240)]
-    async with ConversationSaver.open(file) as saver:
-        place = at("evening")
-        for turn in range(4):
-            before = None if turn == 0 else await saver.aget_tuple(place)
-            assert before is None or before.checkpoint["channel_values"]["episodes"] == seen[turn - 1 : turn + 199]
-            counts.clear()
-            monkeypatch.setattr(saver_entries, "blake2b", hashing)
-            values = {"messages": said[turn : turn + 20], "episodes": seen[turn : turn + 200]}
-            place = await saver.aput(place, checkpoint(**values), {}, {})
-            assert counts["looked for"] == (220 if turn == 0 else 2)
-            monkeypatch.setattr(StrictSerializer, "_load", loading)
-            counts.clear()
-            assert await saver.aget_tuple(place)
-            assert counts["decoded"] == 2  # the checkpoint, and its messages
-            monkeypatch.undo()
 
 
 async def test_entries_that_another_program_removed_since_they_were_read_are_written_again(file: Path) -> None:

@@ -83,7 +83,6 @@ def test_nothing_is_read_twice(here: SharedLibrary, there: SharedLibrary, monkey
         return execute(cursor, statement, *given, **more)
 
     monkeypatch.setattr(psycopg.Cursor, "execute", noted)
-    monkeypatch.setattr(SharedLibrary, "_fetch", None)
     assert there.open("ada").documents()[0].text == LIFE.decode()
     assert len(statements) == 1
 

@@ -1,12 +1,7 @@
 """AMADEUS from end to end with a scripted model: every branch, every turn."""
 
-import asyncio
 import json
-import sys
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -16,7 +11,6 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph.state import CompiledStateGraph
 
 from dramaturg.models.errors import ModelUnavailable, UnusableAnswer
-from dramaturg.nodes import run as runs
 from dramaturg.stores.index.passages import passage_kind
 from dramaturg.stores.library import open_role
 from dramaturg.workflows.amadeus import AmadeusContext, build
@@ -24,8 +18,6 @@ from dramaturg.workflows.amadeus import AmadeusContext, build
 from fakes import ScriptedChatModel
 from roles import FINDINGS, LIFE, actor, fenced, run_settings, said, small_role
 
-ROOT = Path(__file__).parents[2]
-PRODUCT = ("models", "nodes", "prompts", "stores", "workflows")
 QUESTION = {"messages": [("user", "Do storms make you afraid?")]}
 
 
@@ -64,37 +56,6 @@ async def test_a_role_is_indexed_when_it_is_first_asked_and_answers_with_its_rea
         "extract_attributes": 1,
         "draft": 1,
     }
-
-
-async def test_a_turn_on_an_indexed_role_opens_it_once_and_enters_28_files(
-    library: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    graph = build().compile()
-    context = AmadeusContext(**run_settings(library, actor()))
-    await graph.ainvoke(QUESTION, context=context)  # type: ignore[arg-type]
-    entered, opened, open_role = set[str](), list[str](), runs.open_role
-
-    def counted(role: str, library: Any) -> Any:
-        opened.append(role)
-        return open_role(role, library)
-
-    def profile(frame: FrameType, event: str, _: Any) -> None:
-        file = Path(frame.f_code.co_filename)
-        if event == "call" and file.is_relative_to(ROOT) and file.relative_to(ROOT).parts[0] in PRODUCT:
-            entered.add(str(file.relative_to(ROOT)))
-
-    monkeypatch.setattr(runs, "open_role", counted)
-    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())  # of threads that are begun from now on
-    before = sys.getprofile()
-    threading.setprofile(profile)
-    sys.setprofile(profile)
-    try:
-        await graph.ainvoke(QUESTION, context=context)  # type: ignore[arg-type]
-    finally:
-        sys.setprofile(before)
-        threading.setprofile(None)  # type: ignore[arg-type]
-    assert opened == ["ada"]
-    assert len(entered) <= 28, sorted(entered)
 
 
 async def test_whose_events_are_streamed_is_indexed_and_nobody_else(library: Path) -> None:

@@ -359,21 +359,6 @@ async def test_the_state_holds_ids_and_stays_as_large_as_it_is(talk: Talk) -> No
     assert max(full) - min(full) < 100
 
 
-@pytest.mark.usefixtures("window")
-async def test_a_turn_verifies_what_is_new_and_not_all_that_was_ever_said(
-    library: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    talk, verified, whole = Talk(library), list[str](), ConversationMemories._read
-    monkeypatch.setattr(
-        ConversationMemories, "_read", lambda self, item: verified.append(item.key) or whole(self, item)
-    )
-    for number in range(9):
-        verified.clear()
-        await talk.ask(f"{number}?", window=2, summary_tokens=0)
-    assert len(verified) <= 1
-    assert len(await talk.remembered()) == 9
-
-
 # Branches
 
 

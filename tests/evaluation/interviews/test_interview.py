@@ -13,6 +13,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from kept_forms import nothing_more_kept
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
@@ -181,6 +182,17 @@ def test_a_scale_is_rated_with_a_number_of_it(said_by_judge: float, score: float
     output = held(tmp_path, model(judge=lambda _: rating(said_by_judge)), instrument=scale_of_two())
     assert [one["score"] for one in output["scores"].values()] == [score] * 2
     assert output["type"] == letters
+
+
+@pytest.mark.parametrize(
+    "how",
+    [{}, {"instrument": scale_of_two()}, {"judging": "option_conversion"}],
+    ids=["shares", "scale", "choices"],
+)
+def test_an_interview_leaves_no_form_of_a_rating_in_memory(how: dict[str, Any], tmp_path: Path) -> None:
+    held(tmp_path, model(), limit=4, **how)
+    with nothing_more_kept():
+        held(tmp_path, model(), limit=4, **how)
 
 
 @pytest.mark.parametrize("wrong", [0.5, 5.5, "high", None, "NaN", True])

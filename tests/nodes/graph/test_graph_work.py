@@ -1,18 +1,17 @@
-"""What indexing a graph takes: the same graph in whatever order answers come, each chunk read once, calls at once."""
+"""What indexing a graph takes: the same graph in whatever order answers come, each class made once, calls at once."""
 
 import asyncio
 import random
 import time
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from kept_forms import nothing_more_kept
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatResult
 
 from dramaturg.nodes import asking, index_steps
-from dramaturg.nodes.graph import facts
 from dramaturg.testing import ScriptedChatModel
 
 from graph_roles import DOG, LIFE, WORK, graph_actor, graph_role, index
@@ -56,16 +55,12 @@ async def test_the_version_is_the_same_in_whatever_order_answers_come(tmp_path: 
     assert len(made) == 1
 
 
-async def test_the_facts_of_a_chunk_are_read_once_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    read, statement_of = Counter[str](), facts.statement_of
-
-    def counted(fact: Any, chunk: Any, spans: Any) -> Any:
-        read[f"{chunk.id} {fact}"] += 1
-        return statement_of(fact, chunk, spans)
-
-    monkeypatch.setattr(facts, "statement_of", counted)
-    await index(graph_role(tmp_path, **DOCUMENTS))
-    assert set(read.values()) == {1}
+async def test_an_index_that_is_made_again_leaves_no_form_of_an_answer_in_memory(tmp_path: Path) -> None:
+    role = graph_role(tmp_path, **DOCUMENTS)
+    for _ in range(2):
+        await index(role, wishes={"rebuild": True}, pairs_at_once=3)
+    with nothing_more_kept():
+        await index(role, wishes={"rebuild": True}, pairs_at_once=3)
 
 
 async def test_an_endpoint_is_sent_as_many_calls_for_vectors_as_questions(

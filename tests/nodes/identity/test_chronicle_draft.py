@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any, get_args
 
 import pytest
+from kept_forms import nothing_more_kept
 from langchain_core.messages import BaseMessage
 
 from dramaturg.models.chat import ChatModel, chat_model
@@ -95,6 +96,12 @@ async def test_the_source_of_a_triple_is_the_sentence_of_the_document_that_was_n
             source="life.md: Every ship that passes is written into the log with its name and the hour.",
         ),
     ]
+
+
+async def test_a_draft_that_is_made_again_leaves_no_form_of_an_answer_in_memory() -> None:
+    await of_one(scripted(answer(STATEMENT)))
+    with nothing_more_kept():
+        await of_one(scripted(answer(STATEMENT)))
 
 
 async def test_sentences_are_numbered_between_tags_and_relations_are_offered_as_they_will_read() -> None:

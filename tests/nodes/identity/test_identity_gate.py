@@ -10,7 +10,6 @@ from langgraph.checkpoint.memory import InMemorySaver
 from dramaturg.models.errors import ModelTimeout, ModelUnavailable
 from dramaturg.models.questions import Decision
 from dramaturg.nodes.identity import gate as identity_gate
-from dramaturg.prompts import filled
 from dramaturg.stores.errors import RoleError
 from dramaturg.workflows.id_rag import build
 
@@ -81,26 +80,6 @@ async def test_what_contradicts_nothing_passes(role: Path) -> None:
     assert verdicts(output) == [("Line 1.", "allow", "")]
     assert (said(output), gate(output)["outcome"]) == ("Line 1.", "allow")
     assert statements(model) == [[f"1. {KEEPER}", f"2. {LIGHT}", f"3. {SILENCE}"]]
-
-
-async def test_sentences_of_a_long_chronicle_are_made_once(role: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with (role / "chronicle.yaml").open("a") as file:
-        file.writelines(
-            f"- {{subject: Ada Quill, relation: met, object: guest {n}., kind: experience}}\n" for n in range(200)
-        )
-    made: list[str] = []
-
-    def counting(text: str, values: Any) -> str:
-        made.append(text)
-        return filled(text, values)
-
-    monkeypatch.setattr("dramaturg.nodes.identity.chronicle.filled", counting)
-    await take(role, judged(weighed(0), query=sought("values")))
-    assert len(made) < 220
-    made.clear()
-    await take(role, model := judged(weighed(0), query=sought("values")))
-    assert statements(model) == [[f"1. {KEEPER}", f"2. {LIGHT}", f"3. {SILENCE}"]]
-    assert not made
 
 
 async def test_what_contradicts_is_revised_and_told_why(role: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kept_forms import nothing_more_kept
 from langgraph.runtime import Runtime
 
 from dramaturg.models.errors import ModelUnavailable, PromptRefused
@@ -58,6 +59,12 @@ async def test_what_was_left_out_of_an_account_is_logged(tmp_path: Path) -> None
     (line,) = found["log"]
     assert line["noticed_by"] == ["bob"]
     assert [one.partition(":")[0] for one in line.get("dropped", [])] == ["noticed_by 2"]
+
+
+async def test_an_outcome_leaves_no_form_of_an_answer_in_memory(tmp_path: Path) -> None:
+    await resolved(tmp_path, townspeople())
+    with nothing_more_kept():
+        await resolved(tmp_path, townspeople())
 
 
 async def test_whoever_notices_twice_hears_once(tmp_path: Path) -> None:
