@@ -6,6 +6,7 @@ Run: python benchmarks/long_texts.py [--length 200000]
 """
 
 import argparse
+import asyncio
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -16,7 +17,9 @@ from rich.console import Console
 from rich.table import Table
 
 from dramaturg.models.asking import without_control
+from dramaturg.models.chat import chat_model
 from dramaturg.models.extracted import Extracted, read_extracted, whole_sentences
+from dramaturg.models.questions import write_message
 from dramaturg.models.reading import object_in, word_answer
 from dramaturg.nodes.graph.naming import named_in
 from dramaturg.nodes.memories.index import words_of
@@ -26,6 +29,7 @@ from dramaturg.nodes.text.splitter import split_document
 from dramaturg.nodes.turn import notes_in
 from dramaturg.prompts import fence
 from dramaturg.stores.documents.forms import RoleCard
+from dramaturg.testing import ScriptedChatModel
 
 LEAST = 0.002  # seconds; what takes less is not told from nothing
 ADA = RoleCard(name="Ada Quill", profile="A keeper of the light.")
@@ -52,6 +56,15 @@ class Names(Extracted):
     names: list[str]
 
 
+def streamed(text: str) -> Any:
+    """A reply that comes word by word, and of which it is asked whether it may be shown until enough is there."""
+    chat = chat_model(ScriptedChatModel(write=text), attempts=1)
+    return asyncio.run(
+        write_message(chat, [HumanMessage("Who?")], may_show=lambda said, whole: whole or len(said) > LOOKED_AT or None)
+    )
+
+
+LOOKED_AT = 1000  # characters of a reply that are looked at before the first is shown
 READERS: Mapping[str, Callable[[str], Any]] = {
     "object_in": object_in,
     "word_answer": lambda text: word_answer(text, ["yes", "no"]),
@@ -65,6 +78,7 @@ READERS: Mapping[str, Callable[[str], Any]] = {
     "fence": lambda text: fence("question", text),
     "split_document": lambda text: split_document(text, longest=2000),
     "sentences": lambda text: list(sentences(text)),
+    "write_message": streamed,
     "words_of": words_of,
     "named_in": lambda text: named_in(text, {"Tom": ["Tom Quill"], "灯": ["灯塔"]}),
 }
