@@ -80,11 +80,30 @@ def test_an_index_of_dialogues_that_holds_memories_is_made_anew(run: Command, tm
     assert run("ask", "ada", "Where is the parcel?", *DRMR)[0] == 0
 
 
-@pytest.mark.parametrize("command", ["ask", "chat"])
-def test_a_user_role_is_refused_by_methods_that_know_none(run: Command, command: str) -> None:
-    code, _, err = run(command, "ada", *["Who?"] * (command == "ask"), "--user-role", "tom")
+NO_USER_ROLE = "The method amadeus has no --user-role: add --method drmr or role-gpt or ensemble, or leave it out."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("ask", "ada", "Who?", "--user-role", "tom"), NO_USER_ROLE),
+        (("chat", "ada", "--user-role", "tom"), NO_USER_ROLE),
+        (
+            ("index", "ada", "--method", "amadeus", "--scores"),
+            "The index of amadeus has no --scores: add --method drmr or role-gpt",
+        ),
+        (
+            ("index", "ada", "--method", "drmr", "--retry"),
+            "The index of drmr has no --retry: add --method role-rag or emotional-rag or graph-rag-local",
+        ),
+        (("relations", "ada"), "dramaturg index ada --method drmr"),
+    ],
+    ids=["ask amadeus", "chat with amadeus", "scores of passages", "retry of dialogues", "relations without an index"],
+)
+def test_what_does_not_go_together_is_said(run: Command, arguments: tuple[str, ...], problem: str) -> None:
+    code, _, err = run(*arguments)
     assert code == 2
-    assert "The method amadeus has no --user-role: add --method drmr or role-gpt or ensemble, or leave it out." in err
+    assert problem in err
 
 
 def test_a_role_answers_whom_the_user_plays(run: Command, stub: Endpoint) -> None:
@@ -145,16 +164,6 @@ def test_a_table_of_failures_tells_what_failed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "wish", "have"),
-    [("amadeus", "scores", "drmr or role-gpt"), ("drmr", "retry", "role-rag or emotional-rag or graph-rag-local")],
-)
-def test_a_wish_that_an_index_cannot_fulfil_is_refused(run: Command, method: str, wish: str, have: str) -> None:
-    code, _, err = run("index", "ada", "--method", method, f"--{wish}")
-    assert code == 2
-    assert f"The index of {method} has no --{wish}: add --method {have}" in err
-
-
-@pytest.mark.parametrize(
     ("event", "line"),
     [
         ({"event": "gathered", "dialogues": 7}, "Indexing 7 dialogues …"),
@@ -177,12 +186,6 @@ def test_each_step_has_a_line_of_progress(event: dict[str, Any], line: str) -> N
     stage = Stage("Ada")
     stage.show({"type": "custom", "ns": (), "data": event})
     assert stage.line == line
-
-
-def test_relations_need_an_index(run: Command) -> None:
-    code, _, err = run("relations", "ada")
-    assert code == 2
-    assert "dramaturg index ada --method drmr" in err
 
 
 def test_tables_tell_who_speaks_with_whom(run: Command) -> None:

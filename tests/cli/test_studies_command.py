@@ -72,21 +72,23 @@ def test_a_second_run_asks_no_model_again(asked: Command, stub: Endpoint) -> Non
     assert json.loads(first)[0]["tables"] == json.loads(second)[0]["tables"]
 
 
-def test_a_page_without_the_lines_is_refused_before_any_work(asked: Command, stub: Endpoint, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (b"somebody's page\n", "lacks the lines"),
+        (f"café {BEGIN} {END}".encode("latin-1"), "page.md is not UTF-8"),
+    ],
+    ids=["without the lines", "in another encoding"],
+)
+def test_a_page_that_cannot_be_written_into_is_refused_before_any_work(
+    asked: Command, stub: Endpoint, tmp_path: Path, text: bytes, says: str
+) -> None:
     page = tmp_path / "page.md"
-    page.write_text("somebody's page\n")
+    page.write_bytes(text)
     code, _, err = asked("studies", "--role", "ada", "--out", str(page))
     assert (code, stub.asked) == (2, [])
-    assert "lacks the lines" in err
-    assert page.read_text() == "somebody's page\n"
-
-
-def test_a_page_in_another_encoding_is_refused_before_any_work(asked: Command, stub: Endpoint, tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_bytes(f"café {BEGIN} {END}".encode("latin-1"))
-    code, _, err = asked("studies", "--role", "ada", "--out", str(page))
-    assert (code, stub.asked) == (2, [])
-    assert "page.md is not UTF-8" in err
+    assert says in err
+    assert page.read_bytes() == text
 
 
 def test_two_runs_do_not_share_a_folder(asked: Command, stub: Endpoint) -> None:
@@ -97,23 +99,22 @@ def test_two_runs_do_not_share_a_folder(asked: Command, stub: Endpoint) -> None:
     assert stub.asked == []
 
 
-def test_a_study_that_is_not_there_is_refused(asked: Command) -> None:
-    code, _, err = asked("studies", "spliters")
-    assert code == 2
-    assert "splitters" in err
-
-
-def test_a_role_without_marks_has_an_empty_study(asked: Command) -> None:
-    code, _, err = asked("studies", "entity-merges", "--role", "ada", "--model", "auto")
-    assert code == 2
-    assert "no marks" in err
-
-
-@pytest.mark.parametrize("study", ["entity-merges", "clique-relevance"])
-def test_what_a_later_study_lacks_is_said_before_the_first(study: str, asked: Command, stub: Endpoint) -> None:
-    code, _, err = asked("studies", "scope-detection", study, "--role", "ada", "--model", "auto")
+@pytest.mark.parametrize(
+    ("studies", "says"),
+    [
+        (("spliters",), "splitters"),
+        (("entity-merges", "--role", "ada", "--model", "auto"), "no marks"),
+        (("scope-detection", "entity-merges", "--role", "ada", "--model", "auto"), "no marks"),
+        (("scope-detection", "clique-relevance", "--role", "ada", "--model", "auto"), "no marks"),
+    ],
+    ids=["not there", "without marks", "the second without marks", "the second without other marks"],
+)
+def test_a_study_that_cannot_be_made_is_refused_before_the_first(
+    studies: tuple[str, ...], says: str, asked: Command, stub: Endpoint
+) -> None:
+    code, _, err = asked("studies", *studies)
     assert (code, stub.asked) == (2, [])
-    assert "no marks" in err
+    assert says in err
 
 
 HOUR = ("riverbend", "--model", "auto", "--set", "hours=1", "--set", "seeds=1", "--set", "conditions=no-plan")

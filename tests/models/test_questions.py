@@ -49,14 +49,15 @@ class Verdict(BaseModel):
     reasons: tuple[str, ...] = Field(default=(), max_length=3)
 
 
-@pytest.mark.parametrize("text", ["yes", "Yes.", " YES!\n", '{"answer": "yes"}', '{"answer": true}', "是。", "예"])
-async def test_yes(text: str) -> None:
-    assert await decide(chat_model(scripted(text)), MESSAGES) == Decision(True, None)
-
-
-@pytest.mark.parametrize("text", ["no", "No.", '```json\n{"answer": "no"}\n```', "false", "不是", "아니요"])
-async def test_no(text: str) -> None:
-    assert await decide(chat_model(scripted(text)), MESSAGES) == Decision(False, None)
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        *((one, True) for one in ("yes", "Yes.", " YES!\n", '{"answer": "yes"}', '{"answer": true}', "是。", "예")),
+        *((one, False) for one in ("no", "No.", '```json\n{"answer": "no"}\n```', "false", "不是", "아니요")),
+    ],
+)
+async def test_yes_and_no(text: str, answer: bool) -> None:
+    assert await decide(chat_model(scripted(text)), MESSAGES) == Decision(answer, None)
 
 
 async def test_words_of_ones_own() -> None:

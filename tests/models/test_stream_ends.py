@@ -56,14 +56,19 @@ async def test_what_nobody_saw_is_asked_for_again(server: FaultServer) -> None:
     assert server.hits["no end"] == 1
 
 
-async def test_a_reset_in_the_middle_is_no_answer(server: FaultServer) -> None:
-    with pytest.raises(ModelUnavailable):
-        await write(chat_model(own_client(server, "reset in the middle")), MESSAGES)
+@pytest.mark.parametrize(
+    ("fault", "error"), [("reset in the middle", ModelUnavailable), ("content filter", UnusableAnswer)]
+)
+async def test_what_was_cut_or_filtered_is_no_answer(server: FaultServer, fault: str, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        await write(chat_model(own_client(server, fault)), MESSAGES)
 
 
 @pytest.mark.parametrize("client", [own_client, users_client])
-@pytest.mark.parametrize("fault", ["no [DONE]", "no reason", "no reason, in parts"])
-async def test_one_mark_of_the_end_is_enough(server: FaultServer, fault: str, client: Any) -> None:
+@pytest.mark.parametrize("fault", ["no [DONE]", "no reason", "no reason, in parts", "length"])
+async def test_one_mark_of_the_end_is_enough_at_the_token_limit_too(
+    server: FaultServer, fault: str, client: Any
+) -> None:
     assert await write(chat_model(client(server, fault)), MESSAGES) == "Good evening, my dear friend."
 
 
@@ -76,15 +81,6 @@ async def test_an_answer_in_one_piece_is_whole_without_a_reason(server: FaultSer
         disable_streaming=True,
     )
     assert await write(chat_model(model), MESSAGES) == "Good evening, my dear friend."
-
-
-async def test_an_answer_at_the_token_limit_is_whole(server: FaultServer) -> None:
-    assert await write(chat_model(own_client(server, "length")), MESSAGES) == "Good evening, my dear friend."
-
-
-async def test_a_filtered_answer_is_none(server: FaultServer) -> None:
-    with pytest.raises(UnusableAnswer):
-        await write(chat_model(own_client(server, "content filter")), MESSAGES)
 
 
 async def test_models_that_never_say_how_they_ended_go_on_working() -> None:

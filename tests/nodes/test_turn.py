@@ -48,15 +48,17 @@ def test_the_question_is_text_also_where_a_client_sends_blocks() -> None:
     assert question_in([HumanMessage([{"type": "text", "text": " Who are you? "}])]) == "Who are you?"
 
 
-@pytest.mark.parametrize("messages", [[], [AIMessage("hi")], [HumanMessage("")], [HumanMessage(" \n")]])
-def test_nothing_to_answer_is_refused(messages: list[AnyMessage]) -> None:
-    with pytest.raises(ValueError, match="nothing to answer"):
+@pytest.mark.parametrize(
+    ("messages", "says"),
+    [
+        *((one, "nothing to answer") for one in ([], [AIMessage("hi")], [HumanMessage("")], [HumanMessage(" \n")])),
+        ([HumanMessage("\ud83d")], "not valid Unicode"),
+    ],
+    ids=["no message", "a reply", "no text", "spaces", "half a surrogate pair"],
+)
+def test_what_cannot_be_answered_is_refused(messages: list[AnyMessage], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
         question_in(messages)
-
-
-def test_half_a_surrogate_pair_is_refused() -> None:
-    with pytest.raises(ValueError, match="not valid Unicode"):
-        question_in([HumanMessage("\ud83d")])
 
 
 @pytest.mark.parametrize(

@@ -68,9 +68,14 @@ def test_what_is_more_than_plain_values_is_refused_in_a_sentence(library: Librar
     assert library.role("bob").card.name == "Bob"
 
 
-def test_a_reference_within_bounds_is_taken(library: Library) -> None:
-    (library.root / "ada" / "role.yaml").write_text("name: &one Ada\nprofile: *one\n")
-    assert library.role("ada").card.profile == "Ada"
+@pytest.mark.parametrize(
+    ("text", "profile"),
+    [("name: &one Ada\nprofile: *one\n", "Ada"), ("name: Ada\nprofile: 1880-05-01\n", "1880-05-01")],
+    ids=["a reference within bounds", "a date is text"],
+)
+def test_what_is_plain_is_taken(library: Library, text: str, profile: str) -> None:
+    (library.root / "ada" / "role.yaml").write_text(text)
+    assert library.role("ada").card.profile == profile
 
 
 def test_levels_are_bounded(library: Library) -> None:
@@ -81,11 +86,6 @@ def test_levels_are_bounded(library: Library) -> None:
         (library.root / "ada" / "role.yaml").write_text(f"name: Ada\n{nested(levels)}")
         with pytest.raises(RoleFileError, match=says):
             _ = library.role("ada").card
-
-
-def test_a_date_is_text(library: Library) -> None:
-    (library.root / "ada" / "role.yaml").write_text("name: Ada\nprofile: 1880-05-01\n")
-    assert library.role("ada").card.profile == "1880-05-01"
 
 
 @pytest.mark.parametrize("text", ["name: !!int ''", "name: [", "name: Ada\nnames: x", BOMB])

@@ -125,11 +125,20 @@ async def test_a_passage_without_a_verdict_counts_as_judged_and_not_selected(lib
     assert output["usage"]["judge"]["failures"] == 2
 
 
-async def test_a_model_that_nobody_can_reach_is_an_error_and_not_a_fallback(library: Path) -> None:
+@pytest.mark.parametrize(
+    ("told", "says"),
+    [
+        ("nobody there", "could be judged"),
+        ("The model 'mine@http://here/v1' cannot be reached (503 InternalServerError): see …", r"http://here/v1.*503"),
+    ],
+)
+async def test_a_model_that_nobody_can_reach_is_an_error_and_not_a_fallback(
+    library: Path, told: str, says: str
+) -> None:
     def reply(messages: list[Any]) -> Any:
-        return ModelUnavailable("nobody there") if "<passage>" in said(messages) else "ok"
+        return ModelUnavailable(told) if "<passage>" in said(messages) else "ok"
 
-    with pytest.raises(ModelUnavailable, match="could be judged"):
+    with pytest.raises(ModelUnavailable, match=says):
         await answered(library, ScriptedChatModel(reply=reply))
 
 
@@ -401,12 +410,3 @@ async def test_a_fallback_without_any_verdict_says_so(library: Path) -> None:
     assert selection(output)["fallback"] == "top-K+1"
     assert "7 of 7" in output["evidence"].get("selection_error", "")
     assert "UnusableAnswer" in output["evidence"]["selection_error"]
-
-
-async def test_a_model_that_nobody_can_reach_is_said_as_everywhere(library: Path) -> None:
-    def reply(messages: list[Any]) -> Any:
-        away = ModelUnavailable("The model 'mine@http://here/v1' cannot be reached (503 InternalServerError): see …")
-        return away if "<passage>" in said(messages) else "ok"
-
-    with pytest.raises(ModelUnavailable, match=r"http://here/v1.*503"):
-        await answered(library, ScriptedChatModel(reply=reply))

@@ -143,31 +143,28 @@ async def test_chunks_none_of_which_has_facts_are_asked_about_again(tmp_path: Pa
     assert output["messages"][-1].text == "I keep the light."
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("by", ["finish", "the graph itself"])
-async def test_memories_none_of_which_has_a_vector_are_embedded_again(tmp_path: Path, by: str) -> None:
+@pytest.mark.parametrize(
+    ("method", "settings", "says"),
+    [
+        ("emotional-rag", {}, "vector"),
+        *(("amadeus", {"embedding_batch": batch}, "gave no usable vector for") for batch in (1, 3, 64)),
+    ],
+    ids=["memories", "passages", "passages, three at once", "passages, all at once"],
+)
+async def test_what_has_no_vector_is_embedded_again(
+    tmp_path: Path, method: str, settings: dict[str, Any], says: str, by: str
+) -> None:
     whole_role(tmp_path)
     embeddings = Troubled(lambda vector: [0.0] * len(vector))
-    talk = talking("emotional-rag", tmp_path, whole_cast(), embedding_model=embeddings)
-    with pytest.raises(ValueError, match="vector"):
+    talk = talking(method, tmp_path, whole_cast(), embedding_model=embeddings, **settings)
+    with pytest.raises(ValueError, match=says):
         await talk.take_turn(QUESTION)
     embeddings.bad = None
     output = await gone_on(talk, by)
     assert output["messages"][-1].text == "I keep the light."
     assert "memories_without_vector" not in output["evidence"]
-
-
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("batch", [1, 3, 64])
-@pytest.mark.parametrize("by", ["finish", "the graph itself"])
-async def test_passages_without_a_vector_are_embedded_again(tmp_path: Path, by: str, batch: int) -> None:
-    whole_role(tmp_path)
-    embeddings = Troubled(lambda vector: [0.0] * len(vector))
-    talk = talking("amadeus", tmp_path, whole_cast(), embedding_model=embeddings, embedding_batch=batch)
-    with pytest.raises(ValueError, match="gave no usable vector for"):
-        await talk.take_turn(QUESTION)
-    embeddings.bad = None
-    output = await gone_on(talk, by)
-    assert output["messages"][-1].text == "I keep the light."
 
 
 async def test_what_fell_back_in_a_part_that_then_failed_is_asked_again(indexed: Path, kept: ConversationSaver) -> None:

@@ -116,15 +116,10 @@ async def test_a_question_is_understood_from_recent_messages_only(talk: Talk, re
     assert (len(said), said[0]) == (recent, first)
 
 
-async def test_nothing_is_rewritten_where_nothing_recent_is_to_be_read(talk: Talk) -> None:
+@pytest.mark.parametrize("settings", [{"recent": 0}, {"rules": "paper"}], ids=["nothing recent", "as in the paper"])
+async def test_a_question_stays_as_it_was_asked(talk: Talk, settings: dict[str, Any]) -> None:
     await talk.turn("Who is Tom?", player())
-    await talk.turn("And his boat?", model := player(), recent=0)
-    assert shown(model, "standalone") == []
-
-
-async def test_by_the_rules_of_the_paper_a_question_stays_as_it_was_asked(talk: Talk) -> None:
-    await talk.turn("Who is Tom?", player())
-    await talk.turn("And his boat?", model := player(), rules="paper")
+    await talk.turn("And his boat?", model := player(), **settings)
     assert shown(model, "standalone") == []
 
 

@@ -5,6 +5,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -589,32 +590,37 @@ def test_an_inventory_is_named_once(library: Path, inventory: str) -> None:
 # Labels
 
 
-def test_labels_that_fit_no_role_say_whom_they_have(library: Path, inventory: str, tmp_path: Path) -> None:
-    labels = type_file(tmp_path / "labels.json", {"zoe": "EN"})
-    with pytest.raises(ValueError, match="labels for none of ann, ben, cleo, dora: it has some for Zoe-en"):
-        of(library, inventory, labels=labels)
-
-
-def test_labels_that_fit_no_inventory_say_what_they_are(library: Path, inventory: str, tmp_path: Path) -> None:
-    labels = type_file(tmp_path / "labels.json", {"ann": "ENFP"})
-    with pytest.raises(ValueError, match=r"no labels for tiny \(E/I, S/N\): .* there are: the type ENFP \(MBTI\)"):
-        of(library, inventory, labels=labels)
-    labels = label_file(tmp_path / "labels.json", "BFI", pdb=placed(RIGHT))
-    with pytest.raises(ValueError, match=r"there are: scores by BFI \(E/I, S/N; pdb\)"):
-        of(library, inventory, labels=labels)
-
-
-@pytest.mark.parametrize("letters", ["NE", "XX", "en", "E"])
-def test_a_type_is_one_in_the_order_of_the_dimensions(
-    letters: str, library: Path, inventory: str, tmp_path: Path
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        (
+            partial(type_file, types={"zoe": "EN"}),
+            "labels for none of ann, ben, cleo, dora: it has some for Zoe-en",
+        ),
+        (
+            partial(type_file, types={"ann": "ENFP"}),
+            r"no labels for tiny \(E/I, S/N\): .* there are: the type ENFP \(MBTI\)",
+        ),
+        (
+            lambda path: label_file(path, "BFI", pdb=placed(RIGHT)),
+            r"there are: scores by BFI \(E/I, S/N; pdb\)",
+        ),
+        *(
+            (partial(type_file, types={"ann": letters}), "has no labels for tiny")
+            for letters in ("NE", "XX", "en", "E")
+        ),
+        (
+            lambda path: label_file(path, pdb=placed({"ann": {"E/I": 120.0, "S/N": 3.0}})),
+            "a score of 120 by tiny, which goes from 0 to 100",
+        ),
+    ],
+    ids=["no role", "another type", "another inventory", "NE", "XX", "en", "E", "off the scale"],
+)
+def test_labels_that_fit_no_role_or_inventory_say_what_they_are(
+    written: Callable[[Path], str], says: str, library: Path, inventory: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(ValueError, match="has no labels for tiny"):
-        of(library, inventory, labels=type_file(tmp_path / "labels.json", {"ann": letters}))
-
-
-def test_scores_off_the_scale_are_refused(library: Path, inventory: str, tmp_path: Path) -> None:
-    labels = label_file(tmp_path / "labels.json", pdb=placed({"ann": {"E/I": 120.0, "S/N": 3.0}}))
-    with pytest.raises(ValueError, match="a score of 120 by tiny, which goes from 0 to 100"):
+    labels = written(tmp_path / "labels.json")
+    with pytest.raises(ValueError, match=says):
         of(library, inventory, labels=labels)
 
 

@@ -276,16 +276,20 @@ def test_an_entry_without_its_form_is_an_error(tmp_path: Path, name: str, value:
     assert what in str(caught.value)
 
 
-@pytest.mark.parametrize("score", ["high", True, None, [1]])
-def test_a_score_is_a_number_or_x(tmp_path: Path, score: object) -> None:
+@pytest.mark.parametrize(
+    ("score", "says"),
+    [
+        *(
+            (one, r"l\.json: `pdb\.ada-en\.BFI\.Openness\.score` must be a number, or X")
+            for one in ("high", True, None, [1])
+        ),
+        ("X", r"`pdb\.ada-en\.BFI\.Openness` has a score of X: its type must be X too"),
+    ],
+    ids=str,
+)
+def test_a_score_is_a_number_or_x_where_nobody_could_tell(tmp_path: Path, score: object, says: str) -> None:
     label = {"score": score, "type": "H"}
-    with pytest.raises(RoleFileError, match=r"l\.json: `pdb\.ada-en\.BFI\.Openness\.score` must be a number, or X"):
-        read_dataset(put(tmp_path / "l.json", {"pdb": {"ada-en": {"BFI": {"Openness": label}}}}))
-
-
-def test_where_nobody_could_tell_nothing_is_high(tmp_path: Path) -> None:
-    label = {"score": "X", "type": "H"}
-    with pytest.raises(RoleFileError, match=r"`pdb\.ada-en\.BFI\.Openness` has a score of X: its type must be X too"):
+    with pytest.raises(RoleFileError, match=says):
         read_dataset(put(tmp_path / "l.json", {"pdb": {"ada-en": {"BFI": {"Openness": label}}}}))
 
 

@@ -85,15 +85,17 @@ def test_a_failed_judgement_is_never_given_a_value(missing: str) -> None:
     assert scores == {"E/I": (5, 1, 0, 2), "S/N": (None, 0, 0, 2)}
 
 
-@pytest.mark.parametrize("choice", [0, 6, 5.5, math.nan, True, "X", "3"])
-def test_a_choice_off_the_scale_is_refused(choice: Any) -> None:
-    with pytest.raises(ValueError, match="of item e2 is not from 1 to 5"):
-        dimension_scores(ON_SCALE, {"e1": 3, "e2": choice})
-
-
-def test_a_choice_for_an_unknown_item_is_refused() -> None:
-    with pytest.raises(ValueError, match="no item 'e9' in tiny"):
-        dimension_scores(ON_SCALE, {"e9": 3})
+@pytest.mark.parametrize(
+    ("choices", "says"),
+    [
+        *(({"e1": 3, "e2": one}, "of item e2 is not from 1 to 5") for one in (0, 6, 5.5, math.nan, True, "X", "3")),
+        ({"e9": 3}, "no item 'e9' in tiny"),
+    ],
+    ids=str,
+)
+def test_a_choice_off_the_scale_or_for_an_unknown_item_is_refused(choices: Any, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        dimension_scores(ON_SCALE, choices)
 
 
 @given(st.fixed_dictionaries({name: st.integers(1, 7) for name in KEYS}))

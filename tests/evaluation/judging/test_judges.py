@@ -241,16 +241,17 @@ def test_passages_are_numbered_and_a_turn_is_one_line() -> None:
     assert case().part("dialogue") == "Jory: Good morning.\nAda Quill: Is it?"
 
 
-async def test_with_log_probabilities_a_rating_is_an_expected_value(server: FaultServer) -> None:
-    model = openai_compatible("m", server.url("logprobs", "rate"), SECRET, retries=0)
-    found = await judged(JUDGES["personality"], chat_model(model), case())
-    assert (found.value, found.probability) == (pytest.approx(4.0), None)
-
-
-async def test_with_log_probabilities_a_yes_has_a_probability(server: FaultServer) -> None:
-    model = openai_compatible("m", server.url("logprobs", "decide"), SECRET, retries=0)
-    found = await judged(JUDGES["accuracy"], chat_model(model), case())
-    assert (found.value, found.probability) == (1.0, pytest.approx(0.7 / 0.9))
+@pytest.mark.parametrize(
+    ("judge", "kind", "value", "probability"),
+    [("personality", "rate", 4.0, None), ("accuracy", "decide", 1.0, 0.7 / 0.9)],
+    ids=["a rating is an expected value", "a yes has a probability"],
+)
+async def test_with_log_probabilities_a_judgement_is_finer(
+    server: FaultServer, judge: str, kind: str, value: float, probability: float | None
+) -> None:
+    model = openai_compatible("m", server.url("logprobs", kind), SECRET, retries=0)
+    found = await judged(JUDGES[judge], chat_model(model), case())
+    assert (found.value, found.probability) == (pytest.approx(value), pytest.approx(probability))
 
 
 async def test_a_judgement_names_the_version_of_its_prompt() -> None:

@@ -171,14 +171,20 @@ def test_lines_without_a_word_are_left_out() -> None:
     assert dialogue.source == "dialogues/a.jsonl:3–5"
 
 
-def test_lines_of_nobody_are_left_out() -> None:
-    (dialogue,) = split(file(("", "It is dark."), (" \t", "It is cold."), ("Tom", "Aye.")))
-    assert told(dialogue) == [("Tom", "Aye.")]
-
-
-def test_lines_that_the_role_does_not_remember_are_left_out() -> None:
-    (dialogue,) = split(file(("Tom", "Aye."), {"speaker": "Nell", "text": "No.", "memory": False}, ("Tom", "Well.")))
-    assert told(dialogue) == [("Tom", "Aye."), ("Tom", "Well.")]
+@pytest.mark.parametrize(
+    ("lines", "left"),
+    [
+        ([("", "It is dark."), (" \t", "It is cold."), ("Tom", "Aye.")], [("Tom", "Aye.")]),
+        (
+            [("Tom", "Aye."), {"speaker": "Nell", "text": "No.", "memory": False}, ("Tom", "Well.")],
+            [("Tom", "Aye."), ("Tom", "Well.")],
+        ),
+    ],
+    ids=["of nobody", "not remembered"],
+)
+def test_lines_of_nobody_and_those_that_the_role_does_not_remember_are_left_out(lines: Any, left: Any) -> None:
+    (dialogue,) = split(file(*lines))
+    assert told(dialogue) == left
 
 
 def test_a_scene_of_which_nothing_is_left_is_no_dialogue() -> None:
