@@ -6,9 +6,9 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 
 from dramaturg import testing
-from dramaturg.testing import Answer, Call
+from dramaturg.testing import Answer, Call, FirstToken
 
-Reply = Callable[[list[BaseMessage]], str | AIMessage | Exception]
+Reply = Callable[[list[BaseMessage]], Answer | AIMessage]
 
 
 class ScriptedChatModel(testing.ScriptedChatModel):
@@ -24,6 +24,16 @@ class ScriptedChatModel(testing.ScriptedChatModel):
     def script(self, call: Call) -> Answer:
         """Have the answer of the function."""
         return self.reply(list(call.messages))
+
+
+def weighing(model: ScriptedChatModel) -> ScriptedChatModel:
+    """The same, asked as OpenAI's models are: a yes or no may be a `FirstToken`, as `yes_with` makes one."""
+    return model.model_copy(update={"log_probabilities": True})
+
+
+def yes_with(probability: float) -> FirstToken:
+    """A yes with this probability."""
+    return FirstToken({"yes": probability, "no": 1 - probability})
 
 
 def scripted(*answers: str | AIMessage | Exception) -> ScriptedChatModel:

@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from dramaturg.models.errors import ModelUnavailable, UnusableAnswer
-from dramaturg.models.questions import Decision
 from dramaturg.stores.errors import DamagedIndex
 from dramaturg.stores.library import open_role
 from dramaturg.workflows.role_rag import RoleRagContext, build
 
-from fakes import ScriptedChatModel
+from fakes import ScriptedChatModel, weighing, yes_with
 from roles import LIFE, fenced, run_settings, small_role
 from scope_roles import MOON, Answer, asked, graph_role, judged, player, publish, scoped, shown
 
@@ -105,16 +104,12 @@ async def test_a_reason_that_cannot_be_had_does_not_bring_into_scope_what_is_not
     [({}, "specific"), ({"scope_above": 0.8}, "out of scope"), ({"level_above": 0.8}, "general")],
 )
 async def test_thresholds_decide_where_there_are_probabilities(
-    library: Path, settings: dict[str, float], strategy: str, monkeypatch: pytest.MonkeyPatch
+    library: Path, settings: dict[str, float], strategy: str
 ) -> None:
-    async def weighed(_: object, messages: Any, *, threshold: float) -> Decision:
-        assert asked(messages)[0] in {"relevant", "level"}
-        return Decision(threshold <= 0.7, 0.7)
-
-    monkeypatch.setattr("dramaturg.nodes.graph.scoping.decide", weighed)
-    output = await answered(library, player(names=NAMES), **APART, **settings)
+    model = weighing(player(names=NAMES, relevant=yes_with(0.7), level=yes_with(0.7)))
+    output = await answered(library, model, **APART, **settings)
     assert [one["strategy"] for one in output["evidence"]["entities"]] == [strategy] * 2
-    assert [one["certainty"] for one in output["evidence"]["entities"]] == [0.7, 0.7]
+    assert [one["certainty"] for one in output["evidence"]["entities"]] == [pytest.approx(0.7)] * 2
 
 
 # The index

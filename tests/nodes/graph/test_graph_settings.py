@@ -6,12 +6,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from langchain_core.messages import BaseMessage
 
-from dramaturg.models.questions import Decision
 from dramaturg.nodes.graph.index import check_graph
 from dramaturg.stores.role import Role
+from dramaturg.testing import FirstToken
 
+from fakes import weighing, yes_with
 from graph_roles import (
     JORY,
     TOM,
@@ -27,7 +27,7 @@ from graph_roles import (
     settings,
 )
 from passage_samples import quick
-from roles import fenced, said
+from roles import fenced
 
 pytestmark = pytest.mark.sample_of_file(2)
 
@@ -44,19 +44,20 @@ def role(tmp_path: Path) -> Role:
 
 @pytest.mark.parametrize(
     ("given", "together"),
-    [({}, True), ({"same_above": 0.7}, True), ({"same_above": 0.71}, False)],
-    ids=["usual", "just as sure", "less sure"],
+    [({}, True), ({"same_above": 0.69}, True), ({"same_above": 0.71}, False)],
+    ids=["usual", "sure enough", "less sure"],
 )
 async def test_same_above_says_from_which_probability_two_names_are_one(
-    role: Role, monkeypatch: pytest.MonkeyPatch, given: dict[str, float], together: bool
+    role: Role, given: dict[str, float], together: bool
 ) -> None:
-    async def weighed(_: object, messages: list[BaseMessage], *, threshold: float) -> Decision:
-        text = said(messages)
-        probability = 0.7 if means_same(fenced("one", text), fenced("other", text)) else 0.1
-        return Decision(probability >= threshold, probability)
+    def weighed(text: str) -> FirstToken | None:
+        return (
+            yes_with(0.7 if means_same(fenced("one", text), fenced("other", text)) else 0.1)
+            if part(text) == "same"
+            else None
+        )
 
-    monkeypatch.setattr("dramaturg.nodes.graph.merging.decide", weighed)
-    await index(role, **given)
+    await index(role, weighing(graph_actor(weighed)), **given)
     merged = {group for group in groups(role) if len(group) > 1}
     assert merged == ({TOM, JORY} if together else set())
 

@@ -8,12 +8,11 @@ from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from dramaturg.models.errors import ModelTimeout, ModelUnavailable
-from dramaturg.models.questions import Decision
-from dramaturg.nodes.identity import gate as identity_gate
 from dramaturg.stores.errors import RoleError
+from dramaturg.testing import FirstToken
 from dramaturg.workflows.id_rag import build
 
-from fakes import ScriptedChatModel
+from fakes import ScriptedChatModel, weighing, yes_with
 from identity_roles import (
     KEEPER,
     LIGHT,
@@ -214,16 +213,16 @@ async def test_apart_the_surest_counts_from_a_threshold(
 ) -> None:
     sure = {KEEPER: 0.125, LIGHT: 0.625, SILENCE: 0.5625}
 
-    async def decide(chat: Any, messages: Any) -> Decision:
-        fits = 1 - sure[fenced("statement", messages[-1].text)]
-        return Decision(fits >= 0.5, fits)
+    def fits(text: str) -> FirstToken:
+        return yes_with(1 - sure[fenced("statement", text)])
 
-    monkeypatch.setattr(identity_gate, "decide", decide)
     if measured:
         monkeypatch.setattr("dramaturg.models.chat.MEASURED", {("scripted", "contradiction"): measured})
-    output = await take(role, judged(), appraisal="apart", on_contradiction="block", **settings)
+    output = await take(
+        role, weighing(judged(contradicts=fits)), appraisal="apart", on_contradiction="block", **settings
+    )
     (one,) = gate(output)["attempts"]
-    assert (one["verdict"], one["probability"]) == (("block", 0.625) if found else ("allow", None))
+    assert (one["verdict"], one["probability"]) == (("block", pytest.approx(0.625)) if found else ("allow", None))
     assert as_json(output["evidence"]) == output["evidence"]
 
 

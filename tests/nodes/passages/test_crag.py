@@ -13,13 +13,13 @@ from rich.console import Console
 
 from dramaturg.cli.evidence.reply import evidence_view
 from dramaturg.models.errors import ModelRefused, ModelUnavailable, UnusableAnswer
-from dramaturg.models.questions import Decision
 from dramaturg.nodes.passages import relevance
 from dramaturg.nodes.passages.corrective import WebPage, action_on, pages_in
 from dramaturg.nodes.passages.relevance import Limits, Strip, best_strips, likely, strip_texts
+from dramaturg.testing import Answer
 from dramaturg.workflows.crag import CragContext, build
 
-from fakes import ScriptedChatModel
+from fakes import ScriptedChatModel, weighing, yes_with
 from roles import fenced, run_settings, said, small_role
 
 QUESTION = "Do storms make you afraid?"
@@ -34,12 +34,12 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def judge(
-    relevant: Callable[[str], str | Exception] = lambda passage: "yes",
+    relevant: Callable[[str], Answer] = lambda passage: "yes",
     query: str | Exception = "Ada Quill, storms",
 ) -> ScriptedChatModel:
     """Judge a passage as `relevant` says, write `query`, and reply."""
 
-    def answer(messages: list[BaseMessage]) -> str | Exception:
+    def answer(messages: list[BaseMessage]) -> Answer:
         text = said(messages)
         if "<passage>" in text:
             return relevant(fenced("passage", text))
@@ -48,14 +48,9 @@ def judge(
     return ScriptedChatModel(reply=answer)
 
 
-def sure(monkeypatch: pytest.MonkeyPatch, confidence: Callable[[str], float]) -> None:
-    """Have the evaluator say how sure it is of a passage."""
-
-    async def decide(_: object, messages: list[BaseMessage], **__: object) -> Decision:
-        found = confidence(fenced("passage", said(messages)))
-        return Decision(found >= 0.5, found)
-
-    monkeypatch.setattr(relevance, "decide", decide)
+def unsure() -> ScriptedChatModel:
+    """Find each passage relevant with a probability of 0.4."""
+    return weighing(judge(lambda passage: yes_with(0.4)))
 
 
 async def turn(library: Path, model: ScriptedChatModel, **settings: Any) -> dict[str, Any]:
@@ -110,18 +105,15 @@ async def test_incorrect_passages_are_left_out_and_the_web_is_searched_for_keywo
     assert QUESTION in queries(model)[0]
 
 
-async def test_ambiguous_passages_are_refined_and_complemented(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sure(monkeypatch, lambda passage: 0.4)
-    model = judge()
+async def test_ambiguous_passages_are_refined_and_complemented(library: Path) -> None:
+    model = unsure()
     evidence = (await turn(library, model, web_search=lambda _: [PAGE], strips=2))["evidence"]
     assert (evidence["action"], evidence["web_search"]) == ("ambiguous", "found")
     assert [bool(one["passage"]) for one in evidence["knowledge"]] == [True, True, False]
     assert knowledge(model).endswith("1790.")
 
 
-async def test_without_a_tool_there_is_no_search_and_the_evidence_says_so(
-    library: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_without_a_tool_there_is_no_search_and_the_evidence_says_so(library: Path) -> None:
     model = judge(lambda passage: "no")
     output = await turn(library, model)
     assert output["evidence"]["web_search"] == "off"
@@ -130,8 +122,7 @@ async def test_without_a_tool_there_is_no_search_and_the_evidence_says_so(
     assert knowledge(model) == ""
     assert queries(model) == []
     assert output["messages"][-1].text == "I keep the light."
-    sure(monkeypatch, lambda passage: 0.4)
-    evidence = (await turn(library, judge()))["evidence"]
+    evidence = (await turn(library, unsure()))["evidence"]
     assert (evidence["action"], evidence["web_search"]) == ("ambiguous", "off")
     assert evidence["knowledge"]
 
@@ -158,15 +149,12 @@ def test_a_verdict_is_what_the_thresholds_say(confidence: float | None, verdict:
     assert Limits(correct=0.8, incorrect=0.2, strip=0.5).verdict(confidence) == verdict
 
 
-async def test_thresholds_are_settings_and_stand_in_the_evidence(
-    library: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sure(monkeypatch, lambda passage: 0.4)
-    usual = (await turn(library, judge()))["evidence"]
+async def test_thresholds_are_settings_and_stand_in_the_evidence(library: Path) -> None:
+    usual = (await turn(library, unsure()))["evidence"]
     assert usual["thresholds"] == {"correct": 0.795, "incorrect": 0.005, "strip": 0.25}
-    given = {"correct_above": 0.4, "incorrect_below": 0.1, "strip_above": 0.41}
-    evidence = (await turn(library, judge(), **given))["evidence"]
-    assert evidence["thresholds"] == {"correct": 0.4, "incorrect": 0.1, "strip": 0.41}
+    given = {"correct_above": 0.39, "incorrect_below": 0.1, "strip_above": 0.41}
+    evidence = (await turn(library, unsure(), **given))["evidence"]
+    assert evidence["thresholds"] == {"correct": 0.39, "incorrect": 0.1, "strip": 0.41}
     assert (evidence["action"], evidence["knowledge"]) == ("correct", [])
     with pytest.raises(ValueError, match="Set incorrect_below"):
         await turn(library, judge(), correct_above=0.1, incorrect_below=0.2)
@@ -336,15 +324,12 @@ def test_no_strip_is_longer_than_it_may_be_and_nothing_is_lost(most: int) -> Non
         assert max(sizes) - min(sizes) <= 1
 
 
-async def test_strip_sentences_say_how_small_strips_of_passages_and_pages_are(
-    library: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sure(monkeypatch, lambda passage: 0.4)
+async def test_strip_sentences_say_how_small_strips_of_passages_and_pages_are(library: Path) -> None:
     page = " ".join(f"This is sentence {n}." for n in range(6))
     strips, sizes = [], []
     for most in (1, 3, 50):
         settings = {"strip_sentences": most, "strips": 50, "web_search": lambda _: page}
-        evidence = (await turn(library, judge(), **settings))["evidence"]
+        evidence = (await turn(library, unsure(), **settings))["evidence"]
         strips.append(evidence["refinement"]["strips"])
         sizes.append([one["text"].count("sentence") for one in evidence["knowledge"] if not one["passage"]])
     assert strips[0] > strips[1] > strips[2] == len(evidence["retrieved"])

@@ -8,10 +8,10 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from dramaturg.models.errors import ModelRefused, ModelUnavailable, PromptRefused, RequestRejected
-from dramaturg.models.questions import Decision
+from dramaturg.testing import Answer
 from dramaturg.workflows.amadeus import AmadeusContext, build
 
-from fakes import ScriptedChatModel
+from fakes import ScriptedChatModel, weighing, yes_with
 from roles import actor, fenced, run_settings, said, small_role
 
 QUESTION = "Do storms make you afraid?"
@@ -41,7 +41,7 @@ async def ranking(library: Path) -> list[str]:
     return [passage["text"] for passage in values[-1]["evidence"]["knowledge"]]
 
 
-def judge(judged: Callable[[str], str | Exception | None]) -> ScriptedChatModel:
+def judge(judged: Callable[[str], Answer | None]) -> ScriptedChatModel:
     """Say of a passage what `judged` says of it, where that is something, else yes."""
     usual = actor()
 
@@ -120,20 +120,16 @@ async def test_no_batch_is_larger_than_what_the_model_answers_at_once(
     assert len(batches[0]) == first
 
 
-@pytest.mark.parametrize(("accept_above", "threshold"), [(None, 0.5), (0.0, 0.0), (0.7, 0.7)])
-async def test_the_threshold_of_the_context_reaches_the_judge(
-    library: Path, monkeypatch: pytest.MonkeyPatch, accept_above: float | None, threshold: float
+@pytest.mark.parametrize(
+    ("accept_above", "verdict"), [(None, "yes"), (0.0, "yes"), (0.59, "yes"), (0.61, "no"), (1.0, "no")]
+)
+async def test_the_threshold_of_the_context_says_from_which_probability_a_passage_is_accepted(
+    library: Path, accept_above: float | None, verdict: str
 ) -> None:
-    thresholds = []
-
-    async def decide(*_: Any, threshold: float) -> Decision:
-        thresholds.append(threshold)
-        return Decision(answer=True, probability=0.9)
-
-    monkeypatch.setattr("dramaturg.nodes.passages.selection.decide", decide)
-    evidence = await selection(library, actor(), accept_above=accept_above)
-    assert set(thresholds) == {threshold}
-    assert {verdict["certainty"] for verdict in evidence["verdicts"]} == {0.9}
+    model = weighing(judge(lambda _: yes_with(0.6)))
+    evidence = await selection(library, model, accept_above=accept_above)
+    assert {*verdicts(evidence)} == {verdict}
+    assert all(one["certainty"] == pytest.approx(0.6) for one in evidence["verdicts"])
 
 
 async def test_what_one_at_a_time_would_not_have_judged_is_wasted(library: Path) -> None:
