@@ -43,19 +43,22 @@ def role(tmp_path: Path) -> Role:
 
 
 @pytest.mark.parametrize(
-    ("given", "together"),
-    [({}, True), ({"same_above": 0.69}, True), ({"same_above": 0.71}, False)],
-    ids=["usual", "sure enough", "less sure"],
+    ("probability", "given", "together"),
+    [
+        (0.7, {}, True),
+        (0.7, {"same_above": 0.69}, True),
+        (0.7, {"same_above": 0.71}, False),
+        (0.4, {}, False),
+        (0.4, {"same_above": 0.39}, True),
+    ],
 )
 async def test_same_above_says_from_which_probability_two_names_are_one(
-    role: Role, given: dict[str, float], together: bool
+    role: Role, probability: float, given: dict[str, float], together: bool
 ) -> None:
     def weighed(text: str) -> FirstToken | None:
-        return (
-            yes_with(0.7 if means_same(fenced("one", text), fenced("other", text)) else 0.1)
-            if part(text) == "same"
-            else None
-        )
+        if part(text) != "same":
+            return None
+        return yes_with(probability if means_same(fenced("one", text), fenced("other", text)) else 0.1)
 
     await index(role, weighing(graph_actor(weighed)), **given)
     merged = {group for group in groups(role) if len(group) > 1}
