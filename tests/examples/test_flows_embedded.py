@@ -10,15 +10,23 @@ from dramaturg.models.embedded import EMBEDDED_MODEL
 from dramaturg.models.environment import environment
 from dramaturg.testing import write_role
 
-from embedded_models import use_real_models
+from embedded_models import PATIENT, SLOW, use_real_models
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = SLOW
 CACHE = environment().cache  # before each test gets a cache of its own
-SHORT = {"deadline": 600, "reply_tokens": 40}
+PART = {"deadline": PATIENT["deadline"]}  # of a part's questions; the turn is the flow's
+SHORT = {**PATIENT, "reply_tokens": 40}
 GIVEN: dict[str, dict[str, Any]] = {
-    "all_five": {**SHORT, "revisions": 0, "verify": True, "relations": {"record_tokens": 40}},
+    "all_five": {
+        **SHORT,
+        "revisions": 0,
+        "verify": True,
+        "relations": {**PART, "record_tokens": 40},
+        "scope": {**PART, "extraction_deadline": PATIENT["deadline"]},
+        **dict.fromkeys(("passages", "memories", "identity"), PART),
+    },
     "own_judge": SHORT,
-    "two_roles": {"deadline": 600, "other": "ben"},
+    "two_roles": {**PATIENT, "other": "ben"},
     "weather": {**SHORT, "weather": "It hails."},
 }
 

@@ -9,9 +9,9 @@ from dramaturg.models.embedded import EMBEDDED_MODEL
 from dramaturg.models.environment import environment
 from dramaturg.workflows.drmr import DrmrContext, graph
 
-from embedded_models import use_real_models
+from embedded_models import PATIENT, SLOW, use_real_models
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = SLOW
 CACHE = environment().cache  # before each test gets a cache of its own
 
 
@@ -27,12 +27,12 @@ async def test_a_friend_and_an_enemy_who_ask_the_same_are_remembered_differently
             role="silver",
             library=str(tmp_path),
             user_role=user,
-            deadline=600,
             reply_tokens=60,
             recalled_dialogues=2,
             memory_dialogues=1,
             record_tokens=60,
             revisions=0,
+            **PATIENT,
         )
         output: Any = await graph.ainvoke({"messages": [("user", "Can I trust you now?")]}, context=context)
         evidence = output["evidence"]

@@ -12,10 +12,10 @@ from dramaturg.stores.library import open_role
 from dramaturg.workflows.emotional_rag import EmotionalRagContext, graph
 from dramaturg.workflows.emotional_rag_index import graph as index_graph
 
-from embedded_models import use_real_models
+from embedded_models import PATIENT, SLOW, use_real_models
 from roles import write_memories
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = SLOW
 CACHE = environment().cache  # before each test gets a cache of its own
 HAPPY = "I am so happy today, what a joy! Tell me about your nephew Karl."
 SAD = "I am so sad today, I could weep. Tell me about your nephew Karl."
@@ -27,7 +27,7 @@ def real_models(no_surroundings: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def settings(library: Path, **more: Any) -> EmotionalRagContext:
-    return EmotionalRagContext(role="beethoven", library=str(library), deadline=600, reply_tokens=60, **more)
+    return EmotionalRagContext(role="beethoven", library=str(library), reply_tokens=60, **PATIENT, **more)
 
 
 async def test_the_same_question_in_another_mood_brings_other_memories_back(tmp_path: Path) -> None:

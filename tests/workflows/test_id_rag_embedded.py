@@ -13,9 +13,9 @@ from dramaturg.nodes.identity.gate import GateState, validate
 from dramaturg.workflows import id_rag, riverbend
 from dramaturg.workflows.riverbend_agents import RiverbendContext
 
-from embedded_models import use_real_models
+from embedded_models import PATIENT, SLOW, use_real_models
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = SLOW
 CACHE = environment().cache  # before each test gets a cache of its own
 TWO = """name: The square
 about: Two candidates meet.
@@ -34,7 +34,7 @@ def real_models(no_surroundings: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_alice_is_asked(tmp_path: Path) -> None:
-    context = id_rag.IdRagContext(role="alice", library=str(tmp_path), deadline=600, reply_tokens=80)
+    context = id_rag.IdRagContext(role="alice", library=str(tmp_path), reply_tokens=80, **PATIENT)
     question = "Should we tear down the old market hall and put up a glass data centre?"
     output: Any = await id_rag.graph.ainvoke({"messages": [("user", question)]}, context=context)
     evidence = output["evidence"]
@@ -54,7 +54,7 @@ async def verdict(line: str, library: Path) -> dict[str, Any]:
     builder = StateGraph(GateState, context_schema=id_rag.IdRagContext)
     builder.add_node(validate)
     builder.add_edge(START, "validate")
-    context = id_rag.IdRagContext(role="alice", library=str(library), deadline=600, changes_of_mind=0)
+    context = id_rag.IdRagContext(role="alice", library=str(library), changes_of_mind=0, **PATIENT)
     question = "Should we tear down the market hall?"
     given: Any = {
         "messages": [HumanMessage(question, id="m")],
@@ -81,7 +81,7 @@ async def test_an_hour_is_played(tmp_path: Path) -> None:
     context = RiverbendContext(
         scenario=str(tmp_path / "square.yaml"),
         library=str(tmp_path / "library"),
-        deadline=600,
+        deadline=PATIENT["deadline"],
         talk_lines=2,
         talks=1,
         action_tokens=60,

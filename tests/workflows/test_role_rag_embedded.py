@@ -14,9 +14,9 @@ from dramaturg.stores.library import Library, open_role
 from dramaturg.workflows.role_rag import RoleRagContext, graph
 from dramaturg.workflows.role_rag_index import graph as index_graph
 
-from embedded_models import use_real_models
+from embedded_models import PATIENT, SLOW, use_real_models
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = SLOW
 CACHE = environment().cache  # before each test gets a cache of its own
 STRATEGIES = get_args(get_type_hints(ScopedEntity)["strategy"])
 
@@ -44,10 +44,10 @@ def settings(library: Path) -> RoleRagContext:
         library=str(library),
         chat_model="embedded",
         embedding_model="minilm",
-        deadline=600,
-        extraction_deadline=900,
+        extraction_deadline=PATIENT["deadline"],
         hypothetical_tokens=60,
         reply_tokens=60,
+        **PATIENT,
     )
 
 
