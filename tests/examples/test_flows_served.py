@@ -9,12 +9,12 @@ from langgraph_sdk import get_client
 
 from dramaturg.testing import write_role
 
-from dev_server import dev_server
+from dev_server import STARTS_A_SERVER, dev_server
 from fakes import ScriptedChatModel
 from flow_models import answered
 from stub_endpoint import endpoint
 
-pytestmark = pytest.mark.slow
+pytestmark = STARTS_A_SERVER
 
 FLOWS = ("all_five", "own_judge", "two_roles", "weather")
 QUESTION = {"messages": [{"role": "user", "content": "Do storms frighten you?"}]}

@@ -7,11 +7,11 @@ from typing import Any
 import httpx
 import pytest
 
-from dev_server import dev_server
+from dev_server import STARTS_A_SERVER, dev_server
 from roles import small_role
 from stub_endpoint import endpoint
 
-pytestmark = pytest.mark.slow
+pytestmark = STARTS_A_SERVER
 
 ROOT = Path(__file__).parents[2]
 QUESTION = {"messages": [{"role": "user", "content": "Do storms frighten you?"}]}
@@ -32,7 +32,7 @@ def server(folder: Path) -> Iterator[httpx.Client]:
     with (
         endpoint() as stub,
         dev_server(folder, ROOT / "langgraph.json", stub.variables()) as url,
-        httpx.Client(base_url=url, timeout=60) as client,
+        httpx.Client(base_url=url, timeout=300) as client,
     ):
         yield client
 
@@ -137,11 +137,14 @@ def test_what_is_open_reaches_the_graph(server: httpx.Client) -> None:
 def test_the_operator_opens_settings_by_name_or_all(folder: Path, opened: str) -> None:
     with endpoint() as stub:
         variables = {**stub.variables(), "DRAMATURG_OPEN_SETTINGS": opened}
-        with dev_server(folder, ROOT / "langgraph.json", variables) as url, httpx.Client(base_url=url) as client:
+        with (
+            dev_server(folder, ROOT / "langgraph.json", variables) as url,
+            httpx.Client(base_url=url, timeout=300) as client,
+        ):
             context = {"role": "ada", "library": str(folder / "elsewhere")}
             run = {"assistant_id": "amadeus", "input": QUESTION, "context": context}
-            assert client.post("/runs/wait", json=run, timeout=60).json()["messages"]
+            assert client.post("/runs/wait", json=run).json()["messages"]
             other = {**run, "context": {**context, "embedding_model": "auto"}}
-            assert client.post("/runs/wait", json=other, timeout=60).status_code == (200 if opened == "all" else 422)
+            assert client.post("/runs/wait", json=other).status_code == (200 if opened == "all" else 422)
             unknown = {**run, "context": {"slotz": 1}}
-            assert client.post("/runs/wait", json=unknown, timeout=60).status_code == 422
+            assert client.post("/runs/wait", json=unknown).status_code == 422

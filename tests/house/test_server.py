@@ -11,13 +11,13 @@ import pytest
 from langgraph_sdk import get_client
 
 from changing_roles import CORE, changing
-from dev_server import dev_server
+from dev_server import STARTS_A_SERVER, dev_server
 from node_client import check, tour
 from roles import small_role
 from served_graphs import SERVED, bounded
 from stub_endpoint import Endpoint, endpoint
 
-pytestmark = pytest.mark.slow
+pytestmark = STARTS_A_SERVER
 
 ROOT = Path(__file__).parents[2]
 QUESTION = {"messages": [{"role": "user", "content": "Do storms frighten you?"}]}

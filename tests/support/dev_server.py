@@ -1,17 +1,23 @@
 """A real `langgraph dev` on loopback."""
 
 import os
+import random
 import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
 import pytest
+
+STARTING = 600
+"""Seconds that a server is given to answer."""
+STARTS_A_SERVER = [pytest.mark.slow, pytest.mark.timeout(1200)]
+"""Marks of tests that start a server, for which the first of a file waits."""
 
 
 @contextmanager
@@ -38,23 +44,30 @@ def dev_server(folder: Path, config: Path, variables: Mapping[str, str]) -> Iter
             yield f"http://127.0.0.1:{port}"
         finally:
             server.send_signal(signal.SIGINT)
-            server.wait(20)
+            try:
+                server.wait(120)
+            finally:
+                server.kill()
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port for a server that begins in a moment.
+
+    It is none of those that the system gives to clients and to servers that ask for any: meanwhile one could get it.
+    """
+    while True:
+        port = random.SystemRandom().randrange(20_000, 32_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
     """Wait until the server answers."""
-    for _ in range(240):
-        if server.poll() is not None:
-            break
-        try:
+    ends = time.monotonic() + STARTING
+    while server.poll() is None and time.monotonic() < ends:
+        with suppress(httpx.TransportError):
             if httpx.get(f"{url}/ok").is_success:
                 return
-        except httpx.TransportError:
-            time.sleep(0.25)
+        time.sleep(0.25)
     pytest.fail(f"The server did not start:\n{log.read_text()[-3000:]}")

@@ -23,7 +23,7 @@ def tour(*urls: str) -> dict[str, Any]:
         [node, str(script), str(Path(client).resolve()), *urls],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert ran.returncode == 0, ran.stderr

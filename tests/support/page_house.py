@@ -15,6 +15,7 @@ from chat_clients import page_at
 from langchain_core.messages import AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk
 
+from dev_server import free_port
 from fakes import ScriptedChatModel
 from roles import fenced
 from served_roles import served
@@ -42,12 +43,11 @@ class Cable:
     def __init__(self, port: int) -> None:
         self.port = port
         self.writers: set[asyncio.StreamWriter] = set()
-        self.own = 0
+        self.own = free_port()
         self.server: asyncio.Server | None = None
 
     async def plug_in(self) -> None:
         self.server = await asyncio.start_server(self._carry, "127.0.0.1", self.own)
-        self.own = self.server.sockets[0].getsockname()[1]
 
     async def cut(self) -> None:
         """Take it out, in the middle of whatever is said."""

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from chat_clients import CLIENTS, free_port, running
+from chat_clients import CLIENTS, running
+
+from dev_server import free_port
 
 HERE = CLIENTS / "sillytavern"
 # What docs/how-to/clients/sillytavern.md recommends. A chat names its thread by itself, once; the name is
