@@ -46,30 +46,41 @@ def questions(model: ScriptedChatModel) -> Counter[tuple[str, str]]:
     return Counter(asked(call.messages) for call in model.calls)
 
 
+def step_of(part: Any) -> list[str]:
+    """The part whose step something that is shown ends."""
+    return [part["ns"][0].partition(":")[0]] if part["type"] == "values" and len(part["ns"]) == 1 else []
+
+
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("end", ["failed", "stopped"])
 async def test_a_turn_that_ends_in_one_part_is_finished_and_the_others_are_not_asked_again(
     begin: Begin, end: str
 ) -> None:
     await begin(cast(), "first").take_turn("Storms?")  # the role is indexed
-    await begin(whole := cast(), "whole").take_turn("Storms?")
+    steps, done = Counter[str](), Counter[str]()
+    await begin(whole := cast(), "whole").take_turn("Storms?", lambda part: steps.update(step_of(part)))
+    assert {*steps} == {"passages", "scope", "memories", "relations", "identity"}
     others = {one for one in questions(whole) if one[0] in {"verdict", "findings", "mood", "query", "record"}}
     others_are_done, stopped = asyncio.Event(), threading.Event()
     loop = asyncio.get_running_loop()
 
+    async def pause() -> None:
+        for _ in range(100):
+            await asyncio.sleep(0)
+
     def fails(_: str) -> Exception:
-        until = time.monotonic() + 10
-        while not others <= questions(model).keys() and time.monotonic() < until:
+        until = time.monotonic() + 120
+        while any(done[one] < steps[one] for one in steps if one != "scope") and time.monotonic() < until:
             time.sleep(0.01)
-        time.sleep(0.3)  # in which the other parts end
+        asyncio.run_coroutine_threadsafe(pause(), loop).result(120)  # the other parts end
         if end == "stopped":
             loop.call_soon_threadsafe(others_are_done.set)
-            stopped.wait(10)
+            stopped.wait(120)
         return ModelUnavailable("The model is not there.")
 
     model = cast(hypothetical=fails)
     talk = begin(model)
-    turn = asyncio.create_task(talk.take_turn("Storms?"))
+    turn = asyncio.create_task(talk.take_turn("Storms?", lambda part: done.update(step_of(part))))
     if end == "stopped":
         await others_are_done.wait()
         turn.cancel()
