@@ -2,12 +2,15 @@
 
 import json
 import signal
-import time
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from langchain_core.messages import BaseMessage
+
+from dramaturg.cli.talk.chat import interruptible
 
 from commands import Command
 from stub_endpoint import Endpoint
@@ -154,16 +157,24 @@ def test_evidence_shows_what_was_noted_of_the_past(run: Command) -> None:
 
 @pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_a_turn_and_not_the_chat(run: Command, stub: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    replied = stub.model.reply
+    monkeypatch.setattr("dramaturg.cli.stopping.GRACE", 3600.0)  # this process is not to be ended
+    replied, stopped, first = stub.model.reply, threading.Event(), interruptible
 
     def interrupting(messages: list[BaseMessage]) -> str | Exception:
         stub.model.reply = replied
         signal.raise_signal(signal.SIGINT)
-        time.sleep(0.5)
+        assert stopped.wait(120)
         return replied(messages)
+
+    def ended(*turn: Any) -> Any:
+        try:
+            return first(*turn)
+        finally:
+            stopped.set()
 
     run("ask", "ada", "Zero?")
     stub.model.reply = interrupting
+    monkeypatch.setattr("dramaturg.cli.talk.chat.interruptible", ended)
     say(monkeypatch, "First?", "Second?")
     code, out, _ = run("chat", "ada")
     assert (code, "Stopped" in out) == (0, True)

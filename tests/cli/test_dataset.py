@@ -155,8 +155,9 @@ def test_incharacter_brings_labels_for_an_inventory(run: Command, tmp_path: Path
 
 def wait_for(file: Path, replies: int, process: "subprocess.Popen[bytes]") -> None:
     """Wait until so many replies are there."""
-    until = time.monotonic() + 120
-    while time.monotonic() < until and process.poll() is None:
+    until, has_ended = time.monotonic() + 240, False
+    while time.monotonic() < until and not has_ended:
+        has_ended = process.poll() is not None
         if file.is_file() and file.read_bytes().count(b'"kind":"reply"') >= replies:
             return
         time.sleep(0.02)

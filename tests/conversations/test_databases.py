@@ -57,18 +57,20 @@ async def test_whoever_waits_too_long_is_told_and_goes_on_when_the_other_is_gone
         with pytest.raises(ThreadBusy, match="'tea' is in use elsewhere"):
             await other.take_turn("one")
         with psycopg.connect(postgres, autocommit=True) as admin:  # as a server does when a machine is gone
-            admin.execute("SELECT pg_terminate_backend(pid, 10000) FROM pg_locks WHERE locktype = 'advisory'")
+            admin.execute("SELECT pg_terminate_backend(pid, 120000) FROM pg_locks WHERE locktype = 'advisory'")
         await other.take_turn("one")
     assert await questions(one) == ["one"]
 
 
 async def test_a_turn_that_is_cancelled_while_it_waits_leaves_no_lock_behind(
-    savers: list[AsyncPostgresSaver], tmp_path: Path
+    savers: list[AsyncPostgresSaver], tmp_path: Path, postgres: str
 ) -> None:
     one, other = (conversation(saver, tmp_path, Player()) for saver in savers)
-    async with one.turn():
+    held = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    async with one.turn(), await psycopg.AsyncConnection.connect(postgres, autocommit=True) as admin:
         waiting = asyncio.create_task(other.take_turn("one"))
-        await asyncio.sleep(0.1)
+        while (await (await admin.execute(held)).fetchone()) == (0,):  # noqa: ASYNC110 (a database has no event)
+            await asyncio.sleep(0.01)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting

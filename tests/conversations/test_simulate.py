@@ -133,7 +133,7 @@ def test_a_deed_is_kept_before_the_next_agent_is_asked(tmp_path: Path, monkeypat
             kept.set()
 
     def deed(role: str, text: str) -> str:
-        waited.append(len(waited) == 0 or kept.wait(20))  # in a thread of the model's, where waiting stops nobody else
+        waited.append(len(waited) == 0 or kept.wait(120))  # in a thread of the model's, where waiting stops nobody else
         return usual_deed(role, text)
 
     monkeypatch.setattr(ConversationSaver, "aput_writes", aput_writes)

@@ -237,11 +237,11 @@ def test_a_server_process_that_is_killed(database: Database, indexed: Contents, 
                 learn_two(library.root)
             killer.join()
             with suppress(psycopg.OperationalError):
-                for _ in range(1000):  # until the server has noticed, and ends all the others
+                for _ in range(12_000):  # until the server has noticed, and ends all the others
                     other.execute("SELECT 1")
                     time.sleep(0.01)
         library.close()
-        for _ in range(200):
+        for _ in range(2400):
             try:
                 left = set(database.read().documents)
                 break
@@ -289,7 +289,7 @@ def test_two_processes_on_two_machines_that_learn_lose_nothing(database: Databas
     for process in processes:
         process.start()
     for process in processes:
-        process.join(300)
+        process.join(1200)
     assert [process.exitcode for process in processes] == [0, 0]
     read = database.read()
     assert set(read.served) == {"life.md", *(f"{name}{at}.md" for name in ("tom", "kit") for at in range(20))}

@@ -90,7 +90,7 @@ def test_turns_that_are_killed_at_any_time(before: Path, method: str, tmp_path: 
     chance = random.Random(1)
     folder = prepared(tmp_path / "library", method, turns=2)
     begun = time.monotonic()
-    assert not killed_after(ON[method], folder, 60)
+    assert not killed_after(ON[method], folder, 600)
     long = time.monotonic() - begun
     killed = 0
     for _ in range(100):

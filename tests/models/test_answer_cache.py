@@ -150,7 +150,7 @@ asyncio.run(main())
 @pytest.mark.crash
 def test_processes_share_a_file(file: Path) -> None:
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(file), str(who)]) for who in range(2)]
-    assert [writer.wait(60) for writer in writers] == [0, 0]
+    assert [writer.wait(240) for writer in writers] == [0, 0]
 
     async def read() -> list[Any]:
         answers = open_answers(file)

@@ -182,7 +182,7 @@ async def test_no_thread_is_left(tmp_path: Path) -> None:
     (thread,) = [one for one in threading.enumerate() if one.name.startswith("items") and one not in before]
     del store
     gc.collect()
-    thread.join(5)
+    thread.join(120)
     assert not thread.is_alive()
 
 

@@ -426,7 +426,7 @@ def test_two_processes_that_learn_lose_nothing(role: Role) -> None:
     for process in processes:
         process.start()
     for process in processes:
-        process.join(240)
+        process.join(1200)
     assert [process.exitcode for process in processes] == [0, 0]
     assert served(role) == {"life.md", *(f"{name}{at}.md" for name in ("tom", "kit") for at in range(20))}
 

@@ -276,7 +276,7 @@ def test_two_processes_lose_nothing(tmp_path: Path) -> None:
     for process in processes:
         process.start()
     for process in processes:
-        process.join(60)
+        process.join(240)
     assert [process.exitcode for process in processes] == [0, 0]
     current = texts_of(role)
     assert current in ([f"{name}{at}" for at in range(9)] for name in "ab")

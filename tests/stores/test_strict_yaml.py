@@ -64,7 +64,7 @@ def test_what_is_more_than_plain_values_is_refused_in_a_sentence(library: Librar
     begun = time.process_time()
     with pytest.raises(RoleFileError, match=r"^ada/role\.yaml, line \d+: "):
         _ = library.role("ada").card
-    assert time.process_time() - begun < 2
+    assert time.process_time() - begun < 30  # far from what takes its time
     assert library.role("bob").card.name == "Bob"
 
 

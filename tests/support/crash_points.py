@@ -38,7 +38,7 @@ Operation = Callable[[Path], object]
 T = TypeVar("T")
 SOME_OR_ALL = pytest.mark.parametrize("most", [2, pytest.param(None, marks=pytest.mark.crash)], ids=["some", "all"])
 """For the parameter `most`: a few of the writes in a quick test, each of them where there is time."""
-PATIENCE = 60.0  # seconds for one operation
+PATIENCE = 240.0  # seconds for one operation
 PRELOADED = (
     *(
         "pytest",

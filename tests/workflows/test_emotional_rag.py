@@ -187,7 +187,7 @@ async def test_by_meaning_alone_no_mood_is_asked_for(library: Path) -> None:
 
 async def test_meaning_and_mood_are_had_at_the_same_time(library: Path) -> None:
     """Each waits for the other to have begun."""
-    both = threading.Barrier(2, timeout=20)
+    both = threading.Barrier(2, timeout=120)
 
     class Waiting(WordEmbeddings):
         def embed_query(self, text: str) -> list[float]:

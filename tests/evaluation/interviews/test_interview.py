@@ -484,12 +484,15 @@ def test_a_choice_off_the_scale_is_missing(wrong: Any, tmp_path: Path) -> None:
 
 
 def test_no_more_questions_are_under_way_than_are_allowed(tmp_path: Path) -> None:
-    lock, under_way, most = threading.Lock(), [0], [0]
+    lock, under_way, most, two = threading.Lock(), [0], [0], threading.Event()
 
     def counted(_: str) -> Said:
         with lock:
             under_way[0] += 1
             most[0] = max(most[0], under_way[0])
+            if under_way[0] == 2:
+                two.set()
+        assert two.wait(120)
         time.sleep(0.01)
         with lock:
             under_way[0] -= 1

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -68,14 +69,20 @@ async def test_an_endpoint_is_sent_as_many_calls_for_vectors_as_questions(
 ) -> None:
     monkeypatch.setattr(index_steps, "BATCH", 1)
     at_once = list[int]()
-    opened = 0
+    opened, lock, four = 0, threading.Lock(), threading.Event()
 
     def slowly(handler: Handler) -> None:
         nonlocal opened
-        opened += 1
-        at_once.append(opened)
-        time.sleep(0.05)
-        opened -= 1
+        with lock:
+            opened += 1
+            at_once.append(opened)
+            if opened == 4:
+                four.set()
+        if len(at_once) > 1:  # the first comes alone
+            four.wait(60)
+        time.sleep(0.05)  # in which a fifth would come
+        with lock:
+            opened -= 1
         handler.answer(handler.body)
 
     with endpoint() as server:

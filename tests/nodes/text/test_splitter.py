@@ -499,7 +499,7 @@ LONG = {
 def test_time_grows_with_the_length_only(name: str, unit: Unit) -> None:
     begun = time.process_time()
     found = split_document(LONG[name], unit=unit, longest=1000)
-    assert time.process_time() - begun < 2
+    assert time.process_time() - begun < 30  # far from what grows otherwise
     assert found[-1].end == len(LONG[name].rstrip())
 
 
