@@ -1,6 +1,7 @@
 """The tour that docs/how-to/studio.md describes, against a real `langgraph dev` with a model on loopback."""
 
 import asyncio
+import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from itertools import pairwise
@@ -15,7 +16,7 @@ from dev_server import STARTS_A_SERVER, dev_server
 from node_client import check, tour
 from roles import small_role
 from served_graphs import SERVED, bounded
-from stub_endpoint import Endpoint, endpoint
+from stub_endpoint import Endpoint, Handler, endpoint
 
 pytestmark = STARTS_A_SERVER
 
@@ -173,13 +174,20 @@ async def test_a_run_goes_on_from_an_edit_after_each_step(client: Any, graph: st
 async def test_a_run_can_be_cancelled(client: Any, stub: Endpoint) -> None:
     thread = (await client.threads.create())["thread_id"]
     await client.runs.wait(thread, "amadeus", input=QUESTION, context=ADA)
-    stub.latency = 3.0
+    asked, over = threading.Event(), threading.Event()
+
+    def hold(_: Handler) -> None:
+        asked.set()
+        over.wait()
+
+    stub.faults["chat"] = hold
     try:
         run = await client.runs.create(thread, "amadeus", input=QUESTION, context=ADA)
-        await asyncio.sleep(1.5)
+        assert await asyncio.to_thread(asked.wait, 600)
         await client.runs.cancel(thread, run["run_id"], wait=True)
     finally:
-        stub.latency = 0.0
+        over.set()
+        stub.faults.clear()
     assert (await client.runs.get(thread, run["run_id"]))["status"] == "interrupted"
     again = await client.runs.wait(thread, "amadeus", input=QUESTION, context=ADA)
     assert again["messages"][-1]["content"] == "I keep the light."

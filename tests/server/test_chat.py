@@ -219,7 +219,7 @@ async def test_a_stopped_reply_is_what_was_sent_of_it_and_is_gone_on_with(tmp_pa
     async with served(tmp_path, Slow(reply=Player(), let=let), settings={"redraws": 0}) as http:
         screen = Screen(http, "tea", said=[("user", "one")])
         shown = (await screen.stopped()).strip()
-        for _ in range(200):
+        for _ in range(6_000):
             turns = (await http.get("/v1/threads?role=ada")).json()["data"]
             if turns and (turns := (await http.get("/v1/threads/tea")).json()["turns"]):
                 break
@@ -270,7 +270,7 @@ async def test_who_keeps_no_history_and_stops_finds_what_was_said(tmp_path: Path
         let.clear()
         shown = await Screen(http, headers=False, said=[("user", "two")]).stopped(**named)
         let.set()
-        for _ in range(200):
+        for _ in range(6_000):
             if len(turns := (await http.get("/v1/threads/tea")).json()["turns"]) == 2:
                 break
             await asyncio.sleep(0.01)

@@ -161,7 +161,7 @@ class Screen:
 async def only_finished(folder: Path, method: str, thread: str) -> None:
     """Require that nothing of a thread is unfinished, and that nobody holds it."""
     given = run_settings(folder / "library", ScriptedChatModel(reply=Player()))
-    async with open_conversation(method, context_type(method)(**given), thread, patience=5) as talk:
+    async with open_conversation(method, context_type(method)(**given), thread, patience=120) as talk:
         async with talk.turn():
             pass
         assert await talk.unfinished() is None

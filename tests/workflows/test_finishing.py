@@ -13,6 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
 from dramaturg.conversations.conversation import Conversation
+from dramaturg.models.chat import Account
 from dramaturg.models.errors import ModelError, ModelUnavailable, UnusableAnswer
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
 from dramaturg.workflows.methods import METHODS, flow
@@ -181,12 +182,16 @@ async def test_what_fell_back_beside_a_node_that_failed_is_asked_again(
     indexed: Path, kept: ConversationSaver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     embeddings = Troubled(lambda vector: vector[:-1])
+    fallen_back, record = asyncio.Event(), Account.record_unanswered
 
     async def late(text: str) -> list[float]:
-        await asyncio.sleep(0.1)  # the mood has fallen back by then
+        await fallen_back.wait()
+        for _ in range(100):  # the node of the mood has ended by then
+            await asyncio.sleep(0)
         return embeddings.embed_query(text)
 
     monkeypatch.setattr(embeddings, "aembed_query", late)
+    monkeypatch.setattr(Account, "record_unanswered", lambda account: (record(account), fallen_back.set()))
     model = whole_cast(mood=UnusableAnswer("Nothing of use."))
     talk = talking("emotional-rag", indexed, model, kept, embedding_model=embeddings)
     with pytest.raises(ValueError, match="1023 dimensions"):
