@@ -19,7 +19,7 @@ CHANGES = (
     *("replace", "rename", "unlink", "remove", "rmdir", "mkdir", "link", "symlink"),
     *("write", "pwrite", "truncate", "ftruncate", "sendfile"),
 )
-AT_REST = 0.2  # seconds that others are given to finish; who needs longer waits for a lock, and does not write
+AT_REST = 15.0  # seconds that others are given to finish; who needs longer waits for a lock, and does not write
 T = TypeVar("T")
 
 
