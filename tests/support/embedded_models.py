@@ -9,7 +9,7 @@ from dramaturg.models.errors import WeightsError
 from dramaturg.models.weights import find
 
 PATIENT: dict[str, Any] = {"deadline": 2400, "turn_deadline": 3000}
-"""Settings: seconds far above what a busy machine needs, where the longest of these tests takes ten minutes."""
+"""Settings: seconds far above what a busy machine needs, where the longest test takes a quarter of an hour."""
 SLOW = [pytest.mark.slow, pytest.mark.timeout(3600)]
 """Marks of tests that ask the embedded models."""
 
