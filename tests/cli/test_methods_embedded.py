@@ -12,9 +12,9 @@ from dramaturg.models.environment import environment
 from dramaturg.testing import write_role
 from dramaturg.workflows.names import METHODS
 
-from embedded_models import use_real_models
+from embedded_models import PATIENT, SLOW, use_real_models
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = SLOW
 CACHE = environment().cache  # before each test gets a cache of its own
 RESTS_ON = {
     "amadeus": {"knowledge", "selection", "attributes"},
@@ -39,8 +39,8 @@ def test_a_method_answers(
 ) -> None:
     use_real_models(monkeypatch, CACHE, (EMBEDDED_MODEL, "xllamacpp"), ("minilm", "sentence_transformers"))
     write_role(tmp_path)
-    settings = ["deadline=1200", "turn_deadline=1500", "reply_tokens=40"]
-    options = [word for one in settings for word in ("--set", one)]
+    settings = {**PATIENT, "reply_tokens": 40}
+    options = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
     command = ["ask", "ada", "Are you afraid of storms?", "--method", method, "--library", str(tmp_path), "--json"]
     monkeypatch.setattr(sys, "argv", ["dramaturg", *command, *options])
     with pytest.raises(SystemExit) as ended:

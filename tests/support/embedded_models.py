@@ -18,7 +18,7 @@ def use_real_models(monkeypatch: pytest.MonkeyPatch, cache: Path, *names: tuple[
     """Take weights from `cache`, with one thread; each name is that of weights, with the package that runs them."""
     monkeypatch.setenv("DRAMATURG_CACHE", str(cache))
     monkeypatch.setenv("DRAMATURG_THREADS", "1")  # another worker is busy, and threads that wait for a core spin
-    monkeypatch.setattr("dramaturg.models.chat.TIMEOUT", float(PATIENT["deadline"]))
+    monkeypatch.setattr("dramaturg.models.clients.TIMEOUT", float(PATIENT["deadline"]))
     for name, package in names:
         pytest.importorskip(package)
         try:

@@ -21,8 +21,9 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from dramaturg.conversations.conversation import Conversation
-from dramaturg.models import asking, chat, embeddings, questions
-from dramaturg.models.asking import TurnClock
+from dramaturg.models import clients, embeddings, questions
+from dramaturg.models import clock as turn_clock
+from dramaturg.models.clock import TurnClock
 from dramaturg.models.errors import ModelError, ModelTimeout
 from dramaturg.workflows.methods import METHODS, chat_graph, context_type
 
@@ -58,7 +59,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Endpoint, 
     whole_role(library)
     with endpoint() as running, pytest.MonkeyPatch.context() as patch:
         running.model, running.joins = whole_cast(), False
-        for module in (chat, embeddings):
+        for module in (clients, embeddings):
             patch.setattr(module, "TIMEOUT", FAR["turn_deadline"])  # of one read
         yield running, library
 
@@ -126,7 +127,7 @@ class Later:
 
     def __init__(self, patch: pytest.MonkeyPatch, loop: asyncio.AbstractEventLoop) -> None:
         self._loop, self._ahead, began, clock = loop, 0.0, time.monotonic(), loop.time
-        patch.setattr(asking, "time", SimpleNamespace(monotonic=lambda: began + self._ahead))
+        patch.setattr(turn_clock, "time", SimpleNamespace(monotonic=lambda: began + self._ahead))
         patch.setattr(loop, "time", lambda: clock() + self._ahead)
         self._clocks, begin = list[TurnClock](), TurnClock.__init__
         patch.setattr(
