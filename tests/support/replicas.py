@@ -67,7 +67,7 @@ class Replica:
         if self._process:
             self._process.send_signal(how)
             try:
-                self._process.wait(30)
+                self._process.wait(120)
             finally:
                 self._process.kill()
         self._process = None
