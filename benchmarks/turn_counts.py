@@ -121,7 +121,7 @@ def main() -> None:
     """Print a row for each method."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("methods", nargs="*", default=KINDS, metavar="METHOD")
-    parser.add_argument("--turns", type=int, default=24)
+    parser.add_argument("--turns", type=int, choices=range(2, 1000), metavar="N", default=24)
     parser.add_argument("--files", action="store_true", help="name the files that are entered")
     given = parser.parse_args()
     table = Table("method", "files", *COUNTED, "statements, turn 2", "at the last")

@@ -134,7 +134,7 @@ def write_whole(file: Path, data: bytes, *, private: bool = False) -> None:
 
 
 def picture_format(file: Path, refusal: str) -> str:
-    """The format of a picture by the suffix of its file; another suffix is refused in the given words."""
+    """The format of a picture by the suffix of its file; another one is refused in the given words, and a bad place."""
     form = file.suffix[1:].lower()
     if form not in PICTURES:
         raise ValueError(f"{refusal} as {file.name}: use .png, .svg or .pdf.")

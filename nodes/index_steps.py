@@ -159,7 +159,7 @@ async def begin_draft(
     settings: Mapping[str, JsonValue],
     sources: Mapping[str, str],
 ) -> dict[str, Any]:
-    """Write records down as a draft, or find it again; return its id, and what clears the usage of an earlier run.
+    """Write records down as a draft, or find it again; return its id, no version and no usage of an earlier run.
 
     Args:
         run: whose embedding model.

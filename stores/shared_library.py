@@ -7,6 +7,7 @@ is refused where the revision is not the one that was read. Who reads asks for t
 A copy is a cache: what lies in it and not in the database, as after a crash, goes.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -359,11 +360,11 @@ class SharedLibrary(Library):
                 self._pool = ConnectionPool(
                     self.address, min_size=0, max_size=CONNECTIONS, open=True, kwargs={"autocommit": True}, timeout=10
                 )
-                self._end = finalize(self, self._pool.close)  # also as the process ends, while all modules are there
+                self._end = finalize(self, _close, self._pool, os.getpid())
             return self._pool
 
     def close(self) -> None:
-        """Close the connections; where nobody does, it is done at the end of the process."""
+        """Close the connections; where nobody does, it is done as the process ends, while all modules are there."""
         with self._lock:
             if self._end is not None:
                 self._end()
@@ -389,6 +390,12 @@ class SharedLibrary(Library):
             session.execute(f"SELECT {how}(%s)".encode(), [key])
         except LockNotAvailable as error:
             raise RoleBusy(f"Another program is changing {role!r}: try again when it is done.") from error
+
+
+def _close(pool: "ConnectionPool[Session]", opened_in: int) -> None:
+    """Close connections in the process that opened them: one that was forked from it would end them for both."""
+    if os.getpid() == opened_in:
+        pool.close()
 
 
 @lru_cache(maxsize=10_000)

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from chat_clients import free_port, missing, page_at
+from chat_clients import missing, page_at
 from page_house import House, page_house
 from PIL import Image, ImageDraw, ImageFont
 from platformdirs import user_cache_path
@@ -32,6 +32,7 @@ from dramaturg.server.access import Access
 from dramaturg.stores.documents.merges import PLAN, Merge, MergePlan, Why, write_plan
 
 from changing_roles import CORE, finding
+from dev_server import free_port
 
 HERE = Path(__file__).parents[1] / "how-to" / "page"
 SIZES = {"phone": (390, 760), "wide": (1280, 800)}

@@ -22,7 +22,7 @@ PATIENCE = 60.0
 """Seconds after which a command that was told to end waits for what nobody answers; half of what a question has."""
 BY_ITSELF = """
 from dramaturg.cli import stopping
-stopping.GRACE = 20.0
+stopping.GRACE = 3600.0
 """
 STARTING = """
 import pathlib, time

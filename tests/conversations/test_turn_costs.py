@@ -7,7 +7,6 @@ from typing import Any
 import psycopg
 import pytest
 from all_methods import whole_cast, whole_role
-from kept_forms import nothing_more_kept
 
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.opening import open_conversation
@@ -15,6 +14,7 @@ from dramaturg.stores.library import Library
 from dramaturg.stores.shared_library import SharedLibrary
 from dramaturg.workflows.methods import context_type
 
+from kept_forms import nothing_more_kept
 from roles import run_settings
 
 TALKS = ("amadeus", "role-rag", "emotional-rag", "drmr", "id-rag")

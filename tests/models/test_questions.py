@@ -36,7 +36,7 @@ from dramaturg.models.reading import (
     parse_json,
 )
 
-from fakes import ScriptedChatModel, scripted
+from fakes import ScriptedChatModel, scripted, weighing, yes_with
 
 MESSAGES = [SystemMessage("Judge."), HumanMessage("Is it so?")]
 ANY_TEXT = st.text(st.characters(codec=None, categories=None))
@@ -140,6 +140,12 @@ async def test_an_answer_that_cannot_be_shown_is_asked_for_again(nothing: str) -
     model = scripted(nothing, "yes")
     assert (await decide(chat_model(model), MESSAGES)).answer
     assert model.calls[1].messages == model.calls[0].messages
+
+
+@pytest.mark.parametrize(("threshold", "answer"), [(0.49, True), (0.5, True), (0.51, False)])
+async def test_a_yes_is_at_least_as_probable_as_the_threshold(threshold: float, answer: bool) -> None:
+    model = weighing(ScriptedChatModel(reply=lambda _: yes_with(0.5)))
+    assert await decide(chat_model(model), MESSAGES, threshold=threshold) == Decision(answer, 0.5)
 
 
 @pytest.mark.parametrize("attempts", [1, 2, 4])

@@ -49,6 +49,11 @@ def test_a_hub_that_is_in_no_triple_is_no_matter() -> None:
     assert around([], [], 3, ["Ada"]) == []
 
 
+def test_a_hub_of_hundreds_of_triples_leads_to_none_of_them() -> None:
+    many = [triple("Ada", "likes", f"thing {number}") for number in range(600)]
+    assert around(many, many[::2], 2, ["Ada"]) == []
+
+
 def test_less_than_no_hops_is_refused() -> None:
     with pytest.raises(ValueError, match="0 hops or more, not -1"):
         around(ADA, [OWNS], -1)

@@ -300,6 +300,19 @@ async def test_entries_of_a_long_list_are_kept_once_and_go_with_the_last_that_na
     assert episodes(1, 35)[0]["text"].encode() not in in_folder(file)
 
 
+async def test_a_window_of_hundreds_that_slides_is_read_back_after_each_step(file: Path) -> None:
+    said = [HumanMessage(f"Turn {number}", id=f"m{number}") for number in range(24)]
+    seen = episodes(240)
+    async with ConversationSaver.open(file) as saver:
+        place = at("evening")
+        for turn in range(4):
+            values = {"messages": said[turn : turn + 20], "episodes": seen[turn : turn + 200]}
+            place = await saver.aput(place, checkpoint(**values), {}, {})
+            found = await saver.aget_tuple(place)
+            assert found
+            assert {name: found.checkpoint["channel_values"][name] for name in values} == values
+
+
 async def test_entries_that_another_program_removed_since_they_were_read_are_written_again(file: Path) -> None:
     seen = [{"id": f"e{number}", "text": f"What was seen in turn {number}." * 9} for number in range(40)]
     async with ConversationSaver.open(file) as saver, ConversationSaver.open(file) as other:

@@ -13,7 +13,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from kept_forms import nothing_more_kept
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
@@ -35,6 +34,7 @@ from dramaturg.workflows.methods import METHODS
 from commands import Command
 from crash_points import kills
 from fakes import ScriptedChatModel
+from kept_forms import nothing_more_kept
 from mood_models import feeler
 from passage_samples import quick
 from roles import fenced, run_settings, said, small_role

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kept_forms import nothing_more_kept
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatResult
 
@@ -16,6 +15,7 @@ from dramaturg.nodes import asking, index_steps
 from dramaturg.testing import ScriptedChatModel
 
 from graph_roles import DOG, LIFE, WORK, graph_actor, graph_role, index
+from kept_forms import nothing_more_kept
 from passage_samples import quick
 from stub_endpoint import Handler, endpoint
 

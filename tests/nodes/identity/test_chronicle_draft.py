@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import Any, get_args
 
 import pytest
-from kept_forms import nothing_more_kept
 from langchain_core.messages import BaseMessage
 
 from dramaturg.models.chat import ChatModel, chat_model
@@ -26,6 +25,7 @@ from dramaturg.stores.documents.forms import Document, Triple
 from dramaturg.stores.index.passages import StoredPassage
 
 from fakes import ScriptedChatModel, scripted
+from kept_forms import nothing_more_kept
 from roles import LIFE, fenced, said
 
 NAME = "Ada Quill"

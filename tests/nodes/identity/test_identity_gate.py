@@ -81,6 +81,16 @@ async def test_what_contradicts_nothing_passes(role: Path) -> None:
     assert statements(model) == [[f"1. {KEEPER}", f"2. {LIGHT}", f"3. {SILENCE}"]]
 
 
+async def test_of_a_long_chronicle_a_line_is_compared_with_what_is_near(role: Path) -> None:
+    with (role / "chronicle.yaml").open("a") as file:
+        file.writelines(
+            f"- {{subject: Ada Quill, relation: met, object: guest {n}., kind: experience}}\n" for n in range(200)
+        )
+    for _ in range(2):
+        await take(role, model := judged(weighed(0), query=sought("values")))
+        assert statements(model) == [[f"1. {KEEPER}", f"2. {LIGHT}", f"3. {SILENCE}"]]
+
+
 async def test_what_contradicts_is_revised_and_told_why(role: Path) -> None:
     output = await take(role, model := judged(weighed(2, "it goes\n out"), weighed(0)))
     assert verdicts(output) == [("Line 1.", "revise", LIGHT), ("Line 2.", "allow", "")]

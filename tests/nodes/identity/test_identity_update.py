@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
-from kept_forms import nothing_more_kept
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
@@ -49,6 +48,7 @@ from identity_roles import (
     take,
     weighed,
 )
+from kept_forms import nothing_more_kept
 from property_settings import property_settings
 from roles import fenced
 

@@ -121,15 +121,23 @@ async def test_no_batch_is_larger_than_what_the_model_answers_at_once(
 
 
 @pytest.mark.parametrize(
-    ("accept_above", "verdict"), [(None, "yes"), (0.0, "yes"), (0.59, "yes"), (0.61, "no"), (1.0, "no")]
+    ("probability", "accept_above", "verdict"),
+    [
+        (0.51, None, "yes"),
+        (0.49, None, "no"),
+        (0.6, 0.0, "yes"),
+        (0.6, 0.59, "yes"),
+        (0.6, 0.61, "no"),
+        (0.6, 1.0, "no"),
+    ],
 )
 async def test_the_threshold_of_the_context_says_from_which_probability_a_passage_is_accepted(
-    library: Path, accept_above: float | None, verdict: str
+    library: Path, probability: float, accept_above: float | None, verdict: str
 ) -> None:
-    model = weighing(judge(lambda _: yes_with(0.6)))
+    model = weighing(judge(lambda _: yes_with(probability)))
     evidence = await selection(library, model, accept_above=accept_above)
     assert {*verdicts(evidence)} == {verdict}
-    assert all(one["certainty"] == pytest.approx(0.6) for one in evidence["verdicts"])
+    assert all(one["certainty"] == pytest.approx(probability) for one in evidence["verdicts"])
 
 
 async def test_what_one_at_a_time_would_not_have_judged_is_wasted(library: Path) -> None:

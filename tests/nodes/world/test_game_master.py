@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kept_forms import nothing_more_kept
 from langgraph.runtime import Runtime
 
 from dramaturg.models.errors import ModelUnavailable, PromptRefused
@@ -16,6 +15,7 @@ from dramaturg.stores.errors import RoleError
 from dramaturg.stores.library import Library
 
 from fakes import ScriptedChatModel
+from kept_forms import nothing_more_kept
 from roles import fenced
 from townspeople import asked, comes, in_turn, townspeople, world_settings
 
