@@ -1,9 +1,9 @@
 """The sample of the long tests that the gate runs: a seed chooses it, so that nearly all have run after ten commits.
 
 Of most tests a fifth is chosen: kill points, mutations, examples of properties, whole runs. Tests that a whole model
-or a whole server is started for are chosen together: of all methods with the embedded models `METHODS_ASKED`, and of the
-files whose tests start a LangGraph server one, with all its tests. Whole papers with the embedded model, and five
-methods in one, take up to ten minutes each, and are left to `make test-long`.
+or a whole server is started for are chosen together: of all methods with the embedded models two, and of the files
+whose tests start a LangGraph server one, with all its tests. Whole papers with the embedded model, and five methods in
+one, take up to ten minutes each, and are left to `make test-long`.
 """
 
 import random
