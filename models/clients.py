@@ -109,9 +109,8 @@ def openai_compatible(
     """Build a client of OpenAI or of a server that speaks its protocol; its connections send a request again."""
     from langchain_openai import ChatOpenAI
 
-    from dramaturg.models.connections import RETRIES, blocking_connections, connections
+    from dramaturg.models.connections import RETRIES, sending
 
-    retries = RETRIES if retries is None else retries
     return ChatOpenAI(
         model=model,
         base_url=base_url,
@@ -119,9 +118,7 @@ def openai_compatible(
         timeout=TIMEOUT,
         stream_chunk_timeout=None,
         stream_usage=True,
-        max_retries=0,
-        http_client=blocking_connections(retries),
-        http_async_client=connections(retries),
+        **sending(RETRIES if retries is None else retries),
         **parameters,
     )
 

@@ -159,6 +159,15 @@ def blocking_connections(retries: int = RETRIES) -> BlockingConnections:
     return BlockingConnections(retries)
 
 
+def sending(retries: int = RETRIES) -> dict[str, Any]:
+    """The parameters of a client of LangChain's that sends through these connections, and nothing again by itself."""
+    return {
+        "max_retries": 0,
+        "http_client": blocking_connections(retries),
+        "http_async_client": connections(retries),
+    }
+
+
 def refuse_other_origin(response: Any) -> None:
     """Follow a redirect within a server alone: another one would be given the key.
 

@@ -312,7 +312,7 @@ def endpoint_embeddings(name: str, surroundings: Environment) -> EndpointEmbeddi
     """Build a client of the endpoint of the environment; `ModelRefused` is raised if it names none."""
     from langchain_openai import OpenAIEmbeddings
 
-    from dramaturg.models.connections import RETRIES, blocking_connections, connections
+    from dramaturg.models.connections import sending
 
     if not (surroundings.base_url or surroundings.api_key):
         msg = f"The embedding model {name!r} needs an endpoint: set OPENAI_API_KEY or OPENAI_BASE_URL."
@@ -325,9 +325,7 @@ def endpoint_embeddings(name: str, surroundings: Environment) -> EndpointEmbeddi
         check_embedding_ctx_length=False,
         chunk_size=TEXTS_A_REQUEST,
         timeout=TIMEOUT,
-        max_retries=0,
-        http_client=blocking_connections(RETRIES),
-        http_async_client=connections(RETRIES),
+        **sending(),
     )
     client.client, client.async_client = InOrder(client.client), InOrderAsync(client.async_client)
     return EndpointEmbeddings(name, client)
