@@ -123,6 +123,28 @@ class Place(NamedTuple):
     default: bool = False
 
 
+def place_in(node: ast.AST, at: Place, lines: list[str]) -> Place | None:
+    """Where the parts of a node stand, if it stands at a place itself; None: nothing in it is changed."""
+    match node:
+        case ast.Expr(value=ast.Constant()) | ast.Raise() | ast.Assert() | ast.JoinedStr():
+            return None  # Python 3.11 does not say where the parts of an f-string are
+        case ast.Call(func=called) if ASIDE.search(ast.unparse(called)):
+            return None
+        case ast.Assign(targets=[ast.Name(id="__all__" | "msg")]) | ast.If(test=ast.Name(id="TYPE_CHECKING")):
+            return None
+        case ast.Subscript(value=ast.Name(id="Literal" | "Annotated")):
+            return None
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            return Place((*at.names, node.name), body_of(node, lines))
+        case ast.ClassDef():
+            return Place((*at.names, node.name))
+        case ast.arguments() | ast.keyword(arg="default"):
+            return at._replace(default=True)
+        case ast.AnnAssign() if at.names and not at.entry:  # a field of a class
+            return at._replace(default=True)
+    return at
+
+
 def mutants(file: str, text: str) -> Iterator[Mutant]:  # noqa: C901
     """All mutants of a file."""
     lines = text.split("\n")
@@ -146,25 +168,6 @@ def mutants(file: str, text: str) -> Iterator[Mutant]:  # noqa: C901
 
     def of(node: ast.AST, at: Place) -> Iterator[Mutant]:  # noqa: C901
         match node:
-            case ast.Expr(value=ast.Constant()) | ast.Raise() | ast.Assert() | ast.JoinedStr():
-                return  # Python 3.11 does not say where the parts of an f-string are
-            case ast.Call(func=called) if ASIDE.search(ast.unparse(called)):
-                return
-            case ast.Assign(targets=[ast.Name(id="__all__" | "msg")]) | ast.If(test=ast.Name(id="TYPE_CHECKING")):
-                return
-            case ast.Subscript(value=ast.Name(id="Literal" | "Annotated")):
-                return
-            case ast.Call(func=ast.Name(id="cast"), args=[_, value]):
-                yield from of(value, at)
-                return
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                at = Place((*at.names, node.name), body_of(node, lines))
-            case ast.ClassDef():
-                at = Place((*at.names, node.name))
-            case ast.arguments() | ast.keyword(arg="default"):
-                at = at._replace(default=True)
-            case ast.AnnAssign() if at.names and not at.entry:  # a field of a class
-                at = at._replace(default=True)
             case ast.Compare():
                 for left, right in pairwise([node.left, *node.comparators]):
                     yield from between("comparison", at, left, right)
@@ -190,12 +193,19 @@ def mutants(file: str, text: str) -> Iterator[Mutant]:  # noqa: C901
             for test in node.ifs if isinstance(node, ast.comprehension) else [node.test]:
                 if not isinstance(test, ast.Compare | ast.UnaryOp):  # these are turned round by their operators
                     yield from replaced("condition", at, test, f"not ({ast.unparse(test)})")
+
+    def within(node: ast.AST, around: Place) -> Iterator[Mutant]:
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "cast":
+            node = node.args[1]
+        if (at := place_in(node, around, lines)) is None:
+            return
+        yield from of(node, at)
         for name, value in ast.iter_fields(node):
             for child in value if isinstance(value, list) else [value]:
                 if isinstance(child, ast.AST) and not {name, getattr(child, "arg", "")} & UNSEEN:
-                    yield from of(child, at)
+                    yield from within(child, at)
 
-    yield from of(ast.parse(text), Place())
+    yield from within(ast.parse(text), Place())
 
 
 def body_of(function: ast.FunctionDef | ast.AsyncFunctionDef, lines: list[str]) -> int:
