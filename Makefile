@@ -63,12 +63,11 @@ test-long: $(VENV)/.dev
 	$(BIN)/dramaturg models pull --all
 	$(PYTEST) $(LONG) --durations 15
 
-# The part of it that is in the gate; another SEED takes another part (tests/support/long_sample.py). Whether a snapshot
-# is left over is said by whole runs: syrupy goes by the beginnings of names, and takes one test's for another's.
+# The part of it that is in the gate; another SEED takes another part (tests/support/long_sample.py).
 SEED ?= $(shell git rev-parse --short=8 HEAD)
 test-sample: $(VENV)/.dev
 	$(BIN)/dramaturg models pull --all
-	$(PYTEST) $(LONG) --long-sample $(SEED) --snapshot-warn-unused --durations 10
+	$(PYTEST) $(LONG) --long-sample $(SEED) --durations 10
 
 # Two servers of the graphs on one Postgres and one Redis, as deploy/compose.yaml has them; skipped without redis-server.
 JS_CLIENT := $(abspath build/js/node_modules/@langchain/langgraph-sdk)

@@ -119,6 +119,21 @@ async def test_a_rebuild_embeds_everything_again_and_is_not_remembered(library: 
     assert embedded == [7, 0, 7, 0]
 
 
+async def test_what_is_embedded_after_a_run_that_was_overtaken_is_counted_by_itself(library: Path) -> None:
+    life = library / "ada" / "persona" / "life.md"
+
+    class Overtaken(WordEmbeddings):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            life.write_text(f"{LIFE}\nStorms: she is afraid of storms, do not tell.\n")
+            return super().embed_documents(texts)
+
+    graph = amadeus_index.build().compile(InMemorySaver())
+    settings = context(library, embedding_model=Overtaken())
+    await graph.ainvoke({}, THREAD, context=settings)
+    life.with_name("boat.md").write_text("# The boat\n\nIt brings flour on Fridays.\n")
+    assert (await graph.ainvoke({}, THREAD, context=settings))["index"]["embedded"] == 1
+
+
 def passages_by(library: Path, **settings: Any) -> list[Any]:
     """The passages of the index that a method reads under these settings."""
     (kind,) = index_kinds("amadeus", context(library, **settings))
