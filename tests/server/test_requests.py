@@ -141,11 +141,12 @@ def test_names_in_front_of_what_was_said_are_no_part_of_it() -> None:
     assert heard.question == "Go on."
 
 
-def test_examples_of_a_card_are_no_part_of_the_scene() -> None:
+def test_examples_of_a_card_and_what_says_nothing_are_no_part_of_the_scene() -> None:
     examples = [
         {"role": "system", "name": f"example_{who}", "content": f"{who} speaks"} for who in ("user", "assistant")
     ]
-    messages = [*examples, {"role": "system", "content": "It snows."}, {"role": "user", "content": "hi"}]
+    asides = [{"role": "system", "content": text} for text in ("[Start a new Chat]", "\0", "It snows.")]
+    messages = [*examples, *asides, {"role": "user", "content": "hi"}]
     assert heard_in(ChatRequest.model_validate({"model": "ada", "messages": messages}), {}).scene == "It snows."
 
 
