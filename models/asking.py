@@ -24,8 +24,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from dramaturg.models.answer_cache import cache_key
 from dramaturg.models.chat import ChatModel
+from dramaturg.models.clients import is_embedded
 from dramaturg.models.clock import REPLY_SHARE, within
+from dramaturg.models.completions import BrokenOff, adapting, endpoint_of, is_openai_client
 from dramaturg.models.errors import (
+    ADVICE,
+    Filtered,
     ModelError,
     RequestRejected,
     UnusableAnswer,
@@ -33,13 +37,26 @@ from dramaturg.models.errors import (
     client_errors,
     model_error,
 )
-from dramaturg.models.reading import InvalidAnswer, NoProbabilities, Undecided, first_token, text_of
-from dramaturg.models.stream_ends import BrokenOff, heeding_ends, is_openai_client
+from dramaturg.models.reading import (
+    MAX_CHARACTERS,
+    HeldBack,
+    InvalidAnswer,
+    NoProbabilities,
+    Undecided,
+    first_token,
+    is_json,
+    text_of,
+)
+from dramaturg.models.thoughts import split_thoughts
 
 T = TypeVar("T")
 
 ONE_TOKEN = {"max_tokens": 1, "logprobs": True, "top_logprobs": 20, "temperature": 0, "stream": False}
 MAX_TOKENS = 4096  # of an answer in a format; the deadline bounds it too
+UNREADABLE = 3
+"""Answers in a row without use, after which a step asks no more: who cannot do a task is not asked thirty times."""
+UNDECIDED = 2
+"""First tokens in a row that told no answer of a kind, and none before, after which it is asked by its text."""
 CHARACTERS_REPEATED = 2000  # of its invalid answer that a model is shown again
 LANGUAGES = ("en", "zh", "ko")
 # What chat templates take for the end of a message and the like: Qwen, Llama, Gemma, Mistral, DeepSeek, GLM, gpt-oss,
@@ -89,12 +106,22 @@ class AnswerFormat(Generic[T]):
 
 
 async def ask(chat: ChatModel, question: ModelQuestion[T], answer: Callable[[BaseChatModel], Awaitable[T]]) -> T:
-    """Take the answer from disk, or have it from the model within the deadline and keep it."""
+    """Take the answer from disk, or have it from the model within the deadline and keep it.
+
+    In a turn, whoever asks is not answered any more after `UNREADABLE` answers in a row that nothing could be read of.
+    """
+    unreadable, in_turn = chat.account.unreadable, chat.clock is not None and not math.isinf(chat.clock.seconds)
     try:
-        return await _asked(chat, question, answer)
-    except ModelError:
+        if in_turn and unreadable[question.kind] >= UNREADABLE:
+            many = f"The model {chat.name!r} gave no usable answer to {UNREADABLE} questions of the kind"
+            raise UnusableAnswer(f"{many} {question.kind!r} in a row: it is asked no more of them in this step.")
+        answered = await _asked(chat, question, answer)
+    except ModelError as error:
+        unreadable[question.kind] += isinstance(error, UnusableAnswer) and not isinstance(error, Filtered)
         chat.account.record_unanswered()
         raise
+    unreadable[question.kind] = 0
+    return answered
 
 
 async def _asked(chat: ChatModel, question: ModelQuestion[T], answer: Callable[[BaseChatModel], Awaitable[T]]) -> T:
@@ -178,11 +205,15 @@ async def in_turn(chat: ChatModel, answer: Callable[[BaseChatModel], Awaitable[T
     In the turn of a conversation, waiting counts too: see `dramaturg.models.clock`.
     """
     if isinstance(chat.model, BaseChatModel):
-        client = heeding_ends(chat.model) if speaks_openai(chat.model) else chat.model
+        client = adapting(chat.model)
+        chat.shared.server = endpoint_of(client) or chat.shared.server
     elif (known := chat.shared.client) is not None:
         client = known
     else:  # in a thread: that reads files, and may start the embedded model
-        client = heeding_ends(await typed_errors(asyncio.to_thread(lambda: chat.client), chat.name))
+        client = adapting(await typed_errors(asyncio.to_thread(lambda: chat.client), chat.name))
+        chat.shared.server = endpoint_of(client) or chat.shared.server
+        if is_embedded(chat.model):
+            chat.shared.server.learn(unopened=0)
         chat.shared.client = client
     kept = 0 if chat.replies else REPLY_SHARE
     bounded = partial(within, chat.clock, asked=chat.shared, name=chat.name, kept=kept)
@@ -209,12 +240,25 @@ async def counted(chat: ChatModel, call: Awaitable[AIMessage], read: Callable[[A
     begun, usable, message = time.monotonic(), False, None
     try:
         message = await typed_errors(call, chat.name)
+        learn_habits(chat, message)
         answer = read(message)
         usable = True
         return answer
+    except HeldBack:
+        raise Filtered(ADVICE[Filtered].format(name=chat.name, seen="content_filter")) from None
     finally:
         tokens = message.usage_metadata if message else None
         chat.account.record(time.monotonic() - begun, usable=usable, tokens=tokens)
+
+
+def learn_habits(chat: ChatModel, message: AIMessage) -> None:
+    """Note whether a model thinks aloud, and whether it begins with that, from a text that came to its end."""
+    text = message.text if isinstance(message.content, str) else ""
+    if message.response_metadata.get("finish_reason") != "length" and len(text) > 1:
+        split = split_thoughts(text[:MAX_CHARACTERS])
+        chat.shared.server.learn(unopened=int(split.unopened))
+        if split.thoughts:
+            chat.shared.server.learn(thinks=1)
 
 
 def unusable(chat: ChatModel, kind: str) -> UnusableAnswer:
@@ -244,6 +288,8 @@ class FormattedCall(Generic[T]):
         """
         refused = set[str]()
         for way, attempt in self.ways().items():
+            if way in self.chat.shared.server.refused:  # by now: others have asked
+                continue
             try:
                 answer = await attempt()
                 break
@@ -253,26 +299,46 @@ class FormattedCall(Generic[T]):
                 pass
         else:
             answer = await self.by_prompt()
-        self.chat.shared.refused.update(refused)
+        if refused - self.chat.shared.server.refused:
+            self.chat.shared.server.learn(refused)
         return answer
 
     def ways(self) -> dict[str, Callable[[], Awaitable[T]]]:
         """The ways that need a server's help, best first, as far as this one is not known to refuse them."""
         if not speaks_openai(self.client):
             return {}
-        ways: dict[str, Callable[[], Awaitable[T]]] = {}
-        if self.format.weigh:
-            ways["probabilities"] = partial(self.by_probabilities, self.format.weigh)
-        ways["schema"] = self.by_schema
-        return {way: attempt for way, attempt in ways.items() if way not in self.chat.shared.refused}
+        ways: dict[str, Callable[[], Awaitable[T]]] = {"json_schema": self.by_schema}
+        if self.format.weigh and self.chat.shared.undecided[self.kind] < UNDECIDED:
+            ways = {"logprobs": partial(self.by_probabilities, self.format.weigh), **ways}
+        refused = self.chat.shared.server.refused
+        if "json_schema" in refused:
+            ways["json_object"] = self.by_object
+        return {way: attempt for way, attempt in ways.items() if way not in refused}
 
     async def by_probabilities(self, weigh: Callable[[Mapping[str, float]], T]) -> T:
-        """Look at the first token only."""
+        """Look at the first token only. While it is not known that this tells answers of a kind, one is asked for."""
+        undecided = self.chat.shared.undecided
+        if undecided[self.kind] < 0:
+            return await self._by_first_token(weigh)
+        async with self.chat.shared.first.get():
+            if undecided[self.kind] >= UNDECIDED or "logprobs" in self.chat.shared.server.refused:
+                raise Undecided
+            try:
+                return await self._by_first_token(weigh)
+            except Undecided:
+                undecided[self.kind] += 1
+                raise
+
+    async def _by_first_token(self, weigh: Callable[[Mapping[str, float]], T]) -> T:
         call = self.client.bind(**ONE_TOKEN).ainvoke(list(self.messages), quiet(self.kind))
         try:
-            return await counted(self.chat, call, lambda message: weigh(first_token(message)))
+            answer = await counted(self.chat, call, lambda message: weigh(first_token(message)))
+        except Filtered:
+            raise
         except (UnusableAnswer, BrokenOff):
             raise Undecided from None
+        self.chat.shared.undecided[self.kind] = -1  # from now on others are asked beside it
+        return answer
 
     async def by_schema(self) -> T:
         """Have the server hold the model to the schema."""
@@ -280,6 +346,16 @@ class FormattedCall(Generic[T]):
         return await self.until_valid(
             self.messages,
             response_format={"type": "json_schema", "json_schema": schema},
+            max_tokens=MAX_TOKENS,
+            temperature=self.temperature,
+            stream=False,
+        )
+
+    async def by_object(self) -> T:
+        """Have the server hold the model to JSON, and put the schema into the prompt."""
+        return await self.until_valid(
+            [*self.messages, self.prompt("contract")],
+            response_format={"type": "json_object"},
             max_tokens=MAX_TOKENS,
             temperature=self.temperature,
             stream=False,
@@ -295,7 +371,7 @@ class FormattedCall(Generic[T]):
         Where none is whole, the first one of which something could be read is the answer.
         """
         client = self.client.bind(**parameters) if parameters else self.client
-        asked, rest = list(messages), None
+        asked, rest, failed = list(messages), None, None
         for _ in range(self.chat.attempts):
             try:
                 call = client.ainvoke(asked, quiet(self.kind))
@@ -305,17 +381,21 @@ class FormattedCall(Generic[T]):
                 if wrong.answer:
                     again = self.prompt("reask", problem=str(wrong))
                     asked += without_control([AIMessage(wrong.answer[:CHARACTERS_REPEATED]), again])
-            except UnusableAnswer:
-                asked = list(messages)
+            except Filtered:
+                raise
+            except UnusableAnswer as error:
+                asked, failed = list(messages), error
         if rest is not None:
             return cast("T", rest)
-        raise unusable(self.chat, self.kind)
+        raise failed or unusable(self.chat, self.kind)
 
     def read(self, message: AIMessage) -> T:
         """Read an answer."""
         try:
             return self.format.read(text_of(message))
         except InvalidAnswer as wrong:
+            if wrong.cut and wrong.answer.rstrip().endswith(("}", "]", "```")) and is_json(wrong.answer):
+                return self.format.read(wrong.answer)  # the limit came behind its end
             if not (wrong.cut and self.format.read_cut):
                 raise
             return self.format.read_cut(wrong.answer)

@@ -2,8 +2,9 @@
 
 import asyncio
 import hashlib
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NotRequired, cast
 
@@ -51,6 +52,8 @@ class Account:
     completion_tokens: int = 0
     seconds: float = 0.0
     unanswered: int = 0
+    unreadable: Counter[str] = field(default_factory=Counter)
+    """By kind of question: how many in a row had no usable answer."""
 
     def record(self, seconds: float, *, usable: bool, tokens: UsageMetadata | None = None) -> None:
         """Count one call, answered or not."""
@@ -71,7 +74,8 @@ class Account:
 
     def usage(self) -> Usage:
         """What was counted so far."""
-        return cast("Usage", {name: count for name, count in asdict(self).items() if count or name != "unanswered"})
+        counts = {name: getattr(self, name) for name in Usage.__annotations__}
+        return cast("Usage", {name: count for name, count in counts.items() if count or name != "unanswered"})
 
 
 MEASURED: Mapping[tuple[str, str], float] = {

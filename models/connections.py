@@ -16,7 +16,7 @@ import openai
 
 from dramaturg.models.clock import question_ends
 from dramaturg.models.errors import OtherOrigin, retry_after
-from dramaturg.models.shared import PerLoop
+from dramaturg.models.per_loop import PerLoop
 
 RETRIES = 2
 MOMENT = 0.5  # seconds before a request is sent again, twice as many before the next time

@@ -1,5 +1,7 @@
 """Embedding models: which one a name means, each loaded once a process."""
 
+import hashlib
+import re
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +15,15 @@ from numpy.typing import NDArray
 from pydantic import SecretStr
 
 from dramaturg.models.clock import EMBEDDING_SHARE, TurnClock, within
+from dramaturg.models.completions import refuse_errors, whole
+from dramaturg.models.endpoints import (
+    Endpoint,
+    adapted,
+    adapted_blocking,
+    endpoint,
+    is_about_the_prompt,
+    refusal_in,
+)
 from dramaturg.models.environment import Environment, environment
 from dramaturg.models.errors import (
     ModelRefused,
@@ -23,6 +34,7 @@ from dramaturg.models.errors import (
     provider_errors,
 )
 from dramaturg.models.reading import encodable
+from dramaturg.models.server_words import note
 from dramaturg.models.weights import find
 
 if TYPE_CHECKING:
@@ -327,30 +339,107 @@ def endpoint_embeddings(name: str, surroundings: Environment) -> EndpointEmbeddi
         timeout=TIMEOUT,
         **sending(),
     )
-    client.client, client.async_client = InOrder(client.client), InOrderAsync(client.async_client)
+    key = surroundings.api_key.get_secret_value() if surroundings.api_key else ""
+    server = endpoint(surroundings.base_url or "", name, hashlib.sha256(key.encode()).hexdigest())
+    client.client, client.async_client = (
+        InOrder(client.client, server, key),
+        InOrderAsync(client.async_client, server, key),
+    )
     return EndpointEmbeddings(name, client)
 
 
 @dataclass(frozen=True)
 class InOrder:
-    """OpenAI's client of embeddings, whose vectors are those of the texts, one by one."""
+    """OpenAI's client of embeddings: a vector for each text, in order, in requests that its server takes."""
 
     client: Any
+    server: Endpoint
+    key: str
 
     def create(self, **request: Any) -> dict[str, Any]:
         """Have texts embedded."""
-        return in_order(self.client.create(**request), request["input"])
+        batches = Batches(self.server, request["input"])
+        while part := batches.next():
+            try:
+                with self.noted(request["model"], part):
+                    batches.given(adapted_blocking(self.server, request | {"input": part}, self.sent))
+            except Exception as error:
+                if not batches.smaller(error):
+                    raise
+        return {"data": batches.data}
+
+    def sent(self, request: dict[str, Any]) -> Any:
+        """Send a request."""
+        response = self.client.with_raw_response.create(**request)
+        refuse_errors(response.headers.get("content-type", ""), response.content)
+        return response.parse()
+
+    @contextmanager
+    def noted(self, model: str, texts: Sequence[str]) -> Iterator[None]:
+        """Note with an error what can be shown of the server's words."""
+        try:
+            yield
+        except Exception as error:
+            note(error, [{"content": text} for text in texts], key=self.key, model=model)
+            raise
 
 
-@dataclass(frozen=True)
-class InOrderAsync:
+class InOrderAsync(InOrder):
     """The same for coroutines."""
 
-    client: Any
-
-    async def create(self, **request: Any) -> dict[str, Any]:
+    async def create(self, **request: Any) -> dict[str, Any]:  # type: ignore[override]
         """Have texts embedded."""
-        return in_order(await self.client.create(**request), request["input"])
+        batches = Batches(self.server, request["input"])
+        while part := batches.next():
+            try:
+                with self.noted(request["model"], part):
+                    batches.given(await adapted(self.server, request | {"input": part}, self.asent))
+            except Exception as error:
+                if not batches.smaller(error):
+                    raise
+        return {"data": batches.data}
+
+    async def asent(self, request: dict[str, Any]) -> Any:
+        """Send a request."""
+        return (await whole(self.client.with_raw_response.create, **request)).parse()
+
+
+BATCH = re.compile(
+    r"batch|too many (?:inputs|texts)|(?:input|array|list)[^.]{0,40}(?:length|size|items|larger|exceed)", re.I
+)
+
+
+class Batches:
+    """Texts in as many requests as their server wants: it is learned from what it refuses."""
+
+    def __init__(self, server: Endpoint, texts: str | Sequence[str]) -> None:
+        self.data: list[dict[str, Any]] = []
+        self._server, self._left = server, [texts] if isinstance(texts, str) else list(texts)
+        self._most = server.limit("batch") or len(self._left)
+        self._refused = False
+
+    def next(self) -> list[str]:
+        """The texts of the next request."""
+        return self._left[: self._most]
+
+    def given(self, response: Any) -> None:
+        """Take the vectors of these texts."""
+        texts = self.next()
+        self.data += in_order(response, texts)["data"]
+        self._left = self._left[len(texts) :]
+        if self._refused:
+            self._server.learn(batch=self._most)
+            self._refused = False
+
+    def smaller(self, error: Exception) -> bool:
+        """Whether fewer at once may pass, as after a refusal that speaks of their number, or of nothing."""
+        refusal, sent = refusal_in(error), len(self.next())
+        if sent < 2 or refusal is None or is_about_the_prompt(refusal):
+            return False
+        numbers = [int(one) for one in re.findall(r"\b\d{1,4}\b", refusal.text) if 0 < int(one) < sent]
+        self._most = max(numbers) if numbers and BATCH.search(refusal.text) else sent // 4 or 1
+        self._refused = True
+        return True
 
 
 def in_order(response: Any, texts: str | list[str]) -> dict[str, Any]:

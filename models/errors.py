@@ -1,15 +1,18 @@
 """What can go wrong between a question and its answer, and which errors of client libraries mean it.
 
-Every error derives from RuntimeError, so that a LangGraph server shows its text to clients. No message repeats what
-a server said: servers echo keys.
+Every error derives from RuntimeError, so that a LangGraph server shows its text to clients. Of what a server said a
+message repeats what `dramaturg.models.server_words` lets through: servers echo keys, and what was asked.
 """
 
 import math
+import re
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import Any
+
+from dramaturg.models.server_words import SaidInAnswer, said_by, words_of
 
 
 class WeightsError(RuntimeError):
@@ -47,6 +50,10 @@ class UnusableAnswer(ModelError):
     """The model answered, also when asked again, but not in a form that answers the question."""
 
 
+class Filtered(UnusableAnswer):
+    """A filter of the server's kept the question, or its answer, back."""
+
+
 class OtherOrigin(RuntimeError):
     """A server sends whoever asks to another one, which would see the key and the prompt."""
 
@@ -63,7 +70,20 @@ ADVICE: dict[type[ModelError], str] = {
     RequestRejected: "The model {name!r} refuses the request ({seen}): check the prompt's length and its settings.",
     UnusableAnswer: "The model {name!r} sent something else than an answer ({seen}): check that OPENAI_BASE_URL and "
     "{setting} name a model of this kind.",
+    Filtered: "The server of the model {name!r} holds back what its filter does not let through ({seen}): say it in "
+    "other words, or choose another model.",
 }
+PAGE = (
+    "The server of the model {name!r} sent a page instead of an answer: see that OPENAI_BASE_URL names its API (it "
+    "often ends in /v1), and that nothing before it asks you to sign in."
+)
+NOTHING = "The server of the model {name!r} gave no answer, and no error: ask again, or look into its log."
+FILTERED = re.compile(r"content[ _-]?(?:filter|management|policy)|moderation|safety (?:system|filter)", re.IGNORECASE)
+TOO_LONG = re.compile(
+    r"context[ _-]?(?:length|size|window)|maximum context|prompt is too long|too many (?:input )?tokens|n_ctx"
+    r"|input (?:is too long|tokens? exceeds?)|exceeds? the (?:maximum|limit)[^.]{0,40}tokens",
+    re.IGNORECASE,
+)
 UNREACHABLE = (
     "The model {name!r} cannot be reached ({seen}): see that its server runs, and that OPENAI_BASE_URL names it."
 )
@@ -93,6 +113,7 @@ def error_table() -> tuple[tuple[type[ModelError], tuple[type[Exception], ...]],
     return (
         (PromptRefused, (core.ContextOverflowError, UnicodeEncodeError)),
         (ModelTimeout, (core.ModelTimeoutError, openai.APITimeoutError, TimeoutError)),
+        (ModelUnavailable, (SaidInAnswer,)),
         (RequestRejected, (core.ModelInvalidRequestError, openai.BadRequestError, openai.UnprocessableEntityError)),
         (ModelUnavailable, (core.ModelRateLimitError, core.ModelAPIError, core.ModelConnectionError)),
         (ModelUnavailable, (openai.RateLimitError, openai.InternalServerError, openai.ConflictError)),
@@ -113,7 +134,7 @@ def client_errors() -> tuple[type[Exception], ...]:
 
 
 def model_error(error: Exception, name: str, kind: str = "chat") -> ModelError:
-    """The error of the package for one of a model's client. The server's text is left out: it may echo a key.
+    """The error of the package for one of a model's client, with what can be shown of the server's words.
 
     Args:
         error: the client's.
@@ -123,9 +144,29 @@ def model_error(error: Exception, name: str, kind: str = "chat") -> ModelError:
     for one in (error, error.__cause__):  # OpenAI's client wraps what its connection raises
         if isinstance(one, OtherOrigin):
             return lasting(ModelRefused(f"The server of the model {name!r} {one}"), math.inf)
+    said = said_by(error)
+    made = _meant(error, name, kind)
+    return lasting(type(made)(f"{made} It says: “{said}”"), made.lasts) if said else made
+
+
+def _meant(error: Exception, name: str, kind: str) -> ModelError:
+    if isinstance(error, SaidInAnswer) and error.kind == "page":
+        return lasting(ModelRefused(PAGE.format(name=name)), math.inf)
+    if isinstance(error, SaidInAnswer) and error.kind == "nothing":
+        return UnusableAnswer(NOTHING.format(name=name))
     meant = next(meant for meant, errors in error_table() if isinstance(error, errors))
     status, response = getattr(error, "status_code", None), getattr(error, "response", None)
     status = status if isinstance(status, int) else None
+    if status in (400, 413, 422) or (isinstance(error, SaidInAnswer) and status == 200):
+        words = f"{words_of(error)} {getattr(error, 'code', '')} {getattr(error, 'body', '')}"
+        if FILTERED.search(words):
+            meant = Filtered
+        elif TOO_LONG.search(words):
+            meant = PromptRefused
+        elif status in (400, 422):
+            meant = RequestRejected
+    elif isinstance(error, SaidInAnswer) and status and status < 429:
+        meant = ModelRefused
     what = f"{status} {type(error).__name__}" if status else type(error).__name__
     wished = retry_after(getattr(response, "headers", {}))
     told = {
@@ -138,7 +179,7 @@ def model_error(error: Exception, name: str, kind: str = "chat") -> ModelError:
         return lasting(ModelUnavailable(UNREACHABLE.format(**told)), math.inf)
     if status == 429 and getattr(error, "code", None) == "insufficient_quota":
         return lasting(ModelUnavailable(SPENT.format(**told)), math.inf)
-    failing = FAILING if status and status >= 500 else ADVICE[meant]
+    failing = FAILING if status and (status >= 500 or status == 200) else ADVICE[meant]
     advice = BY_STATUS.get(status or 0, failing) if meant in {ModelRefused, ModelUnavailable} else ADVICE[meant]
     until = math.inf if meant is ModelRefused and status in BY_STATUS else wished or 0.0
     return lasting(meant(advice.format(**told)), until)

@@ -9,6 +9,7 @@ import copy
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from inspect import isclass
 from types import NoneType
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
@@ -23,6 +24,7 @@ from dramaturg.models.reading import (
     SENTENCE_END,
     YES,
     InvalidAnswer,
+    begun_loosely,
     cleaned,
     normalize_word,
     object_in,
@@ -35,7 +37,7 @@ ABBREVIATED = re.compile(
     r"\b(?:[A-Z]|Mrs?|Ms|Dr|St|Sr|Jr|Prof|Capt|Col|Gen|Lt|Rev|[Nn]o|[Oo]p|[Vv]ol|ca|cf|e\.g|i\.e)\.$"
 )
 LONGEST_ABBREVIATED = 12  # characters, and some before it
-BEGIN = re.compile(r"\{|\[(?=\s*+[\"{\[])")
+BEGIN = re.compile(r"\{|\[(?=\s*+[\"'“{\[])")
 JSON_PIECE = re.compile(r'"(?:[^"\\]++|\\.)*+"|[\[\]{},"]', re.DOTALL)
 """A whole text, a bracket, a comma, or the beginning of a text that does not end."""
 YES_OR_NO = dict.fromkeys(YES, True) | dict.fromkeys(NO, False)
@@ -288,13 +290,16 @@ def begun_in(text: str) -> Any:
     if opened:
         last = max((at for at, one in enumerate(opened) if one == "]"), default=len(opened) - 1)
         end, opened = sound[last], opened[: last + 1]
-    try:
-        value = cleaned(json.loads(said[begin.start() if begin else end : end] + "".join(reversed(opened))))
-    except (ValueError, RecursionError):
-        value = None
-    if not holds_list(value):
-        raise InvalidAnswer("it was cut before its end. Be brief.", text)
-    return value
+    at = begin.start() if begin else end
+    ways: tuple[Callable[[], Any], ...] = (
+        lambda: json.loads(said[at:end] + "".join(reversed(opened))),
+        lambda: begun_loosely(said, at),
+    )
+    for read in ways:
+        with suppress(ValueError, RecursionError):
+            if holds_list(value := read()):
+                return cleaned(value)
+    raise InvalidAnswer("it was cut before its end. Be brief.", text)
 
 
 def holds_list(value: Any) -> bool:

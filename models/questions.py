@@ -5,18 +5,15 @@ Each raises a `ModelError` where there is no answer; see `dramaturg.models.error
 
 import json
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from typing import Any, Self, TypeAlias, TypeVar, cast
+from functools import lru_cache
+from typing import Any, TypeAlias, TypeVar, cast
 
-from langchain_core.callbacks import AsyncCallbackHandler, AsyncCallbackManager, BaseCallbackHandler
-from langchain_core.callbacks.manager import ahandle_event
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
-from langchain_core.runnables import Runnable, RunnableConfig, ensure_config
-from langchain_core.runnables.config import var_child_runnable_config
+from langchain_core.runnables import Runnable
 from pydantic import BaseModel, Field
 
 from dramaturg.models.asking import (
@@ -34,7 +31,9 @@ from dramaturg.models.asking import quiet as quietly
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.clients import writing_parameters
 from dramaturg.models.clock import is_heard
-from dramaturg.models.errors import UnusableAnswer
+from dramaturg.models.completions import BrokenOff
+from dramaturg.models.curtain import Curtain, MayShow, Said, Voice
+from dramaturg.models.errors import Filtered, UnusableAnswer
 from dramaturg.models.extracted import Form, read_extracted, whole_sentences
 from dramaturg.models.reading import (
     MAX_CHARACTERS,
@@ -51,110 +50,15 @@ from dramaturg.models.reading import (
     text_of,
     word_answer,
 )
-from dramaturg.models.stream_ends import BrokenOff
 
 __all__ = ["Decision", "Rating", "choose", "decide", "extract", "rate", "write", "write_sentences"]
-
-MayShow: TypeAlias = Callable[[str, bool], bool | None]
-"""Whether a text may be shown, by its beginning and by whether that is all of it; None: more of it must be known."""
-
-
-class Curtain:
-    """Stands between a call of a model and those who show its tokens: up, down, or down until it is known which.
-
-    Whoever counts or traces calls is told of each as it happens: what is held back changes no account. Those who show
-    tokens are told of a call, in the order in which it happened, when the curtain rises, and else nothing. The call is
-    made within it, and with its `config`.
-    """
-
-    def __init__(self, may_show: MayShow | None, *, quiet: bool) -> None:
-        self.shown = False
-        """Whether somebody was shown a word."""
-        self.config = quietly("write") if quiet else None
-        self._is_up = not (quiet or may_show)
-        self._may_show = None if quiet else may_show
-        self._begun = ""  # as much as was written while it is not known whether it may be shown
-        self._held: list[_Held] = []
-        self._around: RunnableConfig | None = None
-        if self._may_show:
-            around = ensure_config()
-            manager = AsyncCallbackManager.configure(around.get("callbacks"))
-            # The mark of those who show tokens is not public; this method is what LangChain asks of them.
-            held = {id(one): _Held(one) for one in manager.handlers if hasattr(one, "tap_output_aiter")}
-            manager.handlers = [held.get(id(one), one) for one in manager.handlers]
-            manager.inheritable_handlers = [held.get(id(one), one) for one in manager.inheritable_handlers]
-            self._held = list(held.values())
-            self._around = {**around, "callbacks": manager}
-
-    def __enter__(self) -> Self:
-        # Not as a call's own config: a model that is bound or wrapped would add the one around it, with who shows.
-        self._before = var_child_runnable_config.set(self._around) if self._around else None
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._before:
-            var_child_runnable_config.reset(self._before)
-
-    async def heed_part(self, part: str) -> None:
-        """Heed what was written so far, of which this is the next part; spaces that it begins with tell nothing."""
-        if self._may_show:
-            self._begun = (self._begun + part).lstrip()
-            await self.heed(self._begun)
-        self.shown = self.shown or (self._is_up and bool(part))
-
-    async def heed(self, text: str, *, whole: bool = False) -> None:
-        """Rise if what was written so far may be shown, or stay down for good if it may not."""
-        verdict = self._may_show(text, whole) if self._may_show else None
-        if verdict is not None:
-            self._is_up, self._may_show = verdict, None
-            for one in self._held if verdict else ():
-                await one.pass_on()
-        self.shown = self._is_up and bool(text)
-
-
-class _Held(AsyncCallbackHandler):
-    """Keeps what a handler is to be told of a call until it may be."""
-
-    run_inline = True  # else tokens would overtake each other
-
-    def __init__(self, handler: BaseCallbackHandler) -> None:
-        self._handler = handler
-        self._kept: list[Callable[[], Awaitable[None]]] | None = []
-
-    async def pass_on(self) -> None:
-        """Tell it all that was kept, and from now on at once."""
-        kept, self._kept = self._kept or [], None
-        for tell in kept:
-            await tell()
-
-    async def _tell(self, *event: Any, **named: Any) -> None:
-        tell = partial(ahandle_event, [self._handler], *event, **named)
-        if self._kept is None:
-            await tell()
-        else:
-            self._kept.append(tell)
-
-    async def on_chat_model_start(self, *args: Any, **named: Any) -> None:
-        """A call begins."""
-        await self._tell("on_chat_model_start", "ignore_chat_model", *args, **named)
-
-    async def on_llm_new_token(self, *args: Any, **named: Any) -> None:
-        """A part of the text."""
-        await self._tell("on_llm_new_token", "ignore_llm", *args, **named)
-
-    async def on_llm_end(self, *args: Any, **named: Any) -> None:
-        """The text is whole."""
-        await self._tell("on_llm_end", "ignore_llm", *args, **named)
-
-    async def on_llm_error(self, *args: Any, **named: Any) -> None:
-        """The call failed."""
-        await self._tell("on_llm_error", "ignore_llm", *args, **named)
-
 
 M = TypeVar("M", bound=BaseModel)
 Client: TypeAlias = Runnable[LanguageModelInput, AIMessage]
 
 TAG = re.compile(r"<(?=\s*/?\s*[^\W\d])")
+LEFT_OUT = "left_out"
+ROOM_FOR_THOUGHTS = 4096  # tokens beside those of a text, of a model that thinks aloud
 MORE_CHANCE = 0.4  # of temperature, each time that the same text is drawn again
 
 
@@ -175,13 +79,14 @@ class Rating:
 
 
 class Written(BaseModel):
-    """A text, whether it ends at the token limit, and the id under which its tokens were streamed.
+    """A text, whether it ends at the token limit, what its voice left out, and the id of its tokens that were streamed.
 
     One from the cache of answers was not streamed.
     """
 
     text: str
     cut: bool = False
+    left_out: str = ""
     streamed_as: str | None = Field(default=None, exclude=True)
 
 
@@ -205,8 +110,11 @@ async def decide(
 
     schema = short_answer_schema({"type": "string", "enum": [*yes, *no]})
     question = ModelQuestion("decide", messages, Decision, {"threshold": threshold, "yes": list(yes), "no": list(no)})
-    answer_format = AnswerFormat(schema, lambda text: Decision(read_decision(text, yes, no), None), weigh)
-    return await ask_formatted(chat, question, answer_format)
+
+    def read(text: str) -> Decision:
+        return Decision(read_decision(text, yes, no), None)
+
+    return await ask_formatted(chat, question, AnswerFormat(schema, read, weigh, read_cut=read))
 
 
 def probability_of_yes(tokens: Mapping[str, float], yes: Sequence[str], no: Sequence[str]) -> float:
@@ -403,6 +311,7 @@ async def write_message(
     may_show: MayShow | None = None,
     draw: int = 0,
     stop: Sequence[str] = (),
+    voice: Callable[[], Voice] | None = None,
 ) -> AIMessage:
     """Ask for a text as `write` does, and return it as a message with the id of its tokens.
 
@@ -418,6 +327,7 @@ async def write_message(
         may_show: decides of its beginning whether they are; until then they are held back.
         draw: how often the same was asked for before: it is then asked for with more chance, and another seed.
         stop: before which words it ends, where the server honours it.
+        voice: makes what ends it where it goes on as somebody else; what was left out is `LEFT_OUT` of the metadata.
     """
     written = await _written(
         chat,
@@ -428,9 +338,11 @@ async def write_message(
         may_show=may_show,
         draw=draw,
         stop=stop,
+        voice=voice,
     )
     ended = {"finish_reason": "length"} if written.cut else {}
-    return AIMessage(written.text, id=written.streamed_as, response_metadata=ended)
+    left_out = {LEFT_OUT: written.left_out} if written.left_out else {}
+    return AIMessage(written.text, id=written.streamed_as, response_metadata={**ended, **left_out})
 
 
 async def _written(
@@ -443,6 +355,7 @@ async def _written(
     may_show: MayShow | None = None,
     draw: int = 0,
     stop: Sequence[str] = (),
+    voice: Callable[[], Voice] | None = None,
 ) -> Written:
     parameters = writing_parameters(chat.model) | {"max_tokens": max_tokens} | ({"stop": list(stop)} if stop else {})
     if temperature is not None:
@@ -452,54 +365,91 @@ async def _written(
         parameters["seed"] = chat.seed + draw
 
     async def answer(client: BaseChatModel) -> Written:
-        # In one piece where nobody reads along: a stream costs the processor a dozen times as much.
-        whole = quiet and speaks_openai(client)
-        own = with_parameters(client, parameters | {"stream": False} if whole else parameters)
-        return await write_until_usable(
-            chat, own, without_control(messages), quiet=quiet, may_show=may_show, whole=whole
-        )
+        return await Writing(chat, client, parameters, without_control(messages), quiet, may_show, voice).answer()
 
     kept_by = parameters | ({"draw": draw} if draw else {})
     return await ask(chat, ModelQuestion("write", messages, Written, kept_by), answer)
 
 
-async def write_until_usable(
-    chat: ChatModel,
-    client: Client,
-    messages: Sequence[BaseMessage],
-    *,
-    quiet: bool,
-    may_show: MayShow | None = None,
-    whole: bool = False,
-) -> Written:
-    """Ask for the text, as a stream or as a whole; again only as long as nothing of it was shown."""
-    broke_off = False
-    for _ in range(chat.attempts):
-        curtain = Curtain(may_show, quiet=quiet)
-        try:
-            with curtain:
-                call = (
-                    client.ainvoke(list(messages), curtain.config)
-                    if whole
-                    else streamed(client, messages, curtain, reply=chat.replies)
-                )
-                written = await counted(chat, call, read_text)
-        except (InvalidAnswer, UnusableAnswer) as failed:
-            broke_off = isinstance(failed, BrokenOff)
-            if curtain.shown:
-                break
-        else:
-            await curtain.heed(written.text, whole=True)
-            return written
-    if broke_off:
-        raise UnusableAnswer(f"The answer of the model {chat.name!r} broke off before its end: ask for it again.")
-    raise unusable(chat, "write")
+@dataclass(frozen=True)
+class Writing:
+    """One text that is asked for, and how it is shown."""
 
+    chat: ChatModel
+    client: BaseChatModel
+    parameters: dict[str, Any]
+    messages: Sequence[BaseMessage]
+    quiet: bool
+    may_show: MayShow | None
+    voice: Callable[[], Voice] | None
 
-def read_text(message: AIMessage) -> Written:
-    """The text of a message, also if the tokens ended before it did."""
-    cut = message.response_metadata.get("finish_reason") == "length"
-    return Written(text=text_of(message, cut=True).strip(), cut=cut, streamed_as=message.id)
+    async def answer(self) -> Written:
+        """Ask for the text, as a stream or as a whole; again only as long as nothing of it was shown.
+
+        One that is thoughts alone is asked for again with more room, and then all others of this model are.
+        """
+        failed: Exception | None = None
+        thinks, tries = bool(self.chat.shared.server.limit("thinks_long")), self.chat.attempts
+        while tries > 0:
+            tries -= 1
+            curtain = Curtain(quietly("write") if self.quiet else None, self.shows(), self.said)
+            try:
+                with curtain:
+                    written = await counted(self.chat, self.call(curtain, room=thinks), self.read)
+            except Filtered:
+                raise
+            except (InvalidAnswer, UnusableAnswer) as error:
+                failed = error
+                if curtain.shown:
+                    break
+                if isinstance(error, InvalidAnswer) and error.thought and not thinks:
+                    thinks, tries = True, max(tries, 1)
+            else:
+                if thinks:
+                    self.chat.shared.server.learn(thinks_long=1)
+                await curtain.heed(written.text, whole=True)
+                return written
+        if isinstance(failed, BrokenOff):
+            raise UnusableAnswer(
+                f"The answer of the model {self.chat.name!r} broke off before its end: ask for it again."
+            )
+        raise failed if isinstance(failed, UnusableAnswer) else unusable(self.chat, "write")
+
+    def shows(self) -> MayShow | None:
+        """Whether a text may be shown: also not before its end where that may tell that it began with thoughts."""
+        if self.quiet or self.chat.shared.server.limit("unopened") is not None or not speaks_openai(self.client):
+            return self.may_show
+        return lambda text, whole: (self.may_show(text, True) if self.may_show else True) if whole else None
+
+    def said(self) -> Said:
+        """What makes what is said of what is written."""
+        unopened = bool(self.chat.shared.server.limit("unopened"))
+        return Said(unopened=unopened, voice=self.voice)
+
+    async def call(self, curtain: Curtain, *, room: bool) -> AIMessage:
+        """Make the call. In one piece where nobody reads along: a stream costs the processor a dozen times as much."""
+        parameters = dict(self.parameters)
+        if room:
+            parameters["max_tokens"] += ROOM_FOR_THOUGHTS
+        if room or self.chat.shared.server.limit("thinks"):
+            parameters.pop("stop", None)  # it would end thoughts that speak of somebody
+        whole = self.quiet and speaks_openai(self.client)
+        client = with_parameters(self.client, parameters | {"stream": False} if whole else parameters)
+        if whole:
+            return await client.ainvoke(list(self.messages), curtain.config)
+        return await streamed(client, self.messages, curtain, reply=self.chat.replies)
+
+    def read(self, message: AIMessage) -> Written:
+        """The text of a message, also if the tokens ended before it did."""
+        cut = message.response_metadata.get("finish_reason") == "length"
+        text, left_out = text_of(message, cut=True), ""
+        if self.voice:
+            voice = self.voice()
+            text = voice.feed(text) + voice.end()
+            left_out = voice.cut
+            if not text.strip():
+                raise InvalidAnswer("it speaks for somebody else.")
+        return Written(text=text.strip(), cut=cut and not left_out, left_out=left_out, streamed_as=message.id)
 
 
 async def streamed(client: Client, messages: Sequence[BaseMessage], curtain: Curtain, *, reply: bool) -> AIMessage:

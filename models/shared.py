@@ -1,49 +1,30 @@
-"""What is made once and used by many: for each event loop, and for each model by all chats with it."""
+"""What all chats with one model share."""
 
 import asyncio
 import threading
 import weakref
-from collections.abc import Callable
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Generic, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 
+from dramaturg.models.endpoints import Endpoint
 from dramaturg.models.environment import Environment, environment
-
-T = TypeVar("T")
-
-
-class PerLoop(Generic[T]):
-    """Makes one thing for each running event loop: locks and connections cannot move to another.
-
-    Those of closed loops are dropped.
-    """
-
-    def __init__(self, make: Callable[[], T]) -> None:
-        self._make = make
-        self._things: dict[asyncio.AbstractEventLoop, T] = {}
-        self._lock = threading.Lock()
-
-    def get(self) -> T:
-        """The thing of the running loop."""
-        loop = asyncio.get_running_loop()
-        with self._lock:
-            if loop not in self._things:
-                # A WeakKeyDictionary would keep them: a semaphore that was waited for refers to its loop.
-                for closed in [other for other in self._things if other.is_closed()]:
-                    del self._things[closed]
-                self._things[loop] = self._make()
-            return self._things[loop]
+from dramaturg.models.per_loop import PerLoop
 
 
 @dataclass
 class Shared:
-    """What all chats with one model share: whose turn it is, and which ways of asking its server refuses."""
+    """Whose turn it is, and what the server takes."""
 
     limits: dict[int, PerLoop[asyncio.Semaphore]] = field(default_factory=dict)
-    refused: set[str] = field(default_factory=set)
+    server: Endpoint = field(default_factory=Endpoint)
+    """Of a client of OpenAI's protocol what is kept of its server, once it was asked."""
+    first: PerLoop[asyncio.Lock] = field(default_factory=partial(PerLoop, asyncio.Lock))
+    """For questions whose answer the first token may not tell."""
+    undecided: Counter[str] = field(default_factory=Counter)
+    """By kind of question: how often in a row the first token did not tell the answer."""
     client: BaseChatModel | None = None
     """Of a model that goes by a name, once it was asked; an object is its own."""
 

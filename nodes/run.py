@@ -21,7 +21,7 @@ from dramaturg.models.clients import slots
 from dramaturg.models.clock import TurnClock
 from dramaturg.models.embeddings import Embedder, embedder, embedder_name
 from dramaturg.models.environment import environment
-from dramaturg.models.shared import PerLoop
+from dramaturg.models.per_loop import PerLoop
 from dramaturg.models.telemetry import note
 from dramaturg.nodes.open_settings import Closed, Open
 from dramaturg.prompts import Prompt, load, prompts_in

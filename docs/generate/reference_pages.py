@@ -37,6 +37,7 @@ REMEDIES: Mapping[str, str] = {
     "ModelRefused": "look at the key, the model's name and the limits of its server; the message quotes its answer",
     "ModelTimeout": "a longer `--set deadline=SECONDS` or `--set turn_deadline=SECONDS`, or a faster model",
     "UnusableAnswer": "ask again, or take a larger model; `--evidence` shows what was missing",
+    "Filtered": "say it in other words, or take another model",
     "OtherOrigin": "set `OPENAI_BASE_URL` to the address that the server sends to, if you trust it",
     "PromptRefused": "a shorter message, a smaller `longest` or `grounds_tokens`, or a model with a larger window",
     "WeightsError": "`dramaturg models pull`; `dramaturg models check` names the file",

@@ -18,8 +18,8 @@ from dramaturg.models.chat import chat_model
 from dramaturg.models.clients import chat_client
 from dramaturg.models.connections import connections
 from dramaturg.models.errors import ModelRefused, WeightsError
+from dramaturg.models.per_loop import PerLoop
 from dramaturg.models.questions import decide, extract, write, write_message
-from dramaturg.models.shared import PerLoop
 
 from fakes import ScriptedChatModel, scripted
 from fault_server import FaultServer, serving

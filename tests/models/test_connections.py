@@ -90,7 +90,8 @@ async def test_what_does_not_pass_is_not_sent_again(stub: Endpoint, status: int)
     failing(stub, 99, status)
     with pytest.raises(ModelError, match=rf"{status} \w+ at http://127\.0\.0\.1:\d+/v1/chat/completions\)"):
         await write(chat_model("m"), ASKED)
-    assert len(stub.asked) == 1
+    optional = status in (400, 422)  # without what is optional it may pass; nothing is learned where it does not
+    assert len(stub.asked) == 1 + optional
 
 
 async def test_a_pace_is_halved_by_too_many_and_recovers(clock: Clock) -> None:

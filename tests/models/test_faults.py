@@ -81,17 +81,16 @@ TYPED: dict[str, tuple[type[ModelError], list[str]]] = {
     "401": (ModelRefused, ALL),
     "403": (ModelRefused, ALL),
     "404": (ModelRefused, ALL),
-    "html": (UnusableAnswer, ALL),
+    "html": (ModelRefused, ALL),
     "truncated": (UnusableAnswer, ALL),
     "choices empty": (UnusableAnswer, ALL),
     "choices null": (UnusableAnswer, ALL),
     "choices of numbers": (UnusableAnswer, ALL),
-    "error in 200": (UnusableAnswer, ALL),
+    "error in 200": (ModelUnavailable, ALL),
     "empty": (UnusableAnswer, ALL),
     "null": (UnusableAnswer, ALL),
     "refusal": (UnusableAnswer, ALL),
     "content filter": (UnusableAnswer, ALL),
-    "length": (UnusableAnswer, FORMS),
     "length, nothing said": (UnusableAnswer, ALL),
     "huge": (UnusableAnswer, ["decide", "extract", "write"]),
     "list of numbers": (UnusableAnswer, ALL),
@@ -118,7 +117,7 @@ async def test_a_fault_is_a_typed_error(server: FaultServer, fault: str, kind: s
 ANSWERED = {
     "none": ALL,
     "list": ALL,
-    "length": ["write"],
+    "length": ALL,
     "fenced": FORMS,
     "prose": FORMS,
     "extra text": FORMS,
@@ -198,7 +197,7 @@ async def test_little_mass_is_no_answer(server: FaultServer, kind: str) -> None:
         ("logprobs without alternatives", 2, 1),
         ("none", 2, 1),
         ("schema rejected", 3, 1),
-        ("temperature rejected", 3, 1),
+        ("temperature rejected", 2, 1),
     ],
 )
 async def test_a_refused_way_is_remembered_for_the_model(
@@ -215,7 +214,7 @@ async def test_a_refused_way_is_remembered_for_the_model(
 async def test_a_refused_prompt_rules_out_no_way(server: FaultServer) -> None:
     asked = asked_of(server, "400 always", "rate")
     await error_of(ASK["rate"](asked))
-    assert asked.shared.refused == set()
+    assert asked.shared.server.refused == set()
 
 
 async def test_a_form_is_asked_for_by_schema_and_never_by_tools(server: FaultServer) -> None:

@@ -1,0 +1,177 @@
+"""What a server takes: learned from one refusal, kept for a day, shared by all that ask it."""
+
+import asyncio
+import json
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage, SystemMessage
+from wild_endpoint import WildEndpoint, wild_endpoint
+
+from dramaturg.models import endpoints
+from dramaturg.models.chat import ChatModel, chat_model
+from dramaturg.models.embeddings import embedder
+from dramaturg.models.endpoints import Endpoint, in_turns
+from dramaturg.models.errors import ModelError, PromptRefused, RequestRejected
+from dramaturg.models.questions import decide, write
+
+from fault_server import SECRET
+
+MESSAGES = [SystemMessage("Speak as Ada."), HumanMessage("Who are you?")]
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[WildEndpoint]:
+    with wild_endpoint() as server:
+        for name, value in server.variables().items():
+            monkeypatch.setenv(name, value)
+        yield server
+
+
+def forget() -> None:
+    """What another process knows: what is kept."""
+    endpoints._endpoints.clear()
+
+
+async def asked_by(server: WildEndpoint, asked: ChatModel, **how: Any) -> list[dict[str, Any]]:
+    """The requests of one question."""
+    server.asked.clear()
+    await write(asked, MESSAGES, temperature=0.5, **how)
+    return [body for _, body in server.asked]
+
+
+async def test_a_refusal_costs_one_question_once_and_is_known_to_the_next_process(server: WildEndpoint) -> None:
+    server.ways = ["temperature"]
+    first, second = await asked_by(server, chat_model("m"))
+    assert "temperature" in first
+    assert "temperature" not in second
+    assert len(await asked_by(server, chat_model("m"))) == 1
+    forget()
+    assert len(await asked_by(server, chat_model("m", concurrency=3))) == 1
+    assert len(await asked_by(server, chat_model("another"))) == 2  # another model's
+
+
+async def test_it_is_kept_by_address_model_and_key_for_a_day(
+    server: WildEndpoint, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("DRAMATURG_CACHE", str(tmp_path))
+    server.ways = ["temperature"]
+    await asked_by(server, chat_model("m"))
+    (kept,) = (tmp_path / "endpoints").iterdir()
+    assert SECRET not in kept.name + kept.read_text()
+    monkeypatch.setenv("OPENAI_API_KEY", "another-key")
+    assert len(await asked_by(server, chat_model("m"))) == 2
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    then = time.time() + endpoints.DAY + 1
+    monkeypatch.setattr(time, "time", lambda: then)
+    forget()
+    assert len(await asked_by(server, chat_model("m"))) == 2
+
+
+@pytest.mark.parametrize("found", ["{", '{"refused": 5}', "\xff"])
+def test_what_is_kept_and_cannot_be_read_is_learned_anew(found: str, tmp_path: Path) -> None:
+    file = tmp_path / "one.json"
+    file.write_bytes(found.encode("latin-1"))
+    one = Endpoint(file)
+    assert one.refused == set()
+    one.learn(["stream"])
+    assert Endpoint(file).refused == {"stream"}
+
+
+async def test_who_cannot_write_it_down_asks_all_the_same(
+    server: WildEndpoint, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "endpoints").write_text("no folder")
+    monkeypatch.setenv("DRAMATURG_CACHE", str(tmp_path))
+    server.ways = ["temperature"]
+    assert len(await asked_by(server, chat_model("m"))) == 2
+    assert "cannot be kept" in caplog.text
+    assert len(await asked_by(server, chat_model("m"))) == 1
+
+
+async def test_twenty_at_once_are_refused_once(server: WildEndpoint) -> None:
+    server.ways = ["max_completion_tokens"]
+    many = [write(chat_model("m", concurrency=64), MESSAGES) for _ in range(20)]
+    assert len(set(await asyncio.gather(*many))) == 1
+    refused = [body for _, body in server.asked if "max_completion_tokens" in body]
+    assert len(refused) == 1
+    assert len(server.asked) == 21
+
+
+async def test_what_is_refused_without_a_name_is_found_and_the_rest_is_not_left_out(server: WildEndpoint) -> None:
+    server.ways = ["temperature, unnamed"]
+    asked = chat_model("m")
+    counts = [len(await asked_by(server, asked, quiet=True)) for _ in range(5)]
+    assert counts[0] == 2
+    assert sum(counts) <= 7
+    (body,) = await asked_by(server, asked, quiet=True)
+    assert "temperature" not in body
+    assert body["max_completion_tokens"] == 1024
+    assert body["messages"][0]["role"] == "system"
+
+
+@pytest.mark.parametrize("ways", [["temperature", "system"], ["max_completion_tokens, vLLM", "stream_options"]])
+async def test_two_refusals_are_told_from_each_other(server: WildEndpoint, ways: list[str]) -> None:
+    server.ways = ways
+    assert len(await asked_by(server, chat_model("m"))) == 3
+    assert len(await asked_by(server, chat_model("m"))) == 1
+
+
+async def test_a_server_that_refuses_everything_is_quoted_and_nothing_is_learned(server: WildEndpoint) -> None:
+    server.ways = ["400 in 200"]
+    asked = chat_model("m")
+    with pytest.raises(RequestRejected, match=r"It says: “.*Invalid request.*”"):
+        await write(asked, MESSAGES)
+    assert len(server.asked) <= endpoints.TRIES
+    assert asked.shared.server.refused == set()
+
+
+async def test_an_answer_is_asked_for_no_longer_than_there_is_room(server: WildEndpoint) -> None:
+    server.ways = ["context"]
+    counts = [len(await asked_by(server, chat_model("m"), max_tokens=5000)) for _ in range(2)]
+    assert counts == [2, 1]
+    with pytest.raises(PromptRefused, match=f"maximum context length is {server.context} tokens"):
+        await write(chat_model("m"), [HumanMessage("The sea. " * server.context)])
+
+
+async def test_a_question_whose_first_token_tells_nothing_is_asked_by_its_text(server: WildEndpoint) -> None:
+    server.ways = ["probabilities"]
+    question = [HumanMessage("Is the sea calm? yes or no:")]
+    for _ in range(4):
+        with suppress(ModelError):
+            await decide(chat_model("m", attempts=1), question)
+    assert sum(bool(body.get("logprobs")) for _, body in server.asked) == 2
+
+
+async def test_texts_are_embedded_in_as_many_requests_as_the_server_wants(server: WildEndpoint) -> None:
+    texts = [f"The lamp is number {number}." for number in range(23)]
+    good = await embedder("openai:words", "en").documents(texts)
+    forget()
+    server.ways = ["batches of 10", "no base64"]
+    for refused in (2, 0):
+        server.asked.clear()
+        found = await embedder("openai:words", "en").documents(texts)
+        assert found == pytest.approx(good, abs=1e-6)
+        sizes = [len(body["input"]) for _, body in server.asked]
+        assert len(sizes) == 3 + refused
+        assert max(sizes[refused:]) <= 10
+
+
+def test_instructions_stand_before_what_the_user_says_where_there_is_no_system() -> None:
+    messages = [
+        {"role": "system", "content": "Speak as Ada."},
+        {"role": "assistant", "content": "Good evening."},
+        {"role": "user", "content": "Who?"},
+        {"role": "user", "content": [{"type": "text", "text": "And where?"}]},
+    ]
+    assert in_turns(messages, system=False) == [
+        {"role": "user", "content": "Speak as Ada."},
+        {"role": "assistant", "content": "Good evening."},
+        {"role": "user", "content": [{"type": "text", "text": "Who?"}, {"type": "text", "text": "And where?"}]},
+    ]
+    assert [one["role"] for one in in_turns(messages, system=True)] == ["system", "assistant", "user"]
+    assert json.dumps(messages).count("system") == 1
