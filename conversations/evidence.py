@@ -49,8 +49,8 @@ class _Attribute(TypedDict, total=False):
 
 
 class _Slip(TypedDict, total=False):
-    outcome: Required[Literal["dropped", "spoken", "cut"]]
-    slip: Required[Literal["refusal", "echo", "announcement"]]
+    outcome: Required[Literal["dropped", "spoken", "cut", "ended"]]
+    slip: Required[Literal["refusal", "echo", "announcement", "others"]]
     text: Required[str]
     error: str
 

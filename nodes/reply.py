@@ -4,6 +4,7 @@ import operator
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import zip_longest
 from typing import Annotated, Any, NamedTuple, NotRequired, TypeVar, cast
 
@@ -13,9 +14,10 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from dramaturg.models.errors import ModelError
-from dramaturg.models.questions import write_message
+from dramaturg.models.questions import LEFT_OUT, write_message
 from dramaturg.models.reading import encodable
 from dramaturg.nodes.open_settings import Open
+from dramaturg.nodes.own_voice import MOST_STOPS, OwnVoice, stop_words
 from dramaturg.nodes.run import RoleContext, Run, by_rules, needs, open_run
 from dramaturg.nodes.slips import WORSE, Slip, is_whole, opening, slip_in, without_announcement
 from dramaturg.nodes.turn import (
@@ -39,6 +41,7 @@ __all__ = ["Grounds", "GroundsInput", "GroundsOutput", "GroundsSettings", "Reply
 DIRECTIONS = 1500
 """The most tokens of how the author of a card wants its role to be played."""
 LONGEST_STOP = 1_000  # characters
+SHOWN = 300  # bytes of what is left out of a line
 BYTES = 4  # of UTF-8 are about a token, in every language
 
 
@@ -274,7 +277,8 @@ async def spoken(
         said[:0] = run.prompt("speak_first").messages()
     if begun := begun_in(state["messages"][-1]):
         said += [AIMessage(untagged(begun)), *run.prompt("go_on").messages()]
-    line, slips = await in_role(run, state, [*system, *merge_message_runs(said, chunk_separator="\n\n")], quiet=quiet)
+    asked = [*system, *merge_message_runs(said, chunk_separator="\n\n")]
+    line, slips = await in_role(run, state, asked, asker=grounds["asker"], quiet=quiet)
     return line.model_copy(update={"content": continued(begun, line.text)}), slips
 
 
@@ -303,28 +307,31 @@ class Draw(NamedTuple):
 
 
 async def in_role(
-    run: Run[S], state: AskedState, messages: Sequence[BaseMessage], *, quiet: bool = False
+    run: Run[S], state: AskedState, messages: Sequence[BaseMessage], *, asker: str = "", quiet: bool = False
 ) -> tuple[AIMessage, dict[str, Any]]:
     """Have a model write what a role says or does, and draw that again where it begins with a slip.
 
     A user is shown it as it is written, but for its first sentence: that is held back until it is known to be no slip.
     Where all draws slip, the least slip is spoken, as a whole; a name that is announced is cut off if a sentence is
-    left.
+    left. A line ends where it goes on as somebody else of the talk; see `dramaturg.nodes.own_voice`.
 
     Args:
         run: of the node that speaks.
         state: the turn.
         messages: what the model is asked.
+        asker: the name of the user's role, where one is known.
         quiet: whether it is not streamed.
 
     Returns:
         The line, and the evidence of the turn: "slips" has each draw that slipped, how it began, and whether it was
-        dropped, spoken, or cut and spoken; those of drafts before this one come first.
+        dropped, spoken, or cut and spoken, and what was left out where the line had ended; those of drafts before this
+        one come first.
 
     Raises:
         ModelError: the model gave no reply.
     """
     own, card, drawn, error = run.settings, run.role.card, list[Draw](), ""
+    names, others = [card.name, *card.aliases], others_in(state["messages"], run.role.id, asker)
 
     def may_show(text: str, whole: bool) -> bool | None:
         return None if opening(text, whole=whole) is None else not slip_in(text, state["question"], card)
@@ -339,7 +346,8 @@ async def in_role(
                 quiet=quiet,
                 may_show=may_show if own.redraws else None,
                 draw=len(drawn),
-                stop=own.stop,
+                stop=list(dict.fromkeys([*own.stop, *stop_words(others, names)]))[:MOST_STOPS],
+                voice=partial(OwnVoice, names, others),
             )
         except ModelError as failed:
             if not drawn:
@@ -361,9 +369,19 @@ async def in_role(
     ]
     if error:
         slips[-1]["error"] = error
-    line = best.message.model_copy(update={"name": run.role.id, "content": best.left or best.message.text})
+    ended = dict(best.message.response_metadata)
+    if left_out := ended.pop(LEFT_OUT, ""):
+        slips.append({"slip": "others", "text": clipped(left_out, SHOWN), "outcome": "ended"})
+    spoken_text = best.left or best.message.text
+    line = best.message.model_copy(update={"name": run.role.id, "content": spoken_text, "response_metadata": ended})
     before = cast("Mapping[str, Any]", state).get("evidence", {}).get("slips", [])
     return line, {"slips": [*before, *slips]} if slips else {}
+
+
+def others_in(messages: Sequence[AnyMessage], role: str, asker: str) -> list[str]:
+    """The names of all in a talk but the role: of whom it answers first, and then of who spoke last."""
+    speakers = [shown_name(str(one.name)) for one in reversed(messages) if one.name and one.name != role]
+    return list(dict.fromkeys(filter(None, [asker, *speakers])))
 
 
 def section(run: Run[Any], name: str, text: str) -> str:

@@ -161,8 +161,11 @@ class Words:
                 yield self.say("draft", number=number, score=f"{one['score']:g}")
 
     def slips(self, found: Any) -> Iterator[str]:
-        """How the reply began and was drawn again."""
+        """How the reply began and was drawn again, and what went on after it for somebody else."""
         for one in found:
+            if one["outcome"] == "ended":
+                yield self.say("others", text=quoted(one["text"]))
+                continue
             outcome, slip = (term(one[part], self.language) for part in ("outcome", "slip"))
             yield self.say("slip", outcome=outcome, slip=slip, text=quoted(one["text"]))
 

@@ -60,6 +60,11 @@ SENTENCES: Mapping[str, tuple[str, str, str]] = {
         "有一个开头$outcome（$slip）：$text",
         "첫머리 하나를 $outcome($slip): $text",
     ),
+    "others": (
+        "What went on for somebody else is left out: $text",
+        "接着替别人说的话已略去：$text",
+        "이어서 남의 말을 한 부분은 뺐다: $text",
+    ),
     "reason": (": $text", "：$text", ": $text"),
     "score": (" ($score)", "（$score）", " ($score)"),
     "more": (", and $count more", "等，另有 $count 个", " 외 $count"),

@@ -36,11 +36,13 @@ SLIPS = {
     "refusal": "a refusal of the model's maker",
     "echo": "the question again",
     "announcement": "the name of who speaks",
+    "others": "a line of somebody else",
 }
 OUTCOMES = {
     "dropped": "Not spoken",
     "spoken": "Spoken all the same: no draw was better",
     "cut": "Spoken without its first words",
+    "ended": "Left out at the end",
 }
 
 

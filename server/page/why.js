@@ -170,7 +170,7 @@ const recalledOne = (one) =>
 
 function slips(evidence) {
   if (!evidence.slips?.length) return null;
-  const named = { dropped: "dropped", spoken: "slip_spoken", cut: "slip_cut" };
+  const named = { dropped: "dropped", spoken: "slip_spoken", cut: "slip_cut", ended: "slip_ended" };
   return section(t("slips"), [list(evidence.slips.map((one) => h("li", {}, badge(t(named[one.outcome] ?? "dropped")), " ", h("q", {}, oneLine(one.text, 300)))))]);
 }
 

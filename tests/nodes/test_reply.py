@@ -65,7 +65,7 @@ async def test_nothing_of_a_slip_is_shown_and_what_follows_it_streams(
 ) -> None:
     model = made(in_turn(REFUSAL, GOOD))
     shown = await streamed(library, model)
-    assert [one.text for one in shown if one.text] == [f"{word} " for word in GOOD.split()[:-1]] + ["talks."]
+    assert [one.text.strip() for one in shown if one.text] == GOOD.split()
     assert len({one.id for one in shown}) == 1
     assert len(model.calls) == 2
 
@@ -207,7 +207,7 @@ async def test_only_the_first_sentence_waits(words: tuple[str, ...], waits_at: i
                 assert not model._ended.is_set()
                 model._let.set()
             finished = message.response_metadata.get("finish_reason")
-    assert begun == "".join(words)
+    assert begun.strip() == "".join(words).strip()
     assert finished == "stop"
 
 

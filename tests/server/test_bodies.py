@@ -128,11 +128,11 @@ async def test_seed_and_stops_reach_the_model_and_a_line_of_the_users_is_one_of_
             await client.chat.completions.create(model="ada", messages=HI, extra_body=body, extra_headers=headers)
             return model.asked[-1]
 
-        assert await ask({}) == (None, None)
-        assert await ask({"stop": "END", "seed": 7}) == (["END"], 7)
-        assert await ask({"stop": ["a", "b"], "seed": -(2**63)}) == (["a", "b"], 0)
+        assert await ask({}) == (["\nUser:"], None)
+        assert await ask({"stop": "END", "seed": 7}) == (["END", "\nUser:"], 7)
+        assert await ask({"stop": ["a", "b"], "seed": -(2**63)}) == (["a", "b", "\nUser:"], 0)
         named = {"X-Role-User": "Tom", "X-Role-Char": "Ada", "X-Role-Group": "Ada, Bert"}
-        assert await ask({"stop": "END"}, **named) == (["END", "\nTom:", "\nBert:"], None)
+        assert await ask({"stop": "END"}, **named) == (["END", "\nTom:", "\nBert:", "\nUser:"], None)
         assert await ask({"stop": ["a", "b", "c", "d"]}, **named) == (["a", "b", "c", "d"], None)
         assert await ask({"stop": "END"}, **named, **{"X-Gen-Type": "quiet"}) == (["END"], None)
 
@@ -144,7 +144,7 @@ async def test_an_endpoint_is_asked_for_them_as_openai_has_it(tmp_path: Path) ->
         async with client_of(tmp_path, model) as client:
             body = {"stop": "END", "seed": 7}
             await client.chat.completions.create(model="ada", messages=HI, extra_body=body)
-            assert {name: stub.asked[-1].get(name) for name in body} == {**body, "stop": ["END"]}
+            assert {name: stub.asked[-1].get(name) for name in body} == {**body, "stop": ["END", "\nUser:"]}
 
 
 async def test_what_is_no_turn_may_be_asked_for_in_a_form(tmp_path: Path) -> None:
