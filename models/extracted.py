@@ -28,8 +28,8 @@ from dramaturg.models.reading import (
     cleaned,
     normalize_word,
     object_in,
-    without_thoughts,
 )
+from dramaturg.models.thoughts import split_thoughts
 
 PASSES = 8  # an error that was mended may uncover another one
 NOTES = 20  # of what was left out
@@ -267,7 +267,7 @@ def begun_in(text: str) -> Any:
     Raises:
         InvalidAnswer: it holds no list.
     """
-    said = without_thoughts(text)
+    said = split_thoughts(text).said
     begin = BEGIN.search(said)
     opened = list[str]()  # what closes the brackets that are open
     sound = list[int]()  # of each, where what is in it ends that is whole

@@ -151,7 +151,7 @@ def object_in(text: str) -> Any:
     Raises:
         InvalidAnswer: there is none, or it has no end: what is whole within it is not the answer.
     """
-    text = without_thoughts(text)
+    text = split_thoughts(text).said
     try:
         return parse_json(text)
     except ValueError as error:
@@ -373,15 +373,6 @@ def unescaped(found: re.Match[str]) -> str:
     """The character that stands behind a backslash; both where nothing is known of it."""
     one = found[1]
     return chr(int(one[1:], 16)) if len(one) > 1 else ESCAPES.get(one, found[0])
-
-
-def without_thoughts(text: str) -> str:
-    """A text without what stands between `<think>` and `</think>`."""
-    kept, at = [], 0
-    while (begin := text.find("<think>", at)) >= 0 and (end := text.find("</think>", begin)) >= 0:
-        kept.append(text[at:begin])
-        at = end + len("</think>")
-    return "".join([*kept, text[at:]])
 
 
 def records_in(text: str) -> list[list[str]]:

@@ -2,7 +2,9 @@
 
 import json
 import math
+from collections.abc import Awaitable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Literal
 
 import pytest
@@ -11,7 +13,9 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel, ConfigDict, Field
 
+from dramaturg.models.asking import UNREADABLE
 from dramaturg.models.chat import chat_model
+from dramaturg.models.clock import TurnClock
 from dramaturg.models.errors import ModelError, UnusableAnswer
 from dramaturg.models.extracted import read_extracted
 from dramaturg.models.questions import (
@@ -268,3 +272,37 @@ def test_no_log_probabilities_break_the_reader(data: Any) -> None:
         except NoProbabilities:
             continue
         assert all(p >= 0 for p in tokens.values())
+
+
+async def test_a_model_that_cannot_answer_is_not_asked_thirty_times_in_a_step() -> None:
+    in_turn = replace(chat_model(scripted("Who knows?")), clock=TurnClock(60))
+    errors = [await error_of(decide(in_turn, MESSAGES)) for _ in range(10)]
+    assert in_turn.account.usage()["calls"] == UNREADABLE * in_turn.attempts
+    assert in_turn.account.usage().get("unanswered") == 10
+    assert "is asked no more of them in this step" in str(errors[-1])
+    assert "in this step" not in str(errors[UNREADABLE - 1])
+
+
+async def test_answers_without_use_are_counted_by_kind_and_in_a_row_and_an_index_asks_all() -> None:
+    alternating = scripted(*(["Who knows?", "Who knows?", "yes"] * 5))
+    in_turn = replace(chat_model(alternating, attempts=1), clock=TurnClock(60))
+    for _ in range(15):
+        with suppress(UnusableAnswer):
+            await decide(in_turn, MESSAGES)
+    assert in_turn.account.usage()["calls"] == 15
+    model = chat_model(ScriptedChatModel(reply=lambda asked: "4" if "rate" in asked[0].text else "?"))
+    cannot_decide = replace(model, clock=TurnClock(60))
+    for _ in range(UNREADABLE):
+        await error_of(decide(cannot_decide, MESSAGES))
+    assert (await rate(cannot_decide, [HumanMessage("rate it")], low=1, high=5)).value == 4
+    indexing = replace(chat_model(scripted("Who knows?"), attempts=1), clock=TurnClock(math.inf))
+    for _ in range(10):
+        with pytest.raises(UnusableAnswer):
+            await decide(indexing, MESSAGES)
+    assert indexing.account.usage()["calls"] == 10
+
+
+async def error_of(question: Awaitable[Any]) -> UnusableAnswer:
+    with pytest.raises(UnusableAnswer) as caught:
+        await question
+    return caught.value
