@@ -226,6 +226,7 @@ class _Evidence(TypedDict, total=False):
     slips: list[_Slip]
     parts: list[str]
     grounds: _Grounds
+    fitted: dict[str, Count]
     question: str
     hypothetical: str
     entities: list[_Scoped]

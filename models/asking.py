@@ -23,7 +23,7 @@ from langgraph.constants import TAG_NOSTREAM
 from pydantic import TypeAdapter, ValidationError
 
 from dramaturg.models.answer_cache import cache_key
-from dramaturg.models.chat import ChatModel
+from dramaturg.models.chat import ChatModel, tokens_in
 from dramaturg.models.clients import is_embedded
 from dramaturg.models.clock import REPLY_SHARE, within
 from dramaturg.models.completions import BrokenOff, adapting, endpoint_of, is_openai_client
@@ -31,6 +31,7 @@ from dramaturg.models.errors import (
     ADVICE,
     Filtered,
     ModelError,
+    PromptRefused,
     RequestRejected,
     UnusableAnswer,
     WeightsError,
@@ -115,6 +116,9 @@ async def ask(chat: ChatModel, question: ModelQuestion[T], answer: Callable[[Bas
         if in_turn and unreadable[question.kind] >= UNREADABLE:
             many = f"The model {chat.name!r} gave no usable answer to {UNREADABLE} questions of the kind"
             raise UnusableAnswer(f"{many} {question.kind!r} in a row: it is asked no more of them in this step.")
+        if chat.window and tokens_in(question.messages) // 2 > chat.window:  # by any count
+            seen = f"its window has {chat.window} tokens"
+            raise PromptRefused(ADVICE[PromptRefused].format(name=chat.name, seen=seen))
         answered = await _asked(chat, question, answer)
     except ModelError as error:
         unreadable[question.kind] += isinstance(error, UnusableAnswer) and not isinstance(error, Filtered)

@@ -3,13 +3,14 @@
 import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NotRequired, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.load import dumpd
+from langchain_core.messages import BaseMessage
 from langchain_core.messages.ai import UsageMetadata
 from pydantic import SecretStr
 from typing_extensions import TypedDict
@@ -117,6 +118,17 @@ class ChatModel:
         return chat_client(self.model)
 
     @property
+    def window(self) -> int | None:
+        """How many tokens a prompt and its answer may have, as the model's server or its client says; None: neither."""
+        client = self.model if isinstance(self.model, BaseChatModel) else self.shared.client
+        profile = getattr(client, "profile", None) or {}
+        return self.shared.server.limit("context") or profile.get("max_input_tokens")
+
+    def has_room(self, messages: Sequence[BaseMessage], answer: int) -> bool:
+        """Whether a prompt, and an answer of so many tokens, are within the window, as far as that is known."""
+        return self.window is None or tokens_in(messages) + answer <= self.window
+
+    @property
     def limit(self) -> asyncio.Semaphore:
         """Lets `concurrency` questions through at once; shared by all that ask this model in this event loop."""
         return self.shared.limit(self.concurrency)
@@ -131,6 +143,11 @@ class ChatModel:
         if not endpoint_name(self.model, surroundings):
             return [self.name, self.model]
         return [self.name, surroundings.base_url, digest_of_key(surroundings.api_key)]
+
+
+def tokens_in(messages: Sequence[BaseMessage]) -> int:
+    """About how many tokens messages have, rather too many: a token is three bytes of UTF-8 or more."""
+    return sum(len(one.text.encode(errors="replace")) for one in messages) // 3
 
 
 def digest_of_key(key: SecretStr | None) -> str:

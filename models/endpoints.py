@@ -418,6 +418,8 @@ class Negotiation:
         named = refusal.about(asked)
         if TOO_LONG.search(refusal.text) and (window := context_in(refusal.text)):
             self._server.learn(context=window)
+            if tokens_of(request) + LEAST_ROOM > window:
+                return False
         elif (limit := next((request[name] for name in LIMITS if request.get(name)), 0)) and (
             most := most_in(refusal, limit)
         ):

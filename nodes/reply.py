@@ -1,8 +1,9 @@
 """The reply: what it rests on, gathered by one or several methods, and how the role speaks from it."""
 
+import math
 import operator
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
@@ -13,7 +14,8 @@ from langgraph.runtime import Runtime
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from dramaturg.models.errors import ModelError
+from dramaturg.models.chat import tokens_in
+from dramaturg.models.errors import ModelError, PromptRefused
 from dramaturg.models.questions import LEFT_OUT, write_message
 from dramaturg.models.reading import encodable
 from dramaturg.nodes.open_settings import Open
@@ -207,6 +209,7 @@ class AskedState(SummaryState):
 
 
 S = TypeVar("S", bound=ReplySettings)
+T = TypeVar("T")
 
 
 @needs(question="read_turn")
@@ -239,7 +242,8 @@ async def spoken(
 ) -> tuple[AIMessage, dict[str, Any]]:
     """Have the role speak: the conversation so far, then the prompt's last section with what the reply rests on.
 
-    Given are the line and, as evidence, what of it was drawn again; see `in_role`.
+    Given are the line and, as evidence, what of it was drawn again (see `in_role`), and what the model's window had no
+    room for ("fitted"): what is less important is left out until the prompt fits, or the server takes it.
 
     The summary and the scene stand in that section and not in messages of their own: there are servers that refuse two
     messages of the user in a row, or one of the model in front of all others. Limits stand where the prompt says
@@ -258,28 +262,109 @@ async def spoken(
     Raises:
         ModelError: the model gave no reply.
     """
-    role = run.role.card
+    whole = Shown(grounds, state["messages"], state.get("summary", ""), run.role.card.profile)
+    begun, most, tries = begun_in(state["messages"][-1]), math.inf, TRIES
+    answer = min(run.settings.reply_tokens, (run.chat.window or math.inf) // 4)
+    for shown, is_last in with_last(shorter(whole)):
+        asked = prompt_of(run, state, name, shown, data or {}, values)
+        fits = (tokens := tokens_in(asked)) <= most and run.chat.has_room(asked, int(answer))
+        if not (fits or is_last):
+            continue
+        try:
+            line, evidence = await in_role(run, state, asked, asker=grounds["asker"], quiet=quiet)
+        except PromptRefused:
+            most, tries = SHORTER * tokens, tries - 1
+            if is_last or not tries:
+                raise
+            continue
+        fitted = {} if shown is whole else {"fitted": left_out(whole, shown)}
+        return line.model_copy(update={"content": continued(begun, line.text)}), {**evidence, **fitted}
+    raise AssertionError("There is always a last prompt.")
+
+
+class Shown(NamedTuple):
+    """What a prompt shows that can be shortened."""
+
+    grounds: Grounds
+    messages: Sequence[AnyMessage]
+    summary: str
+    profile: str
+
+
+TRIES, SHORTER = 3, 0.7
+"""How often a prompt that was too long is sent shorter, and by how much where the server does not say its window."""
+KEPT_MESSAGES = 5  # the question, and two exchanges before it
+LEAST_GROUNDS = 200  # tokens
+
+
+def shorter(shown: Shown) -> Iterator[Shown]:
+    """What a prompt shows, and less and less of it: the role and the question are cut last.
+
+    First go the older messages, then what the reply rests on, down to a few texts, then all messages before the
+    question, the summary, and half of the profile, again and again.
+    """
+    yield shown
+    while len(shown.messages) > KEPT_MESSAGES:
+        shown = shown._replace(messages=shown.messages[2:])
+        yield shown
+    budget = sum(len(text.encode()) for texts in shown.grounds["texts"].values() for text in texts) // BYTES
+    while budget > LEAST_GROUNDS:
+        budget = max(LEAST_GROUNDS, budget * 2 // 3)
+        yield shown._replace(grounds=within_budget(shown.grounds, budget)[0])
+    shown = shown._replace(grounds=within_budget(shown.grounds, LEAST_GROUNDS)[0], messages=shown.messages[-1:])
+    yield shown
+    shown = shown._replace(summary="")
+    yield shown
+    while len(shown.profile.encode()) > LEAST_GROUNDS:
+        shown = shown._replace(profile=clipped(shown.profile, len(shown.profile.encode()) // 2))
+        yield shown
+
+
+def with_last(several: Iterable[T]) -> Iterator[tuple[T, bool]]:
+    """Each of some things, and whether it is the last."""
+    before: list[T] = []
+    for one in several:
+        yield from ((earlier_one, False) for earlier_one in before)
+        before = [one]
+    yield from ((last, True) for last in before)
+
+
+def left_out(whole: Shown, shown: Shown) -> dict[str, int]:
+    """How much is not shown of each: messages, texts of a kind (or not whole), bytes of the summary and the profile."""
+    texts, kept = whole.grounds["texts"], shown.grounds["texts"]
+    counts = {
+        "messages": len(whole.messages) - len(shown.messages),
+        **{kind: sum(text not in kept.get(kind, ()) for text in found) for kind, found in texts.items()},
+        "summary": len(whole.summary.encode()) - len(shown.summary.encode()),
+        "profile": len(whole.profile.encode()) - len(shown.profile.encode()),
+    }
+    return {kind: count for kind, count in counts.items() if count}
+
+
+def prompt_of(
+    run: Run[S], state: AskedState, name: str, shown: Shown, data: Mapping[str, str], values: Mapping[str, str]
+) -> list[BaseMessage]:
+    """The prompt that a reply is asked for with; see `spoken`."""
+    role, grounds = run.role.card, shown.grounds
     texts = {kind: "\n\n".join(all_of) for kind, all_of in grounds["texts"].items()}
-    values.setdefault("grounds", "\n\n".join(fence(kind, text) for kind, text in texts.items() if text))
+    values = {"grounds": "\n\n".join(fence(kind, text) for kind, text in texts.items() if text), **values}
     *system, last = run.prompt(name).messages(
         role=role.name,
         limits="".join(section(run, part, text) for part, text in grounds["limits"].items() if text),
-        data={"profile": role.profile, "question": state["question"], **(data or {}), **texts},
+        data={"profile": shown.profile, "question": state["question"], **data, **texts},
         **values,
     )
     scene = section(run, "scene", run.settings.scene) if run.settings.scene.strip() else ""
     directions = ""
     if role.card and (played := role.directions(grounds["asker"] or stranger_name(run), state["question"])):
         directions = section(run, "directions", clipped(played, DIRECTIONS * BYTES))
-    last = HumanMessage(earlier_summary(run, state.get("summary", "")) + directions + scene + last.text)
-    said = [*earlier(state["messages"], run.role.id, stranger_name(run)), last]
+    last = HumanMessage(earlier_summary(run, shown.summary) + directions + scene + last.text)
+    said = [*earlier(shown.messages, run.role.id, stranger_name(run)), last]
     if said[0].type == "ai":
         said[:0] = run.prompt("speak_first").messages()
     if begun := begun_in(state["messages"][-1]):
         said += [AIMessage(untagged(begun)), *run.prompt("go_on").messages()]
-    asked = [*system, *merge_message_runs(said, chunk_separator="\n\n")]
-    line, slips = await in_role(run, state, asked, asker=grounds["asker"], quiet=quiet)
-    return line.model_copy(update={"content": continued(begun, line.text)}), slips
+    return [*system, *merge_message_runs(said, chunk_separator="\n\n")]
 
 
 def continued(begun: str, rest: str) -> str:

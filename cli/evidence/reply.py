@@ -127,6 +127,9 @@ def joined_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
     """Which methods took part in an ensemble, and how much of what they found the reply rests on."""
     if parts := evidence.get("parts"):
         yield Text(f"Taking part: {', '.join(parts)}", style="dim")
+    if fitted := evidence.get("fitted"):
+        gone = ", ".join(f"{number} of {kind}" for kind, number in fitted.items())
+        yield Text(f"The model's window had no room for {gone}.", style="dim")
     if grounds := evidence.get("grounds"):
         gone = ", ".join(f"{number} of {kind}" for kind, number in grounds["left_out"].items())
         yield Text(f"The reply rests on {grounds['tokens']:,} tokens; left out: {gone or 'nothing'}.", style="dim")

@@ -177,9 +177,12 @@ function slips(evidence) {
 const checkedView = (name, attempts) =>
   section(t("checked", { name }), [list(attempts.map((one) => h("li", {}, badge(one.verdict), " ", h("q", {}, oneLine(one.text, 300)), h("p", { class: "faint" }, oneLine(one.reason, 300)))))]);
 
+const fitted = ({ fitted: gone }) =>
+  gone && typeof gone === "object" ? section(t("fitted"), [h("p", { class: "faint" }, Object.entries(gone).map(([kind, n]) => `${kind}: ${Number(n)}`).join(", "))]) : null;
+
 const noted = (evidence) => (evidence.summary ? section(t("summary"), [h("p", { class: "text" }, String(evidence.summary))]) : null);
 
-const VIEWS = { errors: fellBack, parts: joined, passages, attributes, scope, memories: memoryViews, relations: relationViews, identity: identityViews, slips, noted };
+const VIEWS = { errors: fellBack, parts: joined, passages, attributes, scope, memories: memoryViews, relations: relationViews, identity: identityViews, slips, fitted, noted };
 
 const COSTS = ["calls", "cached", "failures", "prompt_tokens", "completion_tokens", "seconds"];
 

@@ -134,7 +134,7 @@ async def test_an_answer_is_asked_for_no_longer_than_there_is_room(server: WildE
     server.ways = ["context"]
     counts = [len(await asked_by(server, chat_model("m"), max_tokens=5000)) for _ in range(2)]
     assert counts == [2, 1]
-    with pytest.raises(PromptRefused, match=f"maximum context length is {server.context} tokens"):
+    with pytest.raises(PromptRefused, match=f"its window has {server.context} tokens"):
         await write(chat_model("m"), [HumanMessage("The sea. " * server.context)])
 
 
