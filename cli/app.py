@@ -182,6 +182,10 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         ),
     },
     "Setup": {
+        "setup": (
+            "connecting:setup",
+            "Connect to a model: its address, a key and its name are tried, and kept in a file that only you can read.",
+        ),
         "doctor": (
             "setup:doctor",
             "Check what is installed and whether the models answer. The exit code is 1 if something needed is missing.",
@@ -215,7 +219,8 @@ def imported(name: str) -> Any:
 app = typer.Typer(
     name="dramaturg",
     cls=Commands,
-    help="Role-playing agents as LangGraph workflows. To start: dramaturg models pull, then dramaturg chat beethoven.",
+    help="Role-playing agents as LangGraph workflows. To start: dramaturg setup, or dramaturg models pull for the "
+    "embedded model, then dramaturg chat beethoven.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",

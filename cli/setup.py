@@ -5,7 +5,8 @@ import json
 import os
 import re
 import socket
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -64,14 +65,18 @@ def doctor(
     server: Annotated[bool, typer.Option("--server", help="Also check what a LangGraph server needs.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Check what is installed and whether the models answer. The exit code is 1 if something needed is missing."""
+    """Check what is installed and whether the models answer. The exit code is 1 if something needed is missing.
+
+    With --model, that model is asked ten small questions: what its server takes, how each kind of question is put to it
+    and what it makes of that, and what follows for each method.
+    """
     with waiting("Asking the models …"):
         shelf, languages = library_answer(library)
         found = [
             *packages(),
             *weights(),
             shelf,
-            asyncio.run(chat_answer(model)),
+            *asyncio.run(chat_answers(model)),
             *map(embedding_answer, languages),
             *(serving() if server else ()),
         ]
@@ -159,6 +164,87 @@ def weights() -> Iterator[SetupFinding]:
         yield SetupFinding(
             row.name, there or None, row.state if there else f"{row.state}: dramaturg models pull {row.name}"
         )
+
+
+ASKED = {
+    "amadeus": {"decide": "which passages answer the question", "extract": "what the role believes and is like"},
+    "role-rag": {"extract": "who and what is spoken of", "write": "a page that would answer"},
+    "emotional-rag": {"extract": "moods"},
+    "drmr": {"rate": "how well a line fits the role", "extract": "what is remembered"},
+    "id-rag": {
+        "choose": "what the role does",
+        "decide": "whether that is like the role",
+        "extract": "what has changed",
+    },
+}
+"""What each method asks, by kind of question."""
+
+
+async def chat_answers(model: str) -> list[SetupFinding]:
+    """Have the chat model say a word; one that is named is asked ten small questions."""
+    from dramaturg.models.chat import chat_model
+    from dramaturg.models.trial import FEATURES, QUESTIONS, speed_of, try_model, way_of
+
+    if model == "auto":
+        return [await chat_answer(model)]
+    try:
+        chat = chat_model(model, deadline=120)
+        tried = await try_model(chat)
+    except (RuntimeError, ValueError) as error:
+        return [SetupFinding("chat model", False, str(error))]
+    server, right = chat.shared.server, Counter(one.kind for one in tried if one.right)
+    asked = Counter(one.kind for one in QUESTIONS)
+    found = [SetupFinding("chat model", True, f"{chat.name} got {right.total()} of {len(tried)} small questions right")]
+    for kind, count in asked.items():
+        seconds = sum(one.seconds for one in tried if one.kind == kind) / count
+        way = "" if kind == "write" else f", put by {way_of(chat, kind)}"
+        found.append(
+            SetupFinding(
+                f"· {kind}", right[kind] == count or None, f"{right[kind]} of {count} right, {seconds:.1f} s each{way}"
+            )
+        )
+    refused = [words for feature, words in FEATURES.items() if feature in server.refused]
+    found.append(
+        SetupFinding(
+            "· server",
+            not refused or None,
+            f"does not take {', '.join(refused)}" if refused else "takes all that is asked for",
+        )
+    )
+    thinks = (
+        "thinks aloud: its thoughts are left out"
+        if server.limit("thinks") or server.limit("unopened")
+        else "does not think aloud"
+    )
+    window, speed = chat.window, speed_of(tried)
+    found.append(
+        SetupFinding("· habits", True, f"{thinks}; {f'{speed:.0f} tokens a second' if speed else 'speed not known'}")
+    )
+    found.append(
+        SetupFinding(
+            "· window",
+            bool(window) or None,
+            f"{window:,} tokens" if window else "not known: a prompt that is too long tells it",
+        )
+    )
+    return [
+        *found,
+        *(method_finding(method, kinds, right, asked, way_of(chat, "decide")) for method, kinds in ASKED.items()),
+    ]
+
+
+def method_finding(
+    method: str, kinds: Mapping[str, str], right: Mapping[str, int], asked: Mapping[str, int], way: str
+) -> SetupFinding:
+    """What a method can do with a model."""
+    weak = [f"{what} ({kind})" for kind, what in kinds.items() if right[kind] < asked[kind]]
+    words = bool(kinds.keys() & {"decide", "rate"}) and way != "log-probabilities"
+    found = f"do not trust it with {', '.join(weak)}" if weak else "answers all that it asks"
+    return SetupFinding(
+        f"· {method}",
+        not weak or None,
+        found + ("; it judges in words, thresholds of probabilities have no part" if words else ""),
+    )
 
 
 async def chat_answer(model: str) -> SetupFinding:

@@ -1,11 +1,13 @@
-"""The one place that reads environment variables."""
+"""The one place that reads environment variables, and the file of an endpoint that `dramaturg setup` has written."""
 
+import json
 import os
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from platformdirs import user_cache_path, user_data_path
+from platformdirs import user_cache_path, user_config_path, user_data_path
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
 
@@ -94,15 +96,64 @@ VARIABLES = {
 
 
 KEY_FILE = "OPENAI_API_KEY_FILE"
+SETTINGS_FILE = "DRAMATURG_SETTINGS"
+KEPT = ("OPENAI_BASE_URL", "OPENAI_API_KEY", "DRAMATURG_CHAT_MODEL", "DRAMATURG_EMBEDDING_MODEL")
+"""What may stand in the file of settings."""
+
+
+def settings_file(variables: Mapping[str, str] = os.environ) -> Path:
+    """Where an endpoint is kept: in the file of DRAMATURG_SETTINGS, else in the user's folder of settings."""
+    named = variables.get(SETTINGS_FILE)
+    return Path(named) if named else user_config_path("dramaturg") / "endpoint.json"
+
+
+def keep_endpoint(values: Mapping[str, str], file: Path) -> None:
+    """Write an endpoint to its file, which nobody else may read."""
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    new = file.with_name(f"{file.name}.new")
+    new.touch(mode=0o600)
+    new.chmod(0o600)
+    new.write_text(json.dumps({name: value for name, value in values.items() if value}, indent=2), encoding="utf-8")
+    new.replace(file)
+
+
+def kept_endpoint(variables: Mapping[str, str] = os.environ) -> Mapping[str, str]:
+    """The endpoint that is kept; none where the variables name one: its key must not be sent to another address.
+
+    Raises:
+        ValueError: the file cannot be read.
+    """
+    if any(variables.get(name) for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", KEY_FILE)):
+        return {}
+    file = settings_file(variables)
+    try:
+        seen = file.stat()
+        return _read_endpoint(file, seen.st_mtime_ns, seen.st_size)
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            f"The settings in {file} cannot be read: run `dramaturg setup` again, or remove it."
+        ) from error
+
+
+@lru_cache(maxsize=8)
+def _read_endpoint(file: Path, changed: int, size: int) -> Mapping[str, str]:
+    found = json.loads(file.read_text(encoding="utf-8"))
+    if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
+        raise ValueError("It is no table of texts.")
+    return {name: found[name] for name in KEPT if found.get(name)}
 
 
 def environment(variables: Mapping[str, str] = os.environ) -> Environment:
-    """Read the variables that are set and not empty.
+    """Read the variables that are set and not empty, and where they name no endpoint the one that is kept.
 
     Raises:
-        ValueError: a variable cannot be used, or the file of the key cannot be read.
+        ValueError: a variable cannot be used, or the file of the key, or of the endpoint, cannot be read.
     """
-    given = {field: variables[name] for field, name in VARIABLES.items() if variables.get(name)}
+    kept = kept_endpoint(variables)
+    said = {field: variables.get(name) or kept.get(name) for field, name in VARIABLES.items()}
+    given: dict[str, Any] = {field: value for field, value in said.items() if value}
     if "api_key" not in given and (file := variables.get(KEY_FILE)):
         try:
             given["api_key"] = Path(file).read_text(encoding="utf-8").strip()

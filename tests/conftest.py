@@ -137,6 +137,7 @@ def no_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.Te
     home = tmp_path_factory.getbasetemp() / "homes" / str(next(NUMBERS))
     monkeypatch.setenv("DRAMATURG_LIBRARY", str(home / "library"))
     monkeypatch.setenv("DRAMATURG_CACHE", str(home / "cache"))
+    monkeypatch.setenv("DRAMATURG_SETTINGS", str(home / "endpoint.json"))
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     for module in (saver_file, item_store):
         monkeypatch.setattr(module, "SYNCHRONOUS", "OFF")
