@@ -73,7 +73,7 @@ def wanted(
     held = before.get("OPENAI_API_KEY", "") if before.get("OPENAI_BASE_URL") == chosen else ""
     if key_stdin:
         key = sys.stdin.readline().strip()
-    elif address and model:
+    elif address and model and not sys.stdin.isatty():
         key = held
     else:
         hint = "Key (what you type is not shown; Enter for " + ("the one that is kept)" if held else "none)")

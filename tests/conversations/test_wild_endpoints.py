@@ -1,4 +1,4 @@
-"""Every method with the servers and models that people have, at both doors: an answer in the role's words, or why not.
+"""Every method with the servers and models that people have, at all doors: an answer in the role's words, or why not.
 
 A server that refuses something costs a turn two questions more at the most, and the next turn none; see
 `tests/support/wild_endpoint.py` for the ways in which servers and models behave.
@@ -6,6 +6,7 @@ A server that refuses something costs a turn two questions more at the most, and
 
 import asyncio
 import io
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout, suppress
@@ -20,9 +21,11 @@ from wild_endpoint import THOUGHT, WAYS, WildEndpoint, wild_endpoint
 from dramaturg.cli.app import main
 from dramaturg.conversations.opening import open_conversation
 from dramaturg.models import connections
+from dramaturg.stores.library import library_at
 from dramaturg.workflows.methods import METHODS, flow
 
 from fault_server import SECRET
+from served_roles import served
 
 QUESTION = "Do storms make you afraid, and what does Tom say of it?"
 SETTINGS: dict[str, float] = {"deadline": 3600, "turn_deadline": 3600}
@@ -38,7 +41,14 @@ TWO = [
 """Of two ways at once."""
 MORE = {"unknown fields": 1, "batches of 1": 4, "batches of 4": 1, "temperature, unnamed": 1}
 """Requests more than two: of three kinds, for several texts, or to find what it was in the next turn."""
-EVERY = [*((name,) for name in WAYS), *TWO]
+RECIPES = [
+    tuple(re.findall("`([^`]+)`", line))
+    for page in sorted((Path(__file__).parents[2] / "docs" / "how-to" / "models").glob("*.md"))
+    for line in page.read_text(encoding="utf-8").splitlines()
+    if line.startswith("Tested with: ")
+]
+"""What the pages of servers say that they are tested with."""
+EVERY = list(dict.fromkeys([*((name,) for name in WAYS), *TWO, *RECIPES]))
 
 pytestmark = pytest.mark.filterwarnings("ignore:Pydantic serializer warnings:UserWarning")
 
@@ -95,7 +105,20 @@ def by_command(house: House, method: str, thread: str) -> str:
     return reply if reply in printed and "/retry" not in printed else f"failed: {printed}"
 
 
-DOORS = {"api": by_conversation, "command": by_command}
+def by_server(house: House, method: str, _: str) -> str:
+    """Take a turn as a client of `dramaturg serve`; what is said, or the error."""
+
+    async def turn() -> str:
+        own = {"chat_model": "auto", "embedding_model": "auto", **SETTINGS}
+        async with served(house.library.parent, library=library_at(house.library), method=method, settings=own) as http:
+            said = {"model": "ada", "messages": [{"role": "user", "content": QUESTION}]}
+            answer = (await http.post("/v1/chat/completions", json=said)).json()
+        return str(answer["choices"][0]["message"]["content"]) if "choices" in answer else f"failed: {answer}"
+
+    return asyncio.run(turn())
+
+
+DOORS = {"api": by_conversation, "command": by_command, "server": by_server}
 
 
 def two_turns(house: House, method: str, door: str, monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], list[int]]:
@@ -127,7 +150,7 @@ def problem(house: House, method: str, ways: tuple[str, ...], door: str, monkeyp
         return "" if fails and "The" in said[0] else f"it says {said}"
     if said != [good, good]:
         return f"it says {said}, and not {good!r}"
-    more = 2 + sum(MORE.get(name, 0) for name in ways)
+    more = max(2, len(ways)) + sum(MORE.get(name, 0) for name in ways)
     if asked[0] > usual[0] + more or asked[1] > usual[1] + MORE.get(ways[-1], 0):
         return f"it asks {asked}, and a good server {usual}"
     return ""
@@ -146,7 +169,7 @@ def test_amadeus_answers_in_the_words_of_the_role(
 def test_every_method_at_one_of_the_doors(house: House, ways: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = {}
     for number, method in enumerate(METHODS):
-        door = [*DOORS][(number + EVERY.index(ways)) % 2]
+        door = [*DOORS][(number + EVERY.index(ways)) % len(DOORS)]
         if found := problem(house, method, ways, door, monkeypatch):
             wrong[method, door] = found
     assert wrong == {}
