@@ -36,6 +36,7 @@ logger = logging.getLogger(__name__)
 DAY = 86_400.0  # seconds for which what was learned holds: servers are updated, and models change behind a name
 TRIES = 5  # of one request
 DEEPEST = 5  # brackets in the body of an answer
+PATIENCE = 10.0  # seconds that a request waits for what becomes of another one
 LEAST_ROOM = 64  # tokens for an answer
 FEW_LOGPROBS = 5  # what all servers take that give any
 REFUSALS = (400, 422)  # the statuses of requests that may pass without something
@@ -119,8 +120,10 @@ class Endpoint:
             self._taken.difference_update(refused)
             if not refused.isdisjoint(self._suspects):  # it was this, and the others need not have been
                 self._suspects.clear()
-            self._kept.refused |= dict.fromkeys(refused, now)
-            self._kept.limits |= {what: (number, now) for what, number in limits.items()}
+            self._kept = Kept(  # anew: other threads are reading
+                refused=self._kept.refused | dict.fromkeys(refused, now),
+                limits=self._kept.limits | {what: (number, now) for what, number in limits.items()},
+            )
             if self._file and (refused or limits):
                 self._write(self._file)
 
@@ -173,15 +176,25 @@ class Endpoint:
 
     @asynccontextmanager
     async def in_turn(self, features: Iterable[str]) -> AsyncIterator[None]:
-        """Go alone with what the server was never seen to take."""
+        """Go alone with what the server was never seen to take; beside somebody whom it answers slowly."""
+        alone = self._alone.get()
         if not self.unknown(features) - self.refused:
             yield
             return
-        async with self._alone.get():
-            if self.unknown(features) - self.refused:
-                yield
-                return
-        yield
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await alone.acquire()
+        except TimeoutError:
+            yield
+            return
+        if not self.unknown(features) - self.refused:
+            alone.release()
+            yield
+            return
+        try:
+            yield
+        finally:
+            alone.release()
 
 
 _endpoints: dict[Path, Endpoint] = {}

@@ -2,9 +2,10 @@
 
 import asyncio
 import json
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,30 @@ async def test_twenty_at_once_are_refused_once(server: WildEndpoint) -> None:
     refused = [body for _, body in server.asked if "max_completion_tokens" in body]
     assert len(refused) == 1
     assert len(server.asked) == 21
+
+
+async def test_whoever_is_answered_slowly_does_not_hold_up_the_others(
+    server: WildEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoints, "PATIENCE", 0.01)
+    first, answered = threading.Event(), server.model.reply
+
+    def reply(messages: Any) -> Any:
+        if not first.is_set():
+            first.set()
+            server.ended.wait()
+        return answered(messages)
+
+    monkeypatch.setattr(server, "lock", nullcontext())
+    monkeypatch.setattr(server.model, "reply", reply)
+    slow = asyncio.create_task(write(chat_model("m"), MESSAGES))
+    await asyncio.to_thread(first.wait)
+    assert await write(chat_model("m"), MESSAGES)
+    assert not slow.done()
+    slow.cancel()
+    await asyncio.wait([slow])
+    server.ended.set()
+    assert await write(chat_model("m"), MESSAGES)
 
 
 async def test_what_is_refused_without_a_name_is_found_and_the_rest_is_not_left_out(server: WildEndpoint) -> None:
