@@ -1,6 +1,7 @@
 """The command: its parts, each imported when it is called, and how an error becomes a sentence and an exit code."""
 
 import logging
+import os
 import sqlite3
 import sys
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from typer.core import TyperGroup
 
 from dramaturg.cli.output import Notes, note, screen, sentence
 from dramaturg.cli.stopping import STOPPED, stopping
+from dramaturg.models.environment import kept_endpoint
 from dramaturg.models.errors import ModelError, WeightsError
 from dramaturg.stores.errors import DamagedConversations, DamagedIndex
 
@@ -239,11 +241,15 @@ def print_version(wanted: bool) -> None:
 
 @app.callback()
 def options(
+    context: typer.Context,
     show_version: bool = typer.Option(
         False, "--version", help="Print the version.", is_eager=True, callback=print_version
     ),
 ) -> None:
-    """What stands before every command."""
+    """What stands before every command: the endpoint that is kept, where the surroundings name none."""
+    if context.invoked_subcommand != "setup":
+        for variable, value in kept_endpoint().items():
+            os.environ[variable] = os.environ.get(variable) or value
 
 
 def main() -> None:

@@ -211,11 +211,13 @@ async def in_turn(chat: ChatModel, answer: Callable[[BaseChatModel], Awaitable[T
     if isinstance(chat.model, BaseChatModel):
         client = adapting(chat.model)
         chat.shared.server = endpoint_of(client) or chat.shared.server
+        await chat.shared.server.read()
     elif (known := chat.shared.client) is not None:
         client = known
     else:  # in a thread: that reads files, and may start the embedded model
         client = adapting(await typed_errors(asyncio.to_thread(lambda: chat.client), chat.name))
         chat.shared.server = endpoint_of(client) or chat.shared.server
+        await chat.shared.server.read()
         if is_embedded(chat.model):
             chat.shared.server.learn(unopened=0)
         chat.shared.client = client
@@ -245,6 +247,7 @@ async def counted(chat: ChatModel, call: Awaitable[AIMessage], read: Callable[[A
     try:
         message = await typed_errors(call, chat.name)
         learn_habits(chat, message)
+        await chat.shared.server.keep()
         answer = read(message)
         usable = True
         return answer
@@ -290,21 +293,25 @@ class FormattedCall(Generic[T]):
         A way counts as refused when the same question then passes in another way: a prompt that is too long rules
         out none.
         """
-        refused = set[str]()
+        refused, server = set[str](), self.chat.shared.server
         for way, attempt in self.ways().items():
-            if way in self.chat.shared.server.refused:  # by now: others have asked
+            if way in server.refused:  # by now: others have asked
                 continue
             try:
                 answer = await attempt()
                 break
-            except (RequestRejected, NoProbabilities):
+            except RequestRejected:
                 refused.add(way)
+            except NoProbabilities:
+                refused.add(way)
+                if self.chat.shared.undecided[self.kind] >= 0:  # there never were any
+                    server.learn([way])
             except Undecided:
                 pass
         else:
             answer = await self.by_prompt()
-        if refused - self.chat.shared.server.refused:
-            self.chat.shared.server.learn(refused)
+        server.doubt(refused - server.refused)
+        await server.keep()
         return answer
 
     def ways(self) -> dict[str, Callable[[], Awaitable[T]]]:
@@ -327,11 +334,13 @@ class FormattedCall(Generic[T]):
         async with self.chat.shared.first.get():
             if undecided[self.kind] >= UNDECIDED or "logprobs" in self.chat.shared.server.refused:
                 raise Undecided
-            try:
-                return await self._by_first_token(weigh)
-            except Undecided:
-                undecided[self.kind] += 1
-                raise
+            if undecided[self.kind] >= 0:
+                try:
+                    return await self._by_first_token(weigh)
+                except Undecided:
+                    undecided[self.kind] += 1
+                    raise
+        return await self._by_first_token(weigh)
 
     async def _by_first_token(self, weigh: Callable[[Mapping[str, float]], T]) -> T:
         call = self.client.bind(**ONE_TOKEN).ainvoke(list(self.messages), quiet(self.kind))

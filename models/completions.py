@@ -110,7 +110,10 @@ class _Sender:
 
     def note(self, error: Exception, request: Mapping[str, Any]) -> None:
         """Note with an error what can be shown of the server's words."""
-        note(error, request.get("messages") or (), key=self._key, model=self._model)
+        messages = request.get("messages") or ()
+        also = [*(request.get("stop") or ()), *(one["name"] for one in messages if one.get("name"))]
+        said = [*messages, *({"content": text.strip()} for text in also if isinstance(text, str))]
+        note(error, said, key=self._key, model=self._model)
 
 
 class _Completions(_Around):
@@ -158,11 +161,16 @@ class _Raw(_Around):
                 response: Any = _Joined([chunk async for chunk in _WholeStream(stream, self.sender.note_of(asked))])
             else:
                 response = await whole(self._inner.create, **asked)
-            if asked.get("logprobs") and b'"top_logprobs"' not in response.content:
-                self.sender.server.learn(["logprobs"])
+            if asked.get("logprobs") and is_without_probabilities(response.content):
+                self.sender.server.doubt(["logprobs"])
             return response
 
         return await self.sender.send(request, sent)
+
+
+def is_without_probabilities(body: bytes) -> bool:
+    """Whether an answer came to its end, or to its limit, without the probabilities that were asked for."""
+    return b'"top_logprobs"' not in body and bool(re.search(rb'"finish_reason": ?"(?:stop|length)"', body))
 
 
 class _Joined:
@@ -181,7 +189,7 @@ class _Joined:
         message = {"role": "assistant", "content": "".join(said)}
         choices = [{"index": 0, "message": message, "finish_reason": ended, "logprobs": probable}]
         self._answer = {**last, "object": "chat.completion", "choices": choices, "usage": usage}
-        self.content = json.dumps(probable).encode()
+        self.content = json.dumps(choices).encode()
 
     def parse(self) -> dict[str, Any]:
         """The answer."""

@@ -160,8 +160,9 @@ class _Held(AsyncCallbackHandler):
             self._kept = [(event, tell) for event, tell in self._kept if event != "on_llm_new_token"]
             self._parts.clear()
         self._parts.append(said)
-        if said != written:
-            if not said:
+        blocks = isinstance(chunk, ChatGenerationChunk) and isinstance(chunk.message.content, list)
+        if said != written or blocks:  # blocks may be thoughts
+            if not said and written:
                 return
             token, chunk = said, with_text(chunk, said) if isinstance(chunk, ChatGenerationChunk) else chunk
         await self._tell("on_llm_new_token", "ignore_llm", token, *args, chunk=chunk, **named)

@@ -17,6 +17,7 @@ from pydantic import SecretStr
 from dramaturg.models.clock import EMBEDDING_SHARE, TurnClock, within
 from dramaturg.models.completions import refuse_errors, whole
 from dramaturg.models.endpoints import (
+    BATCH,
     Endpoint,
     adapted,
     adapted_blocking,
@@ -397,6 +398,7 @@ class InOrderAsync(InOrder):
             except Exception as error:
                 if not batches.smaller(error):
                     raise
+        await self.server.keep()
         return {"data": batches.data}
 
     async def asent(self, request: dict[str, Any]) -> Any:
@@ -404,9 +406,7 @@ class InOrderAsync(InOrder):
         return (await whole(self.client.with_raw_response.create, **request)).parse()
 
 
-BATCH = re.compile(
-    r"batch|too many (?:inputs|texts)|(?:input|array|list)[^.]{0,40}(?:length|size|items|larger|exceed)", re.I
-)
+TOO_MANY = (400, 413, 422)  # statuses of requests that may pass with fewer texts
 
 
 class Batches:
@@ -435,6 +435,8 @@ class Batches:
         """Whether fewer at once may pass, as after a refusal that speaks of their number, or of nothing."""
         refusal, sent = refusal_in(error), len(self.next())
         if sent < 2 or refusal is None or is_about_the_prompt(refusal):
+            return False
+        if refusal.status not in TOO_MANY and not BATCH.search(refusal.text):
             return False
         numbers = [int(one) for one in re.findall(r"\b\d{1,4}\b", refusal.text) if 0 < int(one) < sent]
         self._most = max(numbers) if numbers and BATCH.search(refusal.text) else sent // 4 or 1

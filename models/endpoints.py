@@ -12,11 +12,12 @@ import asyncio
 import hashlib
 import json
 import logging
+import math
 import re
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -27,16 +28,19 @@ from pydantic import BaseModel, ValidationError
 from dramaturg.models.environment import environment
 from dramaturg.models.errors import FILTERED, TOO_LONG, RequestRejected
 from dramaturg.models.per_loop import PerLoop
-from dramaturg.models.server_words import words_of
+from dramaturg.models.server_words import LOOKED_AT, texts_of, words_of
 
 T = TypeVar("T")
 Request = Mapping[str, Any]
 
 logger = logging.getLogger(__name__)
+HOUR = 3_600.0
 DAY = 86_400.0  # seconds for which what was learned holds: servers are updated, and models change behind a name
 TRIES = 5  # of one request
 DEEPEST = 5  # brackets in the body of an answer
-PATIENCE = 10.0  # seconds that a request waits for what becomes of another one
+PATIENCE = 3.0  # seconds that a request waits for what becomes of another one
+LEAST_WINDOW = 256  # tokens: less is another number in what a server says
+ROOM = 90  # percent of the room beside a prompt that an answer may have: we count tokens roughly
 LEAST_ROOM = 64  # tokens for an answer
 FEW_LOGPROBS = 5  # what all servers take that give any
 REFUSALS = (400, 422)  # the statuses of requests that may pass without something
@@ -89,17 +93,55 @@ class Endpoint:
     def __init__(self, file: Path | None = None) -> None:
         self._file = file
         self._kept = Kept()
-        self._taken = set[str]()
+        self._read, self._changed = file is None, False
+        self._taken, self._doubted = set[str](), dict[str, float]()
         self._suspects = dict[str, None]()
         self._alone = PerLoop(asyncio.Lock)
         self._lock = threading.Lock()
+
+    async def read(self) -> None:
+        """Read what is kept, once; in a thread: an event loop is not to wait for a disk."""
+        if not self._read:
+            await asyncio.to_thread(self.read_blocking)
+
+    def read_blocking(self) -> None:
+        """The same for code that blocks."""
+        with self._lock:
+            if not self._read:
+                self._kept, self._read = self._merged(), True
+
+    def _merged(self) -> Kept:
         try:
-            if file:
-                self._kept = Kept.model_validate_json(file.read_bytes())
+            there = Kept.model_validate_json(self._file.read_bytes()) if self._file else Kept()
         except FileNotFoundError:
-            pass
+            return self._kept
         except (OSError, ValidationError) as error:
-            logger.warning("What %s says of a server cannot be read (%s).", file, type(error).__name__)
+            logger.warning("What %s says of a server cannot be read (%s).", self._file, type(error).__name__)
+            return self._kept
+        return Kept(refused=there.refused | self._kept.refused, limits=there.limits | self._kept.limits)
+
+    async def keep(self) -> None:
+        """Write down what was learned, in a thread."""
+        if self._changed:
+            await asyncio.to_thread(self.keep_blocking)
+
+    def keep_blocking(self) -> None:
+        """The same for code that blocks. What cannot be written is a warning: it is known to this process."""
+        with self._lock:
+            if not (self._changed and self._file):
+                return
+            self._changed, self._kept = False, self._merged()
+            try:
+                self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                with NamedTemporaryFile("w", dir=self._file.parent, delete=False, encoding="utf-8") as new:
+                    new.write(self._kept.model_dump_json())
+                Path(new.name).replace(self._file)
+                for other in self._file.parent.iterdir():  # of endpoints that are no more
+                    with suppress(FileNotFoundError):
+                        if other.stat().st_mtime < time.time() - DAY:
+                            other.unlink()
+            except OSError as error:
+                logger.warning("What a server takes cannot be kept at %s (%s).", self._file, type(error).__name__)
 
     @property
     def refused(self) -> set[str]:
@@ -124,20 +166,22 @@ class Endpoint:
                 refused=self._kept.refused | dict.fromkeys(refused, now),
                 limits=self._kept.limits | {what: (number, now) for what, number in limits.items()},
             )
-            if self._file and (refused or limits):
-                self._write(self._file)
+            self._changed = self._changed or bool(refused or limits)
 
-    def _write(self, file: Path) -> None:
-        try:
-            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with NamedTemporaryFile("w", dir=file.parent, delete=False, encoding="utf-8") as new:
-                new.write(self._kept.model_dump_json())
-            Path(new.name).replace(file)
-            for other in file.parent.iterdir():  # of endpoints that are no more
-                if other.stat().st_mtime < time.time() - DAY:
-                    other.unlink(missing_ok=True)
-        except OSError as error:
-            logger.warning("What a server takes cannot be kept at %s (%s).", file, type(error).__name__)
+    def doubt(self, refused: Iterable[str]) -> None:
+        """Note what was refused. What the server has taken before is refused when it is so again, within the hour."""
+        now = time.time()
+        with self._lock:
+            sure = {one for one in refused if one not in self._taken or now < self._doubted.get(one, -HOUR) + HOUR}
+            self._doubted |= dict.fromkeys(refused, now)
+        if sure:
+            self.learn(sure)
+
+    def forget(self, limit: str) -> None:
+        """A number that was learned does not hold."""
+        with self._lock:
+            limits = {what: one for what, one in self._kept.limits.items() if what != limit}
+            self._kept, self._changed = Kept(refused=self._kept.refused, limits={**limits, limit: (0, 0.0)}), True
 
     def takes(self, features: Iterable[str]) -> None:
         """Note that a request with these passed."""
@@ -145,11 +189,6 @@ class Endpoint:
             self._taken.update(features)
             for what in features:
                 self._suspects.pop(what, None)
-            if len(self._suspects) == 1:  # all others passed: it was this
-                (last,) = self._suspects
-            else:
-                return
-        self.learn([last])
 
     def unknown(self, features: Iterable[str]) -> set[str]:
         """What of this the server was never seen to take."""
@@ -158,7 +197,7 @@ class Endpoint:
     def suspect(self, features: Iterable[str]) -> None:
         """Note that a request passed without these, and not with all of them."""
         if len(features := dict.fromkeys(features)) == 1:
-            self.learn(features)
+            self.doubt(features)
         else:
             with self._lock:
                 self._suspects |= features
@@ -169,9 +208,10 @@ class Endpoint:
         That one thing is in it only where nothing else is that may be refused.
         """
         here, refused = set(features), self.refused
+        here |= set(LIMITS) if here.intersection(LIMITS) else set()  # the one stands in for the other
         with self._lock:
             doubtful = [what for what in self._suspects if what in here]
-            more = here - self._taken - refused - set(doubtful)
+            more = set(features) - self._taken - refused - set(doubtful)
         return here & (refused | set(doubtful[0 if more else 1 :]))
 
     @asynccontextmanager
@@ -268,7 +308,11 @@ def in_turns(messages: Iterable[Mapping[str, Any]], *, system: bool) -> list[dic
     instructions = [] if system else [{**one, "role": "user"} for one in messages if one.get("role") == "system"]
     turns = list[dict[str, Any]]()
     for one in [*instructions, *others]:
-        if turns and turns[-1].get("role") == one.get("role") and not one.get("tool_calls"):
+        if (
+            turns
+            and turns[-1].get("role") == one.get("role") in ("user", "assistant")
+            and not (one.get("tool_calls") or turns[-1].get("tool_calls"))
+        ):
             turns[-1] = {**turns[-1], "content": joined(turns[-1].get("content"), one.get("content"))}
         else:
             turns.append(one)
@@ -294,6 +338,8 @@ class Refusal(BaseModel):
     def about(self, features: Iterable[str]) -> set[str]:
         """Which features it names; empty: none, or so many that it repeats the request."""
         features = set(features)
+        if self.status >= 500:  # a failure, unless it is that of a template
+            return {name for name, said in SAID if name in features & {"system", "runs"} and re.search(said, self.text)}
         if in_fields := {name for name in features if self.fields & {name, *FIELDS.get(name, ())}}:
             return in_fields
         named = {name for name, said in SAID if name in features and re.search(said, self.text, re.IGNORECASE)}
@@ -321,7 +367,7 @@ def refusal_in(error: Exception) -> Refusal | None:
     if status not in REFUSALS_BY_NAME:
         return None
     fields = frozenset(re.findall(r"[^\W\d]\w*", places)) - {"body", "messages"}
-    return Refusal(status=status, text=words_of(error), fields=fields)
+    return Refusal(status=status, text=words_of(error)[:LOOKED_AT], fields=fields)
 
 
 def places_in(body: Any, depth: int = 0) -> list[Any]:
@@ -333,9 +379,16 @@ def places_in(body: Any, depth: int = 0) -> list[Any]:
     return [*named, *(one for value in values for one in places_in(value, depth + 1))]
 
 
+def about_tokens(text: str) -> int:
+    """About how many tokens a text has: four letters of ASCII are one, and each other letter is."""
+    ascii_letters = len(text.encode("ascii", "ignore"))
+    return ascii_letters // 4 + len(text) - ascii_letters
+
+
 def tokens_of(request: Request) -> int:
-    """About how many tokens a request says: three bytes of UTF-8 are one, or a few more."""
-    return sum(len(str(one.get("content") or "").encode()) for one in request.get("messages") or ()) // 3
+    """About how many tokens a request says."""
+    texts = (text for one in request.get("messages") or () for text in texts_of(one.get("content")))
+    return sum(map(about_tokens, texts))
 
 
 def fitted(server: Endpoint, request: Request) -> dict[str, Any]:
@@ -344,34 +397,61 @@ def fitted(server: Endpoint, request: Request) -> dict[str, Any]:
     context, most = server.limit("context"), server.limit("answer")
     if name is None or not (context or most):
         return dict(request)
-    room = max(LEAST_ROOM, context - tokens_of(request)) if context else request[name]
+    percent = server.limit("room") or ROOM
+    room = max(LEAST_ROOM, (context - tokens_of(request)) * percent // 100) if context else request[name]
     return {**request, name: min(request[name], room, most or request[name])}
 
 
+MOST = (
+    r"at most (\d+)",
+    r"range of max\w{0,30}tokens[^.\d]{0,40}\[\d+, ?(\d+)\]",
+    r"max\w{0,30}tokens[^.\d]{0,60}(?:<=|less than or equal to|no (?:more|larger|greater) than|up to) ?(\d+)",
+    r"max\w{0,30}tokens[^.\d]{0,60}between \d+ and (\d+)",
+    r"> ?(\d+), which is the maximum",
+)
+"""How servers say what the longest answer is that they give."""
+
+
 def most_in(refusal: Refusal, asked: int) -> int | None:
-    """The longest answer that a server says that it gives, of a refusal that names the limit of one; None: none."""
-    about_it = (
-        r"range of max\w*tokens"
-        r"|max\w*tokens.{0,80}?(?:too (?:large|big|high)|at most|range|exceed|less than|greater than|<=|between)"
-    )
-    if not re.search(about_it, refusal.text, re.IGNORECASE | re.DOTALL):
+    """The longest answer that a server gives, of a refusal that says so; None: it speaks of something else.
+
+    Where it says no number, half of what was asked for is tried.
+    """
+    if not re.search(r"max\w{0,30}tokens", refusal.text) or re.search(r"inputs?\b.{0,40}\+", refusal.text):
         return None
-    numbers = [int(one) for one in re.findall(r"\b\d{2,7}\b", refusal.text)]
-    return max((one for one in numbers if one < asked), default=None)
+    found = (one for pattern in MOST if (one := re.search(pattern, refusal.text, re.IGNORECASE)))
+    numbers = [int(one.group(1)) for one in found if int(one.group(1)) < asked]
+    if numbers:
+        return numbers[0]
+    return asked // 2 if re.search(r"max\w{0,30}tokens\W.{0,40}too (?:large|big|high)", refusal.text) else None
 
 
-WINDOW = (
-    r"context (?:length|window|size)[^.0-9]{0,30}?(\d{3,8})",
-    r"n_ctx\D{0,5}(\d{3,8})",
-    r"> (\d{3,8}) maximum",
-    r"maximum number of tokens allowed \((\d{3,8})\)",
+BATCH = re.compile(
+    r"batch|too many (?:inputs|texts)|(?:input|array|list)[^.]{0,40}(?:length|size|items|larger|exceed)", re.I
+)
+"""How servers say that they are to embed too many texts at once."""
+NUMBER = r"(\d{1,3}(?:[,.]\d{3})+|\d{3,8}|\d{1,4}k)\b"
+WINDOW = tuple(
+    before + NUMBER + after
+    for before, after in (
+        (r"context (?:length|window|size)(?: of| is|:)?(?: only| up to| limited to)? ?", ""),
+        (r"(?:maximum|max) context (?:length|window|size)\D{0,20}?", ""),
+        (r"n_ctx\D{0,5}", ""),
+        (r"available context size \(", ""),
+        (r"\d+ tokens? > ", " maximum"),
+        (r"maximum number of (?:input )?tokens allowed \(", ""),
+        (r"model supports (?:only |up to )?", ""),
+    )
 )
 
 
 def context_in(text: str) -> int | None:
     """The tokens that a model's window has, as its server says where a prompt is too long; None: it does not."""
     found = next((found for one in WINDOW if (found := re.search(one, text, re.IGNORECASE))), None)
-    return int(found.group(1)) if found else None
+    if found is None:
+        return None
+    digits = re.sub("[,.]", "", found.group(1))
+    return int(digits[:-1]) * 1000 if digits[-1] in "kK" else int(digits)
 
 
 async def adapted(server: Endpoint, request: Request, send: Callable[[dict[str, Any]], Awaitable[T]]) -> T:
@@ -380,6 +460,14 @@ async def adapted(server: Endpoint, request: Request, send: Callable[[dict[str, 
     Raises:
         Exception: the client's error for a request that is refused for what cannot be left out.
     """
+    await server.read()
+    try:
+        return await _adapted(server, request, send)
+    finally:
+        await server.keep()
+
+
+async def _adapted(server: Endpoint, request: Request, send: Callable[[dict[str, Any]], Awaitable[T]]) -> T:
     features = features_of(request)
     async with server.in_turn(features):
         negotiation = Negotiation(server, features)
@@ -394,12 +482,13 @@ async def adapted(server: Endpoint, request: Request, send: Callable[[dict[str, 
                 if refusal is None or not negotiation.goes_on(refusal, asked):
                     raise
             else:
-                negotiation.passed(features_of(asked))
+                negotiation.passed(features_of(asked), asked)
                 return answer
 
 
 def adapted_blocking(server: Endpoint, request: Request, send: Callable[[dict[str, Any]], T]) -> T:
     """The same for code that blocks; it waits for nobody."""
+    server.read_blocking()
     negotiation = Negotiation(server, features_of(request))
     while True:
         asked = without(request, negotiation.left_out)
@@ -410,7 +499,8 @@ def adapted_blocking(server: Endpoint, request: Request, send: Callable[[dict[st
             if refusal is None or not negotiation.goes_on(refusal, asked):
                 raise
         else:
-            negotiation.passed(features_of(asked))
+            negotiation.passed(features_of(asked), asked)
+            server.keep_blocking()
             return answer
 
 
@@ -422,28 +512,26 @@ class Negotiation:
         self.left_out = server.left_out(features)
         self._named = set[str]()
         self._bare = set[str]()
-        self._tries = 0
+        self._tries, self._fitted = 0, False
 
     def goes_on(self, refusal: Refusal, request: Request) -> bool:
-        """Leave out what is refused; whether there is something to try."""
+        """Leave out what is refused, or ask for less; whether there is something to try."""
         self._tries += 1
-        asked, before = features_of(request), fitted(self._server, request)
-        named = refusal.about(asked)
-        if TOO_LONG.search(refusal.text) and (window := context_in(refusal.text)):
-            self._server.learn(context=window)
-            if tokens_of(request) + LEAST_ROOM > window:
-                return False
-        elif (limit := next((request[name] for name in LIMITS if request.get(name)), 0)) and (
-            most := most_in(refusal, limit)
-        ):
-            self._server.learn(answer=most)
-        if self._tries < TRIES and fitted(self._server, request) != before:
-            return True
-        if forms := named.intersection(FORMS):
-            whole = "json_schema" in forms and not re.search("json_schema|type", refusal.text)
-            self._server.learn(named | ({"json_object"} if whole else set()))
+        if self._tries >= TRIES:
             return False
-        if self._tries >= TRIES or is_about_the_prompt(refusal):
+        limit = next((request[name] for name in LIMITS if request.get(name)), 0)
+        if TOO_LONG.search(refusal.text):
+            return self._has_room(refusal.text, request, limit)
+        if is_about_the_prompt(refusal) or ("input" in request and BATCH.search(refusal.text)):
+            return False
+        if limit and (most := most_in(refusal, limit)):
+            self._server.learn(answer=most)
+            return True
+        asked = features_of(request)
+        named = refusal.about(asked)
+        if forms := named.intersection(FORMS):
+            whole = "json_schema" in forms and re.search("response_format(?!.{0,20}type)", refusal.text, re.DOTALL)
+            self._server.doubt(named | ({"json_object"} if whole else set()))
             return False
         if not named and not self._bare and refusal.status in REFUSALS:
             named = self._bare = self._server.unknown(asked.difference(FORMS, {"whole"}))
@@ -452,13 +540,30 @@ class Negotiation:
         self.left_out |= named
         return bool(named)
 
-    def passed(self, asked: set[str]) -> None:
+    def _has_room(self, said: str, request: Request, limit: int) -> bool:
+        """Whether a shorter answer may pass: where the window is told, and what is said is not all of it."""
+        prompt, window = tokens_of(request), context_in(said)
+        if window and LEAST_WINDOW <= window < 2 * prompt + limit:  # else it is another number
+            self._server.learn(context=window)
+        known = self._server.limit("context")
+        if not known or prompt + LEAST_ROOM > known or limit <= LEAST_ROOM:
+            return False
+        if self._fitted:  # our count of what is said was too low
+            room = self._server.limit("room") or ROOM
+            self._server.learn(room=room // 2)
+            return room // 2 > ROOM // 10
+        self._fitted = True
+        return True
+
+    def passed(self, asked: set[str], request: Request) -> None:
         """Learn from what passed in the end."""
         if self._named:
-            self._server.learn(self._named)
+            self._server.doubt(self._named)
         if self._bare:
             self._server.suspect(sorted(self._bare, key=[*REBUILT, *PARAMETERS, *LIMITS].index))
         self._server.takes(asked)
+        if tokens_of(request) // 2 > (self._server.limit("context") or math.inf):
+            self._server.forget("context")  # a longer prompt has passed
 
 
 def is_about_the_prompt(refusal: Refusal) -> bool:

@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -118,7 +117,9 @@ def keep_endpoint(values: Mapping[str, str], file: Path) -> None:
 
 
 def kept_endpoint(variables: Mapping[str, str] = os.environ) -> Mapping[str, str]:
-    """The endpoint that is kept; none where the variables name one: its key must not be sent to another address.
+    """The variables of the endpoint that is kept, for a command to set those that are not.
+
+    There are none where the surroundings name an endpoint: its key must not be sent to another address.
 
     Raises:
         ValueError: the file cannot be read.
@@ -127,33 +128,25 @@ def kept_endpoint(variables: Mapping[str, str] = os.environ) -> Mapping[str, str
         return {}
     file = settings_file(variables)
     try:
-        seen = file.stat()
-        return _read_endpoint(file, seen.st_mtime_ns, seen.st_size)
+        found = json.loads(file.read_text(encoding="utf-8"))
+        if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
+            raise ValueError("It is no table of texts.")
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
         raise ValueError(
             f"The settings in {file} cannot be read: run `dramaturg setup` again, or remove it."
         ) from error
-
-
-@lru_cache(maxsize=8)
-def _read_endpoint(file: Path, changed: int, size: int) -> Mapping[str, str]:
-    found = json.loads(file.read_text(encoding="utf-8"))
-    if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
-        raise ValueError("It is no table of texts.")
     return {name: found[name] for name in KEPT if found.get(name)}
 
 
 def environment(variables: Mapping[str, str] = os.environ) -> Environment:
-    """Read the variables that are set and not empty, and where they name no endpoint the one that is kept.
+    """Read the variables that are set and not empty.
 
     Raises:
-        ValueError: a variable cannot be used, or the file of the key, or of the endpoint, cannot be read.
+        ValueError: a variable cannot be used, or the file of the key cannot be read.
     """
-    kept = kept_endpoint(variables)
-    said = {field: variables.get(name) or kept.get(name) for field, name in VARIABLES.items()}
-    given: dict[str, Any] = {field: value for field, value in said.items() if value}
+    given: dict[str, Any] = {field: variables[name] for field, name in VARIABLES.items() if variables.get(name)}
     if "api_key" not in given and (file := variables.get(KEY_FILE)):
         try:
             given["api_key"] = Path(file).read_text(encoding="utf-8").strip()

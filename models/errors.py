@@ -158,7 +158,7 @@ def _meant(error: Exception, name: str, kind: str) -> ModelError:
     status, response = getattr(error, "status_code", None), getattr(error, "response", None)
     status = status if isinstance(status, int) else None
     if status in (400, 413, 422) or (isinstance(error, SaidInAnswer) and status == 200):
-        words = f"{words_of(error)} {getattr(error, 'code', '')} {getattr(error, 'body', '')}"
+        words = f"{words_of(error)} {getattr(error, 'code', '')} {inner_code(getattr(error, 'body', None))}"
         if FILTERED.search(words):
             meant = Filtered
         elif TOO_LONG.search(words):
@@ -183,6 +183,14 @@ def _meant(error: Exception, name: str, kind: str) -> ModelError:
     advice = BY_STATUS.get(status or 0, failing) if meant in {ModelRefused, ModelUnavailable} else ADVICE[meant]
     until = math.inf if meant is ModelRefused and status in BY_STATUS else wished or 0.0
     return lasting(meant(advice.format(**told)), until)
+
+
+def inner_code(body: Any) -> str:
+    """What an error is called in fields for that: Azure says there whether it was a filter."""
+    match body:
+        case {"innererror": {"code": str(code)}} | {"type": str(code)}:
+            return code
+    return ""
 
 
 def lasting(error: ModelError, seconds: float) -> ModelError:

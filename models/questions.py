@@ -8,7 +8,7 @@ import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TypeAlias, TypeVar, cast
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -368,6 +368,8 @@ async def _written(
         return await Writing(chat, client, parameters, without_control(messages), quiet, may_show, voice).answer()
 
     kept_by = parameters | ({"draw": draw} if draw else {})
+    if voice:  # what it leaves out is not kept
+        kept_by["voice"] = [*voice.args] if isinstance(voice, partial) else repr(voice)
     return await ask(chat, ModelQuestion("write", messages, Written, kept_by), answer)
 
 

@@ -4,19 +4,21 @@ Servers repeat keys, and requests with all that was said in them: both are taken
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from typing import Any, Literal
 
 MOST = 300  # characters of what is shown
-LOOKED_AT = 4_000  # characters
-RUN = 16  # characters in a row that only a repeated prompt has in common with it
+LOOKED_AT = 2_000  # characters
+RUN, WIDE_RUN = 16, 6  # characters in a row that only a repeated prompt has in common with it; letters beyond ASCII
+OF_KEY = 8  # the same of a key
 SHORT = 6  # characters of a message that is looked for as a whole
 SECRET = re.compile(
     r"\b(?:sk|pk|rk|gsk|xai|hf|org|proj|key|token)[-_=:]+[\w*./+-]{6,}|\b(?:bearer|basic) [\w*./+=-]{6,}"
     r"|\b(?=\w*\d)(?=\w*[^\W\d])\w{20,}|\S*\*{3,}\S*",
     re.IGNORECASE,
 )
+DEEPEST, MANY = 6, 20  # brackets, and items of a list
 GONE = "…"
 
 
@@ -36,18 +38,20 @@ def words_of(error: Exception) -> str:
     return said if said or isinstance(error, SaidInAnswer) else str(getattr(error, "message", "") or error)
 
 
-def said_in(body: Any) -> str:
+def said_in(body: Any, depth: int = 0) -> str:
     """What the body of an answer says that is an error; empty where it says nothing."""
+    if depth > DEEPEST:
+        return ""
     match body:
         case str():
             return re.sub(r"<[^<>]{1,500}>", " ", body)
         case list():
-            return "; ".join(filter(None, map(said_in, body)))
+            return "; ".join(filter(None, (said_in(one, depth + 1) for one in body[:MANY])))
         case Mapping():
             said = next((body[key] for key in ("message", "detail", "msg", "error") if body.get(key)), None)
             more = body.get("metadata")
-            raw = said_in(more.get("raw")) if isinstance(more, Mapping) else ""  # what a gateway was told
-            return " ".join(filter(None, (said_in(said), raw)))
+            raw = said_in(more.get("raw"), depth + 1) if isinstance(more, Mapping) else ""  # what a gateway was told
+            return " ".join(filter(None, (said_in(said, depth + 1), raw)))
     return ""
 
 
@@ -61,8 +65,9 @@ def shown(words: str, messages: Iterable[Mapping[str, Any]] = (), *, key: str = 
         model: whose name stays, whatever it looks like.
     """
     line = plain(words[:LOOKED_AT])
+    line = re.sub(r"//[^/\s@]+@", f"//{GONE}@", line)
     if key:
-        line = line.replace(key, GONE)
+        line = without_runs(line.replace(key, GONE), key, lambda _: OF_KEY)
     line = without_prompt(line, [plain(text) for one in messages for text in texts_of(one.get("content"))])
     line = SECRET.sub(lambda found: found.group() if model and found.group() in model else GONE, line)
     line = re.sub(rf"[\s{GONE}]*{GONE}[\s{GONE}]*", f" {GONE} ", line).strip()
@@ -86,16 +91,24 @@ def texts_of(content: Any) -> list[str]:
 
 def without_prompt(line: str, texts: Iterable[str]) -> str:
     """A line without what it has in common with texts."""
-    asked = "\n".join(texts)
-    repeated = [False] * len(line)
-    for at in range(len(line) - RUN + 1):
-        if line[at : at + RUN] in asked:
-            repeated[at : at + RUN] = [True] * RUN
-    kept = "".join("\0" if gone else one for one, gone in zip(line, repeated, strict=True))
+    texts = list(texts)
+    kept = without_runs(line, "\n".join(texts), lambda one: RUN if one.isascii() else WIDE_RUN)
     for text in texts:
         if SHORT <= len(text) < RUN:
-            kept = kept.replace(text, "\0")
-    return re.sub("\0+", GONE, kept)
+            kept = kept.replace(text, GONE)
+    return kept
+
+
+def without_runs(line: str, text: str, length: Callable[[str], int]) -> str:
+    """A line without runs of letters that stand in a text: so many, by the first of them."""
+    text, folded, repeated = text.casefold(), line.casefold(), [False] * len(line)
+    if len(folded) != len(line):
+        folded = line
+    for at, letter in enumerate(folded):
+        run = folded[at : at + length(letter)]
+        if len(run) == length(letter) and run in text:
+            repeated[at : at + len(run)] = [True] * len(run)
+    return re.sub("\0+", GONE, "".join("\0" if gone else one for one, gone in zip(line, repeated, strict=True)))
 
 
 def said_by(error: BaseException) -> str:

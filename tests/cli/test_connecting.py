@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from wild_endpoint import WildEndpoint, wild_endpoint
 
-from dramaturg.models.environment import environment, settings_file
+from dramaturg.models.environment import kept_endpoint, settings_file
 
 from commands import Command
 from fault_server import SECRET
@@ -53,18 +53,19 @@ def test_what_is_kept_gives_way_to_variables_as_a_whole(
 ) -> None:
     for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "DRAMATURG_CHAT_MODEL"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("sys.stdin.readline", lambda: f"{SECRET}\n", raising=False)
     assert run("setup", "--address", address(server), "--model", "m")[0] == 0
-    kept = environment()
-    assert (kept.base_url, kept.chat_model) == (f"http://{address(server)}/v1", "m")
+    kept = {"OPENAI_BASE_URL": f"http://{address(server)}/v1", "DRAMATURG_CHAT_MODEL": "m"}
+    assert kept_endpoint() == kept
     monkeypatch.setenv("DRAMATURG_CHAT_MODEL", "another")
-    assert environment().chat_model == "another"
-    assert environment().base_url == kept.base_url
+    server.asked.clear()
+    assert run("ask", "ada", "Who are you?", "--method", "vanilla")[0] == 0
+    assert server.asked[-1][1]["model"] == "another"
+    monkeypatch.delenv("OPENAI_BASE_URL")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai")
-    assert environment().base_url is None  # a key of the surroundings does not go to the address that is kept
+    assert kept_endpoint() == {}  # a key of the surroundings does not go to the address that is kept
     monkeypatch.delenv("OPENAI_API_KEY")
     assert run("setup", "--forget")[0] == 0
-    assert environment().base_url is None
+    assert kept_endpoint() == {}
 
 
 def test_a_model_that_does_not_answer_is_not_kept_and_asked_for_again(
@@ -88,8 +89,9 @@ def test_a_file_that_cannot_be_read_is_named(written: str, run: Command, monkeyp
         monkeypatch.delenv(name, raising=False)
     settings_file().parent.mkdir(parents=True, exist_ok=True)
     settings_file().write_text(written)
-    with pytest.raises(ValueError, match="run `dramaturg setup` again, or remove it"):
-        environment()
+    code, _, err = run("roles")
+    assert code == 2
+    assert "run `dramaturg setup` again, or remove it" in " ".join(err.split())
     assert run("setup", "--forget")[0] == 0
 
 

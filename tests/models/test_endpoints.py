@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
-from wild_endpoint import WildEndpoint, wild_endpoint
+from wild_endpoint import Refusal, Way, WildEndpoint, wild_endpoint
 
 from dramaturg.models import endpoints
 from dramaturg.models.chat import ChatModel, chat_model
 from dramaturg.models.embeddings import embedder
-from dramaturg.models.endpoints import Endpoint, in_turns
+from dramaturg.models.endpoints import Endpoint, context_in, in_turns, most_in
+from dramaturg.models.endpoints import Refusal as Refused
 from dramaturg.models.errors import ModelError, PromptRefused, RequestRejected
 from dramaturg.models.questions import decide, write
 
@@ -77,10 +78,16 @@ async def test_it_is_kept_by_address_model_and_key_for_a_day(
 def test_what_is_kept_and_cannot_be_read_is_learned_anew(found: str, tmp_path: Path) -> None:
     file = tmp_path / "one.json"
     file.write_bytes(found.encode("latin-1"))
-    one = Endpoint(file)
+    one, other = Endpoint(file), Endpoint(file)
+    one.read_blocking()
     assert one.refused == set()
     one.learn(["stream"])
-    assert Endpoint(file).refused == {"stream"}
+    one.keep_blocking()
+    other.learn(["seed"])  # in another process
+    other.keep_blocking()
+    again = Endpoint(file)
+    again.read_blocking()
+    assert again.refused == {"stream", "seed"}
 
 
 async def test_who_cannot_write_it_down_asks_all_the_same(
@@ -174,8 +181,7 @@ async def test_a_question_whose_first_token_tells_nothing_is_asked_by_its_text(s
 
 async def test_texts_are_embedded_in_as_many_requests_as_the_server_wants(server: WildEndpoint) -> None:
     texts = [f"The lamp is number {number}." for number in range(23)]
-    good = await embedder("openai:words", "en").documents(texts)
-    forget()
+    good = await embedder("openai:others", "en").documents(texts)
     server.ways = ["batches of 10", "no base64"]
     for refused in (2, 0):
         server.asked.clear()
@@ -200,3 +206,71 @@ def test_instructions_stand_before_what_the_user_says_where_there_is_no_system()
     ]
     assert [one["role"] for one in in_turns(messages, system=True)] == ["system", "assistant", "user"]
     assert json.dumps(messages).count("system") == 1
+
+
+@pytest.mark.parametrize("transient", ["Bad Request", "upstream error: stream closed", "The grammar is invalid"])
+async def test_one_bad_answer_of_a_good_server_teaches_nothing(server: WildEndpoint, transient: str) -> None:
+    asked, question = chat_model("m"), [HumanMessage("Is the sea calm? yes or no:")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(server.model, "reply", lambda _: '{"answer": "yes"}')
+        for _ in range(3):
+            assert (await decide(asked, question)).answer
+            await write(asked, MESSAGES, temperature=0.5)
+        known = asked.shared.server.refused
+        bad = Way("a proxy", check=lambda _: Refusal(400, {"error": {"message": transient}}))
+        server.active = [bad]
+        for ask in (decide(asked, question), write(asked, MESSAGES, temperature=0.5)):
+            with suppress(ModelError):
+                await ask
+        server.ways = ["good"]
+        assert (await decide(asked, question)).answer
+        assert asked.shared.server.refused == known
+
+
+@pytest.mark.parametrize(
+    ("said", "window"),
+    [
+        ("This model's maximum context length is 4097 tokens. However, you requested 5000 tokens", 4097),
+        ("maximum context length is 131,072 tokens", 131_072),
+        ("a context window of 128k tokens", 128_000),
+        ("context length exceeded: prompt has 9000 tokens, model supports 8192", 8192),
+        ("prompt is too long: 200001 tokens > 200000 maximum", 200_000),
+        ("the request exceeds the available context size (4096 tokens), try increasing it", 4096),
+        ("too many tokens", None),
+    ],
+)
+def test_a_window_is_read_as_servers_say_it(said: str, window: int | None) -> None:
+    assert context_in(said) == window
+
+
+@pytest.mark.parametrize(
+    ("said", "most"),
+    [
+        ("max_tokens is too large: 4096. This model supports at most 2048 completion tokens", 2048),
+        ("Range of max_tokens should be [1, 2048]", 2048),
+        ("max_tokens: 4096 > 1024, which is the maximum allowed number of output tokens", 1024),
+        ("max_tokens is too large for this model", 2048),
+        ("`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 300 `inputs` tokens", None),
+        ("`max_tokens` must be greater than `thinking.budget_tokens` (1024)", None),
+        ("max" * 10_000, None),
+    ],
+)
+def test_a_longest_answer_is_read_as_servers_say_it(said: str, most: int | None) -> None:
+    assert most_in(Refused(status=400, text=said, fields=frozenset()), 4096) == most
+
+
+async def test_a_loop_waits_for_no_disk(server: WildEndpoint, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DRAMATURG_CACHE", str(tmp_path))
+    loop, threads = threading.get_ident(), list[int]()
+    for name in ("read_blocking", "keep_blocking"):
+        blocking = getattr(Endpoint, name)
+
+        def noted(self: Endpoint, blocking: Any = blocking) -> None:
+            threads.append(threading.get_ident())
+            blocking(self)
+
+        monkeypatch.setattr(Endpoint, name, noted)
+    server.ways = ["temperature"]
+    await asked_by(server, chat_model("m"))
+    assert len(threads) >= 2
+    assert loop not in threads
