@@ -76,7 +76,9 @@ def packed_again(rows: bytes, dimension: int) -> bytes:
     if not rows or len(rows) % (4 * dimension):
         raise ValueError(f"{len(rows):,} bytes are no vectors of {dimension:,} numbers.")
     vectors = np.frombuffer(rows, "<f4").reshape(-1, dimension)
-    if not np.allclose(np.linalg.norm(vectors.astype(np.float64), axis=1), 1.0, atol=1e-3):
+    with np.errstate(invalid="ignore", over="ignore"):  # numbers that are none are of no length
+        lengths = np.linalg.norm(vectors.astype(np.float64), axis=1)
+    if not np.allclose(lengths, 1.0, atol=1e-3):
         raise ValueError("A vector is not of length 1.")
     return pack(list(vectors))
 

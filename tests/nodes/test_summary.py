@@ -336,11 +336,11 @@ async def test_only_the_reply_is_streamed(name: str, library: Path) -> None:
 
 
 async def test_a_quiet_text_that_nobody_saw_is_asked_for_again() -> None:
-    filtered = AIMessage("Tom wa", response_metadata={"finish_reason": "content_filter"})
-    model = scripted(filtered, "Tom was here.")
+    refused = AIMessage("Tom wa", additional_kwargs={"refusal": "no more of that"})
+    model = scripted(refused, "Tom was here.")
     assert await write(chat_model(model), [HumanMessage("Notes?")], quiet=True) == "Tom was here."
     with pytest.raises(UnusableAnswer):
-        await write(chat_model(scripted(filtered, "Tom was here.")), [HumanMessage("Notes?")])
+        await write(chat_model(scripted(refused, "Tom was here.")), [HumanMessage("Notes?")])
 
 
 async def replied(state: TurnInput) -> dict[str, Any]:

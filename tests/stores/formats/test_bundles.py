@@ -133,3 +133,10 @@ def test_vectors_are_of_length_one() -> None:
     for wrong in (np.array([[1.0, 1.0]]), np.array([[np.nan, 1.0]]), np.array([[np.inf, 0.0]])):
         with pytest.raises(ValueError, match="not of length 1"):
             packed_again(wrong.astype("<f4").tobytes(), 2)
+
+
+@pytest.mark.parametrize("number", [b"\x00\x00\xa0\x7f", b"\x00\x00\xc0\x7f", b"\x00\x00\x80\x7f", b"\xff\xff\x7f\x7f"])
+def test_vectors_of_what_is_no_number_are_refused(number: bytes) -> None:
+    """A NaN that signals, one that does not, infinity, and the largest number."""
+    with pytest.raises(ValueError, match="not of length 1"):
+        packed_again(number * 4, 4)
