@@ -12,7 +12,6 @@ import asyncio
 import hashlib
 import json
 import logging
-import math
 import re
 import threading
 import time
@@ -176,12 +175,6 @@ class Endpoint:
             self._doubted |= dict.fromkeys(refused, now)
         if sure:
             self.learn(sure)
-
-    def forget(self, limit: str) -> None:
-        """A number that was learned does not hold."""
-        with self._lock:
-            limits = {what: one for what, one in self._kept.limits.items() if what != limit}
-            self._kept, self._changed = Kept(refused=self._kept.refused, limits={**limits, limit: (0, 0.0)}), True
 
     def takes(self, features: Iterable[str]) -> None:
         """Note that a request with these passed."""
@@ -482,7 +475,7 @@ async def _adapted(server: Endpoint, request: Request, send: Callable[[dict[str,
                 if refusal is None or not negotiation.goes_on(refusal, asked):
                     raise
             else:
-                negotiation.passed(features_of(asked), asked)
+                negotiation.passed(features_of(asked))
                 return answer
 
 
@@ -499,7 +492,7 @@ def adapted_blocking(server: Endpoint, request: Request, send: Callable[[dict[st
             if refusal is None or not negotiation.goes_on(refusal, asked):
                 raise
         else:
-            negotiation.passed(features_of(asked), asked)
+            negotiation.passed(features_of(asked))
             server.keep_blocking()
             return answer
 
@@ -555,15 +548,13 @@ class Negotiation:
         self._fitted = True
         return True
 
-    def passed(self, asked: set[str], request: Request) -> None:
+    def passed(self, asked: set[str]) -> None:
         """Learn from what passed in the end."""
         if self._named:
             self._server.doubt(self._named)
         if self._bare:
             self._server.suspect(sorted(self._bare, key=[*REBUILT, *PARAMETERS, *LIMITS].index))
         self._server.takes(asked)
-        if tokens_of(request) // 2 > (self._server.limit("context") or math.inf):
-            self._server.forget("context")  # a longer prompt has passed
 
 
 def is_about_the_prompt(refusal: Refusal) -> bool:

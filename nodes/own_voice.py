@@ -13,6 +13,7 @@ be shown while it is written. Only two kinds of lines wait for the next one: a n
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from dramaturg.nodes.slips import QUOTES
@@ -117,7 +118,7 @@ class OwnVoice:
 
     def __init__(self, own: Sequence[str], others: Sequence[str]) -> None:
         self.cut = ""
-        self._labels = Labels(own, others)
+        self._labels = labels(tuple(own), tuple(others))
         self._quotation = Quotation()
         self._shown: list[str] = []
         self._space: list[str] = []
@@ -356,6 +357,12 @@ class Labels:
         return name not in self._in_capitals and re.sub(r"\(.*|\[.*", "", head).isupper()
 
 
+@lru_cache(256)
+def labels(own: tuple[str, ...], others: tuple[str, ...]) -> Labels:
+    """The labels of a talk: a reply is read several times, and the same people go on talking."""
+    return Labels(own, others)
+
+
 def parted(line: str) -> tuple[str, str]:
     """The markup that a line begins with, and the rest."""
     lead = LEAD.match(line)
@@ -368,9 +375,10 @@ def folded(text: str) -> str:
     return re.sub(r"\s+", " ", unicodedata.normalize("NFKD", text).casefold().translate(ALIKE))
 
 
-def spellings(name: str) -> set[str]:
+@lru_cache(1024)
+def spellings(name: str) -> frozenset[str]:
     """What somebody is called in a label: by the name, by the first name, by a title and the last name."""
-    return {folded(one) for one in called(normal_name(name)) if one}
+    return frozenset(folded(one) for one in called(normal_name(name)) if one)
 
 
 def called(name: str) -> Iterator[str]:

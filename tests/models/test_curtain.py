@@ -101,6 +101,21 @@ async def test_a_text_that_is_thoughts_alone_is_asked_for_again_and_nothing_of_i
     assert len(model.asked) == 2
 
 
+async def test_who_is_told_of_the_whole_text_is_told_no_thoughts_that_were_taken_back() -> None:
+    texts = [["I think that ", "he lies.", "</think>", "Good ", "evening."]]
+
+    async def speak(state: MessagesState) -> dict[str, Any]:
+        asked = chat_model(Parted(texts=texts))
+        return {"messages": [await write_message(asked, state["messages"], may_show=lambda _, whole: whole or None)]}
+
+    graph = StateGraph(MessagesState).add_node(speak).add_edge(START, "speak").compile()
+    events = [one async for one in graph.astream_events(MessagesState(messages=MESSAGES), version="v2")]
+    (ended,) = (one["data"]["output"].text for one in events if one["event"] == "on_chat_model_end")
+    assert ended == "Good evening."
+    shown = graph.astream(MessagesState(messages=MESSAGES), stream_mode="messages")
+    assert "".join([part.text async for part, _ in shown]) == "Good evening."
+
+
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[WildEndpoint]:
     with wild_endpoint() as server:

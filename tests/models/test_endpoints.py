@@ -18,7 +18,7 @@ from dramaturg.models.chat import ChatModel, chat_model
 from dramaturg.models.embeddings import embedder
 from dramaturg.models.endpoints import Endpoint, context_in, in_turns, most_in
 from dramaturg.models.endpoints import Refusal as Refused
-from dramaturg.models.errors import ModelError, PromptRefused, RequestRejected
+from dramaturg.models.errors import Filtered, ModelError, PromptRefused, RequestRejected
 from dramaturg.models.questions import decide, write
 
 from fault_server import SECRET
@@ -225,6 +225,14 @@ async def test_one_bad_answer_of_a_good_server_teaches_nothing(server: WildEndpo
         server.ways = ["good"]
         assert (await decide(asked, question)).answer
         assert asked.shared.server.refused == known
+
+
+async def test_a_filtered_answer_does_not_teach_that_there_are_no_probabilities(server: WildEndpoint) -> None:
+    asked, question = chat_model("m"), [HumanMessage("Is the sea calm? yes or no:")]
+    server.ways = ["filtered"]
+    with pytest.raises(Filtered):
+        await decide(asked, question)
+    assert not asked.shared.server.refused
 
 
 @pytest.mark.parametrize(
