@@ -27,7 +27,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from rich.console import Console
 from rich.table import Table
 
-from dramaturg.models.embedded import serve
+from dramaturg.models.local.embedded import serve
 from dramaturg.testing import Rule, ScriptedChatModel
 from dramaturg.testing.script import Call
 from dramaturg.workflows.methods import flow

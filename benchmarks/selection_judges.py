@@ -19,8 +19,8 @@ from rich.table import Table
 from sklearn.metrics import cohen_kappa_score, roc_auc_score
 
 from dramaturg.models.chat import threshold
-from dramaturg.models.cross_encoder import cross_encoder
 from dramaturg.models.environment import environment
+from dramaturg.models.local.cross_encoder import cross_encoder
 from dramaturg.models.questions import decide
 from dramaturg.nodes.passages.retrieval import in_context
 from dramaturg.nodes.run import run_of

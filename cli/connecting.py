@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from dramaturg.cli.output import note, screen
 from dramaturg.cli.progress import waiting
 from dramaturg.models.environment import KEPT, environment, keep_endpoint, kept_endpoint, settings_file
-from dramaturg.models.weights import status
+from dramaturg.models.local.weights import status
 
 OPENAI = "https://api.openai.com/v1"
 USUAL = ("gpt-4.1-mini", "gpt-4o-mini")
@@ -115,7 +115,7 @@ def models_at(address: str, key: str) -> list[str]:
     """The models that a server lists; none where it does not."""
     import openai
 
-    from dramaturg.models.connections import blocking_connections
+    from dramaturg.models.servers.connections import blocking_connections
 
     client = openai.OpenAI(
         base_url=address, api_key=key or "none", timeout=10, max_retries=0, http_client=blocking_connections(0)

@@ -20,9 +20,9 @@ from dramaturg.cli.options import JsonOption, LibraryOption, ModelOption, shelf_
 from dramaturg.cli.output import note, print_json, screen
 from dramaturg.cli.progress import bars, waiting
 from dramaturg.cli.stopping import stopping
-from dramaturg.models.catalogue import CATALOGUE
 from dramaturg.models.environment import KEY_FILE, VARIABLES, environment
-from dramaturg.models.weights import check, pull, status
+from dramaturg.models.local.catalogue import CATALOGUE
+from dramaturg.models.local.weights import check, pull, status
 from dramaturg.stores.errors import StorageError
 from dramaturg.stores.library_folder import examples
 

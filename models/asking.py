@@ -26,7 +26,6 @@ from dramaturg.models.answer_cache import cache_key
 from dramaturg.models.chat import ChatModel, tokens_in
 from dramaturg.models.clients import is_embedded
 from dramaturg.models.clock import REPLY_SHARE, within
-from dramaturg.models.completions import BrokenOff, adapting, endpoint_of, is_openai_client
 from dramaturg.models.errors import (
     ADVICE,
     Filtered,
@@ -48,6 +47,7 @@ from dramaturg.models.reading import (
     is_json,
     text_of,
 )
+from dramaturg.models.servers.completions import BrokenOff, adapting, endpoint_of, is_openai_client
 from dramaturg.models.thoughts import split_thoughts
 
 T = TypeVar("T")

@@ -49,7 +49,7 @@ def name_of(model: str | BaseChatModel) -> str:
         return name
     if ":" in model:
         return model
-    from dramaturg.models.embedded import EMBEDDED_MODEL
+    from dramaturg.models.local.embedded import EMBEDDED_MODEL
 
     return EMBEDDED_MODEL
 
@@ -74,7 +74,7 @@ def new_client(model: str, surroundings: Environment) -> BaseChatModel:
         return openai_compatible(name, surroundings.base_url, key)
     if ":" in model:
         return from_provider(model)
-    from dramaturg.models.embedded import EMBEDDED_MODEL, serve
+    from dramaturg.models.local.embedded import EMBEDDED_MODEL, serve
 
     # The server is in this process: a new connection costs nothing, and none is left over when a loop ends.
     return openai_compatible(EMBEDDED_MODEL, serve(), "local", retries=0, default_headers={"Connection": "close"})
@@ -84,7 +84,7 @@ def slots(model: str | BaseChatModel) -> int:
     """How many questions a model takes at once, where that is known."""
     if not is_embedded(model):
         return sys.maxsize
-    from dramaturg.models.embedded import SLOTS
+    from dramaturg.models.local.embedded import SLOTS
 
     return SLOTS
 
@@ -93,7 +93,7 @@ def writing_parameters(model: str | BaseChatModel) -> dict[str, Any]:
     """The parameters with which a model writes free text best, where that was measured."""
     if not is_embedded(model):
         return {}
-    from dramaturg.models.embedded import WRITING
+    from dramaturg.models.local.embedded import WRITING
 
     return WRITING
 
@@ -109,7 +109,7 @@ def openai_compatible(
     """Build a client of OpenAI or of a server that speaks its protocol; its connections send a request again."""
     from langchain_openai import ChatOpenAI
 
-    from dramaturg.models.connections import RETRIES, sending
+    from dramaturg.models.servers.connections import RETRIES, sending
 
     return ChatOpenAI(
         model=model,

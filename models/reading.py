@@ -480,8 +480,8 @@ def number_answer(text: str) -> int:
 def first_token(message: AIMessage) -> dict[str, float]:
     """Probabilities of the first token, summed over spellings: " Yes", "YES" and "yes." are one.
 
-    `NoProbabilities` is raised where the server gave none, or none of alternatives, and `HeldBack` where a filter of its
-    has stopped the answer: that tells nothing of what else it gives.
+    `NoProbabilities` is raised where the server gave none, or none of alternatives, and `HeldBack` where its filter has
+    stopped the answer: that tells nothing of what else it gives.
     """
     if message.response_metadata.get("finish_reason") == "content_filter":
         raise HeldBack

@@ -9,9 +9,9 @@ from functools import partial
 
 from langchain_core.language_models import BaseChatModel
 
-from dramaturg.models.endpoints import Endpoint
 from dramaturg.models.environment import Environment, environment
 from dramaturg.models.per_loop import PerLoop
+from dramaturg.models.servers.endpoints import Endpoint
 
 
 @dataclass

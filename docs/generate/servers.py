@@ -13,7 +13,7 @@ from all_methods import whole_role  # noqa: E402
 from wild_endpoint import WAYS, WildEndpoint, wild_endpoint  # noqa: E402
 
 from dramaturg.conversations.opening import open_conversation  # noqa: E402
-from dramaturg.models import connections  # noqa: E402
+from dramaturg.models.servers import connections  # noqa: E402
 from dramaturg.workflows.methods import flow  # noqa: E402
 
 PAGE = ROOT / "docs" / "reference" / "servers.md"

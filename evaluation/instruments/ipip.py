@@ -32,10 +32,10 @@ from dramaturg.evaluation.instruments.instrument import (
     Text,
     WrittenItem,
 )
-from dramaturg.models.catalogue import WeightFile, Weights
 from dramaturg.models.environment import environment
 from dramaturg.models.errors import WeightsError
-from dramaturg.models.weights import make_durable, refuse_wrong, verify
+from dramaturg.models.local.catalogue import WeightFile, Weights
+from dramaturg.models.local.weights import make_durable, refuse_wrong, verify
 from dramaturg.stores.documents.reading import parse_yaml
 
 NAME = "big-five"

@@ -8,7 +8,7 @@ from dramaturg.evaluation.metrics.chunks import chunk_duplication, chunk_usage
 from dramaturg.evaluation.metrics.intervals import wilson
 from dramaturg.evaluation.studies.study import Bench, Cell, Study, StudyFindings, StudyTable, over_roles
 from dramaturg.models.chat import threshold
-from dramaturg.models.cross_encoder import cross_encoder
+from dramaturg.models.local.cross_encoder import cross_encoder
 from dramaturg.nodes.passages.retrieval import in_context
 from dramaturg.nodes.passages.selection import SelectionSettings, needed
 from dramaturg.stores.index.passages import passage_kind

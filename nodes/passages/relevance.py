@@ -10,8 +10,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from dramaturg.models.chat import ChatModel, threshold
-from dramaturg.models.cross_encoder import cross_encoder
 from dramaturg.models.errors import UNANSWERED, ModelUnavailable, RequestRejected
+from dramaturg.models.local.cross_encoder import cross_encoder
 from dramaturg.models.questions import decide
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.passages.retrieval import PassageEvidence, under_headings

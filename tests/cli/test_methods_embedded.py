@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from dramaturg.cli.app import main
-from dramaturg.models.embedded import EMBEDDED_MODEL
 from dramaturg.models.environment import environment
+from dramaturg.models.local.embedded import EMBEDDED_MODEL
 from dramaturg.testing import write_role
 from dramaturg.workflows.names import METHODS
 

@@ -35,7 +35,7 @@ clients.new_client = build
 PULLING = """
 import pathlib
 from dramaturg.cli import setup
-from dramaturg.models import hub
+from dramaturg.models.local import hub
 hub.TIMEOUT = 3600
 pull = setup.pull
 def pulling(*arguments, **named):

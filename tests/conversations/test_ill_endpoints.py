@@ -23,7 +23,7 @@ from ill_endpoint import ALL_FAULTS, REPLIES, WITHOUT_END, IllEndpoint, ill_endp
 from dramaturg.cli.app import main
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.opening import open_conversation
-from dramaturg.models import connections
+from dramaturg.models.servers import connections
 from dramaturg.nodes.run import RoleContext
 from dramaturg.workflows.methods import METHODS, flow
 

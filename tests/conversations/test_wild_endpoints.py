@@ -20,7 +20,7 @@ from wild_endpoint import THOUGHT, WAYS, WildEndpoint, wild_endpoint
 
 from dramaturg.cli.app import main
 from dramaturg.conversations.opening import open_conversation
-from dramaturg.models import connections
+from dramaturg.models.servers import connections
 from dramaturg.stores.library import library_at
 from dramaturg.workflows.methods import METHODS, flow
 

@@ -13,13 +13,14 @@ from langchain_openai import ChatOpenAI
 from langgraph.graph import START, MessagesState, StateGraph
 from pydantic import BaseModel, SecretStr
 
-from dramaturg.models import clients, embedded
+from dramaturg.models import clients
 from dramaturg.models.chat import chat_model
 from dramaturg.models.clients import chat_client
-from dramaturg.models.connections import connections
 from dramaturg.models.errors import ModelRefused, WeightsError
+from dramaturg.models.local import embedded
 from dramaturg.models.per_loop import PerLoop
 from dramaturg.models.questions import decide, extract, write, write_message
+from dramaturg.models.servers.connections import connections
 
 from fakes import ScriptedChatModel, scripted
 from fault_server import FaultServer, serving

@@ -13,13 +13,14 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from dramaturg.models import clock as turn_clock
-from dramaturg.models import connections, errors
+from dramaturg.models import errors
 from dramaturg.models.chat import chat_model
 from dramaturg.models.clock import TurnClock, within
-from dramaturg.models.connections import Pace
 from dramaturg.models.embeddings import embedder
 from dramaturg.models.errors import ModelError, ModelUnavailable, model_error, retry_after
 from dramaturg.models.questions import write
+from dramaturg.models.servers import connections
+from dramaturg.models.servers.connections import Pace
 
 from stub_endpoint import Endpoint, Handler, endpoint
 
@@ -51,7 +52,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @pytest.fixture
 def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
-    monkeypatch.setattr("dramaturg.models.connections.MOMENT", 0.01)
+    monkeypatch.setattr("dramaturg.models.servers.connections.MOMENT", 0.01)
     with endpoint() as running:
         for name, value in running.variables().items():
             monkeypatch.setenv(name, value)

@@ -16,13 +16,13 @@ from langchain_openai import ChatOpenAI
 from langchain_tests.integration_tests import EmbeddingsIntegrationTests
 from pydantic import BaseModel, Field, SecretStr
 
-from dramaturg.models.catalogue import CATALOGUE
-from dramaturg.models.cross_encoder import cross_encoder
-from dramaturg.models.embedded import EMBEDDED_MODEL, serve
 from dramaturg.models.embeddings import embedder
 from dramaturg.models.environment import environment
 from dramaturg.models.errors import WeightsError
-from dramaturg.models.weights import find
+from dramaturg.models.local.catalogue import CATALOGUE
+from dramaturg.models.local.cross_encoder import cross_encoder
+from dramaturg.models.local.embedded import EMBEDDED_MODEL, serve
+from dramaturg.models.local.weights import find
 
 from embedded_models import PATIENT, SLOW
 from weight_sources import together
@@ -35,7 +35,7 @@ import atexit, sys, threading
 import httpx
 begun, words = threading.Event(), []
 atexit.register(lambda: len(words) > 2000 and print("Its end waited for a story."))  # when the server has ended
-from dramaturg.models.embedded import serve
+from dramaturg.models.local.embedded import serve
 base = serve()
 def ask(stream):
     question = {"max_tokens": 4000, "ignore_eos": True, "stream": stream}

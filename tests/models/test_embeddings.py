@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_tests.integration_tests import EmbeddingsIntegrationTests
 
-from dramaturg.models import cross_encoder as ce
 from dramaturg.models import embeddings
-from dramaturg.models.cross_encoder import CrossEncoder, cross_encoder
 from dramaturg.models.embeddings import E5Embeddings, Embedder, SentenceEmbeddings, embedder
 from dramaturg.models.errors import ModelRefused, ModelUnavailable, UnusableAnswer, WeightsError
+from dramaturg.models.local import cross_encoder as ce
+from dramaturg.models.local.cross_encoder import CrossEncoder, cross_encoder
 from dramaturg.models.reading import encodable
 
 import stub_endpoint
@@ -180,7 +180,7 @@ async def test_an_endpoint_embeds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_an_endpoint_that_fails_raises_errors_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dramaturg.models.connections.RETRIES", 0)
+    monkeypatch.setattr("dramaturg.models.servers.connections.RETRIES", 0)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     model = embedder("openai:words", "en").embeddings
     for ask in (lambda: model.embed_query("x"), lambda: model.embed_documents(["x"])):
@@ -269,7 +269,7 @@ def vectors_of(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         endpoint.RequestHandlerClass = Vectors
         for name, value in endpoint.variables().items():
             monkeypatch.setenv(name, value)
-        monkeypatch.setattr("dramaturg.models.connections.RETRIES", 0)
+        monkeypatch.setattr("dramaturg.models.servers.connections.RETRIES", 0)
 
         def changed(change: Any) -> Embeddings:
             monkeypatch.setattr(Vectors, "changed", staticmethod(change))

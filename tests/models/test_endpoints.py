@@ -13,13 +13,15 @@ import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
 from wild_endpoint import Refusal, Way, WildEndpoint, wild_endpoint
 
-from dramaturg.models import endpoints
 from dramaturg.models.chat import ChatModel, chat_model
 from dramaturg.models.embeddings import embedder
-from dramaturg.models.endpoints import Endpoint, context_in, in_turns, most_in
-from dramaturg.models.endpoints import Refusal as Refused
 from dramaturg.models.errors import Filtered, ModelError, PromptRefused, RequestRejected
 from dramaturg.models.questions import decide, write
+from dramaturg.models.servers import endpoints, negotiation
+from dramaturg.models.servers.endpoints import Endpoint
+from dramaturg.models.servers.forms import in_turns
+from dramaturg.models.servers.refusals import Refusal as Refused
+from dramaturg.models.servers.refusals import context_in, most_in
 
 from fault_server import SECRET
 
@@ -158,7 +160,7 @@ async def test_a_server_that_refuses_everything_is_quoted_and_nothing_is_learned
     asked = chat_model("m")
     with pytest.raises(RequestRejected, match=r"It says: “.*Invalid request.*”"):
         await write(asked, MESSAGES)
-    assert len(server.asked) <= endpoints.TRIES
+    assert len(server.asked) <= negotiation.TRIES
     assert asked.shared.server.refused == set()
 
 

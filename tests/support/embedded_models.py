@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dramaturg.models.errors import WeightsError
-from dramaturg.models.weights import find
+from dramaturg.models.local.weights import find
 
 PATIENT: dict[str, Any] = {"deadline": 2400, "turn_deadline": 3000}
 """Settings: seconds far above what a busy machine needs, where the longest test takes a quarter of an hour."""

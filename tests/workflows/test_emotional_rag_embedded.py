@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from dramaturg.models.embedded import EMBEDDED_MODEL
 from dramaturg.models.environment import environment
+from dramaturg.models.local.embedded import EMBEDDED_MODEL
 from dramaturg.stores.index.memories import MEMORY_KIND
 from dramaturg.stores.library import open_role
 from dramaturg.workflows.emotional_rag import EmotionalRagContext, graph

@@ -7,8 +7,8 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.graph import START, StateGraph
 
-from dramaturg.models.embedded import EMBEDDED_MODEL
 from dramaturg.models.environment import environment
+from dramaturg.models.local.embedded import EMBEDDED_MODEL
 from dramaturg.nodes.identity.gate import GateState, validate
 from dramaturg.workflows import id_rag, riverbend
 from dramaturg.workflows.riverbend_agents import RiverbendContext

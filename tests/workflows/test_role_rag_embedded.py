@@ -5,8 +5,8 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from dramaturg.models.embedded import EMBEDDED_MODEL
 from dramaturg.models.environment import environment
+from dramaturg.models.local.embedded import EMBEDDED_MODEL
 from dramaturg.nodes.graph.scoping import ScopedEntity
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.index.graph import GRAPH_KIND

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from dramaturg.models.environment import environment
 from dramaturg.models.errors import WeightsError
-from dramaturg.models.weights import find
+from dramaturg.models.local.weights import find
 
 if TYPE_CHECKING:
     from xllamacpp import CommonParams, Server

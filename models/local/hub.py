@@ -5,8 +5,8 @@ from pathlib import Path
 
 import httpx
 
-from dramaturg.models.catalogue import WeightFile, Weights
 from dramaturg.models.errors import WeightsError
+from dramaturg.models.local.catalogue import WeightFile, Weights
 
 HUB = "https://huggingface.co"
 FRUITLESS = 3  # attempts in a row that bring nothing new

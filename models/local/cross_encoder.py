@@ -9,8 +9,8 @@ import numpy as np
 
 from dramaturg.models.environment import environment
 from dramaturg.models.errors import WeightsError
+from dramaturg.models.local.weights import find
 from dramaturg.models.reading import encodable
-from dramaturg.models.weights import find
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession

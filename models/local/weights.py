@@ -11,10 +11,10 @@ from typing import Literal, NamedTuple
 
 from filelock import FileLock
 
-from dramaturg.models import hub as model_hub
-from dramaturg.models import wheels as data_wheels
-from dramaturg.models.catalogue import CATALOGUE, WeightFile, Weights
 from dramaturg.models.errors import WeightsError
+from dramaturg.models.local import hub as model_hub
+from dramaturg.models.local import wheels as data_wheels
+from dramaturg.models.local.catalogue import CATALOGUE, WeightFile, Weights
 
 Progress = Callable[[int, int], None]
 State = Literal["absent", "partial", "present"]

@@ -1,0 +1,1 @@
+"""Models that run here: their weights, and what serves them."""

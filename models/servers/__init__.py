@@ -1,0 +1,1 @@
+"""Servers that speak OpenAI's protocol: what each takes, and what comes back."""
