@@ -224,6 +224,7 @@ class _Evidence(TypedDict, total=False):
     attributes: list[_Attribute]
     role_memory: list[_Attribute]
     slips: list[_Slip]
+    thoughts: str
     parts: list[str]
     grounds: _Grounds
     fitted: dict[str, Count]

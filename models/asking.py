@@ -46,6 +46,7 @@ from dramaturg.models.reading import (
     first_token,
     is_json,
     text_of,
+    thoughts_of,
 )
 from dramaturg.models.servers.completions import BrokenOff, adapting, endpoint_of, is_openai_client
 from dramaturg.models.thoughts import split_thoughts
@@ -254,13 +255,13 @@ async def counted(chat: ChatModel, call: Awaitable[AIMessage], read: Callable[[A
     except HeldBack:
         raise Filtered(ADVICE[Filtered].format(name=chat.name, seen="content_filter")) from None
     finally:
-        tokens = message.usage_metadata if message else None
-        chat.account.record(time.monotonic() - begun, usable=usable, tokens=tokens)
+        tokens, thoughts = (message.usage_metadata, thoughts_of(message)) if message else (None, "")
+        chat.account.record(time.monotonic() - begun, usable=usable, tokens=tokens, thoughts=thoughts)
 
 
 def learn_habits(chat: ChatModel, message: AIMessage) -> None:
     """Note whether a model thinks aloud, and whether it begins with that, from a text that came to its end."""
-    text = message.text if isinstance(message.content, str) else ""
+    text = str(message.text) if isinstance(message.content, str | list) else ""
     if message.response_metadata.get("finish_reason") != "length" and len(text) > 1:
         split = split_thoughts(text[:MAX_CHARACTERS])
         chat.shared.server.learn(unopened=int(split.unopened))

@@ -19,6 +19,7 @@ from dramaturg.models.answer_cache import AnswerCache, open_answers
 from dramaturg.models.clients import chat_client, endpoint_name, name_of, slots
 from dramaturg.models.clock import TurnClock
 from dramaturg.models.environment import environment
+from dramaturg.models.servers.forms import about_tokens
 from dramaturg.models.shared import Shared, shared
 
 __all__ = ["Account", "ChatModel", "chat_model"]
@@ -30,7 +31,8 @@ class Usage(TypedDict):
     `calls` were sent to the model, `failures` of them gave no usable answer; `cached` questions were answered from
     disk; `seconds` is the sum over calls, also of those that ran at once. Tokens are those that the server reported.
     `unanswered` is there only where questions stayed without an answer: a turn that fails is not finished from what
-    took the place of one.
+    took the place of one. `thought_tokens` is there only where a model thinks aloud: that many of the completion's
+    tokens, as its server counts them, or else about as many as the text has.
     """
 
     calls: int
@@ -39,6 +41,7 @@ class Usage(TypedDict):
     prompt_tokens: int
     completion_tokens: int
     seconds: float
+    thought_tokens: NotRequired[int]
     unanswered: NotRequired[int]
 
 
@@ -52,18 +55,21 @@ class Account:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
+    thought_tokens: int = 0
     unanswered: int = 0
     unreadable: Counter[str] = field(default_factory=Counter)
     """By kind of question: how many in a row had no usable answer."""
 
-    def record(self, seconds: float, *, usable: bool, tokens: UsageMetadata | None = None) -> None:
-        """Count one call, answered or not."""
+    def record(self, seconds: float, *, usable: bool, tokens: UsageMetadata | None = None, thoughts: str = "") -> None:
+        """Count one call, answered or not; its thoughts by the server, or by their text."""
         self.calls += 1
         self.failures += not usable
         self.seconds += seconds
         if tokens:
             self.prompt_tokens += token_count(tokens["input_tokens"])
             self.completion_tokens += token_count(tokens["output_tokens"])
+        details = tokens.get("output_token_details", {}) if tokens else {}
+        self.thought_tokens += token_count(details.get("reasoning")) or about_tokens(thoughts)
 
     def record_cached(self) -> None:
         """Count one question that was answered from disk."""
@@ -76,7 +82,10 @@ class Account:
     def usage(self) -> Usage:
         """What was counted so far."""
         counts = {name: getattr(self, name) for name in Usage.__annotations__}
-        return cast("Usage", {name: count for name, count in counts.items() if count or name != "unanswered"})
+        return cast("Usage", {name: count for name, count in counts.items() if count or name not in SELDOM})
+
+
+SELDOM = Usage.__optional_keys__
 
 
 MEASURED: Mapping[tuple[str, str], float] = {
@@ -167,7 +176,7 @@ def add_usage(left: dict[str, Usage], right: dict[str, Usage]) -> dict[str, Usag
 
 def total(one: Usage, other: Usage) -> Usage:
     """Sum two usages field by field."""
-    unanswered = one.get("unanswered", 0) + other.get("unanswered", 0)
+    seldom = {name: count for name in SELDOM if (count := sum(cast("int", each.get(name, 0)) for each in (one, other)))}
     summed = Usage(
         calls=one["calls"] + other["calls"],
         cached=one["cached"] + other["cached"],
@@ -176,7 +185,7 @@ def total(one: Usage, other: Usage) -> Usage:
         completion_tokens=one["completion_tokens"] + other["completion_tokens"],
         seconds=one["seconds"] + other["seconds"],
     )
-    return {**summed, "unanswered": unanswered} if unanswered else summed
+    return cast("Usage", {**summed, **seldom})
 
 
 def threshold(model: str, question: str, setting: float | None = None, *, unmeasured: float = 0.5) -> float:

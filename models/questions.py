@@ -47,6 +47,7 @@ from dramaturg.models.reading import (
     short_answer,
     short_answer_schema,
     text_of,
+    thoughts_of,
     word_answer,
 )
 from dramaturg.models.servers.completions import BrokenOff
@@ -57,7 +58,7 @@ M = TypeVar("M", bound=BaseModel)
 Client: TypeAlias = Runnable[LanguageModelInput, AIMessage]
 
 TAG = re.compile(r"<(?=\s*/?\s*[^\W\d])")
-LEFT_OUT = "left_out"
+LEFT_OUT, THOUGHTS = "left_out", "thoughts"
 ROOM_FOR_THOUGHTS = 4096  # tokens beside those of a text, of a model that thinks aloud
 MORE_CHANCE = 0.4  # of temperature, each time that the same text is drawn again
 
@@ -79,7 +80,9 @@ class Rating:
 
 
 class Written(BaseModel):
-    """A text, whether it ends at the token limit, what its voice left out, and the id of its tokens that were streamed.
+    """A text, what was thought before it, and the id of its tokens that were streamed.
+
+    It may end at the token limit (`cut`), or before what its voice left out.
 
     One from the cache of answers was not streamed.
     """
@@ -87,6 +90,7 @@ class Written(BaseModel):
     text: str
     cut: bool = False
     left_out: str = ""
+    thoughts: str = ""
     streamed_as: str | None = Field(default=None, exclude=True)
 
 
@@ -316,7 +320,8 @@ async def write_message(
     """Ask for a text as `write` does, and return it as a message with the id of its tokens.
 
     A node that returns this message does not stream it a second time, and streams it as a whole if it was not shown.
-    Where the tokens ended before the text did, `response_metadata` says so: {"finish_reason": "length"}.
+    Where the tokens ended before the text did, `response_metadata` says so: {"finish_reason": "length"}. What was
+    thought before is its `THOUGHTS`, for whoever wants to show it: a node takes that out of what a conversation keeps.
 
     Args:
         chat: whom to ask.
@@ -341,8 +346,9 @@ async def write_message(
         voice=voice,
     )
     ended = {"finish_reason": "length"} if written.cut else {}
-    left_out = {LEFT_OUT: written.left_out} if written.left_out else {}
-    return AIMessage(written.text, id=written.streamed_as, response_metadata={**ended, **left_out})
+    beside = {LEFT_OUT: written.left_out, THOUGHTS: written.thoughts}
+    more = {name: text for name, text in beside.items() if text}
+    return AIMessage(written.text, id=written.streamed_as, response_metadata={**ended, **more})
 
 
 async def _written(
@@ -451,7 +457,13 @@ class Writing:
             left_out = voice.cut
             if not text.strip():
                 raise InvalidAnswer("it speaks for somebody else.")
-        return Written(text=text.strip(), cut=cut and not left_out, left_out=left_out, streamed_as=message.id)
+        return Written(
+            text=text.strip(),
+            cut=cut and not left_out,
+            left_out=left_out,
+            thoughts=thoughts_of(message)[:MAX_CHARACTERS],
+            streamed_as=message.id,
+        )
 
 
 async def streamed(client: Client, messages: Sequence[BaseMessage], curtain: Curtain, *, reply: bool) -> AIMessage:

@@ -116,6 +116,29 @@ def text_of(message: AIMessage, *, cut: bool = False) -> str:
     return said
 
 
+def thoughts_of(message: AIMessage) -> str:
+    """What was thought before an answer, storable: in its text, in blocks of it, or in a field beside it."""
+    blocks = message.content if isinstance(message.content, list) else []
+    parts = [text for block in blocks if isinstance(block, Mapping) for text in thoughts_in(block)]
+    found: list[Any] = ["".join(one for one in parts if isinstance(one, str))]
+    found.append(message.additional_kwargs.get("reasoning_content"))  # as LangChain's other clients have it
+    with suppress(TypeError, LookupError, AttributeError):
+        found.append(split_thoughts(str(message.text)[:MAX_CHARACTERS]).thoughts)
+    return clean("\n".join(one.strip() for one in found if isinstance(one, str) and one.strip()))
+
+
+def thoughts_in(block: Mapping[str, Any]) -> list[Any]:
+    """The thoughts in a block of an answer, if it is one of thoughts."""
+    match block:
+        case {"type": "thinking", "thinking": list(parts)}:  # Mistral's
+            return [one.get("text") for one in parts if isinstance(one, Mapping)]
+        case {"type": "reasoning", "summary": list(parts)}:  # of OpenAI's responses
+            return [one.get("text") for one in parts if isinstance(one, Mapping)]
+        case {"type": "reasoning" | "thinking" as kind}:
+            return [block.get(kind)]
+    return []
+
+
 def parse_json(text: str) -> Any:
     """Parse strict JSON, fenced (```json) or not: no NaN, no infinity, no duplicate key; strings are made storable.
 

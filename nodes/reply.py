@@ -16,7 +16,7 @@ from typing_extensions import TypedDict
 
 from dramaturg.models.chat import tokens_in
 from dramaturg.models.errors import ModelError, PromptRefused
-from dramaturg.models.questions import LEFT_OUT, write_message
+from dramaturg.models.questions import LEFT_OUT, THOUGHTS, write_message
 from dramaturg.models.reading import encodable
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.own_voice import MOST_STOPS, OwnVoice, stop_words
@@ -44,6 +44,7 @@ DIRECTIONS = 1500
 """The most tokens of how the author of a card wants its role to be played."""
 LONGEST_STOP = 1_000  # characters
 SHOWN = 300  # bytes of what is left out of a line
+THOUGHTS_SHOWN = 8_000  # bytes of what was thought before it
 BYTES = 4  # of UTF-8 are about a token, in every language
 
 
@@ -410,7 +411,7 @@ async def in_role(
     Returns:
         The line, and the evidence of the turn: "slips" has each draw that slipped, how it began, and whether it was
         dropped, spoken, or cut and spoken, and what was left out where the line had ended; those of drafts before this
-        one come first.
+        one come first. "thoughts" is what the model thought aloud before the line that is spoken.
 
     Raises:
         ModelError: the model gave no reply.
@@ -457,10 +458,11 @@ async def in_role(
     ended = dict(best.message.response_metadata)
     if left_out := ended.pop(LEFT_OUT, ""):
         slips.append({"slip": "others", "text": clipped(left_out, SHOWN), "outcome": "ended"})
+    thoughts = clipped(ended.pop(THOUGHTS, ""), THOUGHTS_SHOWN)
     spoken_text = best.left or best.message.text
     line = best.message.model_copy(update={"name": run.role.id, "content": spoken_text, "response_metadata": ended})
     before = cast("Mapping[str, Any]", state).get("evidence", {}).get("slips", [])
-    return line, {"slips": [*before, *slips]} if slips else {}
+    return line, ({"slips": [*before, *slips]} if slips else {}) | ({"thoughts": thoughts} if thoughts else {})
 
 
 def others_in(messages: Sequence[AnyMessage], role: str, asker: str) -> list[str]:

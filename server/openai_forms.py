@@ -80,14 +80,19 @@ def completion(about: Mapping[str, Any], text: str, output: Mapping[str, Any], f
     return {**about, "object": "chat.completion", "choices": [choice], "usage": usage_of(output)}
 
 
-def usage_of(output: Mapping[str, Any]) -> dict[str, int]:
+def usage_of(output: Mapping[str, Any]) -> dict[str, Any]:
     """What a turn has cost so far, in OpenAI's names."""
     used: list[Any] = list((output.get("usage") or {}).values())
     sums: Any = used[0] if used else {}
     for one in used[1:]:
         sums = total(sums, one)
     read, written = int(sums.get("prompt_tokens", 0)), int(sums.get("completion_tokens", 0))
-    return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
+    thought = (
+        {"completion_tokens_details": {"reasoning_tokens": sums["thought_tokens"]}}
+        if sums.get("thought_tokens")
+        else {}
+    )
+    return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written, **thought}
 
 
 def told(about: Mapping[str, Any]) -> dict[str, str]:

@@ -7,6 +7,7 @@ from typing import Any
 from dramaturg.server.wording import sentence, term
 
 SHOWN = 160  # characters of a text that is quoted
+THOUGHTS_SHOWN = 4_000  # the same of what a model thought aloud
 MOST = 6  # things of one kind that are named
 
 
@@ -37,10 +38,10 @@ def why(evidence: Mapping[str, Any], told: set[str], language: str = "en") -> It
             told.update(f"{name}.{one}" for one in known)
 
 
-def quoted(text: Any) -> str:
+def quoted(text: Any, most: int = SHOWN) -> str:
     """The beginning of a text, on one line."""
     line = " ".join(str(text).split())
-    return f"“{line if len(line) <= SHOWN else line[: SHOWN - 1] + '…'}”"
+    return f"“{line if len(line) <= most else line[: most - 1] + '…'}”"
 
 
 @dataclass(frozen=True)
@@ -169,6 +170,10 @@ class Words:
             outcome, slip = (term(one[part], self.language) for part in ("outcome", "slip"))
             yield self.say("slip", outcome=outcome, slip=slip, text=quoted(one["text"]))
 
+    def thoughts(self, found: Any) -> Iterator[str]:
+        """What the model thought aloud before the reply."""
+        yield self.say("thoughts", text=quoted(found, THOUGHTS_SHOWN))
+
 
 WORDS: Mapping[str, Callable[[Words, Any], Iterator[str]]] = {
     "hypothetical": Words.hypothetical,
@@ -188,5 +193,6 @@ WORDS: Mapping[str, Callable[[Words, Any], Iterator[str]]] = {
     "gate": Words.gate,
     "drafts": Words.drafts,
     "slips": Words.slips,
+    "thoughts": Words.thoughts,
 }
 """What is said of each mechanism's evidence, in the order in which a turn comes by it."""

@@ -96,9 +96,12 @@ class Speech:
                 self._end(replies_in(said))
 
     def _think(self, evidence: Mapping[str, Any]) -> None:
-        if not self._replied.is_set() and not self.spoken:
-            for line in why(evidence, self._told, self.language):
-                self._pieces.put_nowait(Piece(line + "\n", thought=True))
+        if self._replied.is_set():
+            return
+        if self.spoken:  # what its model thought is known when the reply is there
+            evidence = {name: part for name, part in evidence.items() if name == "thoughts"}
+        for line in why(evidence, self._told, self.language):
+            self._pieces.put_nowait(Piece(line + "\n", thought=True))
 
     def _speak(self, text: str, line: str, who: str) -> None:
         if self._replied.is_set():

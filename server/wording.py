@@ -55,6 +55,11 @@ SENTENCES: Mapping[str, tuple[str, str, str]] = {
         "관문의 판정: $verdict · $text$reason",
     ),
     "draft": ("Draft $number scores $score.", "第 $number 稿得分 $score。", "초안 $number: $score점."),
+    "thoughts": (
+        "What the model thought: $text",
+        "模型的思考：$text",
+        "모델이 생각한 것: $text",
+    ),
     "slip": (
         "A beginning was $outcome ($slip): $text",
         "有一个开头$outcome（$slip）：$text",

@@ -103,6 +103,8 @@ def slip_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
     for one in evidence.get("slips", []):
         error = f" Another draw failed: {one['error']}" if "error" in one else ""
         yield Text(f"{OUTCOMES[one['outcome']]} ({SLIPS[one['slip']]}): {excerpt(one['text'])}{error}", style="dim")
+    if thoughts := evidence.get("thoughts"):
+        yield Text(f"What the model thought before: {excerpt(thoughts, 2_000)}", style="dim")
 
 
 def own_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
@@ -194,8 +196,11 @@ VIEWS: Sequence[Callable[[Mapping[str, Any]], Iterable[RenderableType]]] = (
 
 def usage_table(turns: Iterable[Any]) -> Table:
     """What turns cost, by node; what is no number counts as nothing."""
-    table = table_of("Usage", Column("node", no_wrap=True), *COSTS.values())
     costs = [(node, cost) for turn in turns if isinstance(turn, Mapping) for node, cost in turn.items()]
+    table = table_of("Usage", Column("node", no_wrap=True), *COSTS.values())
+    thought = [number(cost.get("thought_tokens")) for _, cost in costs if isinstance(cost, Mapping)]
+    if any(map(isfinite, thought)):
+        table.caption = f"{fsum(filter(isfinite, thought)):,.0f} of the tokens out are thoughts."
     for node in dict.fromkeys(node for node, _ in costs):
         rows = [cost for of, cost in costs if of == node and isinstance(cost, Mapping)]
         sums = ([one for row in rows if isfinite(one := number(row.get(name)))] for name in COSTS)

@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages.base import merge_content
 from typing_extensions import TypeIs
 
 from dramaturg.models.reading import InvalidAnswer
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 DONE = re.compile(rb"[\r\n]data: ?\[DONE\]")
 LONGEST = len(b"\ndata: [DONE]")
 SMALL = 2_000  # bytes of an answer in which there can be nothing said
+THOUGHT_FIELDS = ("reasoning_content", "reasoning")  # of a message, beside what it says
 
 
 class BrokenOff(InvalidAnswer):
@@ -164,7 +166,7 @@ class _Raw(_Around):
                 response = await whole(self._inner.create, **asked)
             if asked.get("logprobs") and is_without_probabilities(response.content):
                 self.sender.server.doubt(["logprobs"])
-            return response
+            return with_thoughts_in_answer(response)
 
         return await self.sender.send(request, sent)
 
@@ -174,20 +176,44 @@ def is_without_probabilities(body: bytes) -> bool:
     return b'"top_logprobs"' not in body and bool(re.search(rb'"finish_reason": ?"(?:stop|length)"', body))
 
 
+def with_thoughts_in_answer(response: Any) -> Any:
+    """A raw response whose messages have their thoughts as `with_thoughts` puts them."""
+    if not any(f'"{name}"'.encode() in response.content for name in THOUGHT_FIELDS):
+        return response
+    try:
+        answer = json.loads(response.content)
+        choices = [{**one, "message": with_thoughts(one.get("message"))} for one in answer["choices"]]
+    except (ValueError, TypeError, AttributeError, LookupError):
+        return response  # what has no such form is the client's affair
+    return _Around(response, parse=lambda: {**answer, "choices": choices})
+
+
+def with_thoughts(message: Any) -> Any:
+    """A message, or a part of one, whose thoughts are a block of its content: LangChain leaves out their fields."""
+    if not isinstance(message, dict):
+        return message
+    thought = next((text for name in THOUGHT_FIELDS if isinstance(text := message.get(name), str) and text), "")
+    if not thought:
+        return message
+    said = message.get("content") or []
+    said = [{"type": "text", "text": said}] if isinstance(said, str) else said
+    return {**message, "content": [{"type": "reasoning", "reasoning": thought, "index": 0}, *said]}
+
+
 class _Joined:
     """A stream as the raw response of an answer in one piece."""
 
     headers: Mapping[str, str] = {}
 
     def __init__(self, chunks: Sequence[Mapping[str, Any]]) -> None:
-        said, last = list[str](), dict[str, Any]()
+        said, last = list[Any](), dict[str, Any]()
         ended, usage, probable = None, None, None
         for chunk in chunks:
             usage, last = chunk.get("usage") or usage, {**last, **chunk}
             for choice in (chunk.get("choices") or ())[:1]:
                 said.append((choice.get("delta") or {}).get("content") or "")
                 ended, probable = choice.get("finish_reason") or ended, probable or choice.get("logprobs")
-        message = {"role": "assistant", "content": "".join(said)}
+        message = {"role": "assistant", "content": merge_content("", *said)}
         choices = [{"index": 0, "message": message, "finish_reason": ended, "logprobs": probable}]
         self._answer = {**last, "object": "chat.completion", "choices": choices, "usage": usage}
         self.content = json.dumps(choices).encode()
@@ -243,7 +269,7 @@ class _InOnePiece:
 
     async def __aiter__(self) -> AsyncIterator[Any]:
         answer = json.loads(self._body)
-        choices = [{**one, "delta": in_parts(one.get("message"))} for one in answer.get("choices") or ()]
+        choices = [{**one, "delta": with_thoughts(in_parts(one.get("message")))} for one in answer.get("choices") or ()]
         yield {**answer, "object": "chat.completion.chunk", "choices": choices}
 
 
@@ -276,12 +302,14 @@ class _WholeStream:
     async def __aiter__(self) -> AsyncIterator[Any]:
         from openai import APIError
 
-        ended, empty = False, True
+        ended, empty = None, True
         try:
             async for chunk in self._stream:
                 choices = chunk.get("choices") if isinstance(chunk, dict) else None
                 empty = empty and not choices
-                ended = ended or any(isinstance(one, dict) and one.get("finish_reason") for one in choices or ())
+                for one in choices or ():
+                    if isinstance(one, dict):
+                        ended, one["delta"] = ended or one.get("finish_reason"), with_thoughts(one.get("delta"))
                 yield chunk
         except APIError as error:  # one that a part of the stream said
             if type(error) is not APIError or not error.body:

@@ -180,21 +180,25 @@ const checkedView = (name, attempts) =>
 const fitted = ({ fitted: gone }) =>
   gone && typeof gone === "object" ? section(t("fitted"), [h("p", { class: "faint" }, Object.entries(gone).map(([kind, n]) => `${kind}: ${Number(n)}`).join(", "))]) : null;
 
+const thoughts = ({ thoughts: text }) =>
+  text ? h("details", { class: "rest" }, h("summary", {}, t("thoughts")), h("p", { class: "text" }, String(text))) : null;
+
 const noted = (evidence) => (evidence.summary ? section(t("summary"), [h("p", { class: "text" }, String(evidence.summary))]) : null);
 
-const VIEWS = { errors: fellBack, parts: joined, passages, attributes, scope, memories: memoryViews, relations: relationViews, identity: identityViews, slips, fitted, noted };
+const VIEWS = { errors: fellBack, parts: joined, passages, attributes, scope, memories: memoryViews, relations: relationViews, identity: identityViews, slips, thoughts, fitted, noted };
 
-const COSTS = ["calls", "cached", "failures", "prompt_tokens", "completion_tokens", "seconds"];
+const COSTS = ["calls", "cached", "failures", "prompt_tokens", "completion_tokens", "thought_tokens", "seconds"];
 
 // What each node asked of the model, as a table.
 function costView(usage) {
   const nodes = Object.entries(usage).filter(([, one]) => one && typeof one === "object");
   if (!nodes.length) return null;
+  const shown = COSTS.filter((name) => name !== "thought_tokens" || nodes.some(([, one]) => one.thought_tokens));
   const cell = (name, value) => (typeof value === "number" ? value.toLocaleString(undefined, { maximumFractionDigits: name === "seconds" ? 2 : 0 }) : "–");
   return section(t("cost"), [
     h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": t("cost") },
       h("table", {},
-        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, t("node")), COSTS.map((name) => h("th", { scope: "col" }, t(name))))),
-        h("tbody", {}, capped(nodes, 60).map(([node, one]) => h("tr", {}, h("th", { scope: "row" }, node), COSTS.map((name) => h("td", {}, cell(name, one[name])))))))),
+        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, t("node")), shown.map((name) => h("th", { scope: "col" }, t(name))))),
+        h("tbody", {}, capped(nodes, 60).map(([node, one]) => h("tr", {}, h("th", { scope: "row" }, node), shown.map((name) => h("td", {}, cell(name, one[name])))))))),
   ]);
 }

@@ -88,7 +88,7 @@ async def test_where_the_server_does_not_say_its_window_the_prompt_is_sent_short
     server: WildEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small_role(tmp_path)
-    monkeypatch.setattr("dramaturg.models.servers.endpoints.context_in", lambda _: None)
+    monkeypatch.setattr("dramaturg.models.servers.negotiation.context_in", lambda _: None)
     evidence, _ = await reply(tmp_path)
     assert evidence["fitted"]["messages"]
 

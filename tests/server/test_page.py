@@ -207,6 +207,19 @@ async def test_each_method_says_why_and_what_it_cost(tmp_path: Path) -> None:
                 assert await house.page.locator("#why .wheel .asked").count() == 1
 
 
+async def test_what_a_model_thought_is_folded_away_in_why(tmp_path: Path) -> None:
+    thinking = {"reply": lambda _: "<think>He lies, I fear.</think>Good evening."}
+    async with page_house(tmp_path, parts=thinking, method="vanilla") as house:
+        await house.open()
+        await house.say("Who are you?")
+        await house.page.wait_for_selector("#why-body table")
+        assert (await house.shown())[-1] == ("Who are you?", "Good evening.")
+        folded = house.page.locator("#why details", has_text="What the model thought")
+        assert not await folded.get_by_text("He lies, I fear.").is_visible()
+        await folded.locator("summary").click()
+        assert await folded.get_by_text("He lies, I fear.").is_visible()
+
+
 async def test_a_long_talk_begins_with_its_newest_turns(tmp_path: Path) -> None:
     async with page_house(tmp_path) as house:
         await house.open()

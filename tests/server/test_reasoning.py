@@ -43,6 +43,7 @@ EVIDENCE: dict[str, Any] = {
     "gate": {"attempts": [{"verdict": "revise", "text": "밤", "reason": "낮"}]},
     "drafts": [{"score": 4}],
     "slips": [{"outcome": "cut", "slip": "echo", "text": "밤"}],
+    "thoughts": "밤",
 }
 
 
