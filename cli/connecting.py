@@ -135,13 +135,14 @@ async def failure(values: Mapping[str, str]) -> str:
     from dramaturg.models.embeddings import Embedder, endpoint_embeddings
     from dramaturg.models.environment import Environment
     from dramaturg.models.questions import write
+    from dramaturg.models.trial import learn_listed
 
     address, key, model, embedding = (values[name] for name in KEPT)
     client = openai_compatible(model, address, key or "none", retries=0)
     try:
-        await write(
-            chat_model(client, deadline=60, attempts=1), [HumanMessage("Say hello in one word.")], max_tokens=64
-        )
+        chat = chat_model(client, deadline=60, attempts=1)
+        await write(chat, [HumanMessage("Say hello in one word.")], max_tokens=64)
+        await learn_listed(chat)
         if embedding.startswith("openai:"):
             there = Environment(base_url=address, api_key=SecretStr(key or "none"))
             await Embedder(embedding, endpoint_embeddings(embedding.removeprefix("openai:"), there)).query("hello")

@@ -183,12 +183,13 @@ ASKED = {
 async def chat_answers(model: str) -> list[SetupFinding]:
     """Have the chat model say a word; one that is named is asked ten small questions."""
     from dramaturg.models.chat import chat_model
-    from dramaturg.models.trial import FEATURES, QUESTIONS, speed_of, try_model, way_of
+    from dramaturg.models.trial import FEATURES, QUESTIONS, learn_listed, speed_of, try_model, way_of
 
     if model == "auto":
         return [await chat_answer(model)]
     try:
         chat = chat_model(model, deadline=120)
+        listed = await learn_listed(chat)
         tried = await try_model(chat)
     except (RuntimeError, ValueError) as error:
         return [SetupFinding("chat model", False, str(error))]
@@ -227,6 +228,9 @@ async def chat_answers(model: str) -> list[SetupFinding]:
             f"{window:,} tokens" if window else "not known: a prompt that is too long tells it",
         )
     )
+    if listed.price:
+        read, written = listed.price
+        found.append(SetupFinding("· price", True, f"${read:.2f} a million tokens read, ${written:.2f} written"))
     return [
         *found,
         *(method_finding(method, kinds, right, asked, way_of(chat, "decide")) for method, kinds in ASKED.items()),

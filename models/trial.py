@@ -1,4 +1,4 @@
-"""Trying a model: ten small questions of all kinds, and what they tell of its server.
+"""Trying a model: ten small questions of all kinds, and what they and a server's list of models tell of it.
 
 The questions are easy: a model that gets several wrong is too small to judge, whatever it writes. What the server does
 not take is learned on the way, as it would be in a talk.
@@ -6,6 +6,7 @@ not take is learned on the way, as it would be in a talk.
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from dramaturg.models.asking import UNDECIDED
 from dramaturg.models.chat import Account, ChatModel
 from dramaturg.models.errors import UNANSWERED, ModelError
 from dramaturg.models.questions import choose, decide, extract, rate, write_message
+from dramaturg.models.servers.completions import adapting, endpoint_of, is_openai_client
 
 WAYS = {"logprobs": "log-probabilities", "json_schema": "a JSON schema", "json_object": "JSON mode", "": "the prompt"}
 """How a question is put so that its answer can be read, best first."""
@@ -120,6 +122,51 @@ QUESTIONS = (
     extracting("Ada Lovelace", 1815),
     writing("lighthouse", quiet=True),
 )
+
+
+class Listed(NamedTuple):
+    """What a list of models says of one: its window in tokens, and dollars for a million tokens read, and written."""
+
+    window: int | None = None
+    price: tuple[float, float] | None = None
+
+
+async def learn_listed(chat: ChatModel) -> Listed:
+    """Look a model up in its server's list, and note its window; a server that has no list says nothing."""
+    from openai import OpenAIError
+
+    if not is_openai_client(client := chat.client):
+        return Listed()
+    try:
+        models = await client.root_async_client.with_options(timeout=10, max_retries=0).models.list()
+        about = next((one.model_dump() for one in models.data if one.id == client.model_name), {})
+    except (OpenAIError, ValueError, TypeError, AttributeError):
+        return Listed()
+    found = listed(about)
+    if found.window:
+        server = endpoint_of(adapting(client)) or chat.shared.server
+        await server.read()
+        server.learn(context=found.window)
+        await server.keep()
+    return found
+
+
+WINDOWS = ("max_model_len", "context_window", "context_length", "max_context_length", "n_ctx")
+"""How vLLM, Groq, OpenRouter and Together, Mistral, and llama.cpp (in `meta`) call it."""
+
+
+def listed(about: Mapping[str, Any]) -> Listed:
+    """What an entry of a list of models says."""
+    places = [about, *(part for name in ("meta", "top_provider") if isinstance(part := about.get(name), Mapping))]
+    windows = [place[name] for place in places for name in WINDOWS if isinstance(place.get(name), int)]
+    window = min((one for one in windows if one > 0), default=None)  # a provider's may be smaller than the model's
+    match about.get("pricing"):
+        case {"prompt": str(read), "completion": str(written)}:  # OpenRouter's: dollars a token
+            with suppress(ValueError):
+                return Listed(window, (float(read) * 1e6, float(written) * 1e6))
+        case {"input": int() | float() as read, "output": int() | float() as written}:  # Together's: a million tokens
+            return Listed(window, (read, written))
+    return Listed(window)
 
 
 async def try_model(chat: ChatModel) -> list[Tried]:

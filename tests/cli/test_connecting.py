@@ -102,6 +102,12 @@ def test_a_file_that_cannot_be_read_is_named(written: str, run: Command, monkeyp
         (["temperature", "system"], {"· server": "does not take messages of the system, a temperature"}),
         (["think"], {"· habits": "thinks aloud"}),
         (["json_schema"], {"· extract": "put by JSON mode"}),
+        (["context, vLLM"], {"· window": "1,024 tokens"}),
+        (["context, llama.cpp"], {"· window": "1,024 tokens"}),
+        (
+            ["context, listed"],
+            {"· window": "1,024 tokens", "· price": "$0.25 a million tokens read, $2.00 written"},
+        ),
     ],
 )
 def test_doctor_tells_what_a_model_that_is_named_takes(

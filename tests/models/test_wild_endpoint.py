@@ -334,13 +334,14 @@ def test_the_window_is_the_servers(server: WildEndpoint) -> None:
 
 
 @pytest.mark.parametrize(
-    ("way", "key"), [("context, vLLM", "max_model_len"), ("context, listed", "context_length"), ("good", "")]
+    ("way", "key", "window"),
+    [("context, vLLM", "max_model_len", 1024), ("context, listed", "context_length", 2048), ("good", "", None)],
 )
-def test_models(server: WildEndpoint, way: str, key: str) -> None:
+def test_models(server: WildEndpoint, way: str, key: str, window: int | None) -> None:
     server.ways = way
     listed = httpx.get(f"{server.variables()['OPENAI_BASE_URL']}/models").json()["data"]
     assert [one["id"] for one in listed] == ["m", "words"]
-    assert {one.get(key) for one in listed} == {1024 if key else None}
+    assert {one.get(key) for one in listed} == {window}
 
 
 def test_embeddings(server: WildEndpoint) -> None:

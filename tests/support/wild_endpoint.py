@@ -870,7 +870,13 @@ LIMITS = {
         "Ollama", source="ollama/ollama#3839, #10368, RooCodeInc/Roo-Code#1372", read=front_cut_off
     ),
     "context, listed": Way(
-        "OpenRouter, Together", models=lambda context: {"context_length": context}, check=window_of_openai
+        "OpenRouter",
+        models=lambda context: {
+            "context_length": 2 * context,
+            "top_provider": {"context_length": context},
+            "pricing": {"prompt": "0.00000025", "completion": "0.000002"},
+        },
+        check=window_of_openai,
     ),
 }
 MESSAGES = {
