@@ -122,7 +122,9 @@ async def ask(chat: ChatModel, question: ModelQuestion[T], answer: Callable[[Bas
             raise PromptRefused(ADVICE[PromptRefused].format(name=chat.name, seen=seen))
         answered = await _asked(chat, question, answer)
     except ModelError as error:
-        unreadable[question.kind] += isinstance(error, UnusableAnswer) and not isinstance(error, Filtered)
+        unreadable[question.kind] += isinstance(error, UnusableAnswer | RequestRejected) and not isinstance(
+            error, Filtered
+        )
         chat.account.record_unanswered()
         raise
     unreadable[question.kind] = 0
@@ -302,6 +304,8 @@ class FormattedCall(Generic[T]):
                 answer = await attempt()
                 break
             except RequestRejected:
+                if server.refuses_all():
+                    raise
                 refused.add(way)
             except NoProbabilities:
                 refused.add(way)

@@ -136,7 +136,7 @@ class _Completions(_Around):
             stream = await self._inner.create(**asked)
             kind = stream.response.headers.get("content-type", "")
             if "event-stream" in kind or not re.search("json|html", kind):
-                return _WholeStream(stream, self.sender.note_of(request))
+                return await _WholeStream(stream, self.sender.note_of(request)).begun()
             body = await stream.response.aread()
             await stream.close()
             refuse_errors(kind, body)
@@ -292,6 +292,18 @@ class _WholeStream:
         self._note = note
         self._stream, self._body, self._done = stream, stream.response.aiter_bytes, False
         stream.response.aiter_bytes = self._heard  # the mark of the end is no chunk: it is seen in the bytes alone
+        self._first, self._rest = list[Any](), self._read()
+
+    async def begun(self) -> "_WholeStream":
+        """The stream, with its first chunk: a refusal may stand there, and the request may pass in another way."""
+        try:
+            self._first = [await anext(self._rest)]
+        except StopAsyncIteration:
+            pass
+        except BaseException:
+            await self._stream.close()
+            raise
+        return self
 
     async def __aenter__(self) -> "_WholeStream":
         return self
@@ -300,6 +312,12 @@ class _WholeStream:
         await self._stream.close()
 
     async def __aiter__(self) -> AsyncIterator[Any]:
+        for chunk in self._first:
+            yield chunk
+        async for chunk in self._rest:
+            yield chunk
+
+    async def _read(self) -> AsyncIterator[Any]:
         from openai import APIError
 
         ended, empty = None, True

@@ -26,6 +26,7 @@ from dramaturg.models.servers.forms import LIMITS
 logger = logging.getLogger(__name__)
 HOUR = 3_600.0
 DAY = 86_400.0  # seconds for which what was learned holds: servers are updated, and models change behind a name
+MINUTE = 60.0  # for which a server that refuses everything, and says nothing, is not asked in other ways
 PATIENCE = 3.0  # seconds that a request waits for what becomes of another one
 
 
@@ -45,6 +46,7 @@ class Endpoint:
         self._read, self._changed = file is None, False
         self._taken, self._doubted = set[str](), dict[str, float]()
         self._suspects = dict[str, None]()
+        self._refused_bare = -MINUTE
         self._alone = PerLoop(asyncio.Lock)
         self._lock = threading.Lock()
 
@@ -126,9 +128,18 @@ class Endpoint:
         if sure:
             self.learn(sure)
 
+    def refuses_all(self) -> bool:
+        """Whether a request with nothing that can be left out was refused just now, without a word of why."""
+        return time.monotonic() < self._refused_bare + MINUTE
+
+    def refused_bare(self) -> None:
+        """Note that one was."""
+        self._refused_bare = time.monotonic()
+
     def takes(self, features: Iterable[str]) -> None:
         """Note that a request with these passed."""
         with self._lock:
+            self._refused_bare = -MINUTE
             self._taken.update(features)
             for what in features:
                 self._suspects.pop(what, None)

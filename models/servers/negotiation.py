@@ -123,10 +123,13 @@ class Negotiation:
             whole = "json_schema" in forms and re.search("response_format(?!.{0,20}type)", refusal.text, re.DOTALL)
             self._server.doubt(named | ({"json_object"} if whole else set()))
             return False
-        if not named and not self._bare and refusal.status in REFUSALS:
-            named = self._bare = self._server.unknown(asked.difference(FORMS, {"whole"}))
-        elif named:
+        if named:
             self._named |= named
+        elif refusal.status in REFUSALS and not self._server.refuses_all():
+            named = set() if self._bare else self._server.unknown(asked.difference(FORMS, {"whole"}))
+            self._bare |= named
+            if not (named or asked.intersection(FORMS)):
+                self._server.refused_bare()
         self._left_out |= named
         return bool(named)
 

@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
-from wild_endpoint import Refusal, Way, WildEndpoint, wild_endpoint
+from wild_endpoint import Refusal, Way, WildEndpoint, having, openrouter_error, wild_endpoint
 
 from dramaturg.models.chat import ChatModel, chat_model
 from dramaturg.models.embeddings import embedder
 from dramaturg.models.errors import Filtered, ModelError, PromptRefused, RequestRejected
 from dramaturg.models.questions import decide, write
 from dramaturg.models.servers import endpoints, negotiation
+from dramaturg.models.servers.completions import adapting
 from dramaturg.models.servers.endpoints import Endpoint
 from dramaturg.models.servers.forms import in_turns
 from dramaturg.models.servers.refusals import Refusal as Refused
@@ -162,6 +163,25 @@ async def test_a_server_that_refuses_everything_is_quoted_and_nothing_is_learned
         await write(asked, MESSAGES)
     assert len(server.asked) <= negotiation.TRIES
     assert asked.shared.server.refused == set()
+    server.asked.clear()
+    for _ in range(3):  # it is asked in one way then, as long as it says no more
+        with pytest.raises(RequestRejected):
+            await decide(asked, [HumanMessage("Is the sea calm? yes or no:")])
+    assert len(server.asked) == 3
+    server.ways = ["good"]
+    await write(asked, MESSAGES)
+    assert not asked.shared.server.refuses_all()
+
+
+async def test_a_refusal_in_the_first_part_of_a_stream_is_heeded(server: WildEndpoint) -> None:
+    refused = openrouter_error(400, "Unsupported parameter: 'temperature' is not supported with this model.")
+    server.active = [Way("a gateway", check=having("temperature", lambda _: refused))]
+    asked = chat_model("m")
+    for requests in (2, 1):
+        server.asked.clear()
+        said = [part.text async for part in adapting(asked.client).astream(MESSAGES, temperature=0.5)]
+        assert "".join(said)
+        assert len(server.asked) == requests
 
 
 async def test_an_answer_is_asked_for_no_longer_than_there_is_room(server: WildEndpoint) -> None:
