@@ -10,7 +10,7 @@ from dataclasses import replace as replaced
 from functools import cache, wraps
 from typing import Any, Self, TypeVar, cast, get_type_hints
 
-from langchain_core.runnables import Runnable
+from langchain_core.runnables import Runnable, ensure_config
 from langgraph.checkpoint.base import Checkpoint
 from langgraph.graph import StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -19,6 +19,7 @@ from langgraph.typing import ContextT, InputT, OutputT, StateT
 from pydantic import BaseModel
 
 from dramaturg.models.clock import TurnClock
+from dramaturg.nodes.blocking import BlockingSaver, iterated
 from dramaturg.nodes.open_settings import require_open
 from dramaturg.nodes.run import Opened, RoleContext
 from dramaturg.stores.errors import did_you_mean
@@ -186,8 +187,13 @@ class CompiledWorkflow(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
     """A compiled `Workflow`: each run goes by a context of its own, which remembers what the run has opened."""
 
     def stream(self, input: Any, config: Any = None, *, context: Any = None, **kwargs: Any) -> Iterator[Any]:  # noqa: A002
-        """Run as `Pregel.stream` does."""
-        return super().stream(input, config, context=self._context(context, config), **kwargs)
+        """Run as `Pregel.stream` does, for code that blocks; nodes are coroutines here as elsewhere."""
+        config = ensure_config(config)
+        saver = self._resolve_checkpointer(config)
+        if saver and not isinstance(saver, BlockingSaver):
+            own = {**config.get("configurable", {}), "__pregel_checkpointer": BlockingSaver(saver)}
+            config = {**config, "configurable": own}
+        return iterated(lambda: self.astream(input, config, context=context, **kwargs))
 
     def astream(self, input: Any, config: Any = None, *, context: Any = None, **kwargs: Any) -> AsyncIterator[Any]:  # noqa: A002
         """Run as `Pregel.astream` does."""

@@ -3,7 +3,7 @@
 import asyncio
 import builtins
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -58,6 +58,17 @@ class ConversationSaver(BaseCheckpointSaver[Any]):
             yield cls(file)
         finally:
             await asyncio.shield(asyncio.wrap_future(file.close()))
+
+    @classmethod
+    @contextmanager
+    def open_blocking(cls, path: Path) -> Iterator["ConversationSaver"]:
+        """The same for code that blocks."""
+        file = ConversationFile(path)
+        try:
+            file.open().result()
+            yield cls(file)
+        finally:
+            file.close().result()
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return the checkpoint that a configuration names; without an id, the one that was written last."""
