@@ -56,7 +56,11 @@ T = TypeVar("T")
 ONE_TOKEN = {"max_tokens": 1, "logprobs": True, "top_logprobs": 20, "temperature": 0, "stream": False}
 MAX_TOKENS = 4096  # of an answer in a format; the deadline bounds it too
 UNREADABLE = 3
-"""Answers in a row without use, after which a step asks no more: who cannot do a task is not asked thirty times."""
+"""Answers in a row without use, after which a step asks no more: who cannot do a task is not asked thirty times.
+
+Measured by `benchmarks/giving_up.py`: of the embedded model's 162 questions in twenty turns none stayed without an
+answer. Where one in twenty does, three in a row stop 0.3 % of steps of 30 questions in vain, and two would stop 6 %.
+"""
 UNDECIDED = 2
 """First tokens in a row that told no answer of a kind, and none before, after which it is asked by its text."""
 CHARACTERS_REPEATED = 2000  # of its invalid answer that a model is shown again

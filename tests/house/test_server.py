@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langgraph_sdk import get_client
+from langgraph.pregel.remote import RemoteGraph
+from langgraph_sdk import get_client, get_sync_client
 
 from changing_roles import CORE, changing
 from dev_server import STARTS_A_SERVER, dev_server
@@ -169,6 +170,15 @@ async def test_a_run_goes_on_from_an_edit_after_each_step(client: Any, graph: st
         if state["next"]:
             last = await client.runs.wait(thread, graph, input=None, checkpoint=edited["checkpoint"], context=context)
             assert last["messages"][-1]["content"] == "I keep the light."
+
+
+async def test_a_role_there_is_called_as_a_graph_here(url: str, client: Any) -> None:
+    config: Any = {"configurable": {"thread_id": (await client.threads.create())["thread_id"]}}
+    with get_sync_client(url=url) as blocking:
+        role = RemoteGraph("vanilla", client=client, sync_client=blocking)
+        said = await asyncio.to_thread(role.invoke, QUESTION, config, context=ADA)
+    assert said["messages"][-1]["type"] == "ai"
+    assert len((await role.ainvoke(QUESTION, config, context=ADA))["messages"]) == 4
 
 
 async def test_a_run_can_be_cancelled(client: Any, stub: Endpoint) -> None:
