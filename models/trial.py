@@ -139,7 +139,7 @@ async def learn_listed(chat: ChatModel) -> Listed:
         return Listed()
     try:
         models = await client.root_async_client.with_options(timeout=10, max_retries=0).models.list()
-        about = next((one.model_dump() for one in models.data if one.id == client.model_name), {})
+        about: Mapping[str, Any] = next((one.model_dump() for one in models.data if one.id == client.model_name), {})
     except (OpenAIError, ValueError, TypeError, AttributeError):
         return Listed()
     found = listed(about)

@@ -144,13 +144,13 @@ async def apart(graph: Any, given: Any, config: RunnableConfig, context: RoleCon
     """Run a graph that is no part of the one that its caller stands in: its threads are its own."""
     with set_config_context(config) as around:
         running = graph.ainvoke(given, config, context=context)
-        return await asyncio.create_task(running, context=around)  # type: ignore[no-any-return]
+        return await asyncio.create_task(running, context=around)
 
 
 def apart_blocking(graph: Any, given: Any, config: RunnableConfig, context: RoleContext) -> dict[str, Any]:
     """The same for code that blocks."""
     with set_config_context(config) as around:
-        return around.run(graph.invoke, given, config, context=context)  # type: ignore[no-any-return]
+        return around.run(graph.invoke, given, config, context=context)
 
 
 def about(card: RoleCard) -> str:
