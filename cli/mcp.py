@@ -30,4 +30,6 @@ def mcp(
     except ModuleNotFoundError as error:
         raise RuntimeError(f"{error.name} is not installed: pip install 'dramaturg[mcp]'.") from error
     given = settings_of(settings) | named(model, prompts)
-    asyncio.run(serve_here(Rooms(shelf_of(library), method, flows_of(flow), given)))
+    rooms = Rooms(shelf_of(library), method, flows_of(flow), given)
+    rooms.check_settings()
+    asyncio.run(serve_here(rooms))

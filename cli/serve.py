@@ -63,12 +63,15 @@ def serve(
     ] = None,
     at_once: Annotated[
         int, typer.Option("--at-once", min=1, help="The largest number of simultaneous turns per caller.")
-    ] = 64,
+    ] = 512,
     a_minute: Annotated[
         int, typer.Option("--a-minute", min=1, help="The largest number of requests per caller and minute.")
     ] = 120,
     most_bytes: Annotated[int, typer.Option("--most-bytes", min=1024, help="The largest size of one request.")] = 4
     * 2**20,
+    keep_alive: Annotated[
+        int, typer.Option("--keep-alive", min=1, help="Seconds after which an idle connection is closed.")
+    ] = 75,
     change_roles: Annotated[
         bool | None,
         typer.Option(
@@ -98,6 +101,7 @@ def serve(
             "key a line."
         )
     rooms = Rooms(shelf_of(library), method, flows_of(flow), settings_of(settings) | named(model, prompts))
+    rooms.check_settings()
     access = Access(
         known,
         (*LOOPBACK, *(allow_host or ())) if own else tuple(allow_host or EVERYWHERE),
@@ -123,7 +127,15 @@ def serve(
         "Every turn that was answered is kept.",
         style="dim",
     )
-    uvicorn.run(app, host=host, port=port, log_level="warning", access_log=False, timeout_graceful_shutdown=GRACE)
+    uvicorn.run(
+        app,
+        host=host,
+        port=port,
+        log_level="warning",
+        access_log=False,
+        timeout_keep_alive=keep_alive,
+        timeout_graceful_shutdown=GRACE,
+    )
 
 
 def flows_of(given: list[str] | None) -> dict[str, str]:

@@ -22,6 +22,9 @@ PAGE = "/page/"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
+RETRY_AFTER = 5  # seconds after which a caller who has had too many may ask again
+
+
 @dataclass(frozen=True)
 class Access:
     """What a server lets in."""
@@ -36,7 +39,7 @@ class Access:
     """Of one request."""
     a_minute: int = 120
     """Requests of one caller."""
-    at_once: int = 64
+    at_once: int = 512
     """Turns of one caller."""
     changes_roles: bool = True
     """Whether callers may change what roles know, for everybody who talks to them."""
@@ -93,7 +96,8 @@ def refusal(status: int, message: str, code: str, field: str | None = None) -> J
     body = {
         "error": {"message": message, "type": kind if status < 500 else "server_error", "param": field, "code": code}
     }
-    return JSONResponse(body, status, {"WWW-Authenticate": "Bearer"} if status == 401 else {})
+    headers = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": str(RETRY_AFTER)}}
+    return JSONResponse(body, status, headers.get(status, {}))
 
 
 class Door:

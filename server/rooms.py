@@ -69,6 +69,20 @@ class Rooms:
         self._talks: dict[Model, Conversation] = {}
         self._said: dict[str, tuple[list[str], str]] = {}
 
+    def check_settings(self) -> None:
+        """Look whether the settings can be, before anybody comes.
+
+        Raises:
+            ValueError: no method has a setting of a name, or it is out of its bounds.
+        """
+        if not self.settings:
+            return
+        known = {name for one in self.methods.values() for name in flow(one).context.model_fields}
+        if strange := next((name for name in self.settings if name not in known), None):
+            raise ValueError(f"No method has a setting {strange!r}{did_you_mean(strange, known)}")
+        for method in self.methods:
+            self.context(Model("anybody", method), {})
+
     async def close(self) -> None:
         """Close what was opened."""
         await self._stack.aclose()

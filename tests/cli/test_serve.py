@@ -19,6 +19,8 @@ KEYS = "alice alice-key-0123456789\n"
         (["--flow", "drmr=own.py:graph"], "a name that no other method has"),
         (["--flow", "mine=nowhere.py:graph"], "nowhere.py"),
         (["--set", "window"], "NAME=VALUE"),
+        (["--set", "concurrency=2000"], "concurrency: Input should be less than or equal to 1000"),
+        (["--set", "slotz=3"], "did you mean 'slots'"),
     ],
 )
 def test_what_cannot_be_served_is_said(
@@ -40,3 +42,4 @@ def test_it_says_where_it_is_and_who_may_call(run: Command, tmp_path: Path, monk
     assert "alice" in said
     assert "alice-key" not in said
     assert began[0]["port"] == 1234
+    assert began[0]["timeout_keep_alive"] == 75
