@@ -35,15 +35,15 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
-def serving(library: Path, variables: dict[str, str]) -> Iterator[tuple[httpx.AsyncClient, int]]:
-    """A server of roles, and the number of its process."""
+def serving(library: Path, variables: dict[str, str], command: str = "") -> Iterator[tuple[httpx.AsyncClient, int]]:
+    """A server of roles, and the number of its process; `command` is the one that is run, where it is not this one."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = ["serve", "--port", str(port), "--library", str(library), "--a-minute", "1000000", "--at-once", "1000"]
+    options = ["serve", "--port", str(port), "--library", str(library), "--a-minute", "1000000", "--at-once", "1000"]
     env = {**os.environ, **variables}
     server = subprocess.Popen(
-        [str(Path(sys.executable).with_name("dramaturg")), *command], env=env, stdout=subprocess.DEVNULL
+        [command or str(Path(sys.executable).with_name("dramaturg")), *options], env=env, stdout=subprocess.DEVNULL
     )
     try:
         url = f"http://127.0.0.1:{port}"
@@ -53,7 +53,10 @@ def serving(library: Path, variables: dict[str, str]) -> Iterator[tuple[httpx.As
                 break
             except httpx.TransportError:
                 time.sleep(0.1)
-        yield httpx.AsyncClient(base_url=url, timeout=300, trust_env=False, limits=httpx.Limits()), server.pid
+        yield (
+            httpx.AsyncClient(base_url=url, timeout=300, trust_env=False, limits=httpx.Limits(max_connections=None)),
+            server.pid,
+        )
     finally:
         server.terminate()
         server.wait()

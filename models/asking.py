@@ -30,6 +30,7 @@ from dramaturg.models.errors import (
     ADVICE,
     Filtered,
     ModelError,
+    ModelUnavailable,
     PromptRefused,
     RequestRejected,
     UnusableAnswer,
@@ -48,7 +49,8 @@ from dramaturg.models.reading import (
     text_of,
     thoughts_of,
 )
-from dramaturg.models.servers.completions import BrokenOff, adapting, endpoint_of, is_openai_client
+from dramaturg.models.servers.completions import BrokenOff, adapting, endpoint_of, is_openai_client, pace_of_client
+from dramaturg.models.servers.pace import Urgency, unhurried
 from dramaturg.models.thoughts import split_thoughts
 
 T = TypeVar("T")
@@ -63,6 +65,7 @@ answer. Where one in twenty does, three in a row stop 0.3 % of steps of 30 quest
 """
 UNDECIDED = 2
 """First tokens in a row that told no answer of a kind, and none before, after which it is asked by its text."""
+SHORT = ("decide", "rate", "choose")  # kinds of questions whose answers are all about as long
 CHARACTERS_REPEATED = 2000  # of its invalid answer that a model is shown again
 LANGUAGES = ("en", "zh", "ko")
 # What chat templates take for the end of a message and the like: Qwen, Llama, Gemma, Mistral, DeepSeek, GLM, gpt-oss,
@@ -137,7 +140,7 @@ async def ask(chat: ChatModel, question: ModelQuestion[T], answer: Callable[[Bas
 
 async def _asked(chat: ChatModel, question: ModelQuestion[T], answer: Callable[[BaseChatModel], Awaitable[T]]) -> T:
     if chat.cache is None:
-        return await in_turn(chat, answer)
+        return await in_turn(chat, question.kind, answer)
     key = cache_key(chat.identity, question.kind, question.messages, question.parameters)
     adapter = TypeAdapter(question.answer)
     try:
@@ -147,7 +150,7 @@ async def _asked(chat: ChatModel, question: ModelQuestion[T], answer: Callable[[
             return value
     except ValidationError:
         pass  # kept by another version, or not by us: ask again and replace it
-    value = await in_turn(chat, answer)
+    value = await in_turn(chat, question.kind, answer)
     await chat.cache.set(key, adapter.dump_python(value, mode="json", by_alias=True))
     return value
 
@@ -210,14 +213,15 @@ def marked(texts: Sequence[str]) -> Iterator[str]:
         begin += len(text)
 
 
-async def in_turn(chat: ChatModel, answer: Callable[[BaseChatModel], Awaitable[T]]) -> T:
-    """Wait for the turn, then have the answer within the deadline. Starting the client does not count.
+async def in_turn(chat: ChatModel, kind: str, answer: Callable[[BaseChatModel], Awaitable[T]]) -> T:
+    """Wait for a place at the server, then have the answer within the deadline. Starting the client does not count.
 
     In the turn of a conversation, waiting counts too: see `dramaturg.models.clock`.
     """
     if isinstance(chat.model, BaseChatModel):
         client = adapting(chat.model)
         chat.shared.server = endpoint_of(client) or chat.shared.server
+        chat.shared.pace = pace_of_client(client) or chat.shared.pace
         await chat.shared.server.read()
     elif (known := chat.shared.client) is not None:
         client = known
@@ -227,11 +231,26 @@ async def in_turn(chat: ChatModel, answer: Callable[[BaseChatModel], Awaitable[T
         await chat.shared.server.read()
         if is_embedded(chat.model):
             chat.shared.server.learn(unopened=0)
+        else:
+            chat.shared.pace = pace_of_client(client) or chat.shared.pace
         chat.shared.client = client
     kept = 0 if chat.replies else REPLY_SHARE
     bounded = partial(within, chat.clock, asked=chat.shared, name=chat.name, kept=kept)
-    async with bounded(math.inf), chat.limit, bounded(chat.deadline):
-        value = await answer(client)
+    pace = chat.shared.pace
+    of_turn = chat.clock is not None and not math.isinf(chat.clock.seconds) and not unhurried.get()
+    urgency: Urgency = 2 if not of_turn else 0 if chat.replies else 1
+    async with bounded(math.inf), chat.limit, pace.place(urgency, id(chat.clock)) as place, bounded(chat.deadline):
+        begun = time.monotonic()
+        try:
+            value = await answer(client)
+        except ModelUnavailable:
+            if pace_of_client(client) is None:  # nobody else has heeded it
+                place.heed(too_many=True)
+            raise
+        if pace_of_client(client) is None:
+            place.heed(too_many=False)
+        if kind in SHORT:
+            pace.note_short(time.monotonic() - begun)
     if chat.clock and chat.replies:
         chat.clock.replied = True
     return value

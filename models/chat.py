@@ -1,9 +1,10 @@
 """A chat model as the questions use it: its bounds, turn and thresholds, and the account of what it costs."""
 
-import asyncio
 import hashlib
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NotRequired, cast
@@ -16,7 +17,7 @@ from pydantic import SecretStr
 from typing_extensions import TypedDict
 
 from dramaturg.models.answer_cache import AnswerCache, open_answers
-from dramaturg.models.clients import chat_client, endpoint_name, name_of, slots
+from dramaturg.models.clients import chat_client, endpoint_name, name_of
 from dramaturg.models.clock import TurnClock
 from dramaturg.models.environment import environment
 from dramaturg.models.servers.forms import about_tokens
@@ -110,7 +111,7 @@ class ChatModel:
     name: str
     deadline: float
     attempts: int
-    concurrency: int
+    concurrency: int | None
     cache: AnswerCache | None
     shared: Shared
     language: str = "en"
@@ -138,9 +139,14 @@ class ChatModel:
         return self.window is None or tokens_in(messages) + answer <= self.window
 
     @property
-    def limit(self) -> asyncio.Semaphore:
+    def limit(self) -> AbstractAsyncContextManager[None]:
         """Lets `concurrency` questions through at once; shared by all that ask this model in this event loop."""
-        return self.shared.limit(self.concurrency)
+        return self.shared.limit(self.concurrency) if self.concurrency else nullcontext()
+
+    @property
+    def at_once(self) -> int:
+        """How many questions may be with the model at once, by now."""
+        return min(self.concurrency or sys.maxsize, self.shared.pace.most)
 
     @property
     def identity(self) -> Any:
@@ -201,7 +207,7 @@ def chat_model(
     *,
     deadline: float = 120,
     attempts: int = 2,
-    concurrency: int = 4,
+    concurrency: int | None = None,
     cache: Path | None = None,
     language: str = "en",
     seed: int | None = None,
@@ -212,8 +218,8 @@ def chat_model(
         model: see `dramaturg.models.clients.chat_client`.
         deadline: seconds for one question with all its attempts, from the moment that it has its turn.
         attempts: how often an answer is asked for until it can be used.
-        concurrency: questions that are with the model at once in one event loop; the embedded model takes no more than
-            it has slots.
+        concurrency: the most questions that are with the model at once in one event loop; None: as many as its server
+            bears, which is found out. The embedded model takes no more than it has slots.
         cache: the file that answers are kept in and taken from; None: they are not kept.
         language: of re-asks: "en", "zh", "ko"; others are re-asked in English.
         seed: of texts that are written, where the server honours it; None: the server's own chance.
@@ -221,11 +227,11 @@ def chat_model(
     Raises:
         ValueError: a bound is not positive, or the cache cannot be used.
     """
-    if deadline <= 0 or attempts < 1 or concurrency < 1:
+    if deadline <= 0 or attempts < 1 or (concurrency is not None and concurrency < 1):
         msg = "The deadline, the attempts and the concurrency of a chat model must be positive."
         raise ValueError(msg)
-    answers, at_once = open_answers(cache) if cache else None, min(concurrency, slots(model))
-    return ChatModel(model, name_of(model), deadline, attempts, at_once, answers, shared(model), language, seed)
+    answers = open_answers(cache) if cache else None
+    return ChatModel(model, name_of(model), deadline, attempts, concurrency, answers, shared(model), language, seed)
 
 
 def identity_of(model: BaseChatModel) -> Any:

@@ -1,6 +1,5 @@
 """The client of a chat model: which one a name means, each built once a process."""
 
-import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -80,10 +79,10 @@ def new_client(model: str, surroundings: Environment) -> BaseChatModel:
     return openai_compatible(EMBEDDED_MODEL, serve(), "local", retries=0, default_headers={"Connection": "close"})
 
 
-def slots(model: str | BaseChatModel) -> int:
+def slots(model: str | BaseChatModel) -> int | None:
     """How many questions a model takes at once, where that is known."""
     if not is_embedded(model):
-        return sys.maxsize
+        return None
     from dramaturg.models.local.embedded import SLOTS
 
     return SLOTS

@@ -9,9 +9,11 @@ from functools import partial
 
 from langchain_core.language_models import BaseChatModel
 
+from dramaturg.models.clients import slots
 from dramaturg.models.environment import Environment, environment
 from dramaturg.models.per_loop import PerLoop
 from dramaturg.models.servers.endpoints import Endpoint
+from dramaturg.models.servers.pace import Pace
 
 
 @dataclass
@@ -25,6 +27,8 @@ class Shared:
     """For questions whose answer the first token may not tell."""
     undecided: Counter[str] = field(default_factory=Counter)
     """By kind of question: how often in a row the first token did not tell the answer."""
+    pace: Pace = field(default_factory=Pace)
+    """Of a client of OpenAI's protocol that of its server, once it was asked."""
     client: BaseChatModel | None = None
     """Of a model that goes by a name, once it was asked; an object is its own."""
 
@@ -44,7 +48,7 @@ def shared(model: str | BaseChatModel) -> Shared:
     key = id(model) if isinstance(model, BaseChatModel) else (model, environment())
     with _lock:
         if key not in _shared:
-            _shared[key] = Shared()
+            _shared[key] = Shared(pace=Pace(slots(model)))
             if isinstance(key, int):
                 weakref.finalize(model, _shared.pop, key)
         return _shared[key]

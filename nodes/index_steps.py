@@ -217,7 +217,7 @@ async def embed_batches(
         NoVector: it gave some texts no direction; all others are kept.
     """
     left, model = await asyncio.to_thread(builder.unembedded, draft, texts), await run.embedder()
-    at_once = run.settings.concurrency if isinstance(model.embeddings, EndpointEmbeddings) else 1
+    at_once = run.chat.at_once if isinstance(model.embeddings, EndpointEmbeddings) else 1
     without, dimension, done = list[str](), cast("int | None", None), 0
     while done < len(left):
         most = size if dimension is None else size * at_once  # the first call tells the dimension of all

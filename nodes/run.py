@@ -39,6 +39,9 @@ __all__ = ["MissingInput", "RoleContext", "Run", "RunContext", "open_run"]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
+AT_ONCE = 8  # replies and tasks that are under way at once where nothing else bounds them; each asks on its own
+
+
 class RunContext(BaseModel):
     """From which library, and with which models. A library user may pass live objects where a name is asked for."""
 
@@ -64,8 +67,12 @@ class RunContext(BaseModel):
     attempts: Open[int] = Field(
         default=2, ge=1, le=5, description="How often one question is asked until it is answered."
     )
-    concurrency: Open[int] = Field(
-        default=4, ge=1, le=64, description="The number of simultaneous questions to the chat model."
+    concurrency: Open[int | None] = Field(
+        default=None,
+        ge=1,
+        le=1000,
+        description="The most questions that are with the chat model at once; none: as many as its server bears, which "
+        "is found out.",
     )
     model_seed: Open[int | None] = Field(
         default=None,
@@ -382,7 +389,7 @@ def turns(context: RunContext) -> asyncio.Semaphore:
     A node takes a turn where LangGraph's `max_concurrency` would be set: that also holds back the checkpoint writes of
     tasks that are done until others are done too, and drops those that wait when a task is cancelled.
     """
-    return _turns(min(context.concurrency, slots(context.chat_model))).get()
+    return _turns(min(context.concurrency or AT_ONCE, slots(context.chat_model) or AT_ONCE)).get()
 
 
 @cache

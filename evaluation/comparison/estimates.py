@@ -13,6 +13,7 @@ from dramaturg.evaluation.interviews.state import InterviewOutput
 from dramaturg.evaluation.judging.measures import is_measured, may_apply
 from dramaturg.evaluation.judging.scales import UNJUDGED
 from dramaturg.models.clients import slots
+from dramaturg.nodes.run import AT_ONCE
 from dramaturg.workflows.methods import preparations
 
 CALLS: Mapping[str, int] = {
@@ -88,13 +89,15 @@ def of_replies(evaluation: Evaluation, known: Records) -> Iterator[Estimate]:
     plan = evaluation.plan
     if not plan.metrics:
         return
-    turns, speaker = evaluation.settings.concurrency, evaluation.settings.chat_model
+    turns, speaker = evaluation.settings.concurrency or AT_ONCE, evaluation.settings.chat_model
     unasked = unanswered(evaluation.asked, known).values()
     left = [one.contestant.name for one in unasked]
     for name in plan.methods:
         had = replies_of(name, known)
         basis = f"{len(had)} replies of this run" if had else BY_METHOD
-        each = side_by_side(mean_of(had), turns) if had else side_by_side(guess(name), min(turns, slots(speaker)))
+        each = (
+            side_by_side(mean_of(had), turns) if had else side_by_side(guess(name), min(turns, slots(speaker) or turns))
+        )
         yield priced(f"replies of {name}", left.count(name), len(had), each, basis)
     for name in dict.fromkeys(one.contestant.name for one in evaluation.asked):
         if name not in plan.methods:  # the floor and the ceiling
@@ -110,7 +113,7 @@ def of_replies(evaluation: Evaluation, known: Records) -> Iterator[Estimate]:
         else:
             to_judge = waiting.count(metric) + later * max(len(plan.judges), 1)
             judge = next(iter(evaluation.settings.judges), speaker)
-            yield priced(metric, to_judge, done, side_by_side(JUDGED, min(turns, slots(judge))), GUESSED)
+            yield priced(metric, to_judge, done, side_by_side(JUDGED, min(turns, slots(judge) or turns)), GUESSED)
 
 
 def side_by_side(each: Price, turns: int) -> Price:

@@ -219,7 +219,7 @@ async def external_method(
             language=language,
             instruction=instruction(role, language),
             tokens=tokens,
-            concurrency=chat.concurrency,
+            concurrency=chat.at_once,
         )
         yield ExternalMethod(worker, texts, place, version)
 

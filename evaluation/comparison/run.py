@@ -21,10 +21,11 @@ from dramaturg.evaluation.judging.measures import ToJudge, exchange, has_row, is
 from dramaturg.evaluation.judging.scales import NOBODY, RECALL, SIMILARITY, UNJUDGED
 from dramaturg.models.clients import name_of
 from dramaturg.models.embeddings import embedder
+from dramaturg.models.servers.pace import unhurried
 from dramaturg.nodes.asking import Announce, Answers, after, answer_all
 from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.passages.corrective import WebSearch
-from dramaturg.nodes.run import Name, RunContext, chat_in, library_of
+from dramaturg.nodes.run import AT_ONCE, Name, RunContext, chat_in, library_of
 from dramaturg.stores.files import make_folder, read_if_there, write_bytes
 
 Phase = Literal["Preparing", "Replies", "Measures", "Interviews"]
@@ -222,7 +223,7 @@ class Desk:
         self.most_calls = settings.most_calls
         self.calls = 0
         self.under_way = 0
-        self.turns = asyncio.Semaphore(settings.concurrency)
+        self.turns = asyncio.Semaphore(settings.concurrency or AT_ONCE)
 
     async def take(
         self,
@@ -235,6 +236,7 @@ class Desk:
         had: dict[str, Reply | Judged] = {}
 
         async def answer(key: str) -> Answers:
+            unhurried.set(True)  # whoever talks with a role goes ahead
             async with turns:
                 if self.spent():
                     return {}  # what is under way is answered still: it is paid for

@@ -13,6 +13,7 @@ from dramaturg.evaluation.simulation.log import Cost, MeasuredRun
 from dramaturg.evaluation.simulation.tasks import Measure, MeasureScore, MeasureSettings, ScoreFile, Task
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.nodes.asking import Announce, Answers, answer_all
+from dramaturg.nodes.run import AT_ONCE
 
 Scores = Mapping[Path, Mapping[str, MeasureScore]]
 """The scores of each log by their keys."""
@@ -53,7 +54,7 @@ async def take_all(tasks: Iterable[Task], context: MeasureSettings, announce: An
         known = {path: held.enter_context(file.opened()) for path, file in files.items()}
         waiting = {f"{one.run.path}\n{one.key}": one for one in unknown(wanted, known)}
         # One after another: those who are asked together share the beginning of their prompts.
-        turns = asyncio.Semaphore(context.concurrency)
+        turns = asyncio.Semaphore(context.concurrency or AT_ONCE)
 
         async def ask(task: Task) -> Answers:
             async with turns:

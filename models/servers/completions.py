@@ -23,6 +23,7 @@ from dramaturg.models.reading import InvalidAnswer
 from dramaturg.models.server_words import SaidInAnswer, note
 from dramaturg.models.servers.endpoints import Endpoint, endpoint
 from dramaturg.models.servers.negotiation import adapted
+from dramaturg.models.servers.pace import Pace, pace_of
 
 if TYPE_CHECKING:
     from langchain_openai.chat_models.base import BaseChatOpenAI
@@ -55,6 +56,12 @@ def endpoint_of(client: BaseChatModel) -> Endpoint | None:
     """What is known of the server of a client that `adapting` gave."""
     completions = getattr(client, "async_client", None)
     return completions.sender.server if isinstance(completions, _Completions) else None
+
+
+def pace_of_client(client: BaseChatModel) -> Pace | None:
+    """The pace of that server."""
+    completions = getattr(client, "async_client", None)
+    return completions.sender.pace if isinstance(completions, _Completions) else None
 
 
 def is_openai_client(client: BaseChatModel) -> "TypeIs[BaseChatOpenAI]":
@@ -94,6 +101,7 @@ class _Sender:
         self._key = client.api_key if isinstance(client.api_key, str) else ""
         self._model = model
         self.server = endpoint(str(client.base_url), model, hashlib.sha256(self._key.encode()).hexdigest())
+        self.pace = pace_of((str(client.base_url.netloc), f"Bearer {self._key}"))
 
     async def send(self, request: Mapping[str, Any], once: Callable[..., Awaitable[Any]]) -> Any:
         """Send a request, also again without what is refused; `once` sends it as it is given."""

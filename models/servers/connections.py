@@ -4,10 +4,7 @@ Nothing else sends a request again: the clients of OpenAI's package are told not
 """
 
 import asyncio
-import math
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from functools import cache, partial
 from importlib import import_module
 from typing import Any, cast
@@ -17,55 +14,18 @@ import openai
 from dramaturg.models.clock import question_ends
 from dramaturg.models.errors import OtherOrigin, retry_after
 from dramaturg.models.per_loop import PerLoop
+from dramaturg.models.servers.pace import Place, held, pace_of
 
 RETRIES = 2
 MOMENT = 0.5  # seconds before a request is sent again, twice as many before the next time
 LONGEST = 60.0  # seconds that are waited for a server where no question has an end
-AGAIN = (408, 409, 429)  # the statuses, and all from 500 on, after which the same request may be answered
+TOO_MANY = (429, 503)
+AGAIN = (408, 409, *TOO_MANY)  # the statuses, and all from 500 on, after which the same request may be answered
 
 # What OpenAI's package is built on: httpx, or its successor.
 _http: Any = import_module(openai.DefaultAsyncHttpxClient.__mro__[1].__module__.partition(".")[0])
 LOST: tuple[type[Exception], ...] = (_http.RemoteProtocolError, _http.ReadError, _http.WriteError)
 """A connection that was kept, and that the server has closed meanwhile."""
-
-
-class Pace:
-    """How many requests an endpoint is sent at once, and from when on, after it has said that there are too many.
-
-    Each such answer halves how many there are; each other answer lets in a little more.
-    """
-
-    def __init__(self) -> None:
-        self._most, self._inside, self._from = math.inf, 0, 0.0
-        self._waiting = list[asyncio.Future[None]]()
-
-    @asynccontextmanager
-    async def place(self) -> AsyncIterator[None]:
-        """Wait for a place, and until requests are wanted again."""
-        while self._inside >= self._most:
-            waiting = asyncio.get_running_loop().create_future()
-            self._waiting.append(waiting)
-            try:
-                await waiting
-            finally:
-                self._waiting.remove(waiting)
-        self._inside += 1
-        try:
-            await asyncio.sleep(self._from - time.monotonic())
-            yield
-        finally:
-            self._inside -= 1
-            for one in self._waiting:
-                if not one.done():
-                    one.set_result(None)
-
-    def heed(self, status: int, pause: float) -> None:
-        """Go by an answer: after "too many requests", fewer, and none for so many seconds."""
-        if status == 429:
-            self._most = max(1, min(self._most, self._inside) // 2)
-            self._from = max(self._from, time.monotonic() + pause)
-        else:
-            self._most += 1
 
 
 def pause_after(response: Any, sent: int, retries: int) -> float | None:
@@ -95,29 +55,34 @@ class ConnectionsPerLoop(openai.DefaultAsyncHttpxClient):
         super().__init__()
         self._retries = retries
         self._pools = PerLoop(partial(openai.DefaultAsyncHttpxClient, event_hooks={"response": [refuse_elsewhere]}))
-        self._paces = PerLoop(dict[Any, Pace])
 
     async def send(self, request: Any, **parameters: Any) -> Any:
-        """Send a request in the running loop."""
-        pool = self._pools.get()
-        pace = self._paces.get().setdefault((request.url.netloc, request.headers.get("authorization")), Pace())
-        sent = 0
+        """Send a request in the running loop; what no question asks waits for a place of its own."""
+        if held.get():
+            return await self._send(request, parameters)
+        pace = pace_of((str(request.url.netloc), request.headers.get("authorization")))
+        async with pace.place(1, None):
+            return await self._send(request, parameters)
+
+    async def _send(self, request: Any, parameters: Any) -> Any:
+        pool, place, sent = self._pools.get(), cast("Place", held.get()), 0
         while True:
             sent, response = sent + 1, cast("Any", None)
-            async with pace.place():
-                try:
-                    response = await pool.send(request, **parameters)
-                except LOST:
-                    if (pause := pause_after(None, sent, self._retries)) is None:
-                        raise
-                else:
-                    pause = pause_after(response, sent, self._retries)
-                    pace.heed(response.status_code, pause or 0)
+            try:
+                response = await pool.send(request, **parameters)
+            except LOST:
+                if (pause := pause_after(None, sent, self._retries)) is None:
+                    raise
+            else:
+                pause = pause_after(response, sent, self._retries)
+                place.heed(too_many=response.status_code in TOO_MANY, pause=pause or 0)
             if pause is None:
                 return response
             if response is not None:
                 await response.aclose()
-            if response is None or response.status_code != 429:  # after that the pace has the pause
+            if response is not None and response.status_code in TOO_MANY:
+                await place.again()
+            else:
                 await asyncio.sleep(pause)
 
 

@@ -190,7 +190,7 @@ def next_pairs(
     matches = matches_in(pairs, answers, settings.least_certainty(chat))
     group = {key: at for at, keys in enumerate(merge_groups(names, [one[:2] for one in matches])) for key in keys}
     apart = [pair for pair in left if group[pair.one.key] != group[pair.other.key]]
-    return apart[: chat.concurrency * settings.pairs_at_once]
+    return apart[: chat.at_once * settings.pairs_at_once]
 
 
 @lru_cache(maxsize=128)

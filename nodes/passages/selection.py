@@ -155,7 +155,7 @@ async def select(
     """
     store = await passages_of(run, state.get("passages_version"))
     verdicts, slots = list(state["verdicts"]), run.settings.slots
-    largest = min(run.settings.judged_at_once, run.chat.concurrency)
+    largest = min(run.settings.judged_at_once, run.chat.at_once)
     ranked = state["candidates"][: run.settings.search_limit]
 
     def announce(verdict: PassageVerdict) -> None:

@@ -19,8 +19,7 @@ from dramaturg.models.clock import TurnClock, within
 from dramaturg.models.embeddings import embedder
 from dramaturg.models.errors import ModelError, ModelUnavailable, model_error, retry_after
 from dramaturg.models.questions import write
-from dramaturg.models.servers import connections
-from dramaturg.models.servers.connections import Pace
+from dramaturg.models.servers import connections, pace
 
 from stub_endpoint import Endpoint, Handler, endpoint
 
@@ -47,7 +46,7 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    return Clock(monkeypatch, turn_clock, connections, errors)
+    return Clock(monkeypatch, turn_clock, connections, errors, pace)
 
 
 @pytest.fixture
@@ -95,29 +94,19 @@ async def test_what_does_not_pass_is_not_sent_again(stub: Endpoint, status: int)
     assert len(stub.asked) == 1 + optional
 
 
-async def test_a_pace_is_halved_by_too_many_and_recovers(clock: Clock) -> None:
-    pace, most, inside = Pace(), 0, 0
+async def test_after_too_many_nothing_is_sent_before_the_server_wants_it(clock: Clock) -> None:
+    own = pace.Pace()
 
-    async def one(status: int) -> None:
-        nonlocal most, inside
-        async with pace.place():
-            inside += 1
-            most = max(most, inside)
-            await asyncio.sleep(0.001)
-            inside -= 1
-            pace.heed(status, 7)
+    async def one(*, too_many: bool) -> None:
+        async with own.place(1, "a talk") as place:
+            await asyncio.sleep(0)
+            place.heed(too_many=too_many, pause=7)
 
-    await asyncio.gather(*(one(429) for _ in range(8)))
-    assert most == 8
+    await asyncio.gather(*(one(too_many=True) for _ in range(8)))
     assert clock.slept == []
-    most = 0
-    await asyncio.gather(*(one(200) for _ in range(4)))
-    assert most <= 3
+    assert own.most == 4
+    await asyncio.gather(*(one(too_many=False) for _ in range(4)))
     assert clock.slept == [7]
-    await asyncio.gather(*(one(200) for _ in range(8)))
-    most = 0
-    await asyncio.gather(*(one(200) for _ in range(8)))
-    assert most == 8
 
 
 @pytest.mark.parametrize(

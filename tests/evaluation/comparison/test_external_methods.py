@@ -14,6 +14,7 @@ from dramaturg.evaluation.comparison import external
 from dramaturg.evaluation.comparison.external import WORKER, ExternalFailed, external_method
 from dramaturg.evaluation.external.lightrag_engine import Pieces
 from dramaturg.models.errors import ModelUnavailable, UnusableAnswer
+from dramaturg.models.servers.pace import BEGIN
 from dramaturg.nodes.run import RoleContext
 
 from fakes import ScriptedChatModel
@@ -104,7 +105,7 @@ async def test_the_package_is_told_what_it_needs_and_sees_nothing_else(
     async with opened(library, told()) as method:
         evidence = (await method.answer("Who?")).evidence
     given = evidence["given"]
-    assert (given["dimension"], given["language"], given["tokens"], given["concurrency"]) == (1024, "en", 6000, 4)
+    assert (given["dimension"], given["language"], given["tokens"], given["concurrency"]) == (1024, "en", 6000, BEGIN)
     assert Path(evidence["cwd"]) == Path(given["folder"])
     assert "OPENAI_API_KEY" not in evidence["keys"]
     assert "secret" not in json.dumps(evidence)

@@ -1,0 +1,197 @@
+"""How many questions a server has at once is found out, and whoever waits is let in in turns."""
+
+import asyncio
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+from langchain_core.messages import HumanMessage
+
+from dramaturg.models.chat import ChatModel, chat_model
+from dramaturg.models.clock import TurnClock
+from dramaturg.models.errors import ModelUnavailable
+from dramaturg.models.questions import decide, write
+from dramaturg.models.servers import pace
+from dramaturg.models.servers.pace import BEGIN, Pace, Urgency, unhurried
+
+from fakes import scripted
+from stub_endpoint import Endpoint, endpoint
+
+ASKED = [HumanMessage("Who are you?")]
+
+
+class Server:
+    """Takes so many requests at once, each for as long as it takes others to come, and refuses more."""
+
+    def __init__(self, allows: int) -> None:
+        self.allows, self.inside, self.refused, self.answered = allows, 0, 0, 0
+
+    async def ask(self, pace: Pace, talk: int, urgency: Urgency = 1) -> bool:
+        async with pace.place(urgency, talk) as place:
+            self.inside += 1
+            try:
+                if self.inside > self.allows:
+                    self.refused += 1
+                    place.heed(too_many=True)
+                    return False
+                for _ in range(5):
+                    await asyncio.sleep(0)
+            finally:
+                self.inside -= 1
+            self.answered += 1
+            place.heed(too_many=False)
+            return True
+
+
+async def asked(server: Server, pace: Pace, questions: int, at_once: int = 40) -> None:
+    """So many questions, many of which wait at any time."""
+    left = iter(range(questions))
+
+    async def work(talk: int) -> None:
+        for _ in left:
+            while not await server.ask(pace, talk):
+                pass
+
+    await asyncio.gather(*(work(talk) for talk in range(at_once)))
+
+
+async def test_what_a_server_allows_is_found_kept_to_and_found_again_when_it_allows_more() -> None:
+    server, own = Server(7), Pace()
+    await asked(server, own, 30)
+    assert own.most in (4, 5, 6, 7)
+    server.refused, before = 0, server.answered
+    await asked(server, own, 2_000)
+    assert own.most in (7, 8)
+    assert server.refused < 0.02 * (server.answered - before)
+    server.allows = 20
+    await asked(server, own, 3_000)
+    assert 15 <= own.most <= 21
+    server.refused, before = 0, server.answered
+    await asked(server, own, 2_000)
+    assert server.refused < 0.02 * (server.answered - before)
+
+
+async def test_short_answers_that_become_slow_say_that_they_wait_inside_the_server() -> None:
+    own = Pace()
+    own.most = 64
+    own.note_short(0.1)
+    for _ in range(100):
+        own.note_short(0.3)
+    assert own.most == 64
+    for _ in range(15):
+        own.note_short(0.9)
+    assert own.most == 32
+    for _ in range(200):
+        own.note_short(0.9)
+    assert own.most == pace.LEAST_WHEN_SLOW
+
+
+async def order(own: Pace, waiting: list[tuple[Urgency, str]]) -> list[str]:
+    """In which order those who wait are let in, one at a time."""
+    own.most, came = 1, list[str]()
+
+    async def ask(urgency: Urgency, talk: str) -> None:
+        async with own.place(urgency, talk):
+            came.append(talk)
+            await asyncio.sleep(0)
+
+    async with own.place(1, "first"):
+        tasks = []
+        for one in waiting:
+            tasks.append(asyncio.create_task(ask(*one)))
+            await asyncio.sleep(0)
+    await asyncio.gather(*tasks)
+    return came
+
+
+async def test_talks_take_turns_and_what_is_waited_for_goes_ahead() -> None:
+    many: list[tuple[Urgency, str]] = [(1, "a"), (1, "a"), (1, "a"), (1, "b"), (1, "c"), (1, "b")]
+    assert await order(Pace(), many) == ["a", "b", "c", "a", "b", "a"]
+    mixed: list[tuple[Urgency, str]] = [(2, "index"), (1, "judge"), (0, "reply")]
+    assert await order(Pace(), mixed) == ["reply", "judge", "index"]
+
+
+async def test_who_goes_away_leaves_the_queue_and_takes_no_place() -> None:
+    own = Pace()
+    own.most = 1
+    async with own.place(1, "first"):
+        waits = asyncio.create_task(own.place(1, "second").__aenter__())
+        await asyncio.sleep(0)
+        waits.cancel()
+        with suppress(asyncio.CancelledError):
+            await waits
+    async with asyncio.timeout(5), own.place(1, "third"):
+        pass
+
+
+def test_loops_in_threads_share_the_places() -> None:
+    own, inside, most = Pace(), Counter[str](), Counter[int]()
+    own.most = 3
+    lock = threading.Lock()
+
+    async def ask(talk: int) -> None:
+        async with own.place(1, talk):
+            with lock:
+                inside["now"] += 1
+                most[inside["now"]] += 1
+            await asyncio.sleep(0.001)
+            with lock:
+                inside["now"] -= 1
+
+    async def many() -> None:
+        await asyncio.gather(*(ask(talk) for talk in range(20)))
+
+    threads = [threading.Thread(target=asyncio.run, args=[many()]) for _ in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert max(most) == 3
+    assert sum(most.values()) == 80
+
+
+@pytest.fixture
+def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
+    monkeypatch.setattr("dramaturg.models.servers.connections.MOMENT", 0.01)
+    with endpoint() as running:
+        for name, value in running.variables().items():
+            monkeypatch.setenv(name, value)
+        yield running
+
+
+async def test_models_at_one_address_share_their_places(stub: Endpoint) -> None:
+    await write(one := chat_model("one"), ASKED)
+    await write(other := chat_model("other"), ASKED)
+    assert one.shared.pace is other.shared.pace
+    assert one.at_once == one.shared.pace.most
+    assert chat_model("one", concurrency=2).at_once == 2
+
+
+async def test_a_refusal_of_another_provider_s_model_is_heeded_too() -> None:
+    asked = chat_model(scripted(ModelUnavailable("429"), "Ada."))
+    with pytest.raises(ModelUnavailable):
+        await write(asked, ASKED)
+    assert asked.shared.pace.most < BEGIN
+    assert await write(asked, ASKED) == "Ada."
+
+
+@pytest.mark.parametrize(
+    ("seconds", "replies", "quietly", "urgency"),
+    [(60.0, True, False, 0), (60.0, False, False, 1), (60.0, True, True, 2), (float("inf"), True, False, 2)],
+)
+async def test_a_reply_goes_before_its_evidence_and_indexing_comes_last(
+    seconds: float, replies: bool, quietly: bool, urgency: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    came: list[int] = []
+    place = Pace.place
+    monkeypatch.setattr(Pace, "place", lambda self, how, talk: came.append(how) or place(self, how, talk))
+    plain = chat_model(scripted("yes"))
+    asked = ChatModel(**{**vars(plain), "clock": TurnClock(seconds), "replies": replies})
+    token = unhurried.set(quietly)
+    try:
+        await decide(asked, ASKED)
+    finally:
+        unhurried.reset(token)
+    assert came == [urgency]
