@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from typing import Any, TypeVar
 
 from langgraph.runtime import Runtime
@@ -17,6 +17,21 @@ SECONDS = 2.0  # in which an answer is written at the latest
 T = TypeVar("T")
 Answers = Mapping[str, JsonValue]
 Announce = Callable[[int], None]
+
+
+async def together(*asked: Coroutine[Any, Any, T]) -> list[T]:
+    """Ask at once, and wait for all answers; where one fails, nobody asks for the others any more.
+
+    Raises:
+        Exception: the first that is raised; the others are cancelled by then.
+    """
+    tasks = [asyncio.create_task(one) for one in asked]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for one in tasks:
+            one.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def answer_all(

@@ -1,6 +1,5 @@
 """Which entities a question is about, and what of them a role can know (HyDE, Gao et al. 2023; RoleRAG 3.4)."""
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired
 
@@ -13,6 +12,7 @@ from dramaturg.models.clients import is_embedded
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.extracted import Extracted, cut_text
 from dramaturg.models.questions import Decision, decide, extract, write
+from dramaturg.nodes.asking import together
 from dramaturg.nodes.graph.build import ChunkSettings, GraphVersion, graph_kind
 from dramaturg.nodes.graph.facts import AnyType, EntityName
 from dramaturg.nodes.graph.naming import named_in
@@ -257,12 +257,7 @@ async def judged_apart(
         reason = "" if known.answer else await sentence(chat, why.messages(role=role, data=values))
         return scoped(one, reason, known.answer, "specific" if specific.answer else "general", known.probability)
 
-    tasks = [asyncio.create_task(judged(one)) for one in names.values()]
-    try:
-        return await asyncio.gather(*tasks), answer.dropped
-    finally:
-        for task in tasks:
-            task.cancel()  # where one of them has failed, nobody waits for the others
+    return await together(*map(judged, names.values())), answer.dropped
 
 
 async def can_know(values: Mapping[str, str], notes: str, run: Run[ScopeSettings]) -> Decision:

@@ -4,7 +4,6 @@ The paper leaves it to future work. Here the rules of an office come first, then
 was looked up of it. What contradicts one of them is revised, or blocked.
 """
 
-import asyncio
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple
@@ -16,6 +15,7 @@ from dramaturg.models.chat import ChatModel, threshold
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.extracted import Extracted, WholeNumber
 from dramaturg.models.questions import decide, extract
+from dramaturg.nodes.asking import together
 from dramaturg.nodes.drafts import DraftState, Outcome, asked_before, judged, last_draft, verdict
 from dramaturg.nodes.identity.chronicle import Identity, IdentitySettings, identity_of
 from dramaturg.nodes.identity.retrieval import IdentityRetrievalState
@@ -157,9 +157,7 @@ async def find_contradiction_apart(
 ) -> Contradiction | None:
     """Ask of each triple whether it is contradicted, and of the surest why."""
     stated = [{**data, "statement": identity.sentence(one)} for one in triples]
-    sure = await asyncio.gather(
-        *(contradiction_probability(run.chat, run.prompt, identity.name, one) for one in stated)
-    )
+    sure = await together(*(contradiction_probability(run.chat, run.prompt, identity.name, one) for one in stated))
     at = max(range(len(triples)), key=sure.__getitem__)
     if sure[at] < threshold(run.chat.name, "contradiction", run.settings.contradiction):
         return None

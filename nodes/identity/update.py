@@ -6,7 +6,6 @@ triple is replaced or contradicted only by what a person has approved. Whether i
 question to say, and not for the model that looked for evidence.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, Literal, NotRequired
@@ -18,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_mod
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.extracted import Extracted, WholeNumber
 from dramaturg.models.questions import extract
+from dramaturg.nodes.asking import together
 from dramaturg.nodes.identity.chronicle import (
     Identity,
     IdentityChange,
@@ -118,7 +118,7 @@ async def reflect(state: UpdateState, runtime: Runtime[Any]) -> dict[str, Any]:
         evidence = {"found": light, "proposed": len(proposed), **dropped}
     except UNANSWERED as error:
         evidence = {"error": str(error)}
-    weighed = await asyncio.gather(*(held_against_core(run, identity, one, state["question"]) for one in proposed))
+    weighed = await together(*(held_against_core(run, identity, one, state["question"]) for one in proposed))
     proposed = [change for change, _ in weighed]
     if not_weighed := [error for _, error in weighed if error]:
         evidence["not_weighed"] = not_weighed

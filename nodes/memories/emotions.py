@@ -18,6 +18,7 @@ from dramaturg.models.embeddings import Embedder
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.extracted import Extracted, WholeNumber
 from dramaturg.models.questions import extract
+from dramaturg.nodes.asking import together
 from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.run import RoleContext, Run
 from dramaturg.prompts import Prompt, fence, load
@@ -126,13 +127,7 @@ class ModelEncoder:
         Raises:
             ModelError: the model cannot be reached or refuses every question.
         """
-        tasks = [asyncio.create_task(self._of_memory(memory.text)) for memory in memories]
-        try:
-            return await asyncio.gather(*tasks)
-        finally:
-            for task in tasks:  # where one has failed, nobody waits for the others' answers
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        return await together(*(self._of_memory(memory.text) for memory in memories))
 
     async def _of_memory(self, text: str) -> Mood:
         try:

@@ -13,6 +13,7 @@ from dramaturg.models.chat import ChatModel, threshold
 from dramaturg.models.errors import UNANSWERED, ModelUnavailable, RequestRejected
 from dramaturg.models.local.cross_encoder import cross_encoder
 from dramaturg.models.questions import decide
+from dramaturg.nodes.asking import together
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.passages.retrieval import PassageEvidence, under_headings
 from dramaturg.nodes.run import RoleContext, Run
@@ -140,7 +141,7 @@ async def relevances(
             return Relevance(None, type(error).__name__)
         return Relevance(float(decision.answer) if decision.probability is None else decision.probability)
 
-    found = await asyncio.gather(*map(judged, shown))
+    found = await together(*map(judged, shown))
     if found and all(one.error == ModelUnavailable.__name__ for one in found):
         raise ModelUnavailable(f"{problems[-1]} None of {len(found)} texts could be judged.")
     return found

@@ -14,6 +14,7 @@ from dramaturg.models.chat import threshold
 from dramaturg.models.errors import UNANSWERED, ModelUnavailable, RequestRejected
 from dramaturg.models.local.cross_encoder import cross_encoder
 from dramaturg.models.questions import decide
+from dramaturg.nodes.asking import together
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.passages.retrieval import (
     Candidate,
@@ -213,7 +214,7 @@ async def judged_by_model(
         announce(verdict)
         return verdict
 
-    return await asyncio.gather(*map(judged, batch))
+    return await together(*map(judged, batch))
 
 
 async def judged_by_cross_encoder(

@@ -14,6 +14,7 @@ from typing_extensions import TypedDict
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.extracted import Extracted, WholeNumber
 from dramaturg.models.questions import choose, extract
+from dramaturg.nodes.asking import together
 from dramaturg.nodes.run import needs, settings
 from dramaturg.nodes.world.world import (
     AgentId,
@@ -68,7 +69,7 @@ async def resolve(state: WorldState, runtime: Runtime[Any]) -> dict[str, Any]:
     order = in_order([one for one in world.names if one in deeds], world.settings, state["step"])
     # One alone first: a server with a prompt cache then reads the scene once.
     found = [await resolved(world, deeds[agent], state["step"]) for agent in order[:1]]
-    found += await asyncio.gather(*(resolved(world, deeds[agent], state["step"]) for agent in order[1:]))
+    found += await together(*(resolved(world, deeds[agent], state["step"]) for agent in order[1:]))
     log, heard = logged(runtime, *(line for line, _ in found)), [one for _, heard in found for one in heard]
     return {"heard": heard, "log": log, "talks": world.settings.talks, "usage": {"resolve": world.usage}}
 
