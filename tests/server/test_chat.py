@@ -329,10 +329,11 @@ async def test_who_draws_now_and_then_has_a_part_to_draw_what_came_before(
         screen, after = Screen(http, "tea", said=[("user", "one")]), list[str]()
         async with http.stream("POST", "/v1/chat/completions", json=screen.body(), headers=screen.sent("")) as response:
             async for line in response.aiter_lines():
-                if '"content": "1 "' in line or after:
+                if '"content": " 1"' in line or after:
                     after += [line] if line else []
                 if len(after) == 4:
                     let.set()
+        assert len(after) > 4
         assert all('"delta": {}' in line and '"finish_reason": null' in line for line in after[1:4])
 
 
