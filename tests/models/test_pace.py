@@ -3,8 +3,7 @@
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 
 import pytest
 from langchain_core.messages import HumanMessage
@@ -17,7 +16,7 @@ from dramaturg.models.servers import pace
 from dramaturg.models.servers.pace import BEGIN, Pace, Urgency, unhurried
 
 from fakes import scripted
-from stub_endpoint import Endpoint, endpoint
+from stub_endpoint import endpoint
 
 ASKED = [HumanMessage("Who are you?")]
 
@@ -64,13 +63,57 @@ async def test_what_a_server_allows_is_found_kept_to_and_found_again_when_it_all
     server.refused, before = 0, server.answered
     await asked(server, own, 2_000)
     assert own.most in (7, 8)
-    assert server.refused < 0.02 * (server.answered - before)
+    assert server.refused <= 5  # after 100, 200, 400, … answers
     server.allows = 20
     await asked(server, own, 3_000)
     assert 15 <= own.most <= 21
     server.refused, before = 0, server.answered
     await asked(server, own, 2_000)
     assert server.refused < 0.02 * (server.answered - before)
+
+
+async def test_those_who_were_sent_together_tell_of_too_many_once() -> None:
+    own = Pace()
+    async with AsyncExitStack() as stack:
+        for place in [await stack.enter_async_context(own.place(1, talk)) for talk in range(BEGIN)]:
+            place.heed(too_many=True)
+    assert own.most == BEGIN // 2
+
+
+async def test_no_more_are_let_in_than_ever_asked_at_once() -> None:
+    own = Pace()
+    for _ in range(200):
+        async with own.place(1, "a talk") as place:
+            place.heed(too_many=False)
+    assert own.most == BEGIN
+
+
+@pytest.mark.parametrize("too_many", [True, False])
+async def test_where_it_is_known_how_many_there_are_nothing_changes_it(too_many: bool) -> None:
+    own = Pace(fixed=2)
+    for _ in range(10):
+        async with own.place(1, "one"), own.place(1, "other") as place:
+            place.heed(too_many=too_many)
+    for _ in range(20):
+        own.note_short(0.1)
+        own.note_short(9.0)
+    assert own.most == 2
+
+
+async def test_a_talk_that_has_a_question_inside_comes_after_one_that_has_none() -> None:
+    own, came = Pace(), list[str]()
+    own.most = 2
+
+    async def ask(talk: str) -> None:
+        async with own.place(1, talk):
+            came.append(talk)
+
+    async with own.place(1, "a"):  # which was let in before the other, and stays
+        async with own.place(1, "b"):
+            waits = [asyncio.create_task(ask(talk)) for talk in ("a", "b")]
+            await asyncio.sleep(0)
+        await asyncio.gather(*waits)
+    assert came == ["b", "a"]
 
 
 async def test_short_answers_that_become_slow_say_that_they_wait_inside_the_server() -> None:
@@ -152,21 +195,15 @@ def test_loops_in_threads_share_the_places() -> None:
     assert sum(most.values()) == 80
 
 
-@pytest.fixture
-def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
-    monkeypatch.setattr("dramaturg.models.servers.connections.MOMENT", 0.01)
-    with endpoint() as running:
-        for name, value in running.variables().items():
+async def test_models_at_one_address_share_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    with endpoint() as stub:
+        for name, value in stub.variables().items():
             monkeypatch.setenv(name, value)
-        yield running
-
-
-async def test_models_at_one_address_share_their_places(stub: Endpoint) -> None:
-    await write(one := chat_model("one"), ASKED)
-    await write(other := chat_model("other"), ASKED)
-    assert one.shared.pace is other.shared.pace
-    assert one.at_once == one.shared.pace.most
-    assert chat_model("one", concurrency=2).at_once == 2
+        await write(one := chat_model("one"), ASKED)
+        await write(other := chat_model("other"), ASKED)
+        assert one.shared.pace is other.shared.pace
+        assert one.at_once == one.shared.pace.most
+        assert chat_model("one", concurrency=2).at_once == 2
 
 
 async def test_a_refusal_of_another_provider_s_model_is_heeded_too() -> None:
