@@ -21,7 +21,7 @@ import httpx
 import page
 from rich.console import Console
 from rich.table import Table
-from serving import processor_of, serving
+from serving import at_stub, processor_of, serving
 
 from dramaturg.stores.library import Library
 
@@ -71,17 +71,10 @@ async def measured(given: argparse.Namespace, latency: float, table: Table) -> N
         tempfile.TemporaryDirectory() as folder,
         running(latency, 0.01, script=str(Path(__file__).with_name("stub_turns.py"))) as stub,
     ):
-        for command in given.serve:
-            library = Path(folder) / f"library {given.serve.index(command)}"
+        for at, command in enumerate(given.serve):
+            library = Path(folder) / f"library {at}"
             Library(library).open("beethoven")
-            variables = {
-                "OPENAI_BASE_URL": stub.url,
-                "OPENAI_API_KEY": "stub",
-                "DRAMATURG_CHAT_MODEL": "stub",
-                "DRAMATURG_EMBEDDING_MODEL": "openai:stub",
-                "DRAMATURG_CACHE": f"{folder}/cache {given.serve.index(command)}",
-            }
-            with serving(library, variables, command) as (http, process):
+            with serving(library, at_stub(stub.url, f"{folder}/cache {at}"), command) as (http, process):
                 for method in given.methods:
                     model = f"beethoven:{method}"
                     await crowd(http, model, 4, 2)  # what is opened once is opened

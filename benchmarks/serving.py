@@ -62,6 +62,17 @@ def serving(library: Path, variables: dict[str, str], command: str = "") -> Iter
         server.wait()
 
 
+def at_stub(url: str, cache: str) -> dict[str, str]:
+    """The variables of a server whose models are those of the stub endpoint."""
+    return {
+        "OPENAI_BASE_URL": url,
+        "OPENAI_API_KEY": "stub",
+        "DRAMATURG_CHAT_MODEL": "stub",
+        "DRAMATURG_EMBEDDING_MODEL": "openai:stub",
+        "DRAMATURG_CACHE": cache,
+    }
+
+
 def processor_of(process: int) -> float:
     """Seconds of processor that a process has taken."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
@@ -104,14 +115,7 @@ async def measured(methods: list[str], streams: int, count: int) -> dict[str, di
     ):
         library = Path(folder) / "library"
         Library(library).open("beethoven")
-        variables = {
-            "OPENAI_BASE_URL": stub.url,
-            "OPENAI_API_KEY": "stub",
-            "DRAMATURG_CHAT_MODEL": "stub",
-            "DRAMATURG_EMBEDDING_MODEL": "openai:stub",
-            "DRAMATURG_CACHE": f"{folder}/cache",
-        }
-        with serving(library, variables) as (http, process):
+        with serving(library, at_stub(stub.url, f"{folder}/cache")) as (http, process):
             return {one: await rounds(http, process, f"beethoven:{one}", streams, count) for one in methods}
 
 

@@ -49,7 +49,7 @@ from dramaturg.models.reading import (
     text_of,
     thoughts_of,
 )
-from dramaturg.models.servers.completions import BrokenOff, adapting, endpoint_of, is_openai_client, pace_of_client
+from dramaturg.models.servers.completions import BrokenOff, adapting, is_openai_client, sender_of
 from dramaturg.models.servers.pace import Urgency, unhurried
 from dramaturg.models.thoughts import split_thoughts
 
@@ -220,20 +220,17 @@ async def in_turn(chat: ChatModel, kind: str, answer: Callable[[BaseChatModel], 
     """
     if isinstance(chat.model, BaseChatModel):
         client = adapting(chat.model)
-        chat.shared.server = endpoint_of(client) or chat.shared.server
-        chat.shared.pace = pace_of_client(client) or chat.shared.pace
-        await chat.shared.server.read()
-    elif (known := chat.shared.client) is not None:
-        client = known
+    elif chat.shared.client:
+        client = chat.shared.client
     else:  # in a thread: that reads files, and may start the embedded model
-        client = adapting(await typed_errors(asyncio.to_thread(lambda: chat.client), chat.name))
-        chat.shared.server = endpoint_of(client) or chat.shared.server
-        await chat.shared.server.read()
-        if is_embedded(chat.model):
-            chat.shared.server.learn(unopened=0)
-        else:
-            chat.shared.pace = pace_of_client(client) or chat.shared.pace
-        chat.shared.client = client
+        client = chat.shared.client = adapting(await typed_errors(asyncio.to_thread(lambda: chat.client), chat.name))
+    sender = sender_of(client)
+    if sender:
+        chat.shared.server = sender.server
+        chat.shared.pace = chat.shared.pace if is_embedded(chat.model) else sender.pace
+    await chat.shared.server.read()
+    if is_embedded(chat.model):
+        chat.shared.server.learn(unopened=0)
     kept = 0 if chat.replies else REPLY_SHARE
     bounded = partial(within, chat.clock, asked=chat.shared, name=chat.name, kept=kept)
     pace = chat.shared.pace
@@ -244,10 +241,10 @@ async def in_turn(chat: ChatModel, kind: str, answer: Callable[[BaseChatModel], 
         try:
             value = await answer(client)
         except ModelUnavailable:
-            if pace_of_client(client) is None:  # nobody else has heeded it
+            if not sender:  # else it has heeded each request
                 place.heed(too_many=True)
             raise
-        if pace_of_client(client) is None:
+        if not sender:
             place.heed(too_many=False)
         if kind in SHORT:
             pace.note_short(time.monotonic() - begun)

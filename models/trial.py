@@ -17,7 +17,7 @@ from dramaturg.models.asking import UNDECIDED
 from dramaturg.models.chat import Account, ChatModel
 from dramaturg.models.errors import UNANSWERED, ModelError
 from dramaturg.models.questions import choose, decide, extract, rate, write_message
-from dramaturg.models.servers.completions import adapting, endpoint_of, is_openai_client
+from dramaturg.models.servers.completions import adapting, is_openai_client, sender_of
 
 WAYS = {"logprobs": "log-probabilities", "json_schema": "a JSON schema", "json_object": "JSON mode", "": "the prompt"}
 """How a question is put so that its answer can be read, best first."""
@@ -144,7 +144,8 @@ async def learn_listed(chat: ChatModel) -> Listed:
         return Listed()
     found = listed(about)
     if found.window:
-        server = endpoint_of(adapting(client)) or chat.shared.server
+        sender = sender_of(adapting(client))
+        server = sender.server if sender else chat.shared.server
         await server.read()
         server.learn(context=found.window)
         await server.keep()

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections.abc import Callable
 from typing import Any
 
 from langchain_core.messages import HumanMessage
@@ -74,20 +75,8 @@ def role_tool(
     def told(output: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         return output["messages"][-1].text, {"evidence": output["evidence"], "usage": output["usage"]}
 
-    async def ask(message: str, config: RunnableConfig) -> tuple[str, dict[str, Any]]:
-        return told(await apart(graph, *begin(message, config), context))
-
-    def ask_blocking(message: str, config: RunnableConfig) -> tuple[str, dict[str, Any]]:
-        return told(apart_blocking(graph, *begin(message, config), context))
-
-    return StructuredTool.from_function(
-        ask_blocking,
-        ask,
-        named,
-        f"Say something to {card.name} and hear the reply, in character. {about(card)}",
-        args_schema=Said,
-        response_format="content_and_artifact",
-    )
+    says = f"Say something to {card.name} and hear the reply, in character. {about(card)}"
+    return tool(named, says, Said, graph, context, begin, told)
 
 
 def lookup_tool(role: str, *, method: str = "amadeus", name: str = "", **settings: Any) -> StructuredTool:
@@ -124,33 +113,46 @@ def lookup_tool(role: str, *, method: str = "amadeus", name: str = "", **setting
         own = RunnableConfig(callbacks=config.get("callbacks"))
         return {"messages": [HumanMessage(question)], "question": question}, own
 
-    async def look_up(question: str, config: RunnableConfig) -> tuple[str, dict[str, Any]]:
-        return told(await apart(graph, *begin(question, config), context))
+    says = f"Look up what {card.name} knows or remembers, without asking: passages, memories, facts. {about(card)}"
+    named = name or tool_name("look_up", role)
+    return tool(named, says, LookedUp, graph, context, begin, told)
 
-    def look_up_blocking(question: str, config: RunnableConfig) -> tuple[str, dict[str, Any]]:
-        return told(apart_blocking(graph, *begin(question, config), context))
+
+def tool(
+    name: str,
+    says: str,
+    form: type[BaseModel],
+    graph: Any,
+    context: RoleContext,
+    begin: Callable[[str, RunnableConfig], tuple[dict[str, Any], RunnableConfig]],
+    told: Callable[[dict[str, Any]], tuple[str, dict[str, Any]]],
+) -> StructuredTool:
+    """A tool that runs a graph, which is no part of the one that its caller stands in: its threads are its own.
+
+    Args:
+        name: of the tool.
+        says: what it says of itself.
+        form: what it takes: one text.
+        graph: what it runs.
+        context: of the run.
+        begin: makes the graph's input and config of the text and the caller's config.
+        told: makes what the tool gives of the graph's output: the content and the artifact.
+    """
+
+    async def run(config: RunnableConfig, **taken: str) -> tuple[str, dict[str, Any]]:
+        given, own = begin(*taken.values(), config)
+        with set_config_context(own) as around:
+            running = graph.ainvoke(given, own, context=context)
+            return told(await asyncio.create_task(running, context=around))
+
+    def run_blocking(config: RunnableConfig, **taken: str) -> tuple[str, dict[str, Any]]:
+        given, own = begin(*taken.values(), config)
+        with set_config_context(own) as around:
+            return told(around.run(graph.invoke, given, own, context=context))
 
     return StructuredTool.from_function(
-        look_up_blocking,
-        look_up,
-        name or tool_name("look_up", role),
-        f"Look up what {card.name} knows or remembers, without asking: passages, memories, facts. {about(card)}",
-        args_schema=LookedUp,
-        response_format="content_and_artifact",
+        run_blocking, run, name, says, args_schema=form, response_format="content_and_artifact"
     )
-
-
-async def apart(graph: Any, given: Any, config: RunnableConfig, context: RoleContext) -> dict[str, Any]:
-    """Run a graph that is no part of the one that its caller stands in: its threads are its own."""
-    with set_config_context(config) as around:
-        running = graph.ainvoke(given, config, context=context)
-        return await asyncio.create_task(running, context=around)
-
-
-def apart_blocking(graph: Any, given: Any, config: RunnableConfig, context: RoleContext) -> dict[str, Any]:
-    """The same for code that blocks."""
-    with set_config_context(config) as around:
-        return around.run(graph.invoke, given, config, context=context)
 
 
 def about(card: RoleCard) -> str:

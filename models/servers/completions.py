@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +21,9 @@ from typing_extensions import TypeIs
 
 from dramaturg.models.reading import InvalidAnswer
 from dramaturg.models.server_words import SaidInAnswer, note
-from dramaturg.models.servers.endpoints import Endpoint, endpoint
+from dramaturg.models.servers.endpoints import endpoint
 from dramaturg.models.servers.negotiation import adapted
-from dramaturg.models.servers.pace import Pace, pace_of
+from dramaturg.models.servers.pace import pace_of
 
 if TYPE_CHECKING:
     from langchain_openai.chat_models.base import BaseChatOpenAI
@@ -47,21 +47,15 @@ def adapting(client: BaseChatModel) -> BaseChatModel:
     if not is_openai_client(client):
         return client
     root = client.root_async_client
-    completions = _Completions(client.async_client, _Sender(root, client.model_name))
+    completions = _Completions(client.async_client, Sender(root, client.model_name))
     root = _Around(root, chat=_Around(root.chat, completions=completions))
     return client.model_copy(update={"async_client": completions, "root_async_client": root})
 
 
-def endpoint_of(client: BaseChatModel) -> Endpoint | None:
-    """What is known of the server of a client that `adapting` gave."""
+def sender_of(client: BaseChatModel) -> "Sender | None":
+    """What sends the requests of a client that `adapting` gave: with it what is known of its server, and its pace."""
     completions = getattr(client, "async_client", None)
-    return completions.sender.server if isinstance(completions, _Completions) else None
-
-
-def pace_of_client(client: BaseChatModel) -> Pace | None:
-    """The pace of that server."""
-    completions = getattr(client, "async_client", None)
-    return completions.sender.pace if isinstance(completions, _Completions) else None
+    return completions.sender if isinstance(completions, _Completions) else None
 
 
 def is_openai_client(client: BaseChatModel) -> "TypeIs[BaseChatOpenAI]":
@@ -94,7 +88,7 @@ class _Around:
         return getattr(self._inner, name)
 
 
-class _Sender:
+class Sender:
     """Sends requests to one server for one model, as that takes them."""
 
     def __init__(self, client: Any, model: str) -> None:
@@ -130,7 +124,7 @@ class _Sender:
 class _Completions(_Around):
     """OpenAI's client of chat completions; whatever else is asked of it is that client's affair."""
 
-    def __init__(self, completions: Any, sender: _Sender) -> None:
+    def __init__(self, completions: Any, sender: Sender) -> None:
         super().__init__(completions, with_raw_response=_Raw(completions.with_raw_response, sender), sender=sender)
 
     async def create(self, **request: Any) -> Any:
@@ -156,7 +150,7 @@ class _Completions(_Around):
 class _Raw(_Around):
     """OpenAI's client that gives raw responses."""
 
-    def __init__(self, completions: Any, sender: _Sender) -> None:
+    def __init__(self, completions: Any, sender: Sender) -> None:
         super().__init__(completions, sender=sender)
 
     async def parse(self, **request: Any) -> Any:
@@ -317,6 +311,7 @@ class _WholeStream:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        await self._rest.aclose()
         await self._stream.close()
 
     async def __aiter__(self) -> AsyncIterator[Any]:
@@ -325,7 +320,7 @@ class _WholeStream:
         async for chunk in self._rest:
             yield chunk
 
-    async def _read(self) -> AsyncIterator[Any]:
+    async def _read(self) -> AsyncGenerator[Any]:
         from openai import APIError
 
         ended, empty = None, True
