@@ -1,13 +1,11 @@
 """Roles as tools of LangChain's: for `create_agent`, supervisors, deep agents, and whatever else calls tools."""
 
-import asyncio
 import re
 from collections.abc import Callable
 from typing import Any
 
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import set_config_context
 from langchain_core.tools import StructuredTool
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
@@ -96,7 +94,7 @@ def lookup_tool(role: str, *, method: str = "amadeus", name: str = "", **setting
         ValueError: the method looks nothing up without a reply, or a setting cannot be.
     """
     context = flow(method).context(role=role, **settings)
-    card, graph = open_role(role, library_of(context)).card, grounds_graph(method).compile()
+    card, graph = open_role(role, library_of(context)).card, grounds_graph(method).compile(checkpointer=False)
 
     def told(output: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         grounds = joined(output["gathered"].values())
@@ -127,7 +125,7 @@ def tool(
     begin: Callable[[str, RunnableConfig], tuple[dict[str, Any], RunnableConfig]],
     told: Callable[[dict[str, Any]], tuple[str, dict[str, Any]]],
 ) -> StructuredTool:
-    """A tool that runs a graph, which is no part of the one that its caller stands in: its threads are its own.
+    """A tool that runs a graph on threads of its own, and not on those of the graph that its caller stands in.
 
     Args:
         name: of the tool.
@@ -140,15 +138,14 @@ def tool(
     """
 
     async def run(config: RunnableConfig, **taken: str) -> tuple[str, dict[str, Any]]:
-        given, own = begin(*taken.values(), config)
-        with set_config_context(own) as around:
-            running = graph.ainvoke(given, own, context=context)
-            return told(await asyncio.create_task(running, context=around))
+        (text,) = taken.values()
+        given, own = begin(text, config)
+        return told(await graph.ainvoke(given, own, context=context))
 
     def run_blocking(config: RunnableConfig, **taken: str) -> tuple[str, dict[str, Any]]:
-        given, own = begin(*taken.values(), config)
-        with set_config_context(own) as around:
-            return told(around.run(graph.invoke, given, own, context=context))
+        (text,) = taken.values()
+        given, own = begin(text, config)
+        return told(graph.invoke(given, own, context=context))
 
     return StructuredTool.from_function(
         run_blocking, run, name, says, args_schema=form, response_format="content_and_artifact"

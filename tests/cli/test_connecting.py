@@ -7,6 +7,7 @@ import pytest
 from wild_endpoint import WildEndpoint, wild_endpoint
 
 from dramaturg.models.environment import kept_endpoint, settings_file
+from dramaturg.models.trial import Listed, listed
 
 from commands import Command
 from fault_server import SECRET
@@ -123,6 +124,21 @@ def test_doctor_tells_what_a_model_that_is_named_takes(
         assert said in found[what]["found"]
     assert found["chat model"]["found"] == "m got 10 of 10 small questions right"
     assert found["· drmr"]["ok"] is True
+
+
+@pytest.mark.parametrize(
+    ("about", "found"),
+    [
+        ({"max_model_len": 4096}, Listed(4096)),
+        ({"context_length": 8192, "top_provider": {"context_length": 4096}}, Listed(4096)),
+        ({"meta": {"n_ctx_train": 32_768, "n_ctx": 4096}}, Listed(4096)),
+        ({"pricing": {"prompt": "0.00000025", "completion": "0.000002"}}, Listed(None, (0.25, 2.0))),
+        ({"pricing": {"input": 0.9, "output": 0.9}}, Listed(None, (0.9, 0.9))),
+        ({"pricing": {"prompt": "free", "completion": "free"}, "max_model_len": "long"}, Listed()),
+    ],
+)
+def test_a_list_of_models_is_read_as_servers_write_it(about: dict[str, object], found: Listed) -> None:
+    assert listed(about) == found
 
 
 def answered(messages: list[object]) -> str:

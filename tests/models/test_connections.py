@@ -109,6 +109,39 @@ async def test_after_too_many_nothing_is_sent_before_the_server_wants_it(clock: 
     assert clock.slept == [7]
 
 
+async def test_who_is_refused_waits_for_a_place_again_and_the_urgent_go_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "MOMENT", 0)
+    own, sent, inside, most = connections.ConnectionsPerLoop(2), list[str](), 0, 0
+
+    class Pool:
+        async def send(self, request: httpx.Request) -> httpx.Response:
+            nonlocal inside, most
+            first = request.url.path not in sent
+            sent.append(request.url.path)
+            inside += 1
+            most = max(most, inside)
+            await asyncio.sleep(0.01)
+            inside -= 1
+            return httpx.Response(429 if first and request.url.path != "/reply" else 200)
+
+    monkeypatch.setattr(own, "_pools", SimpleNamespace(get=Pool))
+    shared = pace.Pace()
+
+    async def ask(urgency: pace.Urgency, path: str) -> int:
+        nonlocal most
+        async with shared.place(urgency, path):
+            if path == "/reply":
+                most = 0  # from here on, fewer
+            return int((await own.send(httpx.Request("GET", f"http://stub{path}"))).status_code)
+
+    judging = [asyncio.create_task(ask(1, f"/{number}")) for number in range(8)]
+    await asyncio.sleep(0)
+    reply = asyncio.create_task(ask(0, "/reply"))
+    assert await asyncio.gather(*judging, reply) == [200] * 9
+    assert most < 8
+    assert sent.index("/reply") == 8
+
+
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [

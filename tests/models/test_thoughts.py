@@ -6,7 +6,9 @@ from time import perf_counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.messages import AIMessage
 
+from dramaturg.models.reading import text_of, thoughts_of
 from dramaturg.models.thoughts import FAMILIES, Split, Thoughts, split_thoughts
 
 FINAL = "<|channel|>final<|message|>"
@@ -262,3 +264,21 @@ def test_long_texts_take_no_longer_for_being_cut(text: str) -> None:
     outs, split = streamed([text[at : at + 3] for at in range(0, len(text), 3)])
     assert perf_counter() - begin < 10  # a second or less; the machine may be busy
     assert Split("".join(outs), split.thoughts, split.said_unopened) == split_thoughts(text)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        AIMessage("<think>He lies.</think>Good day."),
+        AIMessage("Good day.", additional_kwargs={"reasoning_content": "He lies."}),
+        AIMessage(
+            [{"type": "reasoning", "reasoning": "He "}, {"type": "reasoning", "reasoning": "lies."}, "Good day."]
+        ),
+        AIMessage([{"type": "thinking", "thinking": "He lies."}, {"type": "text", "text": "Good day."}]),
+        AIMessage([{"type": "thinking", "thinking": [{"type": "text", "text": "He lies."}]}, "Good day."]),
+        AIMessage([{"type": "reasoning", "summary": [{"type": "summary_text", "text": "He lies."}]}, "Good day."]),
+    ],
+)
+def test_thoughts_are_found_wherever_clients_put_them(message: AIMessage) -> None:
+    assert thoughts_of(message) == "He lies."
+    assert text_of(message) == "Good day."

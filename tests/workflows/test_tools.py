@@ -82,6 +82,7 @@ def test_an_agent_looks_up_what_a_role_knows(settings: dict[str, Any], method: s
     tool = lookup_tool("ada", method=method, **settings)
     said = agent(tool, {"question": "Do storms make you afraid?"}).invoke({"messages": [("user", "?")]}, thread("t"))
     found = said["messages"][-2].artifact
+    assert len(said["messages"]) == 4
     assert found["texts"] or found["limits"]
     assert all(text in said["messages"][-1].text for texts in found["texts"].values() for text in texts)
 
