@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages.ai import UsageMetadata
 
 from dramaturg.models.chat import Account, Usage, add_usage, chat_model
 from dramaturg.models.questions import decide, write
@@ -80,3 +81,12 @@ async def test_a_model_that_reports_nothing() -> None:
     asked = chat_model(model)
     await decide(asked, [HumanMessage("Is it so?")])
     assert chat_model(model).account.usage()["calls"] == 0
+
+
+@pytest.mark.parametrize(("counted", "tokens"), [({"reasoning": 7}, 7), ({}, 3)])
+def test_thoughts_are_counted_by_the_server_or_by_their_text(counted: Any, tokens: int) -> None:
+    account, told = Account(), UsageMetadata(input_tokens=9, output_tokens=9, total_tokens=18)
+    account.record(1.0, usable=True, tokens={**told, "output_token_details": counted}, thoughts="He lies, I say.")
+    account.record(1.0, usable=True)
+    assert account.usage()["thought_tokens"] == tokens
+    assert add_usage({"node": account.usage()}, {"node": account.usage()})["node"]["thought_tokens"] == 2 * tokens

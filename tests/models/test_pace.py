@@ -206,6 +206,15 @@ async def test_models_at_one_address_share_their_places(monkeypatch: pytest.Monk
         assert chat_model("one", concurrency=2).at_once == 2
 
 
+async def test_short_answers_are_timed_and_texts_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    timed: list[float] = []
+    monkeypatch.setattr(Pace, "note_short", lambda _, seconds: timed.append(seconds))
+    await write(chat_model(scripted("Ada.")), ASKED)
+    assert timed == []
+    await decide(chat_model(scripted("yes")), ASKED)
+    assert len(timed) == 1
+
+
 async def test_a_refusal_of_another_provider_s_model_is_heeded_too() -> None:
     asked = chat_model(scripted(ModelUnavailable("429"), "Ada."))
     with pytest.raises(ModelUnavailable):

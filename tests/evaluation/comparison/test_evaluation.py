@@ -16,6 +16,7 @@ from dramaturg.evaluation.datasets.dataset import DatasetQuestion
 from dramaturg.evaluation.judging.scales import METRICS, SIMILARITY
 from dramaturg.evaluation.reports.page import written_report
 from dramaturg.models.errors import ModelUnavailable, UnusableAnswer
+from dramaturg.models.servers.pace import Pace, unhurried
 from dramaturg.stores.conversations.kept_run import Busy
 from dramaturg.stores.errors import RoleFileError
 from dramaturg.stores.library import open_role
@@ -37,6 +38,16 @@ def show(phase: str, number: int) -> Any:
 
 
 # Replies
+
+
+async def test_whoever_talks_with_a_role_goes_before_an_evaluation(
+    library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, place = set[int](), Pace.place
+    monkeypatch.setattr(Pace, "place", lambda self, urgency, talk: asked.add(urgency) or place(self, urgency, talk))
+    await taken(evaluation_of(library))
+    assert asked == {2}
+    assert not unhurried.get()
 
 
 async def test_every_method_answers_every_question_once_a_seed(library: Path) -> None:
