@@ -195,7 +195,10 @@ async def chat_answers(model: str) -> list[SetupFinding]:
         return [SetupFinding("chat model", False, str(error))]
     server, right = chat.shared.server, Counter(one.kind for one in tried if one.right)
     asked = Counter(one.kind for one in QUESTIONS)
-    found = [SetupFinding("chat model", True, f"{chat.name} got {right.total()} of {len(tried)} small questions right")]
+    passes = right.total() > len(tried) // 2 or None
+    found = [
+        SetupFinding("chat model", passes, f"{chat.name} got {right.total()} of {len(tried)} small questions right")
+    ]
     for kind, count in asked.items():
         seconds = sum(one.seconds for one in tried if one.kind == kind) / count
         way = "" if kind == "write" else f", put by {way_of(chat, kind)}"
@@ -214,7 +217,7 @@ async def chat_answers(model: str) -> list[SetupFinding]:
     )
     thinks = (
         "thinks aloud: its thoughts are left out"
-        if server.limit("thinks") or server.limit("unopened")
+        if server.limit("thinks") or server.limit("unopened") or any(one.account.thought_tokens for one in tried)
         else "does not think aloud"
     )
     window, speed = chat.window, speed_of(tried)

@@ -102,6 +102,7 @@ def test_a_file_that_cannot_be_read_is_named(written: str, run: Command, monkeyp
         (["good"], {"· server": "does not take log-probabilities", "· amadeus": "it judges in words"}),
         (["temperature", "system"], {"· server": "does not take messages of the system, a temperature"}),
         (["think"], {"· habits": "thinks aloud"}),
+        (["reasoning_content"], {"· habits": "thinks aloud"}),
         (["json_schema"], {"· extract": "put by JSON mode"}),
         (["context, vLLM"], {"· window": "1,024 tokens"}),
         (["context, llama.cpp"], {"· window": "1,024 tokens"}),
@@ -124,6 +125,17 @@ def test_doctor_tells_what_a_model_that_is_named_takes(
         assert said in found[what]["found"]
     assert found["chat model"]["found"] == "m got 10 of 10 small questions right"
     assert found["· drmr"]["ok"] is True
+
+
+def test_doctor_marks_a_model_that_gets_little_right(
+    run: Command, server: WildEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in server.variables().items():
+        monkeypatch.setenv(name, value)
+    for reply, passes in ((answered, True), (lambda _: "perhaps", None)):
+        monkeypatch.setattr(server.model, "reply", reply)
+        _, out, _ = run("doctor", "--model", "m", "--json")
+        assert {row["what"]: row["ok"] for row in json.loads(out)}["chat model"] is passes
 
 
 @pytest.mark.parametrize(
