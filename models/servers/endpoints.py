@@ -21,6 +21,7 @@ from pydantic import BaseModel, ValidationError
 
 from dramaturg.models.environment import environment
 from dramaturg.models.per_loop import PerLoop
+from dramaturg.models.server_words import SaidInAnswer
 from dramaturg.models.servers.forms import LIMITS
 
 logger = logging.getLogger(__name__)
@@ -28,6 +29,7 @@ HOUR = 3_600.0
 DAY = 86_400.0  # seconds for which what was learned holds: servers are updated, and models change behind a name
 MINUTE = 60.0  # for which a server that refuses everything, and says nothing, is not asked in other ways
 PATIENCE = 3.0  # seconds that a request waits for what becomes of another one
+SILENT, PAUSE = 3, 1.0  # empty answers of a server that never gave another, after which it is not asked for so long
 
 
 class Kept(BaseModel):
@@ -47,6 +49,7 @@ class Endpoint:
         self._taken, self._doubted = set[str](), dict[str, float]()
         self._suspects = dict[str, None]()
         self._refused_bare = -MINUTE
+        self._empty, self._last = 0, (-PAUSE, RuntimeError())
         self._alone = PerLoop(asyncio.Lock)
         self._lock = threading.Lock()
 
@@ -132,14 +135,32 @@ class Endpoint:
         """Whether a request with nothing that can be left out was refused just now, without a word of why."""
         return time.monotonic() < self._refused_bare + MINUTE
 
-    def refused_bare(self) -> None:
-        """Note that one was."""
+    def refused_bare(self, error: Exception) -> None:
+        """Note that one was, and by what."""
         self._refused_bare = time.monotonic()
+        self._empty, self._last = SILENT, (self._refused_bare, error)
+
+    def failed(self, error: Exception) -> None:
+        """Note an answer in which there is none; another error tells nothing of how the next request fares."""
+        if isinstance(error, SaidInAnswer) and error.kind == "nothing":
+            self._empty, self._last = self._empty + 1, (time.monotonic(), error)
+
+    def raise_known(self) -> None:
+        """Ask nothing more of a server that refused or answered all it was just asked without a word.
+
+        Many questions come at once, and tell nothing that the first ones did not. One that was ever answered is asked.
+
+        Raises:
+            Exception: the error of the last request.
+        """
+        when, error = self._last
+        if self._empty >= SILENT and not self._taken and time.monotonic() < when + PAUSE:
+            raise error.with_traceback(None)
 
     def takes(self, features: Iterable[str]) -> None:
         """Note that a request with these passed."""
         with self._lock:
-            self._refused_bare = -MINUTE
+            self._refused_bare, self._empty = -MINUTE, 0
             self._taken.update(features)
             for what in features:
                 self._suspects.pop(what, None)

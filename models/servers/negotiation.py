@@ -5,7 +5,6 @@ at once, and tried again in the requests that follow, one thing in each. While i
 taken, one request has it, and others with it wait for what becomes of that.
 """
 
-import re
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -39,6 +38,7 @@ async def adapted(server: Endpoint, request: Request, send: Callable[[dict[str, 
     await server.read()
     try:
         async with server.in_turn(features_of(request)):
+            server.raise_known()
             negotiation = Negotiation(server, request)
             while True:
                 asked = negotiation.request()
@@ -57,6 +57,7 @@ async def adapted(server: Endpoint, request: Request, send: Callable[[dict[str, 
 def adapted_blocking(server: Endpoint, request: Request, send: Callable[[dict[str, Any]], T]) -> T:
     """The same for code that blocks; it waits for nobody."""
     server.read_blocking()
+    server.raise_known()
     negotiation = Negotiation(server, request)
     try:
         while True:
@@ -105,6 +106,7 @@ class Negotiation:
         """Leave out what is refused, or ask for less; whether there is something to try."""
         refusal = refusal_in(error)
         if refusal is None:
+            self._server.failed(error)
             return False
         self._tries += 1
         if self._tries >= TRIES:
@@ -119,9 +121,8 @@ class Negotiation:
             return True
         asked = features_of(request)
         named = refusal.about(asked)
-        if forms := named.intersection(FORMS):
-            whole = "json_schema" in forms and re.search("response_format(?!.{0,20}type)", refusal.text, re.DOTALL)
-            self._server.doubt(named | ({"json_object"} if whole else set()))
+        if named.intersection(FORMS):
+            self._server.doubt(named | ({"json_object"} if refusal.is_of_all_formats() else set()))
             return False
         if named:
             self._named |= named
@@ -129,7 +130,7 @@ class Negotiation:
             named = set() if self._bare else self._server.unknown(asked.difference(FORMS, {"whole"}))
             self._bare |= named
             if not (named or asked.intersection(FORMS)):
-                self._server.refused_bare()
+                self._server.refused_bare(error)
         self._left_out |= named
         return bool(named)
 

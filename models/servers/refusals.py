@@ -56,7 +56,15 @@ class Refusal(BaseModel):
                 named.discard(more)
         return named if len(named) <= 2 else set()
 
+    def is_of_all_formats(self) -> bool:
+        """Whether it knows no format of an answer, and not only not this one."""
+        if re.search("response_format(?!.{0,20}type)", self.text, re.DOTALL):
+            return True
+        return {"response_format", "type"} & self.fields == {"response_format"} and bool(UNKNOWN.search(self.text))
 
+
+UNKNOWN = re.compile(r"extra|un(?:known|recogni[sz]ed|expected)|not permitted", re.IGNORECASE)
+"""How servers say that they know no such field."""
 MORE = (("stream_options", "stream"), ("max_completion_tokens", "max_tokens"), ("top_logprobs", "logprobs"))
 """Names that hold another's, or are to take its place."""
 FIELDS = {

@@ -39,8 +39,8 @@ TWO = [
     ("no base64", "batches of 1"),
 ]
 """Of two ways at once."""
-MORE = {"unknown fields": 1, "batches of 1": 4, "batches of 4": 1, "temperature, unnamed": 1}
-"""Requests more than two: of three kinds, for several texts, or to find what it was in the next turn."""
+MORE = {"unknown fields": 1, "batches of 1": 4, "temperature, unnamed": 1}
+"""Requests more than two of methods that ask for several texts' vectors, or in more ways than AMADEUS."""
 RECIPES = [
     tuple(re.findall("`([^`]+)`", line))
     for page in sorted((Path(__file__).parents[2] / "docs" / "how-to" / "models").glob("*.md"))
@@ -145,13 +145,16 @@ def problem(house: House, method: str, ways: tuple[str, ...], door: str, monkeyp
     said, asked = two_turns(house, method, door, monkeypatch)
     if any(THOUGHT[:20] in one or SECRET in one or "Traceback" in one for one in said):
         return f"it tells {said}"
+    others = sum(MORE.get(name, 0) for name in ways) if method != "amadeus" else 0
+    more = max(2, len(ways)) + others, others
     if any(one.startswith("failed: ") for one in said):
         fails = house.endpoint.expect == "fails" or any("front of the prompt" in WAYS[name].who for name in ways)
-        return "" if fails and "The" in said[0] else f"it says {said}"
-    if said != [good, good]:
+        if not fails or "The" not in said[0]:
+            return f"it says {said}"
+        more = 2, 2  # there is nothing to learn: a filter lets other prompts pass
+    elif said != [good, good]:
         return f"it says {said}, and not {good!r}"
-    more = max(2, len(ways)) + sum(MORE.get(name, 0) for name in ways)
-    if asked[0] > usual[0] + more or asked[1] > usual[1] + MORE.get(ways[-1], 0):
+    if any(one > a_good_one + few for one, a_good_one, few in zip(asked, usual, more, strict=True)):
         return f"it asks {asked}, and a good server {usual}"
     return ""
 

@@ -15,7 +15,7 @@ from wild_endpoint import Refusal, Way, WildEndpoint, having, openrouter_error, 
 
 from dramaturg.models.chat import ChatModel, chat_model
 from dramaturg.models.embeddings import embedder
-from dramaturg.models.errors import Filtered, ModelError, PromptRefused, RequestRejected
+from dramaturg.models.errors import Filtered, ModelError, PromptRefused, RequestRejected, UnusableAnswer
 from dramaturg.models.questions import decide, write
 from dramaturg.models.servers import endpoints, negotiation
 from dramaturg.models.servers.completions import adapting
@@ -156,7 +156,9 @@ async def test_two_refusals_are_told_from_each_other(server: WildEndpoint, ways:
     assert len(await asked_by(server, chat_model("m"))) == 1
 
 
-async def test_a_server_that_refuses_everything_is_quoted_and_nothing_is_learned(server: WildEndpoint) -> None:
+async def test_a_server_that_refuses_everything_is_quoted_and_nothing_is_learned(
+    server: WildEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
     server.ways = ["400 in 200"]
     asked = chat_model("m")
     with pytest.raises(RequestRejected, match=r"It says: “.*Invalid request.*”"):
@@ -164,13 +166,46 @@ async def test_a_server_that_refuses_everything_is_quoted_and_nothing_is_learned
     assert len(server.asked) <= negotiation.TRIES
     assert asked.shared.server.refused == set()
     server.asked.clear()
-    for _ in range(3):  # it is asked in one way then, as long as it says no more
+    for _ in range(3):  # of all that are asked just then
+        with pytest.raises(RequestRejected, match="Invalid request"):
+            await decide(asked, [HumanMessage("Is the sea calm? yes or no:")])
+    assert server.asked == []
+    monkeypatch.setattr(endpoints, "PAUSE", 0.0)  # and those who come later ask in one way, as long as it says no more
+    for _ in range(3):
         with pytest.raises(RequestRejected):
             await decide(asked, [HumanMessage("Is the sea calm? yes or no:")])
     assert len(server.asked) == 3
     server.ways = ["good"]
     await write(asked, MESSAGES)
     assert not asked.shared.server.refuses_all()
+
+
+async def test_a_server_that_gives_nothing_is_asked_no_more_by_those_who_ask_just_then(server: WildEndpoint) -> None:
+    server.ways = ["choices empty"]
+    asked = chat_model("m")
+    said = await asyncio.gather(
+        *(decide(asked, [HumanMessage(f"{at}? yes or no:")]) for at in range(8)), return_exceptions=True
+    )
+    assert {type(one) for one in said} == {UnusableAnswer}
+    assert len(server.asked) == endpoints.SILENT
+
+
+async def test_one_empty_answer_of_a_server_that_gives_others_is_asked_for_again(server: WildEndpoint) -> None:
+    asked = chat_model("m")
+    await write(asked, MESSAGES)
+    for _ in range(endpoints.SILENT):
+        server.ways = ["choices empty"]
+        with pytest.raises(UnusableAnswer):
+            await write(asked, MESSAGES)
+    server.ways = ["good"]
+    assert await write(asked, MESSAGES)
+
+
+async def test_a_server_that_knows_no_format_of_answers_is_not_asked_for_another(server: WildEndpoint) -> None:
+    server.ways = ["unknown fields"]
+    with suppress(ModelError):
+        await decide(chat_model("m"), [HumanMessage("Is the sea calm? yes or no:")])
+    assert {"json_schema", "json_object"} <= chat_model("m").shared.server.refused
 
 
 async def test_a_refusal_in_the_first_part_of_a_stream_is_heeded(server: WildEndpoint) -> None:
