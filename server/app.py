@@ -337,7 +337,7 @@ class RoleServer:
 
 
 async def streamed(speech: Speech, body: ChatRequest, about: dict[str, Any]) -> AsyncIterator[str]:
-    """A turn as events: why, the reply word by word, and the end; comments while the role thinks."""
+    """A turn as events: why, the reply word by word, the end; comments while the role thinks, or waits for a model."""
     try:
         yield chunk(about, {"role": "assistant", "content": ""})
         pieces = speech.pieces()
@@ -348,7 +348,9 @@ async def streamed(speech: Speech, body: ChatRequest, about: dict[str, Any]) -> 
                 await asyncio.wait({coming}, timeout=ALIVE_AFTER)
                 if not coming.done():
                     # Clients draw so many times a second, and what comes in between with the next part: here is one.
-                    yield chunk(about, {}) if begun else ": thinking\n\n"
+                    number = speech.line.number()
+                    does = f": waiting, number {number}\n\n" if number else ": thinking\n\n"
+                    yield chunk(about, {}) if begun else does
                     continue
                 piece = coming.result()
                 if body.reasons or not piece.thought:

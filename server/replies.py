@@ -12,6 +12,7 @@ from langchain_core.messages import AnyMessage, HumanMessage
 from dramaturg.conversations.alignment import Exchange
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.thread import Part
+from dramaturg.models.servers.pace import Line, stands_in
 from dramaturg.nodes.reply import BEGUN, continued
 from dramaturg.server.openai_forms import finish_of
 from dramaturg.server.reasoning import why
@@ -59,6 +60,8 @@ class Speech:
         """The state of the turn, as far as it has come."""
         self.finish = "stop"
         """Why the reply has ended, as OpenAI has it."""
+        self.line = Line()
+        """Where its questions stand in the queue for the model."""
         self._known: set[str] | None = None
         self._told: set[str] = set()
         self._line = ""
@@ -67,6 +70,7 @@ class Speech:
         self.task = asyncio.create_task(self._run())
 
     async def _run(self) -> None:
+        stands_in.set(self.line)
         try:
             asked = HumanMessage(self.question, additional_kwargs={BEGUN: self.begun} if self.begun else {})
             if self.history is None:

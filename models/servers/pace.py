@@ -6,7 +6,8 @@ half as many, then as many as it took, and after some hundred answers whether it
 take several times as long as the fastest ones did, more at once do nothing but wait inside the server.
 
 Who waits is let in by how urgent it is, and then in turns: the talk that has the fewest questions with the model, or
-was let in the longest ago, is next.
+was let in the longest ago, is next. What nobody waits for has all places while nobody else asks, and beside others a
+few: the server, and the process that reads its answers, are to have room for who comes next.
 """
 
 import asyncio
@@ -27,6 +28,8 @@ BEGIN = 8  # questions at once
 LEAST_WHEN_SLOW = 4  # questions at once, however slow their answers are: how long a prompt is tells too
 SLOW = 4.0  # times the fastest short answer, by which their median shows that questions wait inside the server
 WINDOW = 16  # short answers, of which the median is taken
+ASIDE, SHARE = 8, 2  # questions that nobody waits for, beside others: at most so many, and of so many places one
+AROUND = 5.0  # seconds for which somebody who has asked is still there: a reader takes longer, a program does not
 EACH = 2  # answers after which one more is let in, as long as there never were too many
 HOLD, LONGEST_HOLD = 100, 6_400  # answers after which one more is tried; twice as many after each that was too many
 
@@ -34,6 +37,21 @@ unhurried: ContextVar[bool] = ContextVar("unhurried", default=False)
 """Whether nobody waits for what is asked here."""
 held: ContextVar["Place | None"] = ContextVar("held", default=None)
 """The place of the question that is being asked."""
+
+
+class Line:
+    """Where the questions of one reply stand in the queues of servers, for whoever waits for it."""
+
+    def __init__(self) -> None:
+        self.places = set["Place"]()
+
+    def number(self) -> int:
+        """Which of the talks that wait is this: 1 is next; 0: a question of it is with a model, or none is asked."""
+        return min((one.pace.number(one) for one in list(self.places)), default=0)
+
+
+stands_in: ContextVar[Line | None] = ContextVar("stands_in", default=None)
+"""Where it is told of the questions that are asked here."""
 
 
 class Place:
@@ -94,7 +112,8 @@ class Pace:
         self._is_fixed = fixed is not None
         self.most = fixed or BEGIN
         """How many questions it has at once."""
-        self._inside, self._from = 0, 0.0
+        self._inside, self._aside = 0, 0  # of them: what nobody waits for
+        self._from, self._last_awaited = 0.0, -AROUND
         self._asking = Counter[Hashable]()  # by talk: questions inside
         self._last: dict[Hashable, int] = {}  # by talk: when one was let in
         self._waiting = list[Place]()
@@ -108,14 +127,18 @@ class Pace:
     @asynccontextmanager
     async def place(self, urgency: Urgency, talk: Hashable) -> AsyncIterator[Place]:
         """Wait for a place, and hold it."""
-        mine = Place(self, urgency, talk)
-        await mine.come()
-        token = held.set(mine)
+        mine, line = Place(self, urgency, talk), stands_in.get() or Line()
+        line.places.add(mine)
         try:
-            yield mine
+            await mine.come()
+            token = held.set(mine)
+            try:
+                yield mine
+            finally:
+                held.reset(token)
+                self.leave(mine)
         finally:
-            held.reset(token)
-            self.leave(mine)
+            line.places.discard(mine)
 
     def queue(self, mine: Place) -> None:
         """Have somebody wait."""
@@ -133,15 +156,29 @@ class Pace:
                 self._free(mine)
                 self._let_in()
 
+    def number(self, mine: Place) -> int:
+        """Which of the talks that wait is that of a place: 1 is next; 0: it is held."""
+        with self._lock:
+            if mine.is_held:
+                return 0
+            before = self._turn_of(mine)
+            return len({one.talk for one in self._waiting if self._turn_of(one) < before} | {mine.talk})
+
+    def _turn_of(self, one: Place) -> tuple[int, int, int, int]:
+        """Whose turn it is: the least comes first."""
+        return one.urgency, self._asking[one.talk], self._last.get(one.talk, -1), one.arrived
+
     def _let_in(self) -> None:
         """Give places to those whose turn it is."""
         while self._waiting and self._inside < self.most:
-            mine = min(
-                self._waiting,
-                key=lambda one: (one.urgency, self._asking[one.talk], self._last.get(one.talk, -1), one.arrived),
-            )
+            mine = min(self._waiting, key=self._turn_of)
+            if mine.urgency < 2:
+                self._last_awaited = time.monotonic()
+            elif self._aside >= self._most_aside():
+                return
             self._waiting.remove(mine)
             self._inside += 1
+            self._aside += mine.urgency == 2
             self._asking[mine.talk] += 1
             self._last[mine.talk] = mine.given = next(self._count)
             mine.is_held = True
@@ -150,9 +187,16 @@ class Pace:
             except RuntimeError:  # its loop is closed: nobody is there
                 self._free(mine)
 
+    def _most_aside(self) -> int:
+        """How many questions there may be that nobody waits for."""
+        if self._inside == self._aside and time.monotonic() >= self._last_awaited + AROUND:
+            return self.most
+        return max(1, min(ASIDE, self.most // SHARE))
+
     def _free(self, mine: Place) -> None:
         mine.is_held = False
         self._inside -= 1
+        self._aside -= mine.urgency == 2
         self._asking[mine.talk] -= 1
         if not self._asking[mine.talk]:
             del self._asking[mine.talk]

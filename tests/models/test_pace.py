@@ -156,6 +156,47 @@ async def test_talks_take_turns_and_what_is_waited_for_goes_ahead() -> None:
     assert await order(Pace(), mixed) == ["reply", "judge", "index"]
 
 
+async def test_what_nobody_waits_for_has_few_places_beside_others_and_all_without_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own, inside, goes_on = Pace(), Counter[int](), asyncio.Event()
+    own.most = 20
+
+    async def ask(urgency: Urgency, talk: int) -> None:
+        async with own.place(urgency, talk):
+            inside[urgency] += 1
+            await goes_on.wait()
+            await asyncio.sleep(0)
+            inside[urgency] -= 1
+
+    async def settled() -> list[int]:
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return [inside[0], inside[2]]
+
+    async with asyncio.TaskGroup() as tasks:
+        for at in range(60):
+            tasks.create_task(ask(2, at))
+        assert await settled() == [0, 20]
+        reply = tasks.create_task(ask(0, -1))
+        goes_on.set()
+        await reply
+        goes_on.clear()
+        assert await settled() == [0, pace.ASIDE]
+        own.most = 6
+        goes_on.set()
+        await settled()
+        goes_on.clear()
+        assert await settled() == [0, 3]
+        monkeypatch.setattr(pace, "AROUND", 0.0)  # who asked is gone
+        own.most = 20
+        goes_on.set()
+        await asyncio.sleep(0)
+        goes_on.clear()
+        assert (await settled())[1] > pace.ASIDE
+        goes_on.set()
+
+
 async def test_who_goes_away_leaves_the_queue_and_takes_no_place() -> None:
     own = Pace()
     own.most = 1

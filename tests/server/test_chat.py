@@ -320,6 +320,29 @@ async def test_a_connection_is_kept_open_while_the_role_thinks(tmp_path: Path, m
         assert read_events(text).content == "Reply 1 to one"
 
 
+async def test_who_waits_for_a_model_is_told_its_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dramaturg.server.app.ALIVE_AFTER", 0.01)
+    monkeypatch.setattr("dramaturg.models.servers.pace.BEGIN", 1)
+    monkeypatch.setattr("dramaturg.models.servers.pace.EACH", 1_000)
+    let, told = asyncio.Event(), {thread: set[str]() for thread in ("tea", "walk", "dinner")}
+
+    async def talk(http: httpx.AsyncClient, thread: str) -> None:
+        screen = Screen(http, thread, said=[("user", thread)])
+        body = screen.body(include_reasoning=False)
+        async with http.stream("POST", "/v1/chat/completions", json=body, headers=screen.sent("")) as response:
+            async for line in response.aiter_lines():
+                told[thread] |= {line} if line.startswith(":") else set()
+                if any(": waiting, number 2" in one for one in told.values()):
+                    let.set()
+
+    async with (
+        served(tmp_path, Slow(reply=Player(), let=let, words=0), settings={"redraws": 0}) as http,
+        asyncio.timeout(30),
+    ):
+        await asyncio.gather(*(talk(http, thread) for thread in told))
+    assert set[str]().union(*told.values()) == {": thinking", ": waiting, number 1", ": waiting, number 2"}
+
+
 async def test_who_draws_now_and_then_has_a_part_to_draw_what_came_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
